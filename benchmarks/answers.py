@@ -1,14 +1,17 @@
-"""What the rules read in labelled answers, against careful readers: agreement over all answers, how sure, how far the mean is off.
+"""What the rules read in labelled answers, against careful readers: agreement over all answers, how
+sure, how far the mean is off.
 
     python benchmarks/answers.py FILE... [--judge provider/name] [--show 20] [--json]
 
-A FILE has a JSON object a line: `kind` (choice, number, match, math, yes_no, date, premise; else a short answer), `lang`, `question`, `choices`,
-`gold` (an option's letter or place, or targets), `answer`, and the reader's `verdict` (correct, incorrect, not_attempted, unclear). The
-spellings of other tables are read too (`language`, `options`, `targets`, `reference`, `reply`, `label`), and `model_kind` (base, small,
-chat). An answer is right or not: not attempted and unreadable ones are wrong. Answers that the reader calls unclear are left out,
-and counted.
+A FILE has a JSON object a line: `kind` (choice, number, match, math, yes_no, date, premise; else a
+short answer), `lang`, `question`, `choices`, `gold` (an option's letter or place, or targets),
+`answer`, and the reader's `verdict` (correct, incorrect, not_attempted, unclear). The spellings of
+other tables are read too (`language`, `options`, `targets`, `reference`, `reply`, `label`), and
+`model_kind` (base, small, chat). An answer is right or not: not attempted and unreadable ones are
+wrong. Answers that the reader calls unclear are left out, and counted.
 
-With --judge a model reads the answers of which the rules are unsure, and its verdict replaces theirs.
+With --judge a model reads the answers of which the rules are unsure, and its verdict replaces
+theirs.
 """
 
 from __future__ import annotations
@@ -39,7 +42,9 @@ SCORERS = {
     "premise": ("stress", {}),
 }
 RIGHT_LABELS = ("correct", "refusal", "correction")
-"""What scorers call a right answer; of a question with a false premise, to decline it or to put it right."""
+"""What scorers call a right answer; of a question with a false premise, to decline it or to put it
+right.
+"""
 TYPES = {"date": "date", "yes_no": "yes_no"}
 UNCLEAR = ("unclear", "undecided")
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -85,8 +90,8 @@ class Reading:
 class Shares:
     """How well the rules read a group of answers; each a share of 1, but `bias`.
 
-    missed: right answers that are called wrong. invented: wrong answers that are called right. bias: the rules' mean score
-    less the reader's, in points.
+    missed: right answers that are called wrong. invented: wrong answers that are called right.
+    bias: the rules' mean score less the reader's, in points.
     """
 
     answers: int
@@ -104,19 +109,30 @@ def read_row(row: Mapping[str, Any], place: int) -> LabelledAnswer:
     """A line of a table."""
     kind = str(row.get("kind") or "match")
     language = str(row.get("lang") or row.get("language") or "en")
-    metadata = {"language": language, **({"answer_type": TYPES[kind]} if kind in TYPES else {})}
+    metadata = {
+        "language": language,
+        **({"answer_type": TYPES[kind]} if kind in TYPES else {}),
+    }
     if "answer_type" in row:
         metadata["answer_type"] = row["answer_type"]
-    metadata |= {key: row[key] for key in ("premise", "corrections", "fabrications") if row.get(key)}
+    metadata |= {
+        key: row[key]
+        for key in ("premise", "corrections", "fabrications")
+        if row.get(key)
+    }
     metadata |= row.get("metadata") or {}
 
     targets = row.get("targets", row.get("gold", row.get("reference")))
     targets = (targets,) if isinstance(targets, str | int) else tuple(targets or ())
     options = row.get("choices") or row.get("options") or ()
-    options = tuple(options.values()) if isinstance(options, Mapping) else tuple(options)
+    options = (
+        tuple(options.values()) if isinstance(options, Mapping) else tuple(options)
+    )
     gold: tuple[int, ...] = ()
     if options:
-        gold = tuple(mark if isinstance(mark, int) else LETTERS.index(mark) for mark in targets)
+        gold = tuple(
+            mark if isinstance(mark, int) else LETTERS.index(mark) for mark in targets
+        )
         targets = ()
     sample = Sample(
         str(row.get("id", place)),
@@ -174,9 +190,16 @@ def shares_by_group(readings: Iterable[Reading]) -> dict[str, Shares]:
     groups: dict[str, list[Reading]] = defaultdict(list)
     for reading in readings:
         answer = reading.answer
-        names = ["all", f"kind {answer.kind}", f"language {answer.sample.metadata['language']}"]
+        names = [
+            "all",
+            f"kind {answer.kind}",
+            f"language {answer.sample.metadata['language']}",
+        ]
         if answer.model_kind:
-            names += [f"model {answer.model_kind}", f"{answer.kind}, {answer.model_kind}"]
+            names += [
+                f"model {answer.model_kind}",
+                f"{answer.kind}, {answer.model_kind}",
+            ]
         for name in names:
             groups[name].append(reading)
     order = ("all", "kind", "model", "", "language")
@@ -198,7 +221,9 @@ async def read_by_judge(readings: Iterable[Reading], name: str) -> dict[str, str
 
     async def ask(role: str, request: Request) -> Response:
         if isinstance(model, LocalModel):
-            ((_, response),) = await asyncio.to_thread(lambda: list(model.answer_batch([request])))
+            ((_, response),) = await asyncio.to_thread(
+                lambda: list(model.answer_batch([request]))
+            )
         else:
             response = await model.answer(request)
         if not isinstance(response, Response):
@@ -210,8 +235,12 @@ async def read_by_judge(readings: Iterable[Reading], name: str) -> dict[str, str
         if sample.choices:
             letters = zip(LETTERS, sample.choices, strict=False)
             listed = "\n".join(f"{letter}. {text}" for letter, text in letters)
-            right = tuple(f"{LETTERS[index]}. {sample.choices[index]}" for index in sample.gold)
-            sample = Sample(sample.id, f"{sample.input}\n{listed}", right, metadata=sample.metadata)
+            right = tuple(
+                f"{LETTERS[index]}. {sample.choices[index]}" for index in sample.gold
+            )
+            sample = Sample(
+                sample.id, f"{sample.input}\n{listed}", right, metadata=sample.metadata
+            )
         async with slots:
             try:
                 score = await scorer.function(sample, Answer(answer.text), ask)
@@ -220,13 +249,25 @@ async def read_by_judge(readings: Iterable[Reading], name: str) -> dict[str, str
                 return sample.id, ""
         return sample.id, str(score.label)
 
-    labels = dict(await asyncio.gather(*(label_of(reading.answer) for reading in readings)))
+    labels = dict(
+        await asyncio.gather(*(label_of(reading.answer) for reading in readings))
+    )
     return {sample_id: label for sample_id, label in labels.items() if label}
 
 
 def print_table(table: Mapping[str, Shares]) -> None:
     """The shares as text, a group a line."""
-    heads = ("answers", "right", "agree", "missed", "invented", "sure", "of sure", "of unsure", "bias")
+    heads = (
+        "answers",
+        "right",
+        "agree",
+        "missed",
+        "invented",
+        "sure",
+        "of sure",
+        "of unsure",
+        "bias",
+    )
     print(f"{'':20}" + "".join(f"{head:>10}" for head in heads))
     for name, shares in table.items():
         percents = "".join(
@@ -248,47 +289,73 @@ def main() -> None:
     """Measure tables of answers and print the shares."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("files", nargs="+", type=Path, metavar="FILE")
-    parser.add_argument("--judge", help="a model that reads what the rules are unsure of")
+    parser.add_argument(
+        "--judge", help="a model that reads what the rules are unsure of"
+    )
     parser.add_argument("--kind", action="append", help="only answers of this kind")
     parser.add_argument(
-        "--show", type=int, default=0, metavar="N", help="show N answers that are read wrongly"
+        "--show",
+        type=int,
+        default=0,
+        metavar="N",
+        help="show N answers that are read wrongly",
     )
     parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()
 
     lines = [
-        line for file in arguments.files for line in file.read_text("utf-8").splitlines() if line.strip()
+        line
+        for file in arguments.files
+        for line in file.read_text("utf-8").splitlines()
+        if line.strip()
     ]
     rows = [json.loads(line) for line in lines]
     answers = [read_row(row, place) for place, row in enumerate(rows)]
-    answers = [answer for answer in answers if not arguments.kind or answer.kind in arguments.kind]
+    answers = [
+        answer
+        for answer in answers
+        if not arguments.kind or answer.kind in arguments.kind
+    ]
     clear = [answer for answer in answers if answer.label not in UNCLEAR]
     readings = [read_by_rules(answer) for answer in clear]
     if arguments.judge:
         unsure = [reading for reading in readings if reading.unsure]
         judged = asyncio.run(read_by_judge(unsure, arguments.judge))
         readings = [
-            Reading(reading.answer, judged[reading.answer.sample.id], "the judge's verdict", "")
-            if reading.unsure and reading.answer.sample.id in judged
-            else reading
+            (
+                Reading(
+                    reading.answer,
+                    judged[reading.answer.sample.id],
+                    "the judge's verdict",
+                    "",
+                )
+                if reading.unsure and reading.answer.sample.id in judged
+                else reading
+            )
             for reading in readings
         ]
 
     table = shares_by_group(readings)
     if arguments.json:
-        print(json.dumps({name: vars(shares) for name, shares in table.items()}, indent=1))
+        print(
+            json.dumps({name: vars(shares) for name, shares in table.items()}, indent=1)
+        )
         return
     print_table(table)
-    print(f"{len(answers) - len(clear)} answers that the reader calls unclear are left out.")
+    print(
+        f"{len(answers) - len(clear)} answers that the reader calls unclear are left"
+        " out."
+    )
     wrong = [reading for reading in readings if not reading.agrees]
     wrong.sort(key=lambda reading: bool(reading.unsure))
     for reading in wrong[: arguments.show]:
         answer = reading.answer
         sure = f"unsure: {reading.unsure}" if reading.unsure else "sure"
         print(
-            f"\n{answer.sample.id} {answer.kind} {answer.sample.metadata['language']}: {reading.label} ({sure}; "
-            f"{reading.explanation}), the reader says {answer.label}\n  Q {answer.sample.input[-200:]!r}\n  T "
-            f"{answer.sample.targets}\n  A {answer.text[:400]!r}"
+            f"\n{answer.sample.id} {answer.kind} {answer.sample.metadata['language']}:"
+            f" {reading.label} ({sure}; {reading.explanation}), the reader says"
+            f" {answer.label}\n  Q {answer.sample.input[-200:]!r}\n  T"
+            f" {answer.sample.targets}\n  A {answer.text[:400]!r}"
         )
 
 

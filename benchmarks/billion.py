@@ -1,10 +1,13 @@
-"""What 10^9 requests would cost: two small runs measured, and the difference between them multiplied.
+"""What 10^9 requests would cost: two small runs measured, and the difference between them
+multiplied.
 
     python benchmarks/billion.py [--samples 5000,20000] [--answer 400] [--shards 4]
 
-Each run sends every sample's prompt (about 500 characters) to a server on loopback that answers at once with --answer characters, scores it, stores the
-response and writes the record; then it is read again with all responses stored, and made once more in --shards shards that are merged. By step: CPU
-milliseconds a request of the client, peak memory, bytes of the store and of the record. Taking the difference between two sizes leaves out start-up.
+Each run sends every sample's prompt (about 500 characters) to a server on loopback that answers at
+once with --answer characters, scores it, stores the response and writes the record; then it is read
+again with all responses stored, and made once more in --shards shards that are merged. By step: CPU
+milliseconds a request of the client, peak memory, bytes of the store and of the record. Taking the
+difference between two sizes leaves out start-up.
 """
 
 from __future__ import annotations
@@ -36,37 +39,59 @@ def spent(arguments: list[str], home: Path) -> Cost:
     )
     _, status, used = os.wait4(process, 0)
     if os.waitstatus_to_exitcode(status):
-        raise SystemExit(f"evalwright {' '.join(arguments)} ended with {os.waitstatus_to_exitcode(status)}")
+        raise SystemExit(
+            f"evalwright {' '.join(arguments)} ended with"
+            f" {os.waitstatus_to_exitcode(status)}"
+        )
     return {"cpu": used.ru_utime + used.ru_stime, "peak": used.ru_maxrss * 1024.0}
 
 
 def size(folder: Path) -> float:
     """Bytes of all files."""
-    return float(sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()))
+    return float(
+        sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+    )
 
 
 def measured(samples: int, shards: int, url: str, base: Path) -> dict[str, Cost]:
     """The cost of every step."""
-    rows, task = base / "rows.jsonl", base / "billion.yaml"
+    rows = base / "rows.jsonl"
+    task = base / "billion.yaml"
     with rows.open("w") as out:
         for number in range(samples):
-            text = f"Question {number}: " + "how much of this is read by the model? " * 12
+            text = (
+                f"Question {number}: " + "how much of this is read by the model? " * 12
+            )
             out.write(json.dumps({"input": text, "target": str(number % 7)}) + "\n")
     task.write_text(
-        f"task: billion\ndataset: {rows}\nanswer: {{max_tokens: 100}}\nscorers: [exact-match]\nmetrics: [accuracy]\n"
+        f"task: billion\ndataset: {rows}\nanswer: {{max_tokens: 100}}\nscorers:"
+        " [exact-match]\nmetrics: [accuracy]\n"
     )
-    model = ["--model", f"openai/{url}#m", "-M", "interface=completions", "-M", "echo=false"]
+    model = [
+        "--model",
+        f"openai/{url}#m",
+        "-M",
+        "interface=completions",
+        "-M",
+        "echo=false",
+    ]
     run = ["run", str(task), *model, "--quiet", "--out", str(base / "runs")]
-    home, found = base / "home", {}
+    home = base / "home"
+    found = {}
     found["sent"] = spent([*run, "--name", "first"], home)
     found["sent"] |= {"store": size(home), "record": size(base / "runs")}
     found["read from the store"] = spent([*run, "--name", "again"], home)
-    parts = [spent([*run, "--name", "parts", "--shard", f"{n}/{shards}"], home) for n in range(1, shards + 1)]
+    parts = [
+        spent([*run, "--name", "parts", "--shard", f"{n}/{shards}"], home)
+        for n in range(1, shards + 1)
+    ]
     found["a shard"] = {
         "cpu": sum(part["cpu"] for part in parts),
         "peak": max(part["peak"] for part in parts),
     }
-    found["shards merged"] = spent(["runs", "merge", "parts", "--out", str(base / "runs")], home)
+    found["shards merged"] = spent(
+        ["runs", "merge", "parts", "--out", str(base / "runs")], home
+    )
     return found
 
 
@@ -85,15 +110,22 @@ def main() -> None:
         for samples in (few, many):
             with tempfile.TemporaryDirectory() as where:
                 found.append(measured(samples, given.shards, server.url, Path(where)))
-    print(f"{'step':<22}{'what':<8}{'a request':>14}{f'at {many:,}':>14}{'at 10^9':>16}")
+    print(
+        f"{'step':<22}{'what':<8}{'a request':>14}{f'at {many:,}':>14}{'at 10^9':>16}"
+    )
     for step, costs in found[1].items():
         for what, value in costs.items():
             each = (value - found[0][step][what]) / (many - few)
             unit = 1000 if what == "cpu" else 1
-            shown = f"{each * BILLION / 3600:,.0f} h" if what == "cpu" else f"{each * BILLION / 1e9:,.0f} GB"
+            shown = (
+                f"{each * BILLION / 3600:,.0f} h"
+                if what == "cpu"
+                else f"{each * BILLION / 1e9:,.0f} GB"
+            )
             at = f"{value:,.1f} s" if what == "cpu" else f"{value / 2**20:,.0f} MiB"
             print(
-                f"{step:<22}{what:<8}{each * unit:>11,.3f} {'ms' if what == 'cpu' else 'B ':<2}{at:>14}{shown:>16}"
+                f"{step:<22}{what:<8}{each * unit:>11,.3f}"
+                f" {'ms' if what == 'cpu' else 'B ':<2}{at:>14}{shown:>16}"
             )
 
 

@@ -1,17 +1,22 @@
 """Rank ranges on a board of 96 models: how wide they are, and whether the true ranks lie inside.
 
-    python benchmarks/boards.py --data DIR [--boards 200] [--articles 7731] [--seed 0] [--json] [--before FILE] [--write PAGE]
+    python benchmarks/boards.py --data DIR [--boards 200] [--articles 7731] [--seed 0] [--json]
+    [--before FILE] [--write PAGE]
 
-DIR holds recorded runs of the public hallucination leaderboard as its engine writes them, `company/model/judgments.jsonl`, one row per
-article. From them come the correlation between models (which is the spread of difficulty over articles) and how far a missing summary
-depends on difficulty. The 96 models have the hallucination rates and answer rates that the leaderboard published on 10 March 2026
-(`decision_questions/hallucination_rates.csv`, from the README of github.com/vectara/hallucination-leaderboard).
+DIR holds recorded runs of the public hallucination leaderboard as its engine writes them,
+`company/model/judgments.jsonl`, one row per article. From them come the correlation between models
+(which is the spread of difficulty over articles) and how far a missing summary depends on
+difficulty. The 96 models have the hallucination rates and answer rates that the leaderboard
+published on 10 March 2026 (`decision_questions/hallucination_rates.csv`, from the README of
+github.com/vectara/hallucination-leaderboard).
 
-An article's difficulty is normal; a model hallucinates where its loading on the difficulty and a part of its own exceed a threshold, and
-lacks a summary likewise. A model's loadings are drawn from those of the recorded models. The true rank is that of the rate over all
-articles, those without a summary included; models with the same published rate share their ranks. Each board goes to the
-package's `rank`, which `leaderboard` calls, as a matrix of scores with the missing ones marked; beside it stands Holm's method on
-mid-p McNemar tests, each on the articles that both models have. The same seed gives the same data on any version of the package.
+An article's difficulty is normal; a model hallucinates where its loading on the difficulty and a
+part of its own exceed a threshold, and lacks a summary likewise. A model's loadings are drawn from
+those of the recorded models. The true rank is that of the rate over all articles, those without a
+summary included; models with the same published rate share their ranks. Each board goes to the
+package's `rank`, which `leaderboard` calls, as a matrix of scores with the missing ones marked;
+beside it stands Holm's method on mid-p McNemar tests, each on the articles that both models have.
+The same seed gives the same data on any version of the package.
 """
 
 from __future__ import annotations
@@ -27,7 +32,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-os.environ.setdefault("OMP_NUM_THREADS", "1")  # before numpy loads: one process is one core
+os.environ.setdefault(
+    "OMP_NUM_THREADS", "1"
+)  # before numpy loads: one process is one core
 
 import numpy as np
 import numpy.typing as npt
@@ -48,14 +55,17 @@ RATES = Path(__file__).parent / "decision_questions" / "hallucination_rates.csv"
 ARTICLES = 7_731  # of the published leaderboard
 CONSISTENT = 0.5  # probability from which on the leaderboard calls a summary consistent
 NEW_BLOCK = 25.0  # cost of leaving out a block of articles, in the alignment's units
-MIN_MISSING = 0.02  # share of missing summaries from which on their relation to difficulty is estimated
+# share of missing summaries from which on their relation to difficulty is estimated
+MIN_MISSING = 0.02
 PAGE_ROWS = "boards"
 MARKED = 0.05  # share of missing answers above which a board marks a model
 
-MEASURE = Measure("articles", "accuracy", "consistency", "accuracy", True, False, "score")
+MEASURE = Measure(
+    "articles", "accuracy", "consistency", "accuracy", True, False, "score"
+)
 
 
-# -- the recorded runs -----------------------------------------------------------------------------------------------
+# -- the recorded runs -----------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +86,9 @@ class RecordedRuns:
     def hallucinated(self) -> F64:
         """(models, articles), 1 where a summary is not consistent, nan where there is none."""
         return np.where(
-            np.isnan(self.probabilities), np.nan, (self.probabilities < CONSISTENT).astype(np.float64)
+            np.isnan(self.probabilities),
+            np.nan,
+            (self.probabilities < CONSISTENT).astype(np.float64),
         )
 
     @property
@@ -86,12 +98,17 @@ class RecordedRuns:
 
 
 def read_runs(folder: Path) -> RecordedRuns:
-    """The runs in a folder. A run with fewer rows than the longest is aligned to the others: rows hold no id of their article."""
+    """The runs in a folder.
+
+    A run with fewer rows than the longest is aligned to the others: rows hold no id of their
+    article.
+    """
     inside = folder / "v2" if (folder / "v2").is_dir() else folder
     files = sorted(inside.glob("*/*/judgments.jsonl"))
     if len(files) < 3:
         raise SystemExit(
-            f"{inside} holds {len(files)} recorded runs (company/model/judgments.jsonl); 3 are needed."
+            f"{inside} holds {len(files)} recorded runs"
+            " (company/model/judgments.jsonl); 3 are needed."
         )
     recorded = [_read_probabilities(file) for file in files]
     longest = max(map(len, recorded))
@@ -100,7 +117,11 @@ def read_runs(folder: Path) -> RecordedRuns:
     probabilities = np.full((len(recorded), longest), np.nan)
     asked = np.zeros(probabilities.shape, dtype=bool)
     for row, run in enumerate(recorded):
-        places = np.arange(longest) if len(run) == longest else align(_standardised(run), reference)
+        places = (
+            np.arange(longest)
+            if len(run) == longest
+            else align(_standardised(run), reference)
+        )
         probabilities[row, places] = run
         asked[row, places] = True
     return RecordedRuns([file.parent.name for file in files], probabilities, asked)
@@ -126,7 +147,8 @@ def _standardised(probabilities: F64) -> F64:
 
 
 def align(scores: F64, reference: F64) -> I64:
-    """Places of a shorter run's rows among the articles: the order is kept, and whole blocks are left out.
+    """Places of a shorter run's rows among the articles: the order is kept, and whole blocks are
+    left out.
 
     Args:
         scores: (rows,), standardised.
@@ -156,7 +178,7 @@ def align(scores: F64, reference: F64) -> I64:
     return places
 
 
-# -- difficulty and correlation --------------------------------------------------------------------------------------
+# -- difficulty and correlation --------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -164,7 +186,8 @@ class Structure:
     """What the recorded runs say of articles.
 
     Args:
-        loadings: of each recorded model, the correlation of its errors with difficulty (on the normal scale).
+        loadings: of each recorded model, the correlation of its errors with difficulty (on the
+        normal scale).
         missing_loadings: the same of missing summaries, of the models that lack more than a few.
         mean_correlation: of right-or-wrong scores, over pairs.
         mean_latent_correlation: tetrachoric, over pairs.
@@ -179,9 +202,12 @@ class Structure:
 
 
 def tetrachoric(a: F64, b: F64) -> float:
-    """The correlation of two normal variables that exceed thresholds where a and b are 1, on the items that both have."""
+    """The correlation of two normal variables that exceed thresholds where a and b are 1, on the
+    items that both have.
+    """
     both = ~np.isnan(a) & ~np.isnan(b)
-    first, second = a[both], b[both]
+    first = a[both]
+    second = b[both]
     thresholds = ndtri([first.mean(), second.mean()])
     joint = float((first * second).mean())
 
@@ -189,7 +215,8 @@ def tetrachoric(a: F64, b: F64) -> float:
         covariance = [[1.0, correlation], [correlation, 1.0]]
         return float(multivariate_normal.cdf(thresholds, cov=covariance)) - joint
 
-    low, high = -0.98, 0.98
+    low = -0.98
+    high = 0.98
     if excess(low) > 0:
         return low
     if excess(high) < 0:
@@ -203,7 +230,10 @@ def estimate_structure(runs: RecordedRuns) -> Structure:
     models = len(hallucinated)
     first, second = np.triu_indices(models, 1)
     latent = np.array(
-        [tetrachoric(hallucinated[a], hallucinated[b]) for a, b in zip(first, second, strict=True)]
+        [
+            tetrachoric(hallucinated[a], hallucinated[b])
+            for a, b in zip(first, second, strict=True)
+        ]
     )
 
     def misfit(loadings: F64) -> F64:
@@ -212,7 +242,10 @@ def estimate_structure(runs: RecordedRuns) -> Structure:
 
     fit = least_squares(misfit, np.full(models, 0.6), bounds=(-0.98, 0.98))
     loadings: F64 = fit.x
-    plain = [_correlation(hallucinated[a], hallucinated[b]) for a, b in zip(first, second, strict=True)]
+    plain = [
+        _correlation(hallucinated[a], hallucinated[b])
+        for a, b in zip(first, second, strict=True)
+    ]
 
     of_missing = []
     for row, missing in enumerate(runs.missing):
@@ -223,7 +256,9 @@ def estimate_structure(runs: RecordedRuns) -> Structure:
         relations = [tetrachoric(flags, hallucinated[other]) for other in others]
         # Least squares of relation = missing loading x loading.
         of_others = loadings[others]
-        of_missing.append(float(np.dot(relations, of_others) / np.dot(of_others, of_others)))
+        of_missing.append(
+            float(np.dot(relations, of_others) / np.dot(of_others, of_others))
+        )
     return Structure(
         loadings=tuple(float(loading) for loading in loadings),
         missing_loadings=tuple(of_missing),
@@ -238,7 +273,7 @@ def _correlation(a: F64, b: F64) -> float:
     return float(np.corrcoef(a[both], b[both])[0, 1])
 
 
-# -- boards ----------------------------------------------------------------------------------------------------------
+# -- boards ----------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
@@ -262,7 +297,15 @@ def read_published(file: Path = RATES) -> Published:
     """The published rates."""
     with file.open(encoding="utf-8", newline="") as lines:
         rows = list(csv.DictReader(lines))
-    shares = np.array([[float(row["hallucination_rate"]), float(row["answer_rate"])] for row in rows]) / 100
+    shares = (
+        np.array(
+            [
+                [float(row["hallucination_rate"]), float(row["answer_rate"])]
+                for row in rows
+            ]
+        )
+        / 100
+    )
     return Published([row["model"] for row in rows], shares[:, 0], shares[:, 1])
 
 
@@ -275,7 +318,9 @@ class Population:
     missing_loadings: F64
 
 
-def make_population(published: Published, structure: Structure, seed: int) -> Population:
+def make_population(
+    published: Published, structure: Structure, seed: int
+) -> Population:
     """Draw each model's loadings from those of the recorded ones."""
     rng = np.random.default_rng([seed, 0])
     models = len(published.names)
@@ -286,20 +331,26 @@ def make_population(published: Published, structure: Structure, seed: int) -> Po
     )
 
 
-def simulate_board(population: Population, articles: int, rng: np.random.Generator) -> Matrix:
+def simulate_board(
+    population: Population, articles: int, rng: np.random.Generator
+) -> Matrix:
     """Scores (models, articles), 1 where a summary is consistent, nan where it is missing."""
     difficulty = rng.normal(size=articles)
 
     def exceeds(loadings: F64, shares: F64) -> Bools:
         noise = rng.normal(size=(len(loadings), articles))
-        latent = loadings[:, None] * difficulty + np.sqrt(1 - loadings**2)[:, None] * noise
+        latent = (
+            loadings[:, None] * difficulty + np.sqrt(1 - loadings**2)[:, None] * noise
+        )
         above: Bools = latent > -ndtri(np.clip(shares, 1e-9, 1 - 1e-9))[:, None]
         return above
 
     published = population.published
     hallucinated = exceeds(population.loadings, published.hallucination_rate)
     missing = exceeds(population.missing_loadings, 1 - published.answer_rate)
-    return score_matrix(np.where(missing, np.nan, 1.0 - hallucinated), missing, np.ones_like(missing))
+    return score_matrix(
+        np.where(missing, np.nan, 1.0 - hallucinated), missing, np.ones_like(missing)
+    )
 
 
 def score_matrix(values: F64, missing: Bools, asked: Bools) -> Matrix:
@@ -324,14 +375,17 @@ class RankSummary:
     """What many boards gave by one method.
 
     Args:
-        median_width: of the rank ranges of all models and boards, a range from r to r having width 1.
+        median_width: of the rank ranges of all models and boards, a range from r to r having width
+        1.
         width_quantiles: 5, 25, 75 and 95%.
-        median_width_unmarked, median_width_marked: of models with at most 5% missing, and with more.
+        median_width_unmarked, median_width_marked: of models with at most 5% missing, and with
+        more.
         ranks_inside: share of the models' true ranks inside their ranges.
         boards_inside: share of boards on which every true rank is inside.
         boards_inside_unmarked: the same, of the models with at most 5% missing.
         pairs_separated: share of the pairs with different rates that a board separates.
-        pairs_wrong: mean number of pairs a board separates in the wrong direction, or though the rates are equal.
+        pairs_wrong: mean number of pairs a board separates in the wrong direction, or though the
+        rates are equal.
     """
 
     median_width: float
@@ -359,7 +413,9 @@ class RankRanges:
         self._wrong: list[int] = []
 
     def add(self, low: I64, high: I64, better: Bools) -> None:
-        """Take a board: best and worst ranks (models,), and whether the row's model is called better than the column's."""
+        """Take a board: best and worst ranks (models,), and whether the row's model is called
+        better than the column's.
+        """
         self._widths.append(high - low + 1)
         self._inside.append((low <= self._best) & (high >= self._worst))
         self._separated.append(float(better[self._is_better].mean()))
@@ -367,7 +423,9 @@ class RankRanges:
 
     def summary(self) -> RankSummary:
         """All boards together."""
-        widths, inside, marked = np.array(self._widths), np.array(self._inside), self._marked
+        widths = np.array(self._widths)
+        inside = np.array(self._inside)
+        marked = self._marked
         quantiles = np.quantile(widths, [0.05, 0.25, 0.75, 0.95])
         return RankSummary(
             median_width=float(np.median(widths)),
@@ -394,12 +452,17 @@ class BoardResults:
     seconds_per_board: float
 
 
-def measure_boards(population: Population, boards: int, articles: int, seed: int) -> BoardResults:
+def measure_boards(
+    population: Population, boards: int, articles: int, seed: int
+) -> BoardResults:
     """Simulate boards and collect their rank ranges."""
-    by_package, by_holm = RankRanges(population.published), RankRanges(population.published)
+    by_package = RankRanges(population.published)
+    by_holm = RankRanges(population.published)
     seconds = 0.0
     for board in range(boards):
-        matrix = simulate_board(population, articles, np.random.default_rng([seed, 1, board]))
+        matrix = simulate_board(
+            population, articles, np.random.default_rng([seed, 1, board])
+        )
         started = time.monotonic()
         ranking = rank([matrix])
         seconds += time.monotonic() - started
@@ -412,11 +475,20 @@ def measure_boards(population: Population, boards: int, articles: int, seed: int
             print(f"{board + 1} of {boards} boards", file=sys.stderr)
 
     models = len(population.published.names)
-    return BoardResults(boards, models, articles, by_package.summary(), by_holm.summary(), seconds / boards)
+    return BoardResults(
+        boards,
+        models,
+        articles,
+        by_package.summary(),
+        by_holm.summary(),
+        seconds / boards,
+    )
 
 
 def _called_better(ranking: Ranking) -> Bools:
-    """(models, models), whether the row's model is better than the column's by the ranking's own pairs."""
+    """(models, models), whether the row's model is better than the column's by the ranking's own
+    pairs.
+    """
     models = len(ranking.ranks)
     better = np.zeros((models, models), dtype=bool)
     for pair in ranking.pairs():
@@ -428,12 +500,17 @@ def _called_better(ranking: Ranking) -> Bools:
 
 
 def holm_better(values: F64) -> Bools:
-    """(models, models), whether the row is better by Holm on mid-p McNemar, each pair on the articles that both have."""
-    right, wrong = (values == 1).astype(np.float32), (values == 0).astype(np.float32)
+    """(models, models), whether the row is better by Holm on mid-p McNemar, each pair on the
+    articles that both have.
+    """
+    right = (values == 1).astype(np.float32)
+    wrong = (values == 0).astype(np.float32)
     wins = np.round(right @ wrong.T).astype(np.int64)
     first, second = np.triu_indices(len(values), 1)
-    ahead, behind = wins[first, second], wins[second, first]
-    fewer, discordant = np.minimum(ahead, behind), ahead + behind
+    ahead = wins[first, second]
+    behind = wins[second, first]
+    fewer = np.minimum(ahead, behind)
+    discordant = ahead + behind
     p_values = 2 * binom.cdf(fewer, discordant, 0.5) - binom.pmf(fewer, discordant, 0.5)
     shown = np.array(holm(np.minimum(p_values, 1.0).tolist())) < ALPHA
     better = np.zeros(wins.shape, dtype=bool)
@@ -442,7 +519,7 @@ def holm_better(values: F64) -> Bools:
     return better
 
 
-# -- the report ------------------------------------------------------------------------------------------------------
+# -- the report ------------------------------------------------------------------------
 
 
 def real_ranks(runs: RecordedRuns) -> dict[str, tuple[int, int]]:
@@ -466,38 +543,57 @@ def report(
         "Holm on mid-p McNemar, scored articles": _cells(results.holm),
     }
     if before is not None:
-        columns = {"before": _cells(RankSummary(**before["boards"]["package"])), **columns}
+        columns = {
+            "before": _cells(RankSummary(**before["boards"]["package"])),
+            **columns,
+        }
     names = list(_cells(results.package))
     rows = [[name, *(cells[name] for cells in columns.values())] for name in names]
     table = [["", *columns], ["---"] * (len(columns) + 1), *rows]
     return [
-        f"From {len(recorded)} recorded runs: correlation of errors between models {structure.mean_correlation:.2f}, "
-        f"latent {structure.mean_latent_correlation:.2f}; loadings on difficulty {loadings} (residual "
-        f"{structure.residual:.2f}); those of missing summaries {of_missing or 'none'}.",
+        (
+            f"From {len(recorded)} recorded runs: correlation of errors between models"
+            f" {structure.mean_correlation:.2f}, latent"
+            f" {structure.mean_latent_correlation:.2f}; loadings on difficulty"
+            f" {loadings} (residual {structure.residual:.2f}); those of missing"
+            f" summaries {of_missing or 'none'}."
+        ),
         "",
-        f"Rank ranges of the recorded runs: {_ranges(recorded)}{'; before: ' + _ranges(before['recorded']) if before else ''}.",
+        (
+            "Rank ranges of the recorded runs:"
+            f" {_ranges(recorded)}{'; before: ' + _ranges(before['recorded']) if before else ''}."
+        ),
         "",
-        f"{results.boards} boards of {results.models} models on {results.articles:,} articles, ranked in "
-        f"{results.seconds_per_board:.1f} s each:",
+        (
+            f"{results.boards} boards of {results.models} models on"
+            f" {results.articles:,} articles, ranked in {results.seconds_per_board:.1f}"
+            " s each:"
+        ),
         "",
         *(f"| {' | '.join(cells)} |" for cells in table),
     ]
 
 
 def _ranges(recorded: Mapping[str, Sequence[int]]) -> str:
-    return ", ".join(f"{name} {best} to {worst}" for name, (best, worst) in recorded.items())
+    return ", ".join(
+        f"{name} {best} to {worst}" for name, (best, worst) in recorded.items()
+    )
 
 
 def _cells(ranks: RankSummary) -> dict[str, str]:
     return {
         "width of a rank range, median": f"{ranks.median_width:.0f}",
-        "5%, 25%, 75%, 95% of the widths": ", ".join(f"{width:.0f}" for width in ranks.width_quantiles),
+        "5%, 25%, 75%, 95% of the widths": ", ".join(
+            f"{width:.0f}" for width in ranks.width_quantiles
+        ),
         "median, models with at most 5% missing": f"{ranks.median_width_unmarked:.0f}",
         "median, models with more": f"{ranks.median_width_marked:.0f}",
         "pairs of different rates that are separated": f"{ranks.pairs_separated:.0%}",
         "true ranks inside their ranges": f"{ranks.ranks_inside:.2%}",
         "boards on which all true ranks are inside": f"{ranks.boards_inside:.1%}",
-        "the same, of models with at most 5% missing": f"{ranks.boards_inside_unmarked:.1%}",
+        "the same, of models with at most 5% missing": (
+            f"{ranks.boards_inside_unmarked:.1%}"
+        ),
         "pairs separated wrongly, on a board": f"{ranks.pairs_wrong:.2f}",
     }
 
@@ -508,14 +604,26 @@ def main() -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument(
-        "--data", type=Path, required=True, help="recorded runs: company/model/judgments.jsonl"
+        "--data",
+        type=Path,
+        required=True,
+        help="recorded runs: company/model/judgments.jsonl",
     )
     parser.add_argument("--boards", type=int, default=200)
     parser.add_argument("--articles", type=int, default=ARTICLES)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--json", action="store_true", help="print JSON in place of text")
-    parser.add_argument("--before", type=Path, metavar="FILE", help="what --json printed of another version")
-    parser.add_argument("--write", type=Path, metavar="PAGE", help="a page to put the table into")
+    parser.add_argument(
+        "--json", action="store_true", help="print JSON in place of text"
+    )
+    parser.add_argument(
+        "--before",
+        type=Path,
+        metavar="FILE",
+        help="what --json printed of another version",
+    )
+    parser.add_argument(
+        "--write", type=Path, metavar="PAGE", help="a page to put the table into"
+    )
     options = parser.parse_args()
     if options.boards < 1 or options.articles < 2:
         parser.error("--boards must be at least 1 and --articles at least 2")
@@ -525,12 +633,20 @@ def main() -> int:
     recorded = real_ranks(runs)
     population = make_population(read_published(), structure, options.seed)
     results = measure_boards(population, options.boards, options.articles, options.seed)
-    before = json.loads(options.before.read_text(encoding="utf-8")) if options.before else None
+    before = (
+        json.loads(options.before.read_text(encoding="utf-8"))
+        if options.before
+        else None
+    )
     lines = report(results, structure, recorded, before)
     if options.write:
         write_page(options.write, PAGE_ROWS, lines)
     if options.json:
-        everything = {"structure": asdict(structure), "recorded": recorded, "boards": asdict(results)}
+        everything = {
+            "structure": asdict(structure),
+            "recorded": recorded,
+            "boards": asdict(results),
+        }
         print(json.dumps(everything, indent=1))
     else:
         print("\n".join(lines))

@@ -1,14 +1,17 @@
-"""Everything goes wrong, by name: server faults, kills, signals, disk states, each against a provider that keeps its own bill.
+"""Everything goes wrong, by name: server faults, kills, signals, disk states, each against a
+provider that keeps its own bill.
 
     python benchmarks/chaos.py [--only PART] [--list]
 
-Each case asks the same questions: first with the fault and a budget, then again with a sound server and no budget. The table
-says of each case how many sendings came, what they were billed, and what the ledger says; and these must hold:
+Each case asks the same questions: first with the fault and a budget, then again with a sound server
+and no budget. The table says of each case how many sendings came, what they were billed, and what
+the ledger says; and these must hold:
 
     lost      a question without an answer in the end, or an answer that was stored and is no more
     again     a request that was sent although its answer was stored
     over      dollars billed beyond the budget and what was in flight
-    missing   dollars billed that the ledger has not, beyond what was in flight when the program was killed
+    missing   dollars billed that the ledger has not, beyond what was in flight when the program was
+    killed
     counts    whether the record counts what its samples say
 """
 
@@ -34,7 +37,16 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "src"), str(ROOT / "tests")]
 
-from support.billing_server import EACH, PRICE, STATUS, TOLD, UNTOLD, WAITS, BillingServer, Fate  # noqa: E402
+from support.billing_server import (  # noqa: E402
+    EACH,
+    PRICE,
+    STATUS,
+    TOLD,
+    UNTOLD,
+    WAITS,
+    BillingServer,
+    Fate,
+)
 from support.command import environment, write_questions  # noqa: E402
 from support.openai_server import running  # noqa: E402
 
@@ -47,8 +59,10 @@ RECORD = Path("runs") / "chaos" / "run.json"
 
 @dataclass
 class Case:
-    """One thing that goes wrong. fate: on the server. stopped: the program is ended from outside, at a sending. before: done
-    to the folder between a sound run and the faulty one. damages: the stored answers that `before` may cost."""
+    """One thing that goes wrong. fate: on the server. stopped: the program is ended from outside,
+    at a sending. before: done to the folder between a sound run and the faulty one. damages: the
+    stored answers that `before` may cost.
+    """
 
     name: str
     fate: Fate = lambda prompt, sendings: "ok"
@@ -81,7 +95,13 @@ class Found:
     @property
     def sound(self) -> bool:
         """Whether everything held."""
-        return not (self.lost or self.again or self.over > 1e-9 or self.missing > 1e-9 or self.wrong)
+        return not (
+            self.lost
+            or self.again
+            or self.over > 1e-9
+            or self.missing > 1e-9
+            or self.wrong
+        )
 
 
 def settings(server: BillingServer, case: Case, folder: Path) -> dict[str, Any]:
@@ -96,9 +116,14 @@ def settings(server: BillingServer, case: Case, folder: Path) -> dict[str, Any]:
     }
     arguments |= {"stream": True} if case.streams else {}
     return {
-        "tasks": str(folder / "questions.yaml"), "models": ModelSpec(f"openai/{server.url}#m", arguments),
-        "price": PRICE, "home": str(folder / "home"), "out": str(folder / "runs"), "name": "chaos", "replace": True,
-    }  # fmt: skip
+        "tasks": str(folder / "questions.yaml"),
+        "models": ModelSpec(f"openai/{server.url}#m", arguments),
+        "price": PRICE,
+        "home": str(folder / "home"),
+        "out": str(folder / "runs"),
+        "name": "chaos",
+        "replace": True,
+    }
 
 
 def run_here(**given: Any) -> None:
@@ -112,10 +137,16 @@ def run_here(**given: Any) -> None:
 
 def command(given: dict[str, Any], **more: str) -> list[str]:
     """The same as a command line."""
-    options = {name: str(given[name]) for name in ("price", "home", "out", "name")} | more
+    options = {
+        name: str(given[name]) for name in ("price", "home", "out", "name")
+    } | more
     words = [word for name, value in options.items() for word in (f"--{name}", value)]
     spec = given["models"]
-    words += [word for name, value in spec.arguments.items() for word in ("-M", f"{name}={value}")]
+    words += [
+        word
+        for name, value in spec.arguments.items()
+        for word in ("-M", f"{name}={value}")
+    ]
     return [
         sys.executable,
         "-m",
@@ -130,13 +161,24 @@ def command(given: dict[str, Any], **more: str) -> list[str]:
 
 
 @contextmanager
-def started(words: list[str], folder: Path, case: Case | None = None) -> Iterator[subprocess.Popen[bytes]]:
+def started(
+    words: list[str], folder: Path, case: Case | None = None
+) -> Iterator[subprocess.Popen[bytes]]:
     """The command as a process of its own."""
-    out = subprocess.PIPE if case is not None and case.name.startswith("closed") else subprocess.DEVNULL
+    out = (
+        subprocess.PIPE
+        if case is not None and case.name.startswith("closed")
+        else subprocess.DEVNULL
+    )
     process = subprocess.Popen(
-        words, cwd=folder, env=environment(), stdin=subprocess.DEVNULL, stdout=out,
-        stderr=out, preexec_fn=case.limit if case is not None else None,  # one thread here forks
-    )  # fmt: skip
+        words,
+        cwd=folder,
+        env=environment(),
+        stdin=subprocess.DEVNULL,
+        stdout=out,
+        stderr=out,
+        preexec_fn=case.limit if case is not None else None,  # one thread here forks
+    )
     try:
         yield process
     finally:
@@ -159,7 +201,9 @@ def stored(folder: Path) -> set[str]:
             for key, model, request, response, checksum in file.execute(
                 "SELECT key, model, request, response, checksum FROM responses"
             ):
-                if checksum is None or checksum == checksum_of(key, model, request, response):
+                if checksum is None or checksum == checksum_of(
+                    key, model, request, response
+                ):
                     found.add(json.loads(unpack(request))["generate"][0][1])
     except sqlite3.Error:
         return set()
@@ -169,7 +213,9 @@ def stored(folder: Path) -> set[str]:
 def ledger(folder: Path) -> float:
     """Dollars in the ledger."""
     with suppress(sqlite3.Error), closing(sqlite3.connect(folder / STORE)) as file:
-        return float(file.execute("SELECT ifnull(sum(dollars), 0) FROM ledger").fetchone()[0])
+        return float(
+            file.execute("SELECT ifnull(sum(dollars), 0) FROM ledger").fetchone()[0]
+        )
     return 0.0
 
 
@@ -184,14 +230,24 @@ def play(case: Case) -> Found:
         if case.before is not None:
             run_here(**given | {"limit": N // 2, "name": "half"})
             case.before(folder)
-            paid_before = server.dollars() - ledger(folder)  # a ledger that the disk state took
+            paid_before = server.dollars() - ledger(
+                folder
+            )  # a ledger that the disk state took
         known = {prompt: server.received[prompt] for prompt in stored(folder)}
         billed = server.dollars()
-        server.fate, server.most_in_flight, server.seconds = case.fate, 0, 0.05 if case.apart else 0.0
+        server.fate = case.fate
+        server.most_in_flight = 0
+        server.seconds = 0.05 if case.apart else 0.0
         holder = case.holder(folder) if case.holder is not None else None
         if case.apart:
-            with started(command(given, budget=f"{BUDGET} USD"), folder, case) as process:
-                while case.stopped and process.poll() is None and len(server.sendings) < N // 3:
+            with started(
+                command(given, budget=f"{BUDGET} USD"), folder, case
+            ) as process:
+                while (
+                    case.stopped
+                    and process.poll() is None
+                    and len(server.sendings) < N // 3
+                ):
                     time.sleep(0.002)
                 if case.stopped is not None:
                     case.stopped(process)
@@ -204,16 +260,23 @@ def play(case: Case) -> Found:
         found.over = max(0.0, server.dollars() - billed - BUDGET - flying)
         kept = stored(folder)
         found.lost += len(known.keys() - kept) if not case.damages else 0
-        known |= {prompt: server.received[prompt] for prompt in kept if prompt not in known}
+        known |= {
+            prompt: server.received[prompt] for prompt in kept if prompt not in known
+        }
         found.wrong += counts(folder, case)
-        server.fate, server.seconds = lambda prompt, sendings: "ok", 0.0
+        server.fate = lambda prompt, sendings: "ok"
+        server.seconds = 0.0
         mend(folder)
         for _ in range(2):
             run_here(**given, resend_empty=True)
-        found.again = sum(server.received[prompt] > times for prompt, times in known.items())
+        found.again = sum(
+            server.received[prompt] > times for prompt, times in known.items()
+        )
         found.lost += N - len(stored(folder))
         found.wrong += counts(folder, case, whole=True)
-        found.sent, found.billed, found.ledger = len(server.sendings), server.dollars(), ledger(folder)
+        found.sent = len(server.sendings)
+        found.billed = server.dollars()
+        found.ledger = ledger(folder)
         # Sent and not yet on disk: what the server has, and what waits to be written.
         ended = case.stopped is not None or case.limit is not None or case.damages
         killed = 2 * AT_ONCE * EACH if ended else 0.0
@@ -226,11 +289,15 @@ def counts(folder: Path, case: Case, whole: bool = False) -> list[str]:
     if not (folder / RECORD).is_file():
         return [f"no record after {case.name}"] if whole else []
     data = json.loads((folder / RECORD).read_text())
-    rows = [json.loads(line) for line in (folder / RECORD).with_name("samples.jsonl").open()]
+    rows = [
+        json.loads(line) for line in (folder / RECORD).with_name("samples.jsonl").open()
+    ]
     failed = [row["failure"]["kind"] for row in rows if row.get("failure")]
     (task,) = data["tasks"]
     wrong = []
-    if task["n_missing"] != len(failed) or sum(task["failures"].values()) != len(failed):
+    if task["n_missing"] != len(failed) or sum(task["failures"].values()) != len(
+        failed
+    ):
         wrong.append(f"{task['n_missing']} failed, {len(failed)} in the samples")
     if len({row["id"] for row in rows}) != len(rows):
         wrong.append("a sample twice")
@@ -250,7 +317,7 @@ def mend(folder: Path) -> None:
     shutil.rmtree(folder / "home", ignore_errors=True)
 
 
-# -- what goes wrong ------------------------------------------------------------------------------------------------
+# -- what goes wrong -------------------------------------------------------------------
 
 
 def once(fate: str) -> Fate:
@@ -260,7 +327,9 @@ def once(fate: str) -> Fate:
 
 def one(fate: str) -> Fate:
     """The first request alone meets it."""
-    return lambda prompt, sendings: fate if sendings == 0 and "00003" in prompt else "ok"
+    return lambda prompt, sendings: (
+        fate if sendings == 0 and "00003" in prompt else "ok"
+    )
 
 
 def kill(number: int) -> Callable[[subprocess.Popen[bytes]], None]:
@@ -305,10 +374,14 @@ def flipped(column: str) -> Callable[[Path], None]:
 
     def change(folder: Path) -> None:
         with closing(sqlite3.connect(folder / STORE)) as file, file:
-            for row, value in file.execute(f"SELECT id, {column} FROM responses WHERE id % 2").fetchall():
+            for row, value in file.execute(
+                f"SELECT id, {column} FROM responses WHERE id % 2"
+            ).fetchall():
                 raw = bytearray(value if isinstance(value, bytes) else value.encode())
                 raw[len(raw) // 2] ^= 1
-                file.execute(f"UPDATE responses SET {column}=? WHERE id=?", (bytes(raw), row))
+                file.execute(
+                    f"UPDATE responses SET {column}=? WHERE id=?", (bytes(raw), row)
+                )
 
     return change
 
@@ -367,36 +440,70 @@ def cases() -> list[Case]:
     """All of them."""
     faults = sorted((TOLD | UNTOLD | set(STATUS) | {"error-in-200"}) - {"ok", "429"})
     out = [
-        Case(f"every request once: {fate}", once(fate), streams=fate.startswith("stream")) for fate in faults
+        Case(
+            f"every request once: {fate}", once(fate), streams=fate.startswith("stream")
+        )
+        for fate in faults
     ]
     out += [Case(f"one request: {fate}", one(fate)) for fate in sorted(WAITS)]
     out += [
         Case(f"every request always: {fate}", lambda prompt, sendings, fate=fate: fate)  # type: ignore[misc]
         for fate in ("empty", "hang", "500", "401", "no-choices", "reset")
     ]
-    signals = (signal.SIGKILL, signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
+    signals = (
+        signal.SIGKILL,
+        signal.SIGINT,
+        signal.SIGTERM,
+        signal.SIGHUP,
+        signal.SIGQUIT,
+    )
     out += [Case(f"the program gets {one.name}", stopped=kill(one)) for one in signals]
     out += [
-        Case("the program gets SIGKILL amid empty replies", once("empty"), stopped=kill(signal.SIGKILL)),
-        Case("the program gets SIGINT amid timeouts", once("hang"), stopped=kill(signal.SIGINT)),
+        Case(
+            "the program gets SIGKILL amid empty replies",
+            once("empty"),
+            stopped=kill(signal.SIGKILL),
+        ),
+        Case(
+            "the program gets SIGINT amid timeouts",
+            once("hang"),
+            stopped=kill(signal.SIGINT),
+        ),
         Case("the program gets SIGINT twice", stopped=twice),
         Case("the program is paused", stopped=pause),
         Case("closed output", stopped=hang_up),
-        *(Case(f"one bit flipped: {name}", before=flipped(name), damages=3) for name in ("request", "response", "key")),
+        *(
+            Case(f"one bit flipped: {name}", before=flipped(name), damages=3)
+            for name in ("request", "response", "key")
+        ),
         Case("zeros amid the store", before=overwritten(0.6, 64), damages=6),
         Case("zeros at the store's beginning", before=overwritten(0.0, 64), damages=6),
         Case("half of the store", before=cut, damages=6),
-        Case("a store of the version before", before=sql(
-            "ALTER TABLE responses DROP COLUMN checksum", "DROP TABLE ledger", "DROP TABLE empty", "DROP TABLE owners", "DROP TABLE models",
-            "PRAGMA user_version=1")),
+        Case(
+            "a store of the version before",
+            before=sql(
+                "ALTER TABLE responses DROP COLUMN checksum",
+                "DROP TABLE ledger",
+                "DROP TABLE empty",
+                "DROP TABLE owners",
+                "DROP TABLE models",
+                "PRAGMA user_version=1",
+            ),
+        ),
         Case("claims of a dead program", before=foreign_claims, damages=3),
-        Case("a store that another program reads and wrote", before=lambda folder: None, holder=locked),
+        Case(
+            "a store that another program reads and wrote",
+            before=lambda folder: None,
+            holder=locked,
+        ),
         Case("a file for the home folder", before=in_place_of("home"), damages=6),
         Case("a file for the runs folder", before=in_place_of("runs")),
-        Case("no records any more", before=lambda folder: shutil.rmtree(folder / "runs")),
+        Case(
+            "no records any more", before=lambda folder: shutil.rmtree(folder / "runs")
+        ),
         Case("a full disk at 60 kB", limit=small(60_000)),
         Case("a full disk at 20 kB", limit=small(20_000)),
-    ]  # fmt: skip
+    ]
     return out
 
 
@@ -410,15 +517,17 @@ def main() -> int:
         print("\n".join(case.name for case in chosen))
         return 0
     print(
-        f"{'case':<46} {'sent':>5} {'billed':>8} {'ledger':>8} {'lost':>5} {'again':>5} {'over':>6} {'missing':>7}  counts"
+        f"{'case':<46} {'sent':>5} {'billed':>8} {'ledger':>8} {'lost':>5} {'again':>5}"
+        f" {'over':>6} {'missing':>7}  counts"
     )
     bad = 0
     for case in chosen:
         found = play(case)
         bad += not found.sound
         print(
-            f"{case.name:<46} {found.sent:>5} {found.billed:>8.3f} {found.ledger:>8.3f} {found.lost:>5} {found.again:>5} "
-            f"{found.over:>6.3f} {found.missing:>7.3f}  {'; '.join(found.wrong) or 'right'}",
+            f"{case.name:<46} {found.sent:>5} {found.billed:>8.3f} {found.ledger:>8.3f}"
+            f" {found.lost:>5} {found.again:>5} {found.over:>6.3f}"
+            f" {found.missing:>7.3f}  {'; '.join(found.wrong) or 'right'}",
             flush=True,
         )
     print(f"{len(chosen)} cases, {bad} in which something did not hold")

@@ -1,12 +1,14 @@
 """How often the intervals hold the truth, where it is known: Markdown tables of simulations.
 
-    python benchmarks/coverage.py [--trials 2000] [--only WORD ...] [--seed 0] [--jobs 1] [--list] [--write PAGE]
+    python benchmarks/coverage.py [--trials 2000] [--only WORD ...] [--seed 0] [--jobs 1] [--list]
+    [--write PAGE]
 
-Coverage of a 95% interval should be 95%. Each row makes data from a known truth many times, asks the package for its
-interval and counts. `--only` keeps the settings whose names, or whose family's, have one of the words. The settings are
-in `coverage_settings/`; a dear one takes fewer trials, as the table says. `--write` puts the rows into a page between
-the comments that name their family, row by row, and leaves the rows that were not run as they are. The exit status is
-1 where a coverage lies outside the limits of its setting by more than two Monte Carlo errors.
+Coverage of a 95% interval should be 95%. Each row makes data from a known truth many times, asks
+the package for its interval and counts. `--only` keeps the settings whose names, or whose family's,
+have one of the words. The settings are in `coverage_settings/`; a dear one takes fewer trials, as
+the table says. `--write` puts the rows into a page between the comments that name their family, row
+by row, and leaves the rows that were not run as they are. The exit status is 1 where a coverage
+lies outside the limits of its setting by more than two Monte Carlo errors.
 """
 
 from __future__ import annotations
@@ -20,7 +22,9 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
-os.environ.setdefault("OMP_NUM_THREADS", "1")  # before numpy loads: one process is one core
+os.environ.setdefault(
+    "OMP_NUM_THREADS", "1"
+)  # before numpy loads: one process is one core
 
 import numpy as np
 
@@ -35,7 +39,13 @@ _FEWEST = 50
 
 def measure(family: str, name: str, seed: int, trials: int) -> Covered:
     """Run one setting, found by its names (so that another process can)."""
-    setting = next(s for f in all_families() if f.name == family for s in f.settings if s.name == name)
+    setting = next(
+        s
+        for f in all_families()
+        if f.name == family
+        for s in f.settings
+        if s.name == name
+    )
     return setting.run(seed, max(_FEWEST, trials // setting.cost))
 
 
@@ -70,18 +80,31 @@ def _known(covered: Covered) -> str:
 
 
 def chosen(words: Sequence[str]) -> list[Family]:
-    """The families with the settings that have one of `words` in their own or their family's name, all if there are none."""
+    """The families with the settings that have one of `words` in their own or their family's name,
+    all if there are none.
+    """
 
     def wanted(family: Family, setting: Setting) -> bool:
-        return not words or any(word in setting.name or word in family.name for word in words)
+        return not words or any(
+            word in setting.name or word in family.name for word in words
+        )
 
-    kept = [replace(f, settings=tuple(s for s in f.settings if wanted(f, s))) for f in all_families()]
+    kept = [
+        replace(f, settings=tuple(s for s in f.settings if wanted(f, s)))
+        for f in all_families()
+    ]
     return [family for family in kept if family.settings]
 
 
-def measured(families: Sequence[Family], seed: int, trials: int, jobs: int) -> Iterator[Covered]:
+def measured(
+    families: Sequence[Family], seed: int, trials: int, jobs: int
+) -> Iterator[Covered]:
     """What the trials of each setting gave, in their order, from `jobs` processes."""
-    tasks = [(family.name, setting.name, seed, trials) for family in families for setting in family.settings]
+    tasks = [
+        (family.name, setting.name, seed, trials)
+        for family in families
+        for setting in family.settings
+    ]
     if jobs == 1:
         yield from (measure(*task) for task in tasks)
         return
@@ -90,17 +113,24 @@ def measured(families: Sequence[Family], seed: int, trials: int, jobs: int) -> I
 
 
 def put(page: str, family: Family, lines: dict[str, str]) -> str:
-    """`page` with the rows `lines` (by setting) in the table of `family`; rows of settings that are gone are left out.
+    """`page` with the rows `lines` (by setting) in the table of `family`; rows of settings that are
+    gone are left out.
 
     Raises ValueError where the page has no place for the family.
     """
     between = re.compile(
-        rf"(<!-- rows of {re.escape(family.name)} -->\n)(.*?)(<!-- end of rows -->)", re.DOTALL
+        rf"(<!-- rows of {re.escape(family.name)} -->\n)(.*?)(<!-- end of rows -->)",
+        re.DOTALL,
     )
     found = between.search(page)
     if found is None:
-        raise ValueError(f"the page has no '<!-- rows of {family.name} -->' with an '<!-- end of rows -->'")
-    rows = {line.split(" | ")[0].removeprefix("| "): line for line in found[2].splitlines()} | lines
+        raise ValueError(
+            f"the page has no '<!-- rows of {family.name} -->' with an '<!-- end of"
+            " rows -->'"
+        )
+    rows = {
+        line.split(" | ")[0].removeprefix("| "): line for line in found[2].splitlines()
+    } | lines
     every = next(each for each in all_families() if each.name == family.name)
     kept = [rows[setting.name] for setting in every.settings if setting.name in rows]
     text = "\n".join(["", f"{every.about}", "", HEAD, *kept, "", ""])
@@ -108,11 +138,15 @@ def put(page: str, family: Family, lines: dict[str, str]) -> str:
 
 
 def summed_up(page: str) -> str:
-    """`page` with a line for each family between its comments "families", made from the rows that are there."""
+    """`page` with a line for each family between its comments "families", made from the rows that
+    are there.
+    """
     lines = [SUMMARY]
     for family in all_families():
         part = re.search(
-            rf"<!-- rows of {re.escape(family.name)} -->\n(.*?)<!-- end of rows -->", page, re.DOTALL
+            rf"<!-- rows of {re.escape(family.name)} -->\n(.*?)<!-- end of rows -->",
+            page,
+            re.DOTALL,
         )
         # What fails on purpose, and the power of plans, are no coverage.
         names = {
@@ -120,16 +154,27 @@ def summed_up(page: str) -> str:
             for one in family.settings
             if not one.contrast and one.most >= 0.9 and not one.name.startswith("power")
         }
-        rows = [line.strip("| ").split(" | ") for line in part[1].splitlines()] if part else []
+        rows = (
+            [line.strip("| ").split(" | ") for line in part[1].splitlines()]
+            if part
+            else []
+        )
         kept = [cells for cells in rows if cells[0] in names and len(cells) == 8]
         if not kept:
             continue
         shares = [float(cells[2].rstrip("%")) for cells in kept]
-        known = [re.search(r"^([\d.]+) \([^:,]+: ([\d.]+), ([\d.]+)%", cells[4]) for cells in kept]
-        wider = [float(each[1]) / float(each[2]) for each in known if each and float(each[2])]
+        known = [
+            re.search(r"^([\d.]+) \([^:,]+: ([\d.]+), ([\d.]+)%", cells[4])
+            for cells in kept
+        ]
+        wider = [
+            float(each[1]) / float(each[2]) for each in known if each and float(each[2])
+        ]
         theirs = [float(each[3]) for each in known if each]
         cells = [
-            f"[{family.title}](#{re.sub('[^a-z -]', '', family.title.lower()).replace(' ', '-')})",
+            (
+                f"[{family.title}](#{re.sub('[^a-z -]', '', family.title.lower()).replace(' ', '-')})"
+            ),
             str(len(kept)),
             f"{min(shares):.1f}%",
             f"{np.median(shares):.1f}%",
@@ -159,14 +204,23 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--trials", type=int, default=2000)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--jobs", type=int, default=1, help="processes, each of one core")
+    parser.add_argument(
+        "--jobs", type=int, default=1, help="processes, each of one core"
+    )
     parser.add_argument("--only", nargs="*", default=[], metavar="WORD")
-    parser.add_argument("--list", action="store_true", help="print the names of the settings")
-    parser.add_argument("--write", type=Path, metavar="PAGE", help="put the rows into this page")
+    parser.add_argument(
+        "--list", action="store_true", help="print the names of the settings"
+    )
+    parser.add_argument(
+        "--write", type=Path, metavar="PAGE", help="put the rows into this page"
+    )
     given = parser.parse_args()
     families = chosen(given.only)
     if not families:
-        parser.error(f"no setting has {' or '.join(given.only)} in its name; --list shows the names")
+        parser.error(
+            f"no setting has {' or '.join(given.only)} in its name; --list shows the"
+            " names"
+        )
     if given.trials < 1 or given.jobs < 1:
         parser.error("--trials and --jobs must be at least 1")
     if given.list:

@@ -1,13 +1,17 @@
-"""Decision quality: forty ordinary questions with a known answer, put to the package and to the best valid method for each.
+"""Decision quality: forty ordinary questions with a known answer, put to the package and to the
+best valid method for each.
 
-    python benchmarks/decisions.py [--trials 200] [--only WORD ...] [--seed 0] [--json] [--before FILE] [--write PAGE]
+    python benchmarks/decisions.py [--trials 200] [--only WORD ...] [--seed 0] [--json] [--before
+    FILE] [--write PAGE]
 
-Every trial simulates scores, writes them as records of runs, and asks `compare`, the gate or `leaderboard`. An answer counts as decided
-rightly, decided wrongly (a provisional verdict counts like any other, and is counted beside), or as not decided. The same scores go to
-the best valid method (`decision_questions/methods.py`), which is computed with scipy alone.
+Every trial simulates scores, writes them as records of runs, and asks `compare`, the gate or
+`leaderboard`. An answer counts as decided rightly, decided wrongly (a provisional verdict counts
+like any other, and is counted beside), or as not decided. The same scores go to the best valid
+method (`decision_questions/methods.py`), which is computed with scipy alone.
 
-The last lines are the number: the share decided rightly, over the questions whose right answer their form can give, and the share
-decided wrongly, over all. The same seed gives the same data on any version of the package.
+The last lines are the number: the share decided rightly, over the questions whose right answer
+their form can give, and the share decided wrongly, over all. The same seed gives the same data on
+any version of the package.
 """
 
 from __future__ import annotations
@@ -23,7 +27,9 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
-os.environ.setdefault("OMP_NUM_THREADS", "1")  # before numpy loads: one process is one core
+os.environ.setdefault(
+    "OMP_NUM_THREADS", "1"
+)  # before numpy loads: one process is one core
 
 import numpy as np
 
@@ -57,7 +63,9 @@ class Tally:
 
 def seed_of(question: Question, seed: int) -> list[int]:
     """Seeds by the question's words, so that others may come and go."""
-    digest = blake2b(f"{question.kind} {question.setting}".encode(), digest_size=6).digest()
+    digest = blake2b(
+        f"{question.kind} {question.setting}".encode(), digest_size=6
+    ).digest()
     return [seed, int.from_bytes(digest, "big")]
 
 
@@ -72,7 +80,11 @@ def tally(question: Question, trials: int, seed: int) -> Tally:
         by_method.append(question.decide(models))
 
     right = [verdict for verdict in verdicts if verdict.decision == question.truth]
-    wrong = [verdict for verdict in verdicts if verdict.decision not in (None, question.truth)]
+    wrong = [
+        verdict
+        for verdict in verdicts
+        if verdict.decision not in (None, question.truth)
+    ]
     return Tally(
         kind=question.kind,
         setting=question.setting,
@@ -86,7 +98,10 @@ def tally(question: Question, trials: int, seed: int) -> Tally:
         open=1 - (len(right) + len(wrong)) / trials,
         method=question.method,
         method_right=sum(decision == question.truth for decision in by_method) / trials,
-        method_wrong=sum(decision not in (None, question.truth) for decision in by_method) / trials,
+        method_wrong=sum(
+            decision not in (None, question.truth) for decision in by_method
+        )
+        / trials,
     )
 
 
@@ -100,31 +115,48 @@ def columns(counts: Tally, before: Tally | None) -> dict[str, str]:
     earlier = {}
     if before is not None:
         earlier = {
-            "right before": percent(before.right) if counts.can_be_answered else NOT_ASKED,
+            "right before": (
+                percent(before.right) if counts.can_be_answered else NOT_ASKED
+            ),
             "wrong before": percent(before.wrong),
         }
     cells = {
         "question": counts.kind,
         "setting": counts.setting,
         "best valid method": counts.method,
-        "right by it": percent(counts.method_right) if counts.can_be_answered else NOT_ASKED,
+        "right by it": (
+            percent(counts.method_right) if counts.can_be_answered else NOT_ASKED
+        ),
         "right before": "",
-        "right (provisional)": percent(counts.right, counts.right_provisional)
-        if counts.can_be_answered
-        else NOT_ASKED,
+        "right (provisional)": (
+            percent(counts.right, counts.right_provisional)
+            if counts.can_be_answered
+            else NOT_ASKED
+        ),
         "wrong by it": percent(counts.method_wrong),
         "wrong before": "",
         "wrong (provisional)": percent(counts.wrong, counts.wrong_provisional),
         "open": percent(counts.open),
     }
-    return {head: earlier.get(head, cell) for head, cell in cells.items() if cell or head in earlier}
+    return {
+        head: earlier.get(head, cell)
+        for head, cell in cells.items()
+        if cell or head in earlier
+    }
 
 
 def table(tallies: Sequence[Tally], before: Mapping[str, Tally]) -> list[str]:
     """The Markdown table. before: earlier results by the questions' settings."""
-    rows = [columns(counts, before.get(counts.setting) if before else None) for counts in tallies]
+    rows = [
+        columns(counts, before.get(counts.setting) if before else None)
+        for counts in tallies
+    ]
     heads = list(dict.fromkeys(head for cells in rows for head in cells))
-    lines = [heads, ["---"] * len(heads), *([cells.get(head, "") for head in heads] for cells in rows)]
+    lines = [
+        heads,
+        ["---"] * len(heads),
+        *([cells.get(head, "") for head in heads] for cells in rows),
+    ]
     return [f"| {' | '.join(cells)} |" for cells in lines]
 
 
@@ -150,15 +182,25 @@ def summary(tallies: Sequence[Tally]) -> dict[str, Any]:
 def sentences(tallies: Sequence[Tally], before: Mapping[str, Tally]) -> list[str]:
     """The number, in words."""
     shares = summary(tallies)
-    earlier = summary([before[counts.setting] for counts in tallies if counts.setting in before])
+    earlier = summary(
+        [before[counts.setting] for counts in tallies if counts.setting in before]
+    )
     right = f"; before {earlier['right']:.1%}" if before else ""
     wrong = f"; before {earlier['wrong']:.1%}" if before else ""
     return [
-        f"**Decided rightly: {shares['right']:.1%}** ({shares['right_provisional']:.1%} provisional) of "
-        f"{shares['answerable']} questions that have an answer; by the best valid methods {shares['method_right']:.1%}{right}.",
+        (
+            f"**Decided rightly: {shares['right']:.1%}**"
+            f" ({shares['right_provisional']:.1%} provisional) of"
+            f" {shares['answerable']} questions that have an answer; by the best valid"
+            f" methods {shares['method_right']:.1%}{right}."
+        ),
         "",
-        f"**Decided wrongly: {shares['wrong']:.1%}** ({shares['wrong_provisional']:.1%} provisional) of all "
-        f"{shares['questions']}; by the best valid methods {shares['method_wrong']:.1%}{wrong}.",
+        (
+            f"**Decided wrongly: {shares['wrong']:.1%}**"
+            f" ({shares['wrong_provisional']:.1%} provisional) of all"
+            f" {shares['questions']}; by the best valid methods"
+            f" {shares['method_wrong']:.1%}{wrong}."
+        ),
     ]
 
 
@@ -175,14 +217,25 @@ def read_options() -> argparse.Namespace:
     )
     parser.add_argument("--trials", type=int, default=200, help="of each question")
     parser.add_argument(
-        "--only", nargs="*", default=[], metavar="WORD", help="questions with one of these words"
+        "--only",
+        nargs="*",
+        default=[],
+        metavar="WORD",
+        help="questions with one of these words",
     )
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--json", action="store_true", help="print JSON in place of the table")
     parser.add_argument(
-        "--before", type=Path, metavar="FILE", help="what --json printed of another version, shown beside"
+        "--json", action="store_true", help="print JSON in place of the table"
     )
-    parser.add_argument("--write", type=Path, metavar="PAGE", help="a page to put the table into")
+    parser.add_argument(
+        "--before",
+        type=Path,
+        metavar="FILE",
+        help="what --json printed of another version, shown beside",
+    )
+    parser.add_argument(
+        "--write", type=Path, metavar="PAGE", help="a page to put the table into"
+    )
     options = parser.parse_args()
     if options.trials < 1:
         parser.error("--trials must be at least 1")
@@ -205,13 +258,18 @@ def main() -> int:
     if not tallies:
         raise SystemExit("No question has one of these words.")
     seconds = time.monotonic() - started
-    print(f"{options.trials} trials, seed {options.seed}, {seconds:.0f} s.", file=sys.stderr)
+    print(
+        f"{options.trials} trials, seed {options.seed}, {seconds:.0f} s.",
+        file=sys.stderr,
+    )
     lines = [*table(tallies, before), "", *sentences(tallies, before)]
     if options.write:
         write_page(options.write, PAGE_ROWS, lines)
     if options.json:
         questions = [asdict(counts) for counts in tallies]
-        print(json.dumps({"summary": summary(tallies), "questions": questions}, indent=1))
+        print(
+            json.dumps({"summary": summary(tallies), "questions": questions}, indent=1)
+        )
     else:
         print("\n".join(lines))
     return 0

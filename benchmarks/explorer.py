@@ -1,17 +1,22 @@
-"""The explorer with many samples in a real browser: first paint, filters, the first hit of a search, scrolling, the file's size.
+"""The explorer with many samples in a real browser: first paint, filters, the first hit of a
+search, scrolling, the file's size.
 
     python benchmarks/explorer.py [--samples 100000] [--folder DIR]
 
-The corpus is made, not collected, so that anybody has the same: a run of `--samples` answers of 1 to 4 kB of text each (question and
-answer, in UTF-8 bytes, evenly spread), half English, a quarter Chinese, an eighth each Thai and Burmese. Words are drawn one by one,
-independently, by Zipf's law (exponent 0.9) from vocabularies of made-up words: 30,000 of one to four English syllables, 12,000 each
-of one to three Thai or Burmese syllables (consonant, vowel, tone or final), 3,500 Chinese characters of which words of one or two are
-made. No phrase comes twice but by chance, so it compresses less than what people write: the benchmark prints by how much deflate
-shortens a text of each language by itself. Each record is what a run writes: question, prompt (an instruction, then the question),
-answer, the reply once more, a score with its explanation, and metadata; so a text of a sample stands about twice in its line.
+The corpus is made, not collected, so that anybody has the same: a run of `--samples` answers of 1
+to 4 kB of text each (question and answer, in UTF-8 bytes, evenly spread), half English, a quarter
+Chinese, an eighth each Thai and Burmese. Words are drawn one by one, independently, by Zipf's law
+(exponent 0.9) from vocabularies of made-up words: 30,000 of one to four English syllables, 12,000
+each of one to three Thai or Burmese syllables (consonant, vowel, tone or final), 3,500 Chinese
+characters of which words of one or two are made. No phrase comes twice but by chance, so it
+compresses less than what people write: the benchmark prints by how much deflate shortens a text of
+each language by itself. Each record is what a run writes: question, prompt (an instruction, then
+the question), answer, the reply once more, a score with its explanation, and metadata; so a text of
+a sample stands about twice in its line.
 
-The page is opened from `file://` with the network off, in a browser that has just been started, once the file was read once (a cold
-disk is not the page's). Every time is the median of several, measured in the page; the machine and its load are printed beside them.
+The page is opened from `file://` with the network off, in a browser that has just been started,
+once the file was read once (a cold disk is not the page's). Every time is the median of several,
+measured in the page; the machine and its load are printed beside them.
 """
 
 from __future__ import annotations
@@ -45,16 +50,22 @@ from evalwright.runs.writer import SCHEMA_VERSION, RunWriter
 from support.browser import Tab, open_tab
 
 LANGUAGES = ("en", "zh", "en", "th", "en", "zh", "en", "my")
-TASK, SCORER = "mixed", "short-answer"
+TASK = "mixed"
+SCORER = "short-answer"
 NEEDLE = "quixotry"
-"""A word of no vocabulary, put into one answer in the middle: a search for it has to read half of everything."""
+"""A word of no vocabulary, put into one answer in the middle: a search for it has to read half of
+everything.
+"""
 
 
-# -- the corpus ----------------------------------------------------------------------------------------------------------
+# -- the corpus ------------------------------------------------------------------------
 
 
 ONSETS = "b c d f g h j k l m n p r s t v w br cl dr fl gr pl pr sh st th tr ch"
-ENDS = "a e i o u ai ea ee oo ou an en in on un ar er or al el is es ed ing ion ant ent ate ous ly"
+ENDS = (
+    "a e i o u ai ea ee oo ou an en in on un ar er or al el is es ed ing ion ant ent"
+    " ate ous ly"
+)
 THAI_VOWELS = "ะ า ิ ี ึ ุ ู ำ ัน าง อน ียน ือ"
 BURMESE_VOWELS = "ာ ိ ီ ု ူ ေ ဲ ော ို န် င် တ်"
 
@@ -62,22 +73,33 @@ BURMESE_VOWELS = "ာ ိ ီ ု ူ ေ ဲ ော ို န် င် တ်
 def vocabulary(language: str, rng: np.random.Generator) -> list[str]:
     """Made-up words of a language, the most frequent first."""
     sizes: tuple[int, ...] = (1, 2, 3)
-    count, mark = 12_000, ""
+    count = 12_000
+    mark = ""
     if language == "en":
         syllables = [a + b for a in ONSETS.split() for b in ENDS.split()]
-        sizes, count, mark = (1, 2, 3, 4), 30_000, " "
+        sizes = (1, 2, 3, 4)
+        count = 30_000
+        mark = " "
     elif language == "zh":
-        syllables = [chr(0x4E00 + int(one)) for one in rng.choice(20_000, 3_500, replace=False)]
+        syllables = [
+            chr(0x4E00 + int(one)) for one in rng.choice(20_000, 3_500, replace=False)
+        ]
         sizes = (1, 2)
     elif language == "th":
         consonants = [chr(one) for one in range(0x0E01, 0x0E2F)]
         syllables = [
-            a + b + tone for a in consonants for b in THAI_VOWELS.split() for tone in ("", "", "่", "้")
+            a + b + tone
+            for a in consonants
+            for b in THAI_VOWELS.split()
+            for tone in ("", "", "่", "้")
         ]
     else:
         consonants = [chr(one) for one in range(0x1000, 0x1021)]
         syllables = [
-            a + b + tone for a in consonants for b in BURMESE_VOWELS.split() for tone in ("", "း", "့")
+            a + b + tone
+            for a in consonants
+            for b in BURMESE_VOWELS.split()
+            for tone in ("", "း", "့")
         ]
     words: dict[str, None] = {}
     while len(words) < count:
@@ -97,7 +119,9 @@ class Texts:
         mean = float(
             sum(
                 len(word.encode()) * share
-                for word, share in zip(self.words, np.diff(self.ends, prepend=0), strict=True)
+                for word, share in zip(
+                    self.words, np.diff(self.ends, prepend=0), strict=True
+                )
             )
         )
         self.bytes_a_word = mean + len(self.stop.encode()) / 12
@@ -108,7 +132,10 @@ class Texts:
         picked = self.words[np.searchsorted(self.ends, rng.random(count))]
         return (
             "".join(
-                self.stop.join("".join(picked[start : start + 12]).strip() for start in range(0, count, 12))
+                self.stop.join(
+                    "".join(picked[start : start + 12]).strip()
+                    for start in range(0, count, 12)
+                )
             )
             + self.stop.strip()
         )
@@ -121,7 +148,8 @@ def make_run(folder: Path, samples: int) -> Run:
     for language, own in texts.items():
         data = own.draw(50_000, rng).encode()
         print(
-            f"  deflate shortens a text of {language} alone to {len(zlib.compress(data, 6)) / len(data):.0%}",
+            f"  deflate shortens a text of {language} alone to"
+            f" {len(zlib.compress(data, 6)) / len(data):.0%}",
             flush=True,
         )
     tally = TaskTally([SCORER], ["language", "subject"])
@@ -148,21 +176,33 @@ def make_run(folder: Path, samples: int) -> Run:
         }
         writer.finish(
             {
-                "schema": SCHEMA_VERSION, "evalwright": "0", "id": folder.name, "identity": folder.name,
-                "started": "2026-01-01T00:00:00+00:00", "seconds": 1.0, "model": {"name": "made/up"}, "roles": {},
-                "configuration": {}, "environment": {}, "usage": usage, "tasks": [task],
+                "schema": SCHEMA_VERSION,
+                "evalwright": "0",
+                "id": folder.name,
+                "identity": folder.name,
+                "started": "2026-01-01T00:00:00+00:00",
+                "seconds": 1.0,
+                "model": {"name": "made/up"},
+                "roles": {},
+                "configuration": {},
+                "environment": {},
+                "usage": usage,
+                "tasks": [task],
             }
-        )  # fmt: skip
+        )
     return open_run(folder)
 
 
-def make_record(index: int, samples: int, texts: dict[str, Texts], rng: np.random.Generator) -> SampleRecord:
+def make_record(
+    index: int, samples: int, texts: dict[str, Texts], rng: np.random.Generator
+) -> SampleRecord:
     """One answered and scored sample."""
     language = LANGUAGES[index % len(LANGUAGES)]
     own = texts[language]
     size = rng.uniform(1000, 4000)
     asked = size * rng.uniform(0.1, 0.5)
-    question, answer = own.draw(int(asked), rng), own.draw(int(size - asked), rng)
+    question = own.draw(int(asked), rng)
+    answer = own.draw(int(size - asked), rng)
     if index == samples // 2:
         answer += f" {NEEDLE}"
     right = float(rng.random() < 0.6)
@@ -172,7 +212,12 @@ def make_record(index: int, samples: int, texts: dict[str, Texts], rng: np.rando
         "subject": f"subject {int(rng.integers(57))}",
         "year": int(rng.integers(1950, 2026)),
     }
-    sample = Sample(id=f"{language}-{name}", input=question, targets=(own.draw(20, rng),), metadata=metadata)
+    sample = Sample(
+        id=f"{language}-{name}",
+        input=question,
+        targets=(own.draw(20, rng),),
+        metadata=metadata,
+    )
     prompt = (
         Message("system", "Answer the question in a few sentences."),
         Message("user", f"Question: {question}\nAnswer:"),
@@ -185,14 +230,23 @@ def make_record(index: int, samples: int, texts: dict[str, Texts], rng: np.rando
         latency=round(float(rng.gamma(3, 0.7)), 3),
         cost=round(float(rng.gamma(2, 1e-4)), 7),
     )
-    said = "the answer holds the target" if right else f"'{answer[:40]}' is none of the targets"
+    said = (
+        "the answer holds the target"
+        if right
+        else f"'{answer[:40]}' is none of the targets"
+    )
     score = Score(right, "correct" if right else "incorrect", said)
     return SampleRecord(
-        TASK, index, 0, sample, Answer(text=answer, prompt=prompt, responses=(response,)), {SCORER: score}
+        TASK,
+        index,
+        0,
+        sample,
+        Answer(text=answer, prompt=prompt, responses=(response,)),
+        {SCORER: score},
     )
 
 
-# -- the browser ---------------------------------------------------------------------------------------------------------
+# -- the browser -----------------------------------------------------------------------
 
 DATA = """
 (async () => {
@@ -278,12 +332,16 @@ CLICKS = """
   return JSON.stringify([names.length * 2 + took.numbers.length, told(took.names), told(took.numbers)]);
 })()
 """
-"""Filters of names and of numbers, set and taken away with all facets open, until the list is drawn: how many, fastest, median, slowest (ms)."""
+"""Filters of names and of numbers, set and taken away with all facets open, until the list is
+drawn: how many, fastest, median, slowest (ms).
+"""
 
 
 async def ask(tab: Tab, expression: str) -> Any:
     """What a promise of the page comes to."""
-    found = await tab.send("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
+    found = await tab.send(
+        "Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True
+    )
     assert "exceptionDetails" not in found, found
     return json.loads(found["result"]["value"])
 
@@ -300,7 +358,12 @@ async def measure(file: Path) -> dict[str, Any]:
         async with open_tab(Path(profile)) as tab:
             for domain in ("Page", "Network", "Runtime", "Log"):
                 await tab.send(f"{domain}.enable")
-            offline = {"offline": True, "latency": 0, "downloadThroughput": 0, "uploadThroughput": 0}
+            offline = {
+                "offline": True,
+                "latency": 0,
+                "downloadThroughput": 0,
+                "uploadThroughput": 0,
+            }
             await tab.send("Network.emulateNetworkConditions", **offline)
             await tab.send(
                 "Emulation.setDeviceMetricsOverride",
@@ -310,31 +373,45 @@ async def measure(file: Path) -> dict[str, Any]:
                 mobile=False,
             )
             began = time.monotonic()
-            await tab.send("Page.navigate", url=file.resolve().as_uri() + "#/run/explorer/samples")
+            await tab.send(
+                "Page.navigate", url=file.resolve().as_uri() + "#/run/explorer/samples"
+            )
             paint = None
             while paint is None:
                 await asyncio.sleep(0.02)
                 paint = await tab.evaluate(
-                    "performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? null"
+                    "performance.getEntriesByName('first-contentful-paint')[0]?.startTime"
+                    " ?? null"
                 )
                 assert time.monotonic() - began < 120, "nothing was painted"
             # The shell is not enough: a row of the table counts.
-            rows = await ask(tab, """(async () => { while (!window.explorerData) await new Promise((go) => setTimeout(go, 5));
-              await window.explorerData.run('0'); return JSON.stringify(performance.now()); })()""")  # fmt: skip
+            rows = await ask(
+                tab,
+                """(async () => { while (!window.explorerData) await new Promise((go) => setTimeout(go, 5));
+              await window.explorerData.run('0'); return JSON.stringify(performance.now()); })()""",
+            )
             out = {"first paint": paint, "columns there": rows}
             out |= await ask(tab, DATA.replace("QUERY", json.dumps(NEEDLE)))
             out["read to the end"] = await tab.evaluate(
-                "performance.timing.domContentLoadedEventEnd - performance.timing.navigationStart"
+                "performance.timing.domContentLoadedEventEnd -"
+                " performance.timing.navigationStart"
             )
             out["scroll"] = await ask(tab, SCROLL)
             await tab.send("Performance.enable", timeDomain="threadTicks")
             before = await page_seconds(tab)
             out["clicks"] = await ask(tab, CLICKS)
-            out["click"] = 1000 * (await page_seconds(tab) - before) / max(1, out["clicks"][0])
+            out["click"] = (
+                1000 * (await page_seconds(tab) - before) / max(1, out["clicks"][0])
+            )
             out["console"] = [
                 event
                 for event in tab.events
-                if event[0] in ("Log.entryAdded", "Runtime.exceptionThrown", "Runtime.consoleAPICalled")
+                if event[0]
+                in (
+                    "Log.entryAdded",
+                    "Runtime.exceptionThrown",
+                    "Runtime.consoleAPICalled",
+                )
             ]
             out["heap"] = await tab.evaluate("performance.memory.usedJSHeapSize / 1e6")
             return out
@@ -346,12 +423,19 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--samples", type=int, default=100_000)
-    parser.add_argument("--folder", type=Path, help="Keep the run and the page here, and use them again.")
-    parser.add_argument("--times", type=int, default=3, help="How often the page is opened.")
+    parser.add_argument(
+        "--folder",
+        type=Path,
+        help="Keep the run and the page here, and use them again.",
+    )
+    parser.add_argument(
+        "--times", type=int, default=3, help="How often the page is opened."
+    )
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
         folder = options.folder or Path(temporary)
-        run_folder, page = folder / "explorer", folder / "explorer.html"
+        run_folder = folder / "explorer"
+        page = folder / "explorer.html"
         run = (
             open_run(run_folder)
             if (run_folder / "run.json").exists()
@@ -359,9 +443,12 @@ def main() -> None:
         )
         began = time.monotonic()
         write_page([run], page, title="explorer", progress=lambda words: None)
-        raw, size = run.samples_file.stat().st_size, page.stat().st_size
+        raw = run.samples_file.stat().st_size
+        size = page.stat().st_size
         print(
-            f"  {options.samples:,} samples, {raw / 1e6:,.1f} MB of JSONL -> {size / 1e6:,.1f} MB of page ({size / raw:.1%}), in {time.monotonic() - began:.1f} s"
+            f"  {options.samples:,} samples, {raw / 1e6:,.1f} MB of JSONL ->"
+            f" {size / 1e6:,.1f} MB of page ({size / raw:.1%}), in"
+            f" {time.monotonic() - began:.1f} s"
         )
         page.read_bytes()
         found = [asyncio.run(measure(page)) for _ in range(options.times)]
@@ -378,19 +465,26 @@ def main() -> None:
             "opened",
             "click",
         ):
-            print(f"  {name:20} {statistics.median(one[name] for one in found):10,.1f} ms")
+            print(
+                f"  {name:20} {statistics.median(one[name] for one in found):10,.1f} ms"
+            )
         for number, search in enumerate(found[0]["searches"]):
             first = [one["searches"][number]["first"] for one in found]
             whole = [one["searches"][number]["whole"] for one in found]
             print(
-                f"  search {search['query']!r}: {search['hits']:,} hits, first {statistics.median(first):,.0f} ms, all {statistics.median(whole):,.0f} ms"
+                f"  search {search['query']!r}: {search['hits']:,} hits, first"
+                f" {statistics.median(first):,.0f} ms, all"
+                f" {statistics.median(whole):,.0f} ms"
             )
         print(
-            "  filters set on the page, until the list shows it: of names and of numbers, how many, fastest, median, slowest ms ('click' is processor time of each)"
+            "  filters set on the page, until the list shows it: of names and of"
+            " numbers, how many, fastest, median, slowest ms ('click' is processor time"
+            " of each)"
         )
         print(f"    {[one['clicks'][1:] for one in found]}")
         print(
-            f"  scrolling {[one['scroll'] for one in found]}, console {found[0]['console']}, heap {found[0]['heap']:,.0f} MB"
+            f"  scrolling {[one['scroll'] for one in found]}, console"
+            f" {found[0]['console']}, heap {found[0]['heap']:,.0f} MB"
         )
 
 

@@ -1,21 +1,27 @@
-"""Answers of a transformers model on a CPU, beside lm_eval's HFLM at its best batch size, in one run.
+"""Answers of a transformers model on a CPU, beside lm_eval's HFLM at its best batch size, in one
+run.
 
-    python benchmarks/generation.py --data FOLDER [--only shared,own,ends,stops] [--hidden 256] [--vocab 32000] [--layers 4]
-                                    [--prompts 100] [--tokens 64] [--repeats 3] [--threads 2] [--clock wall]
+    python benchmarks/generation.py --data FOLDER [--only shared,own,ends,stops] [--hidden 256]
+    [--vocab 32000] [--layers 4]
+                                    [--prompts 100] [--tokens 64] [--repeats 3] [--threads 2]
+                                    [--clock wall]
 
-FOLDER holds `en_test.jsonl` and `en_dev.jsonl` of Global-MMLU-Lite. The model is that of `scoring.py`, a Llama of random
-weights with grouped queries; both systems load the same folder and write greedy answers to the same prompts in processes of
-their own, interleaved, and medians are shown: the call alone (tokenising and all), and the whole process (imports, loading,
-generation). lm_eval's process is its model class alone, without its command's start-up; its batch size is the fastest of 1 to
-64 on --search prompts (for 32 and 64 on as many as these), or --batch-size. --clock cpu: CPU seconds instead of wall time;
-with --threads 1 that is what to measure on a machine that others use too.
+FOLDER holds `en_test.jsonl` and `en_dev.jsonl` of Global-MMLU-Lite. The model is that of
+`scoring.py`, a Llama of random weights with grouped queries; both systems load the same folder and
+write greedy answers to the same prompts in processes of their own, interleaved, and medians are
+shown: the call alone (tokenising and all), and the whole process (imports, loading, generation).
+lm_eval's process is its model class alone, without its command's start-up; its batch size is the
+fastest of 1 to 64 on --search prompts (for 32 and 64 on as many as these), or --batch-size. --clock
+cpu: CPU seconds instead of wall time; with --threads 1 that is what to measure on a machine that
+others use too.
 
-The sets: `shared`, five shots that are the same for all and a question; `own`, one to five shots drawn for each question, so
-that lengths vary and nothing is shared; `ends`, as `shared`, with limits from an eighth of --tokens to all, as answers end at
-different times (lm_eval writes each limit in batches of its own, as it does for settings that differ); `stops`, as `ends`,
-with one limit for all and a stop string that random text reaches soon or late. In the other sets the stop string never
-occurs. The last column counts answers that differ; with random weights two tokens can be as good as equal, and rounding
-decides.
+The sets: `shared`, five shots that are the same for all and a question; `own`, one to five shots
+drawn for each question, so that lengths vary and nothing is shared; `ends`, as `shared`, with
+limits from an eighth of --tokens to all, as answers end at different times (lm_eval writes each
+limit in batches of its own, as it does for settings that differ); `stops`, as `ends`, with one
+limit for all and a stop string that random text reaches soon or late. In the other sets the stop
+string never occurs. The last column counts answers that differ; with random weights two tokens can
+be as good as equal, and rounding decides.
 """
 
 from __future__ import annotations
@@ -44,7 +50,9 @@ def shot(question: Question, answered: bool) -> str:
         return "\n".join([*lines, "Answer: Let's think step by step."])
     reasons = [f"It could be {text.strip()}." for text in question["choices"]]
     right = question["choices"][question["label"]].strip()
-    steps = f"Answer: Let's think step by step. {' '.join(reasons)} The answer is {right}."
+    steps = (
+        f"Answer: Let's think step by step. {' '.join(reasons)} The answer is {right}."
+    )
     return "\n".join([*lines, steps, "", ""])
 
 
@@ -53,16 +61,31 @@ def every_set(folder: Path, count: int, tokens: int) -> dict[str, list[Request]]
     test, dev = (read(folder / f"en_{part}.jsonl") for part in ("test", "dev"))
     # Questions of a like length, as those of GSM8K have.
     short = [question for question in test if 80 <= len(question["question"]) <= 400]
-    shots = [question for question in [*dev, *test[:200]] if 80 <= len(question["question"]) <= 300]
+    shots = [
+        question
+        for question in [*dev, *test[:200]]
+        if 80 <= len(question["question"]) <= 300
+    ]
     asked = random.Random(1).sample(short, min(count, len(short)))
-    fixed = "".join(shot(question, True) for question in random.Random(0).sample(shots, 5))
+    fixed = "".join(
+        shot(question, True) for question in random.Random(0).sample(shots, 5)
+    )
     shared = [[fixed + shot(question, False), tokens, NEVER] for question in asked]
     own = []
     for place, question in enumerate(asked):
         drawn = random.Random(place + 1).sample(shots, 1 + place % 5)
-        own.append(["".join(shot(each, True) for each in drawn) + shot(question, False), tokens, NEVER])
+        own.append(
+            [
+                "".join(shot(each, True) for each in drawn) + shot(question, False),
+                tokens,
+                NEVER,
+            ]
+        )
     limits = [max(1, tokens * part // 8) for part in (1, 2, 3, 4, 8)]
-    ends = [[prompt, limits[place % 5], stop] for place, (prompt, _, stop) in enumerate(shared)]
+    ends = [
+        [prompt, limits[place % 5], stop]
+        for place, (prompt, _, stop) in enumerate(shared)
+    ]
     stops = [[prompt, tokens, "ar"] for prompt, _, _ in shared]
     return {"shared": shared, "own": own, "ends": ends, "stops": stops}
 
@@ -74,20 +97,23 @@ def best_batch_size(
     seconds = {}
     for size in SIZES:
         some = requests[: max(options.search, min(int(size), len(requests)))]
-        seconds[size] = run("theirs", model, some, size, folder, options, "generation_worker.py").score / len(
-            some
-        )
+        seconds[size] = run(
+            "theirs", model, some, size, folder, options, "generation_worker.py"
+        ).score / len(some)
     return min(seconds, key=lambda size: seconds[size]), seconds
 
 
 def differences(ours: Outcome, theirs: Outcome) -> str:
     """How many answers differ."""
     pairs = list(zip(ours.rows, theirs.rows, strict=True))
-    # lm_eval takes the spaces off an answer's ends in some releases; that is no difference in what was written.
+    # lm_eval takes the spaces off an answer's ends in some releases; that is no difference in what
+    # was written.
     return f"{sum(a.strip() != b.strip() for a, b in pairs)} of {len(pairs)}"
 
 
-def measure(name: str, requests: list[Request], model: Path, options: argparse.Namespace) -> str:
+def measure(
+    name: str, requests: list[Request], model: Path, options: argparse.Namespace
+) -> str:
     """One line of the table."""
     mine: list[Outcome] = []
     other: list[Outcome] = []
@@ -98,17 +124,43 @@ def measure(name: str, requests: list[Request], model: Path, options: argparse.N
         if size is None:
             size, searched = best_batch_size(model, requests, folder, options)
         for _ in range(options.repeats):
-            mine.append(run("ours", model, requests, "auto", folder, options, "generation_worker.py"))
-            other.append(run("theirs", model, requests, size, folder, options, "generation_worker.py"))
-    ours, theirs = (statistics.median(outcome.score for outcome in each) for each in (mine, other))
-    whole, their_whole = (statistics.median(outcome.whole for outcome in each) for each in (mine, other))
+            mine.append(
+                run(
+                    "ours",
+                    model,
+                    requests,
+                    "auto",
+                    folder,
+                    options,
+                    "generation_worker.py",
+                )
+            )
+            other.append(
+                run(
+                    "theirs",
+                    model,
+                    requests,
+                    size,
+                    folder,
+                    options,
+                    "generation_worker.py",
+                )
+            )
+    ours, theirs = (
+        statistics.median(outcome.score for outcome in each) for each in (mine, other)
+    )
+    whole, their_whole = (
+        statistics.median(outcome.whole for outcome in each) for each in (mine, other)
+    )
     if searched:
         print(
-            f"<!-- {name}: lm_eval's seconds a prompt by batch size: {json.dumps({k: round(v, 4) for k, v in searched.items()})} -->"
+            f"<!-- {name}: lm_eval's seconds a prompt by batch size:"
+            f" {json.dumps({k: round(v, 4) for k, v in searched.items()})} -->"
         )
     return (
-        f"| {name} | {len(requests)} | {ours:.2f} | {theirs:.2f} | {theirs / ours:.2f} | {whole:.2f} | {their_whole:.2f} "
-        f"| {their_whole / whole:.2f} | {size} | {mine[0].how} | {differences(mine[0], other[0])} |"
+        f"| {name} | {len(requests)} | {ours:.2f} | {theirs:.2f} | {theirs / ours:.2f}"
+        f" | {whole:.2f} | {their_whole:.2f} | {their_whole / whole:.2f} | {size} |"
+        f" {mine[0].how} | {differences(mine[0], other[0])} |"
     )
 
 
@@ -143,12 +195,12 @@ def main() -> None:
         make_model(model, options.data, options.hidden, options.vocab, options.layers)
         rate = matmul_rate(options.threads)
         print(
-            f"Llama of {options.layers} layers, hidden {options.hidden}, vocabulary {options.vocab}, float32, {options.threads} "
-            f"threads, {options.clock} time, load {os.getloadavg()[0]:.1f}, matmul {rate / 1e9:.0f} GFLOP/s, "
-            f"{options.tokens} new tokens\n\n"
-            "| set | prompts | ours s | lm_eval s | times | ours whole s | lm_eval whole s | times | its batch | our way "
-            "| answers that differ |\n"
-            "|---|---|---|---|---|---|---|---|---|---|---|",
+            f"Llama of {options.layers} layers, hidden {options.hidden}, vocabulary"
+            f" {options.vocab}, float32, {options.threads} threads, {options.clock}"
+            f" time, load {os.getloadavg()[0]:.1f}, matmul {rate / 1e9:.0f} GFLOP/s,"
+            f" {options.tokens} new tokens\n\n| set | prompts | ours s | lm_eval s |"
+            " times | ours whole s | lm_eval whole s | times | its batch | our way |"
+            " answers that differ |\n|---|---|---|---|---|---|---|---|---|---|---|",
             flush=True,
         )
         for name in options.only.split(","):

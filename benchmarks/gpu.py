@@ -1,17 +1,24 @@
-"""`hf/` and `vllm-local/` beside lm_eval's `hf` and `vllm` on one GPU: tokens a second, share of the card's rate, peak memory.
+"""`hf/` and `vllm-local/` beside lm_eval's `hf` and `vllm` on one GPU: tokens a second, share of
+the card's rate, peak memory.
 
-    python benchmarks/gpu.py [--systems hf,vllm-local,lm-eval-hf,lm-eval-vllm] [--layers 22] [--hidden 2048] [--vocab 131072]
-                             [--questions 400] [--shots 2000] [--tokens 128] [--dtype bfloat16] [--device cuda] [--model FOLDER]
+    python benchmarks/gpu.py [--systems hf,vllm-local,lm-eval-hf,lm-eval-vllm] [--layers 22]
+    [--hidden 2048] [--vocab 131072]
+                             [--questions 400] [--shots 2000] [--tokens 128] [--dtype bfloat16]
+                             [--device cuda] [--model FOLDER]
                              [--peer-python PATH]
 
-The default is a Llama of random weights with 1.5 billion parameters; `--vocab 262144` is the other end of today's vocabularies. Each system
-loads the same folder in a process of its own and answers the same requests: `choices`, log-likelihoods of four short continuations after
---shots shared tokens and a question; `texts`, --tokens greedy tokens after the same prompts. Systems whose packages are not installed are left out
-and named. Try it without a GPU: `--device cpu --dtype float32 --layers 2 --hidden 128 --vocab 4096 --questions 4 --shots 100 --tokens 8`.
+The default is a Llama of random weights with 1.5 billion parameters; `--vocab 262144` is the other
+end of today's vocabularies. Each system loads the same folder in a process of its own and answers
+the same requests: `choices`, log-likelihoods of four short continuations after --shots shared
+tokens and a question; `texts`, --tokens greedy tokens after the same prompts. Systems whose
+packages are not installed are left out and named. Try it without a GPU: `--device cpu --dtype
+float32 --layers 2 --hidden 128 --vocab 4096 --questions 4 --shots 100 --tokens 8`.
 
-tokens/s: of `choices` the tokens of all requests, as if nothing were shared; of `texts` those written. rate: the time that the
-products with every different token (and the head at every position read) would take at the measured rate of a large matrix product,
-divided by the time taken. peak: the most memory that the process, or on a GPU all processes together, held beyond what was held before.
+tokens/s: of `choices` the tokens of all requests, as if nothing were shared; of `texts` those
+written. rate: the time that the products with every different token (and the head at every position
+read) would take at the measured rate of a large matrix product, divided by the time taken. peak:
+the most memory that the process, or on a GPU all processes together, held beyond what was held
+before.
 """
 
 from __future__ import annotations
@@ -51,7 +58,9 @@ def make_model(folder: Path, given: argparse.Namespace) -> None:
         show_progress=False,
     )
     core.train_from_iterator([words(random.Random(0), 20_000)], trainer)
-    PreTrainedTokenizerFast(tokenizer_object=core, bos_token="<s>", eos_token="</s>").save_pretrained(folder)
+    PreTrainedTokenizerFast(
+        tokenizer_object=core, bos_token="<s>", eos_token="</s>"
+    ).save_pretrained(folder)
     config = LlamaConfig(
         vocab_size=given.vocab,
         hidden_size=given.hidden,
@@ -72,23 +81,33 @@ def make_model(folder: Path, given: argparse.Namespace) -> None:
 def words(dice: random.Random, count: int) -> str:
     """Made-up words of two to four syllables."""
     syllables = [a + b for a in "bdfgklmnprstvz" for b in "aeiou"]
-    return " ".join("".join(dice.choices(syllables, k=dice.randint(2, 4))) for _ in range(count))
+    return " ".join(
+        "".join(dice.choices(syllables, k=dice.randint(2, 4))) for _ in range(count)
+    )
 
 
 def requests(questions: int, shots: int, folder: Path) -> tuple[Pairs, list[str]]:
     """(context, continuation) of every choice, and every prompt."""
     from transformers import AutoTokenizer
 
-    tokenizer, dice = AutoTokenizer.from_pretrained(folder), random.Random(1)
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    dice = random.Random(1)
     start = tokenizer.decode(tokenizer(words(dice, shots))["input_ids"][:shots])
-    prompts = [f"{start}\n\nQuestion: {words(dice, 20)}\nAnswer:" for _ in range(questions)]
-    return [[prompt, " " + words(dice, 2)] for prompt in prompts for _ in range(4)], prompts
+    prompts = [
+        f"{start}\n\nQuestion: {words(dice, 20)}\nAnswer:" for _ in range(questions)
+    ]
+    return [
+        [prompt, " " + words(dice, 2)] for prompt in prompts for _ in range(4)
+    ], prompts
 
 
-# --- one system in a process of its own ------------------------------------------------------------------------------
+# --- one system in a process of its own
+# ------------------------------------------------------------------------------
 
 
-def ours(name: str, given: argparse.Namespace) -> tuple[Callable[[Pairs], Any], Callable[[list[str]], Any]]:
+def ours(
+    name: str, given: argparse.Namespace
+) -> tuple[Callable[[Pairs], Any], Callable[[list[str]], Any]]:
     """How log-likelihoods and texts are had of one of our backends."""
     from evalwright.core.requests import Generate, LogLikelihood
     from evalwright.models.base import LocalModel
@@ -102,27 +121,39 @@ def ours(name: str, given: argparse.Namespace) -> tuple[Callable[[Pairs], Any], 
 
     def answered(asked: Any) -> None:
         found = dict(model.answer_batch(asked))
-        assert len(found) == len(asked) and not any(hasattr(one, "message") for one in found.values()), found
+        assert len(found) == len(asked) and not any(
+            hasattr(one, "message") for one in found.values()
+        ), found
 
     return (
         lambda pairs: answered([LogLikelihood(*pair) for pair in pairs]),
-        lambda prompts: answered([Generate(prompt, max_tokens=given.tokens) for prompt in prompts]),
+        lambda prompts: answered(
+            [Generate(prompt, max_tokens=given.tokens) for prompt in prompts]
+        ),
     )
 
 
-def theirs(name: str, given: argparse.Namespace) -> tuple[Callable[[Pairs], Any], Callable[[list[str]], Any]]:
+def theirs(
+    name: str, given: argparse.Namespace
+) -> tuple[Callable[[Pairs], Any], Callable[[list[str]], Any]]:
     """The same of lm_eval's."""
     from lm_eval.api.instance import Instance
     from lm_eval.api.registry import get_model
 
     more: dict[str, Any] = {"batch_size": "auto"}
     if name == "lm-eval-hf":
-        more = {"device": given.device, "batch_size": "auto" if given.device == "cuda" else 1}
+        more = {
+            "device": given.device,
+            "batch_size": "auto" if given.device == "cuda" else 1,
+        }
     backend: Any = get_model(name.removeprefix("lm-eval-"))
     model = backend(pretrained=given.model, dtype=given.dtype, **more)
 
     def made(kind: str, arguments: list[Any]) -> list[Any]:
-        return [Instance(request_type=kind, doc={}, arguments=one, idx=0) for one in arguments]
+        return [
+            Instance(request_type=kind, doc={}, arguments=one, idx=0)
+            for one in arguments
+        ]
 
     how = {"until": [NEVER], "max_gen_toks": given.tokens, "do_sample": False}
     return (
@@ -130,7 +161,8 @@ def theirs(name: str, given: argparse.Namespace) -> tuple[Callable[[Pairs], Any]
             made("loglikelihood", [tuple(pair) for pair in pairs]), disable_tqdm=True
         ),
         lambda prompts: model.generate_until(
-            made("generate_until", [(prompt, how) for prompt in prompts]), disable_tqdm=True
+            made("generate_until", [(prompt, how) for prompt in prompts]),
+            disable_tqdm=True,
         ),
     )
 
@@ -142,7 +174,10 @@ def worker(name: str, given: argparse.Namespace) -> None:
     choices(pairs[:8])
     texts([prompt[-200:] for prompt in prompts[:2]])
     found = {}
-    sets: dict[str, Callable[[], Any]] = {"choices": lambda: choices(pairs), "texts": lambda: texts(prompts)}
+    sets: dict[str, Callable[[], Any]] = {
+        "choices": lambda: choices(pairs),
+        "texts": lambda: texts(prompts),
+    }
     for what, call in sets.items():
         began = time.perf_counter()
         call()
@@ -150,7 +185,8 @@ def worker(name: str, given: argparse.Namespace) -> None:
     print("RESULT " + json.dumps(found), flush=True)
 
 
-# --- what the card can do --------------------------------------------------------------------------------------------
+# --- what the card can do
+# --------------------------------------------------------------------------------
 
 
 def rate(given: argparse.Namespace) -> float:
@@ -158,7 +194,10 @@ def rate(given: argparse.Namespace) -> float:
     import torch
 
     size = 8192 if given.device == "cuda" else 1024
-    a, b = (torch.randn(size, size, device=given.device).to(getattr(torch, given.dtype)) for _ in "ab")
+    a, b = (
+        torch.randn(size, size, device=given.device).to(getattr(torch, given.dtype))
+        for _ in "ab"
+    )
     times = []
     for _ in range(12):
         began = time.perf_counter()
@@ -170,19 +209,27 @@ def rate(given: argparse.Namespace) -> float:
 
 
 def operations(given: argparse.Namespace) -> dict[str, tuple[int, float]]:
-    """By set: its tokens as they are counted, and the floating-point operations of every different one."""
+    """By set: its tokens as they are counted, and the floating-point operations of every different
+    one.
+    """
     from transformers import AutoConfig, AutoTokenizer
 
-    tokenizer, config = AutoTokenizer.from_pretrained(given.model), AutoConfig.from_pretrained(given.model)
+    tokenizer = AutoTokenizer.from_pretrained(given.model)
+    config = AutoConfig.from_pretrained(given.model)
     pairs, prompts = requests(given.questions, given.shots, Path(given.model))
-    width, head = config.hidden_size, config.hidden_size // config.num_attention_heads
+    width = config.hidden_size
+    head = config.hidden_size // config.num_attention_heads
     layer = (
         2 * width * width
         + 2 * width * head * config.num_key_value_heads
         + 3 * width * config.intermediate_size
     )
-    body, top = 2 * config.num_hidden_layers * layer, 2 * width * config.vocab_size
-    rows = [tokenizer(context + continuation)["input_ids"] for context, continuation in pairs]
+    body = 2 * config.num_hidden_layers * layer
+    top = 2 * width * config.vocab_size
+    rows = [
+        tokenizer(context + continuation)["input_ids"]
+        for context, continuation in pairs
+    ]
     ends = [len(tokenizer(continuation)["input_ids"]) for _, continuation in pairs]
     asked = [tokenizer(prompt)["input_ids"] for prompt in prompts]
     written = given.tokens * len(prompts)
@@ -194,13 +241,15 @@ def operations(given: argparse.Namespace) -> dict[str, tuple[int, float]]:
 
 def different(rows: list[list[int]]) -> int:
     """Nodes of the rows' prefix tree."""
-    found, before = 0, list[int]()
+    found = 0
+    before = list[int]()
     for row in sorted(rows):
         shared = next(
             (i for i, (x, y) in enumerate(zip(row, before, strict=False)) if x != y),
             min(len(row), len(before)),
         )
-        found, before = found + len(row) - shared, row
+        found = found + len(row) - shared
+        before = row
     return found
 
 
@@ -215,16 +264,31 @@ def held(device: str, process: int) -> float:
         return sum(map(float, said.stdout.split())) / 1024
     with suppress(OSError, IndexError, StopIteration):
         lines = Path(f"/proc/{process}/status").read_text().splitlines()
-        return int(next(line for line in lines if line.startswith("VmRSS")).split()[1]) / 2**20
+        return (
+            int(next(line for line in lines if line.startswith("VmRSS")).split()[1])
+            / 2**20
+        )
     return 0.0
 
 
-def measured(name: str, given: argparse.Namespace) -> tuple[dict[str, float], float] | str:
+def measured(
+    name: str, given: argparse.Namespace
+) -> tuple[dict[str, float], float] | str:
     """Seconds by set and the peak, or why there are none."""
     before = held(given.device, 0)
     python = given.peer_python if name.startswith("lm-eval") else sys.executable
-    command = [python, __file__, *sys.argv[1:], "--model", given.model, "--worker", name]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    command = [
+        python,
+        __file__,
+        *sys.argv[1:],
+        "--model",
+        given.model,
+        "--worker",
+        name,
+    ]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
         peaks = [0.0]
         over = threading.Event()
 
@@ -239,7 +303,11 @@ def measured(name: str, given: argparse.Namespace) -> tuple[dict[str, float], fl
         watcher.join()
     line = next((line for line in out.splitlines() if line.startswith("RESULT ")), None)
     if line is None:
-        return errors.strip().splitlines()[-1] if errors.strip() else f"exit code {process.returncode}"
+        return (
+            errors.strip().splitlines()[-1]
+            if errors.strip()
+            else f"exit code {process.returncode}"
+        )
     return json.loads(line.removeprefix("RESULT ")), max(peaks) - before
 
 
@@ -261,7 +329,9 @@ def main() -> None:
     options.add_argument("--dtype", default="bfloat16")
     options.add_argument("--device", default="cuda", choices=["cuda", "cpu"])
     options.add_argument("--model", default="")
-    options.add_argument("--peer-python", default=sys.executable, help="the interpreter that has lm_eval")
+    options.add_argument(
+        "--peer-python", default=sys.executable, help="the interpreter that has lm_eval"
+    )
     options.add_argument("--worker", default="", help=argparse.SUPPRESS)
     given = options.parse_args()
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
@@ -272,15 +342,31 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as where:
         if not given.model:
             given.model = str(Path(where) / "model")
-            making = [sys.executable, __file__, *sys.argv[1:], "--model", given.model, "--worker", "make"]
-            subprocess.run(making, check=True)  # in a process of its own, so that its memory is free again
-        per_second, counts = rate(given), operations(given)
-        size = sum(path.stat().st_size for path in Path(given.model).glob("*.safetensors")) / 2**30
+            making = [
+                sys.executable,
+                __file__,
+                *sys.argv[1:],
+                "--model",
+                given.model,
+                "--worker",
+                "make",
+            ]
+            # in a process of its own, so that its memory is free again
+            subprocess.run(making, check=True)
+        per_second = rate(given)
+        counts = operations(given)
+        size = (
+            sum(path.stat().st_size for path in Path(given.model).glob("*.safetensors"))
+            / 2**30
+        )
         print(
-            f"{given.dtype} on {given.device}: {per_second / 1e12:.3g} TFLOP/s measured; weights {size:.2f} GiB\n",
+            f"{given.dtype} on {given.device}: {per_second / 1e12:.3g} TFLOP/s"
+            f" measured; weights {size:.2f} GiB\n",
             flush=True,
         )
-        print(f"{'system':<14}{'set':<10}{'seconds':>9}{'tokens/s':>12}{'rate':>8}{'peak GiB':>10}")
+        print(
+            f"{'system':<14}{'set':<10}{'seconds':>9}{'tokens/s':>12}{'rate':>8}{'peak GiB':>10}"
+        )
         for name in given.systems.split(","):
             found = measured(name, given)
             if isinstance(found, str):

@@ -1,4 +1,7 @@
-"""A chat server that answers at once, for measuring clients. Prints its port and runs until it is stopped."""
+"""A chat server that answers at once, for measuring clients.
+
+Prints its port and runs until it is stopped.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,13 @@ REPLY = {
     "object": "chat.completion",
     "created": 0,
     "model": "instant",
-    "choices": [{"index": 0, "message": {"role": "assistant", "content": "4"}, "finish_reason": "stop"}],
+    "choices": [
+        {
+            "index": 0,
+            "message": {"role": "assistant", "content": "4"},
+            "finish_reason": "stop",
+        }
+    ],
     "usage": {"prompt_tokens": 8, "completion_tokens": 1, "total_tokens": 9},
 }
 

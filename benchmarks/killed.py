@@ -1,10 +1,12 @@
-"""20,000 requests to a server, killed three times on the way: nothing stored is lost or asked again, and memory is flat.
+"""20,000 requests to a server, killed three times on the way: nothing stored is lost or asked
+again, and memory is flat.
 
     python benchmarks/killed.py [--samples 20000] [--at-once 512] [--kills 3]
 
-The server keeps books of every content that it received. After each `kill -9` the store's file is read: what is in it must
-never reach the server again, and what is asked again must have been in flight. At the end every question must have its answer
-in the store and its line in the record, once. Peak memory is of whole runs with a tenth of the samples and with all.
+The server keeps books of every content that it received. After each `kill -9` the store's file is
+read: what is in it must never reach the server again, and what is asked again must have been in
+flight. At the end every question must have its answer in the store and its line in the record,
+once. Peak memory is of whole runs with a tenth of the samples and with all.
 """
 
 from __future__ import annotations
@@ -39,7 +41,9 @@ def stored(folder: Path) -> list[str]:
     if not store.exists():
         return []
     command = [str(OURS.python), "-c", READ_STORE, str(store)]
-    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()
+    return subprocess.run(
+        command, check=True, capture_output=True, text=True
+    ).stdout.splitlines()
 
 
 def received(server: str) -> Counter[str]:
@@ -57,7 +61,9 @@ def killed(server: str, folder: Path, options: argparse.Namespace) -> None:
     seconds = options.samples * 0.2 / options.at_once
     known: dict[str, int] = {}
     for number in range(options.kills):
-        process = subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        process = subprocess.Popen(
+            command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
         before = asked(server, "counts?short")["received"]
         while asked(server, "counts?short")["received"] == before:
             time.sleep(0.05)
@@ -70,24 +76,30 @@ def killed(server: str, folder: Path, options: argparse.Namespace) -> None:
         for text in stored(folder):
             known.setdefault(text, times[text])
         print(
-            f"kill {number + 1}: {sum(times.values()):,} received by the server, {len(known):,} stored",
+            f"kill {number + 1}: {sum(times.values()):,} received by the server,"
+            f" {len(known):,} stored",
             flush=True,
         )
     last = measure(command, folder)
-    times, kept = received(server), Counter(stored(folder))
+    times = received(server)
+    kept = Counter(stored(folder))
     again = sum(count - 1 for count in times.values())
     paid_twice = [text for text, before in known.items() if times[text] > before]
     assert not paid_twice, f"asked again although stored: {paid_twice[:5]}"
-    assert len(times) == len(kept) == options.samples, "a question was never asked or has no answer"
+    assert len(times) == len(kept) == options.samples, (
+        "a question was never asked or has no answer"
+    )
     assert set(kept.values()) == {1}
-    assert again <= options.kills * options.at_once, "more was asked again than was in flight"
+    assert again <= options.kills * options.at_once, (
+        "more was asked again than was in flight"
+    )
     (lines,) = (folder / "runs").glob("*/samples.jsonl")
     ids = [json.loads(line)["id"] for line in lines.open()]
     assert sorted(map(int, ids)) == list(range(options.samples))
     print(
-        f"done: {len(kept):,} answers stored, {len(ids):,} lines in the record; lost 0, stored and asked again 0, "
-        f"in flight at a kill and asked again {again} (at most {options.kills * options.at_once}); "
-        f"the last run took {last.wall:.1f} s"
+        f"done: {len(kept):,} answers stored, {len(ids):,} lines in the record; lost 0,"
+        f" stored and asked again 0, in flight at a kill and asked again {again} (at"
+        f" most {options.kills * options.at_once}); the last run took {last.wall:.1f} s"
     )
 
 
@@ -97,7 +109,9 @@ def memory(server: str, options: argparse.Namespace) -> None:
         with tempfile.TemporaryDirectory() as place:
             folder = Path(place)
             questions(folder / "questions.jsonl", count)
-            found = measure(ours(folder, chat_model(f"{server}/v1", options.at_once)), folder)
+            found = measure(
+                ours(folder, chat_model(f"{server}/v1", options.at_once)), folder
+            )
             print(f"{count:,} samples: peak {found.memory:.1f} MiB", flush=True)
 
 

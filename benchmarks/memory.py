@@ -1,16 +1,21 @@
-"""Memory of long prompts, many choices and a large vocabulary: the peak above the loaded model, beside lm_eval's.
+"""Memory of long prompts, many choices and a large vocabulary: the peak above the loaded model,
+beside lm_eval's.
 
-    python benchmarks/memory.py [--vocab 131072,262144] [--memory none,1,0.5] [--limits 0.6,0.3] [--without-peer]
+    python benchmarks/memory.py [--vocab 131072,262144] [--memory none,1,0.5] [--limits 0.6,0.3]
+    [--without-peer]
 
-The model is a Llama with random weights (2 layers, hidden 512, tied head, room for 8,192 tokens) in float32 on a CPU. Every
-question has a prompt of some 4,000 tokens and 40 choices of several tokens. Each line of the table is a process of its own.
-lm_eval computes every choice by itself, so it is given two choices of one question, with batch size 1: its peak is that of
-one batch, however many there are.
+The model is a Llama with random weights (2 layers, hidden 512, tied head, room for 8,192 tokens) in
+float32 on a CPU. Every question has a prompt of some 4,000 tokens and 40 choices of several tokens.
+Each line of the table is a process of its own. lm_eval computes every choice by itself, so it is
+given two choices of one question, with batch size 1: its peak is that of one batch, however many
+there are.
 
---memory: our option of that name, in GiB; "none" leaves it out, and the budget is then a share of the free memory.
---limits: hard limits above the loaded model, in GiB, set with the operating system: allocations beyond it fail.
+--memory: our option of that name, in GiB; "none" leaves it out, and the budget is then a share of
+the free memory. --limits: hard limits above the loaded model, in GiB, set with the operating
+system: allocations beyond it fail.
 
-The exit code is 1 where a peak is above the `memory` that was given, or where a request is neither answered nor failed.
+The exit code is 1 where a peak is above the `memory` that was given, or where a request is neither
+answered nor failed.
 """
 
 from __future__ import annotations
@@ -32,15 +37,28 @@ WORDS = 500
 
 
 def make_model(folder: Path, vocab: int, hidden: int, layers: int) -> Path:
-    """A Llama whose tokenizer has a token for each of `WORDS` words and for letters; the rest of the vocabulary is unused."""
+    """A Llama whose tokenizer has a token for each of `WORDS` words and for letters; the rest of
+    the vocabulary is unused.
+    """
     import torch
     from tokenizers import Tokenizer, models, pre_tokenizers
     from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
     from transformers.utils import logging
 
     logging.disable_progress_bar()
-    names = ["<s>", "</s>", "<unk>", "Warm", "up", *(f"word{number}" for number in range(WORDS))]
-    core = Tokenizer(models.WordLevel({name: number for number, name in enumerate(names)}, unk_token="<unk>"))
+    names = [
+        "<s>",
+        "</s>",
+        "<unk>",
+        "Warm",
+        "up",
+        *(f"word{number}" for number in range(WORDS)),
+    ]
+    core = Tokenizer(
+        models.WordLevel(
+            {name: number for number, name in enumerate(names)}, unk_token="<unk>"
+        )
+    )
     core.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
     tokenizer = PreTrainedTokenizerFast(
         tokenizer_object=core, bos_token="<s>", eos_token="</s>", unk_token="<unk>"
@@ -77,20 +95,39 @@ def questions(count: int, length: int, choices: int) -> list[list[str]]:
     return out
 
 
-def run(side: str, way: str, model: Path, pairs: list[list[str]], memory: str, limit: str) -> dict[str, Any]:
+def run(
+    side: str, way: str, model: Path, pairs: list[list[str]], memory: str, limit: str
+) -> dict[str, Any]:
     """Score in a process of its own."""
-    environment = {**os.environ, "HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"}
+    environment = {
+        **os.environ,
+        "HF_HUB_OFFLINE": "1",
+        "TOKENIZERS_PARALLELISM": "false",
+    }
     environment.pop("PYTHONPATH", None)
     if side == "ours":
         environment["PYTHONPATH"] = str(HERE.parent / "src")
     python = LM_EVAL.python if side == "theirs" else Path(sys.executable)
     with tempfile.TemporaryDirectory() as where:
-        requests, result = Path(where, "requests.json"), Path(where, "result.json")
+        requests = Path(where, "requests.json")
+        result = Path(where, "result.json")
         requests.write_text(json.dumps(pairs), encoding="utf-8")
-        command = [str(python), str(HERE / "memory_worker.py"), side, str(model), str(requests), str(result)]
+        command = [
+            str(python),
+            str(HERE / "memory_worker.py"),
+            side,
+            str(model),
+            str(requests),
+            str(result),
+        ]
         command += [way, memory, limit]
         done = subprocess.run(
-            command, env=environment, capture_output=True, text=True, cwd=where, check=False
+            command,
+            env=environment,
+            capture_output=True,
+            text=True,
+            cwd=where,
+            check=False,
         )
         if done.returncode:
             return {"died": f"exit {done.returncode}", "stderr": done.stderr[-2000:]}
@@ -102,7 +139,10 @@ def line(
     vocab: int, system: str, asked: int, memory: str, limit: str, found: dict[str, Any]
 ) -> tuple[str, bool]:
     """A line of the table, and whether what it shows is in order."""
-    start = f"| {vocab:,} | {system} | {'-' if memory == 'none' else memory} | {'-' if limit == 'none' else limit}"
+    start = (
+        f"| {vocab:,} | {system} | {'-' if memory == 'none' else memory} |"
+        f" {'-' if limit == 'none' else limit}"
+    )
     if "died" in found:
         print(found["stderr"], file=sys.stderr)
         return f"{start} | {asked} | - | - | {found['died']} |", False
@@ -111,7 +151,10 @@ def line(
     complete = answered + len(found["failures"]) == asked
     within = memory == "none" or above <= float(memory)
     say = "; ".join(sorted(set(found["failures"]))) or "-"
-    return f"{start} | {asked} | {answered} | {above:.2f} | {say} |", complete and within
+    return (
+        f"{start} | {asked} | {answered} | {above:.2f} | {say} |",
+        complete and within,
+    )
 
 
 def main() -> int:
@@ -137,8 +180,8 @@ def main() -> int:
         LM_EVAL.ensure()
     pairs = questions(options.questions, options.length, options.choices)
     print(
-        "| vocabulary | system | `memory`, GiB | hard limit, GiB | requests | answered | peak above the model, GiB | failures |\n"
-        "|---|---|---|---|---|---|---|---|",
+        "| vocabulary | system | `memory`, GiB | hard limit, GiB | requests | answered"
+        " | peak above the model, GiB | failures |\n|---|---|---|---|---|---|---|---|",
         flush=True,
     )
     fine = True
@@ -146,17 +189,23 @@ def main() -> int:
         with tempfile.TemporaryDirectory() as where:
             model = make_model(Path(where), vocab, options.hidden, options.layers)
             for way in options.ways.split(","):
-                # The plain way computes the prompt again for every choice; a few of them show its peak.
+                # The plain way computes the prompt again for every choice; a few of them show its
+                # peak.
                 some = pairs if way == "tree" else [*pairs[:6], *pairs[-2:]]
                 for memory in options.memory.split(","):
                     for limit in options.limits.split(","):
                         found = run("ours", way, model, some, memory, limit)
-                        text, good = line(vocab, f"evalwright, {way}", len(some), memory, limit, found)
+                        text, good = line(
+                            vocab, f"evalwright, {way}", len(some), memory, limit, found
+                        )
                         print(text, flush=True)
                         fine = fine and good
             if not options.without_peer:
                 found = run("theirs", "1", model, pairs[:2], "none", "none")
-                print(line(vocab, "lm_eval, batch size 1", 2, "none", "none", found)[0], flush=True)
+                print(
+                    line(vocab, "lm_eval, batch size 1", 2, "none", "none", found)[0],
+                    flush=True,
+                )
     return 0 if fine else 1
 
 

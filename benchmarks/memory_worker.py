@@ -1,10 +1,13 @@
-"""One process of `memory.py`: load a model, score a file of pairs, write the peak of memory above the loaded model.
+"""One process of `memory.py`: load a model, score a file of pairs, write the peak of memory above
+the loaded model.
 
-    python memory_worker.py {ours,theirs} MODEL REQUESTS RESULT {tree,plain,auto,1,8} [MEMORY [LIMIT]]
+    python memory_worker.py {ours,theirs} MODEL REQUESTS RESULT {tree,plain,auto,1,8} [MEMORY
+    [LIMIT]]
 
-It is run by each system's own interpreter, so it imports nothing but that system. MEMORY is our option of that name, in GiB
-("none": not given). LIMIT is a hard one: so many GiB of address space above what the loaded model takes, beyond which the
-operating system refuses. Linux only: the peak is what the kernel counts as resident (VmHWM), reset after loading.
+It is run by each system's own interpreter, so it imports nothing but that system. MEMORY is our
+option of that name, in GiB ("none": not given). LIMIT is a hard one: so many GiB of address space
+above what the loaded model takes, beyond which the operating system refuses. Linux only: the peak
+is what the kernel counts as resident (VmHWM), reset after loading.
 """
 
 from __future__ import annotations
@@ -20,7 +23,9 @@ from typing import Any
 def status(name: str) -> int:
     """A line of /proc/self/status, in bytes."""
     lines = Path("/proc/self/status").read_text().splitlines()
-    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(f"{name}:"))
+    return next(
+        int(line.split()[1]) * 1024 for line in lines if line.startswith(f"{name}:")
+    )
 
 
 def start(limit: float | None) -> int:
@@ -32,7 +37,9 @@ def start(limit: float | None) -> int:
     return status("VmRSS")
 
 
-def ours(model: str, pairs: list[Any], way: str, memory: float | None, limit: float | None) -> dict[str, Any]:
+def ours(
+    model: str, pairs: list[Any], way: str, memory: float | None, limit: float | None
+) -> dict[str, Any]:
     """The base, how many were answered, what the others said, and how it was computed."""
     from evalwright.core.errors import Failure
     from evalwright.core.requests import LogLikelihood
@@ -45,26 +52,40 @@ def ours(model: str, pairs: list[Any], way: str, memory: float | None, limit: fl
     base = start(limit)
     values: list[float | None] = [None] * len(pairs)
     failures = []
-    for index, response in opened.answer_batch([LogLikelihood(*pair) for pair in pairs]):
+    for index, response in opened.answer_batch(
+        [LogLikelihood(*pair) for pair in pairs]
+    ):
         if isinstance(response, Failure):
             failures.append(response.message)
         else:
             values[index] = response.log_likelihood
-    return {"base": base, "values": values, "failures": failures, "how": opened.describe()["scoring"]}
+    return {
+        "base": base,
+        "values": values,
+        "failures": failures,
+        "how": opened.describe()["scoring"],
+    }
 
 
-def theirs(model: str, pairs: list[Any], batch_size: str, limit: float | None) -> dict[str, Any]:
+def theirs(
+    model: str, pairs: list[Any], batch_size: str, limit: float | None
+) -> dict[str, Any]:
     """The same with lm_eval's transformers model."""
     from lm_eval.api.instance import Instance
     from lm_eval.models.huggingface import HFLM
 
-    opened = HFLM(pretrained=model, device="cpu", dtype="float32", batch_size=int(batch_size))
+    opened = HFLM(
+        pretrained=model, device="cpu", dtype="float32", batch_size=int(batch_size)
+    )
 
     def ask(some: list[Any]) -> list[float]:
         asked = [
-            Instance(request_type="loglikelihood", doc={}, arguments=tuple(each), idx=0) for each in some
+            Instance(request_type="loglikelihood", doc={}, arguments=tuple(each), idx=0)
+            for each in some
         ]
-        return [float(value) for value, _ in opened.loglikelihood(asked, disable_tqdm=True)]
+        return [
+            float(value) for value, _ in opened.loglikelihood(asked, disable_tqdm=True)
+        ]
 
     ask([("Warm", " up")])
     base = start(limit)
@@ -72,16 +93,27 @@ def theirs(model: str, pairs: list[Any], batch_size: str, limit: float | None) -
         return {"base": base, "values": ask(pairs), "failures": [], "how": None}
     except Exception as error:  # it stops at the first; the benchmark says so
         text = f"{type(error).__name__}: {str(error)[:200]}"
-        return {"base": base, "values": [None] * len(pairs), "failures": [text], "how": None}
+        return {
+            "base": base,
+            "values": [None] * len(pairs),
+            "failures": [text],
+            "how": None,
+        }
 
 
 def main() -> None:
     """See the module."""
     side, model, requests, result, way, *more = sys.argv[1:]
-    memory, limit = ([None if value == "none" else float(value) for value in more] + [None, None])[:2]
+    memory, limit = (
+        [None if value == "none" else float(value) for value in more] + [None, None]
+    )[:2]
     pairs = json.loads(Path(requests).read_text(encoding="utf-8"))
     began = time.perf_counter()
-    found = theirs(model, pairs, way, limit) if side == "theirs" else ours(model, pairs, way, memory, limit)
+    found = (
+        theirs(model, pairs, way, limit)
+        if side == "theirs"
+        else ours(model, pairs, way, memory, limit)
+    )
     found |= {"peak": status("VmHWM"), "seconds": time.perf_counter() - began}
     Path(result).write_text(json.dumps(found), encoding="utf-8")
 

@@ -2,11 +2,13 @@
 
     python benchmarks/million.py [--samples 1000000] [--answer 200] [--folder DIR]
 
-Two runs of one task are written first (not timed): right or wrong answers, three metrics (a clustered mean, one over
-repeated passages, one graded), two slice keys, passages of ten questions as clusters, answers of so many characters. Then,
-each in a process of its own: `numbers` puts the scores in order and computes every metric with its interval, as a whole and by
-slice, as the end of a run does; `compare` reads both records, makes their numbers again and compares them, pair by pair, as it must where
-this machine has no table of their scores; `again` has the tables; `slices` has them too and compares by both slice keys as well.
+Two runs of one task are written first (not timed): right or wrong answers, three metrics (a
+clustered mean, one over repeated passages, one graded), two slice keys, passages of ten questions
+as clusters, answers of so many characters. Then, each in a process of its own: `numbers` puts the
+scores in order and computes every metric with its interval, as a whole and by slice, as the end of
+a run does; `compare` reads both records, makes their numbers again and compares them, pair by pair,
+as it must where this machine has no table of their scores; `again` has the tables; `slices` has
+them too and compares by both slice keys as well.
 """
 
 from __future__ import annotations
@@ -47,16 +49,23 @@ def record(index: int, rng: random.Random, skill: float, answer: str) -> SampleR
         id=f"q{index}",
         input=f"Question number {index}?",
         targets=("yes",),
-        metadata={"subject": f"subject {index % 57}", "language": ["en", "ko", "id", "th"][index % 4]},
+        metadata={
+            "subject": f"subject {index % 57}",
+            "language": ["en", "ko", "id", "th"][index % 4],
+        },
         cluster=f"passage {index // 10}",
     )
-    scores = {"exact": Score(right), "graded": Score(round(0.5 * right + 0.5 * rng.random(), 3))}
+    scores = {
+        "exact": Score(right),
+        "graded": Score(round(0.5 * right + 0.5 * rng.random(), 3)),
+    }
     return SampleRecord("million", index, 0, sample, Answer(text=answer), scores)
 
 
 def write(folder: Path, seed: int, skill: float, options: argparse.Namespace) -> None:
     """One run's folder."""
-    rng, answer = random.Random(seed), "a" * options.answer
+    rng = random.Random(seed)
+    answer = "a" * options.answer
     with RunWriter(folder) as writer:
         tally = TaskTally(["exact", "graded"], SLICES)
         for index in range(options.samples):
@@ -68,10 +77,19 @@ def write(folder: Path, seed: int, skill: float, options: argparse.Namespace) ->
             **result,
             "definition": {},
             "content_hash": "",
-            "scorers": [{"name": name, "kind": name, "options": {}} for name in ("exact", "graded")],
+            "scorers": [
+                {"name": name, "kind": name, "options": {}}
+                for name in ("exact", "graded")
+            ],
             "slice_keys": list(SLICES),
             "metric_specs": [
-                {"label": one.label, "kind": one.kind, "scorer": one.scorer, "options": {}} for one in METRICS
+                {
+                    "label": one.label,
+                    "kind": one.kind,
+                    "scorer": one.scorer,
+                    "options": {},
+                }
+                for one in METRICS
             ],
         }
         data: dict[str, Any] = {
@@ -95,23 +113,31 @@ def numbers(folder: Path) -> dict[str, Any]:
     tally = TaskTally(["exact", "graded"], SLICES)
     for made in open_run(folder / "a").samples():
         tally.add(made)
-    began, cpu = time.perf_counter(), time.process_time()
+    began = time.perf_counter()
+    cpu = time.process_time()
     result = tally.result("million", "1", METRICS)
-    seconds, cpu = time.perf_counter() - began, time.process_time() - cpu
+    seconds = time.perf_counter() - began
+    cpu = time.process_time() - cpu
     shown = result.metrics[0].estimate
     parts = sum(len(values) for values in result.slices.values())
     return {
         "seconds": seconds,
         "cpu": cpu,
-        "what": f"{shown.value:.4f} ({shown.low:.4f} to {shown.high:.4f}), {parts} slices",
+        "what": (
+            f"{shown.value:.4f} ({shown.low:.4f} to {shown.high:.4f}), {parts} slices"
+        ),
     }
 
 
 def compared(folder: Path, slices: Sequence[str] = ()) -> dict[str, Any]:
     """The comparison of both runs."""
-    began, cpu = time.perf_counter(), time.process_time()
-    comparison = compare_runs(open_run(folder / "a"), open_run(folder / "b"), slices=slices)
-    seconds, cpu = time.perf_counter() - began, time.process_time() - cpu
+    began = time.perf_counter()
+    cpu = time.process_time()
+    comparison = compare_runs(
+        open_run(folder / "a"), open_run(folder / "b"), slices=slices
+    )
+    seconds = time.perf_counter() - began
+    cpu = time.process_time() - cpu
     return {"seconds": seconds, "cpu": cpu, "what": comparison.conclusion}
 
 
@@ -121,9 +147,15 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--samples", type=int, default=1_000_000)
-    parser.add_argument("--answer", type=int, default=200, help="characters of an answer")
-    parser.add_argument("--folder", type=Path, help="keep the runs here, and take them from here")
-    parser.add_argument("--step", choices=["numbers", "compare", "slices"], help=argparse.SUPPRESS)
+    parser.add_argument(
+        "--answer", type=int, default=200, help="characters of an answer"
+    )
+    parser.add_argument(
+        "--folder", type=Path, help="keep the runs here, and take them from here"
+    )
+    parser.add_argument(
+        "--step", choices=["numbers", "compare", "slices"], help=argparse.SUPPRESS
+    )
     options = parser.parse_args()
     if options.step:
         if options.step == "numbers":
@@ -138,23 +170,37 @@ def main() -> None:
         for seed, (name, skill) in enumerate([("a", 0.70), ("b", 0.69)]):
             if not (folder / name / "run.json").exists():
                 write(folder / name, seed, skill, options)
-        # What was kept of these runs before saves the first comparison's reading: it begins without.
+        # What was kept of these runs before saves the first comparison's reading: it begins
+        # without.
         home = Path(temporary) / "home"
         size = sum(file.stat().st_size for file in folder.glob("*/samples.jsonl")) / 1e6
         print(f"{options.samples} samples a run, {size:.0f} MB of records in both\n")
-        print("| step | seconds | CPU seconds | peak memory, MiB | what came out |\n|---|---|---|---|---|")
+        print(
+            "| step | seconds | CPU seconds | peak memory, MiB | what came out"
+            " |\n|---|---|---|---|---|"
+        )
         for label, step in (
             ("numbers", "numbers"),
             ("compare", "compare"),
             ("again", "compare"),
             ("slices", "slices"),
         ):
-            command = [sys.executable, __file__, "--step", step, "--folder", str(folder)]
+            command = [
+                sys.executable,
+                __file__,
+                "--step",
+                step,
+                "--folder",
+                str(folder),
+            ]
             environment = {**os.environ, "EVALWRIGHT_HOME": str(home)}
-            done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
+            done = subprocess.run(
+                command, capture_output=True, text=True, check=True, env=environment
+            )
             found = json.loads(done.stdout)
             print(
-                f"| {label} | {found['seconds']:.1f} | {found['cpu']:.1f} | {found['mib']:.0f} | {found['what']} |",
+                f"| {label} | {found['seconds']:.1f} | {found['cpu']:.1f} |"
+                f" {found['mib']:.0f} | {found['what']} |",
                 flush=True,
             )
 

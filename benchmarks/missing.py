@@ -1,17 +1,22 @@
-"""Verdicts where answers are missing: how often they are given, how often wrong, and how often called provisional.
+"""Verdicts where answers are missing: how often they are given, how often wrong, and how often
+called provisional.
 
     python benchmarks/missing.py [--trials 1000] [--seed 0] [--only WORD]
 
-Right-or-wrong answers of two models to the same items, which have difficulties in common (a logistic model with a normal difficulty).
-Every row says what should hold; the exit status is 1 where a row misses its aim by more than two Monte Carlo errors.
+Right-or-wrong answers of two models to the same items, which have difficulties in common (a
+logistic model with a normal difficulty). Every row says what should hold; the exit status is 1
+where a row misses its aim by more than two Monte Carlo errors.
 
 | row | what is counted |
 |---|---|
-| given | of the trials in which the items that both have show a difference, those in which the comparison gives that verdict |
+| given | of the trials in which the items that both have show a difference, those in which the
+comparison gives that verdict |
 | provisional | verdicts and non-verdicts that are marked, although answers are missing at random |
 | false | verdicts on equal models |
-| unmarked | a model that lacks half of the answers that it would get wrong, called better without the mark |
-| until | how many more items a stopping rule needs, and how often it says something else than the full run |
+| unmarked | a model that lacks half of the answers that it would get wrong, called better without
+the mark |
+| until | how many more items a stopping rule needs, and how often it says something else than the
+full run |
 """
 
 from __future__ import annotations
@@ -24,7 +29,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-os.environ.setdefault("OMP_NUM_THREADS", "1")  # before numpy loads: one process is one core
+os.environ.setdefault(
+    "OMP_NUM_THREADS", "1"
+)  # before numpy loads: one process is one core
 
 import numpy as np
 import numpy.typing as npt
@@ -70,17 +77,22 @@ class Row:
 def answers(rng: np.random.Generator, n: int, first: float, second: float) -> F64:
     """(2, n) right-or-wrong scores with these expected rates."""
     difficulty = rng.normal(0, 1.5, n)
-    rates = np.stack([1 / (1 + np.exp(-(_centre(rate) - difficulty))) for rate in (first, second)])
+    rates = np.stack(
+        [1 / (1 + np.exp(-(_centre(rate) - difficulty))) for rate in (first, second)]
+    )
     return (rng.random((2, n)) < rates).astype(np.float64)
 
 
 def _centre(rate: float) -> float:
     """The log odds at which the mean over the difficulties is `rate`."""
     nodes, weights = np.polynomial.hermite_e.hermegauss(40)
-    low, high = -12.0, 12.0
+    low = -12.0
+    high = 12.0
     for _ in range(50):
         middle = (low + high) / 2
-        mean = float((weights / weights.sum() / (1 + np.exp(-(middle - 1.5 * nodes)))).sum())
+        mean = float(
+            (weights / weights.sum() / (1 + np.exp(-(middle - 1.5 * nodes)))).sum()
+        )
         low, high = (middle, high) if mean < rate else (low, middle)
     return middle
 
@@ -99,9 +111,12 @@ def half_of_the_wrong(rng: np.random.Generator, scores: F64, share: float = 0.5)
 def matrix(values: F64) -> Matrix:
     """The scores of two runs as comparisons have them."""
     measure = Measure("task", "accuracy", "scorer", "accuracy", True, False, "score")
-    everything, nothing = np.ones(values.shape, bool), np.zeros(values.shape, bool)
+    everything = np.ones(values.shape, bool)
+    nothing = np.zeros(values.shape, bool)
     keys = np.arange(values.shape[1])
-    return Matrix(measure, keys, values, everything, np.isnan(values), nothing, None, {})
+    return Matrix(
+        measure, keys, values, everything, np.isnan(values), nothing, None, {}
+    )
 
 
 def compared(values: F64) -> tuple[str, bool]:
@@ -125,9 +140,17 @@ def given_rows(trials: int, seed: int) -> Iterator[Row]:
             if alone != "no difference seen":
                 shown += 1
                 given += compared(values)[0] == alone
-        note = f"shown in {shown / trials:.1%} of the trials; with nothing missing in {full / trials:.1%}"
+        note = (
+            f"shown in {shown / trials:.1%} of the trials; with nothing missing in"
+            f" {full / trials:.1%}"
+        )
         yield Row(
-            f"given: n {n}, {100 * (first - second):.0f} points", given / shown, shown, 0.98, False, note
+            f"given: n {n}, {100 * (first - second):.0f} points",
+            given / shown,
+            shown,
+            0.98,
+            False,
+            note,
         )
 
 
@@ -135,8 +158,17 @@ def provisional_rows(trials: int, seed: int) -> Iterator[Row]:
     """How often 2% missing at random are called provisional."""
     for n in (200, 300, 1000, 5000):
         rng = np.random.default_rng(seed)
-        marked = sum(compared(at_random(rng, answers(rng, n, 0.65, 0.6), 0.02))[1] for _ in range(trials))
-        yield Row(f"provisional: n {n}, 2% missing at random", marked / trials, trials, 0.03, True)
+        marked = sum(
+            compared(at_random(rng, answers(rng, n, 0.65, 0.6), 0.02))[1]
+            for _ in range(trials)
+        )
+        yield Row(
+            f"provisional: n {n}, 2% missing at random",
+            marked / trials,
+            trials,
+            0.03,
+            True,
+        )
 
 
 def false_rows(trials: int, seed: int) -> Iterator[Row]:
@@ -144,10 +176,17 @@ def false_rows(trials: int, seed: int) -> Iterator[Row]:
     for n, share in ((100, 0.05), (200, 0.05), (1000, 0.05), (1000, 0.10)):
         rng = np.random.default_rng(seed)
         wrong = sum(
-            compared(at_random(rng, answers(rng, n, 0.6, 0.6), share))[0] != "no difference seen"
+            compared(at_random(rng, answers(rng, n, 0.6, 0.6), share))[0]
+            != "no difference seen"
             for _ in range(trials)
         )
-        yield Row(f"false: n {n}, {100 * share:.0f}% missing at random", wrong / trials, trials, 0.06, True)
+        yield Row(
+            f"false: n {n}, {100 * share:.0f}% missing at random",
+            wrong / trials,
+            trials,
+            0.06,
+            True,
+        )
 
 
 def unmarked_rows(trials: int, seed: int) -> Iterator[Row]:
@@ -157,11 +196,20 @@ def unmarked_rows(trials: int, seed: int) -> Iterator[Row]:
             rng = np.random.default_rng(seed)
             better = unmarked = 0
             for _ in range(trials):
-                verdict, provisional = compared(half_of_the_wrong(rng, answers(rng, n, rate, rate)))
+                verdict, provisional = compared(
+                    half_of_the_wrong(rng, answers(rng, n, rate, rate))
+                )
                 better += verdict == "better"
                 unmarked += verdict == "better" and not provisional
             name = f"unmarked: n {n}, {100 * (1 - rate) / 2:.0f}% of the items missing"
-            yield Row(name, unmarked / trials, trials, 0.01, True, f"called better in {better / trials:.1%}")
+            yield Row(
+                name,
+                unmarked / trials,
+                trials,
+                0.01,
+                True,
+                f"called better in {better / trials:.1%}",
+            )
 
 
 def until_rows(trials: int, seed: int) -> Iterator[Row]:
@@ -173,7 +221,8 @@ def until_rows(trials: int, seed: int) -> Iterator[Row]:
         ("accuracy +-0.04", 1000, 0.65, 0.65),
     ):
         rng = np.random.default_rng(seed)
-        units, wrong = np.zeros((2, trials)), 0
+        units = np.zeros((2, trials))
+        wrong = 0
         for trial in range(trials):
             complete = answers(rng, n, first, second)
             values = at_random(rng, complete, 0.05)
@@ -232,7 +281,13 @@ def main() -> int:
             sign = "at most" if row.at_most else "at least"
             verdict = "holds" if row.holds else "MISSES"
             trials = "" if row.trials == 10**9 else f"{row.trials:,}"
-            cells = [row.name, f"{row.share:.1%}", f"{sign} {row.aim:.0%}", trials, f"{verdict}. {row.note}"]
+            cells = [
+                row.name,
+                f"{row.share:.1%}",
+                f"{sign} {row.aim:.0%}",
+                trials,
+                f"{verdict}. {row.note}",
+            ]
             print(f"| {' | '.join(cells)} |", flush=True)
             missed |= not row.holds
     return int(missed)

@@ -1,11 +1,14 @@
 """What a sample costs the client, beside the peers, in one run.
 
-    python benchmarks/overhead.py [--samples 10000] [--big 100000] [--repeats 3] [--only cpu,http,start,memory]
+    python benchmarks/overhead.py [--samples 10000] [--big 100000] [--repeats 3] [--only
+    cpu,http,start,memory]
 
-Each system answers the same arithmetic questions with its own instant model (ours: `scripted/constant`; lm_eval: `dummy`;
-inspect_ai: `mockllm/model`), scores them by exact match and writes its records. CPU is user + system time of the whole
-process tree, as the operating system counts it; per sample it is the slope between a small and a large run, so start-up
-does not count. Repeats are interleaved and the median is shown. The HTTP part asks a chat server in another process.
+Each system answers the same arithmetic questions with its own instant model (ours:
+`scripted/constant`; lm_eval: `dummy`; inspect_ai: `mockllm/model`), scores them by exact match and
+writes its records. CPU is user + system time of the whole process tree, as the operating system
+counts it; per sample it is the slope between a small and a large run, so start-up does not count.
+Repeats are interleaved and the median is shown. The HTTP part asks a chat server in another
+process.
 
 Every system runs in an environment of its own with its released version (see peers.py).
 """
@@ -31,16 +34,28 @@ SMALL = 200
 
 @dataclass(frozen=True)
 class Measured:
-    """One finished command: seconds of CPU and of wall time, and peak memory of its largest process in MiB."""
+    """One finished command: seconds of CPU and of wall time, and peak memory of its largest process
+    in MiB.
+    """
 
     cpu: float
     wall: float
     memory: float
 
 
-def measure(command: Sequence[str], folder: Path, extra: dict[str, str] | None = None) -> Measured:
-    """Run a command to its end in `folder`. Raises RuntimeError with the end of its output if it fails."""
-    environment = {**os.environ, "HF_HUB_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1", **(extra or {})}
+def measure(
+    command: Sequence[str], folder: Path, extra: dict[str, str] | None = None
+) -> Measured:
+    """Run a command to its end in `folder`.
+
+    Raises RuntimeError with the end of its output if it fails.
+    """
+    environment = {
+        **os.environ,
+        "HF_HUB_OFFLINE": "1",
+        "HF_DATASETS_OFFLINE": "1",
+        **(extra or {}),
+    }
     environment.pop("PYTHONPATH", None)
     log = folder / "output.log"
     began = time.perf_counter()
@@ -57,7 +72,10 @@ def measure(command: Sequence[str], folder: Path, extra: dict[str, str] | None =
     wall = time.perf_counter() - began
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode != 0:
-        raise RuntimeError(f"{' '.join(command)} ended with {process.returncode}:\n{log.read_text()[-2000:]}")
+        raise RuntimeError(
+            f"{' '.join(command)} ended with"
+            f" {process.returncode}:\n{log.read_text()[-2000:]}"
+        )
     return Measured(usage.ru_utime + usage.ru_stime, wall, usage.ru_maxrss / 1024)
 
 
@@ -65,27 +83,35 @@ def questions(path: Path, count: int) -> None:
     """`count` arithmetic questions; half of them have the answer that the instant models give."""
     with path.open("w") as out:
         for i in range(count):
-            row = {"id": i, "input": f"What is {i} + {i % 7}?", "target": "4" if i % 2 else str(i)}
+            row = {
+                "id": i,
+                "input": f"What is {i} + {i % 7}?",
+                "target": "4" if i % 2 else str(i),
+            }
             out.write(json.dumps(row) + "\n")
 
 
-# -- the three systems: a folder with everything in it, and the command that evaluates it -------------------------------
+# -- the three systems: a folder with everything in it, and the command that evaluates it
 
 
-def ours(folder: Path, model: Sequence[str] = ("--model", "scripted/constant", "-M", "text=4")) -> list[str]:
+def ours(
+    folder: Path,
+    model: Sequence[str] = ("--model", "scripted/constant", "-M", "text=4"),
+) -> list[str]:
     (folder / "sums.yaml").write_text(
-        "task: sums\ndataset: questions.jsonl\n"
-        'sample: {id: "{{ id }}", input: "{{ input }}", target: "{{ target }}"}\n'
-        'prompt: {user: "{{ input }}"}\nanswer: {mode: generate, max_tokens: 8}\nscorers: [exact-match]\n'
+        'task: sums\ndataset: questions.jsonl\nsample: {id: "{{ id }}", input: "{{'
+        ' input }}", target: "{{ target }}"}\nprompt: {user: "{{ input }}"}\nanswer:'
+        " {mode: generate, max_tokens: 8}\nscorers: [exact-match]\n"
     )
     return [str(OURS.bin / "evalwright"), "run", "sums.yaml", *model, "--quiet"]
 
 
 def lm_eval(folder: Path) -> list[str]:
     (folder / "sums.yaml").write_text(
-        "task: sums\ndataset_path: json\ndataset_kwargs:\n  data_files: {test: questions.jsonl}\n"
-        'test_split: test\ndoc_to_text: "{{input}}"\ndoc_to_target: "{{target}}"\noutput_type: generate_until\n'
-        'generation_kwargs: {until: ["\\n"], max_gen_toks: 8}\nmetric_list: [{metric: exact_match}]\n'
+        "task: sums\ndataset_path: json\ndataset_kwargs:\n  data_files: {test:"
+        ' questions.jsonl}\ntest_split: test\ndoc_to_text: "{{input}}"\ndoc_to_target:'
+        ' "{{target}}"\noutput_type: generate_until\ngeneration_kwargs: {until:'
+        ' ["\\n"], max_gen_toks: 8}\nmetric_list: [{metric: exact_match}]\n'
     )
     command = [
         str(LM_EVAL.bin / "lm_eval"),
@@ -100,7 +126,8 @@ def lm_eval(folder: Path) -> list[str]:
     return [*command, "--output_path", "out", "--log_samples"]
 
 
-# Its token counter downloads a vocabulary; counting words instead needs no network and costs the peer less.
+# Its token counter downloads a vocabulary; counting words instead needs no network and costs the
+# peer less.
 INSPECT_OFFLINE = """\
 import tiktoken
 
@@ -116,24 +143,39 @@ tiktoken.get_encoding = tiktoken.encoding_for_model = lambda name: Words()
 
 def inspect_ai(folder: Path, model: str = "mockllm/model") -> list[str]:
     (folder / "sums.py").write_text(
-        INSPECT_OFFLINE + "from inspect_ai import Task, task\n"
-        "from inspect_ai.dataset import json_dataset\n"
-        "from inspect_ai.scorer import match\n"
-        "from inspect_ai.solver import generate\n\n\n"
-        "@task\ndef sums():\n"
-        "    return Task(dataset=json_dataset('questions.jsonl'), solver=generate(), scorer=match())\n"
+        INSPECT_OFFLINE
+        + "from inspect_ai import Task, task\nfrom inspect_ai.dataset import"
+        " json_dataset\nfrom inspect_ai.scorer import match\nfrom inspect_ai.solver"
+        " import generate\n\n\n@task\ndef sums():\n    return"
+        " Task(dataset=json_dataset('questions.jsonl'), solver=generate(),"
+        " scorer=match())\n"
     )
-    command = [str(INSPECT.bin / "inspect"), "eval", "sums.py", "--model", model, "--display", "none"]
+    command = [
+        str(INSPECT.bin / "inspect"),
+        "eval",
+        "sums.py",
+        "--model",
+        model,
+        "--display",
+        "none",
+    ]
     command += ["--max-connections", "128", "--max-samples", "256", "--log-dir", "logs"]
     if model.startswith("openai/"):
         command += ["-M", "responses_api=false"]
     # It ends with 0 even where the evaluation failed, so its log is asked.
-    check = f"'{INSPECT.bin}/inspect' log dump logs/*.eval --header-only | grep -q '\"status\": \"success\"'"
+    check = (
+        f"'{INSPECT.bin}/inspect' log dump logs/*.eval --header-only | grep -q"
+        ' \'"status": "success"\''
+    )
     return ["sh", "-c", f"{shlex.join(command)} && {check}"]
 
 
 System = tuple[str, Callable[[Path], list[str]]]
-SYSTEMS: tuple[System, ...] = (("evalwright", ours), ("lm_eval", lm_eval), ("inspect_ai", inspect_ai))
+SYSTEMS: tuple[System, ...] = (
+    ("evalwright", ours),
+    ("lm_eval", lm_eval),
+    ("inspect_ai", inspect_ai),
+)
 
 
 def run_system(
@@ -146,21 +188,31 @@ def run_system(
         return measure(make(folder), folder, extra)
 
 
-# -- the parts ----------------------------------------------------------------------------------------------------------
+# -- the parts -------------------------------------------------------------------------
 
 
 def cpu_per_sample(
-    systems: Sequence[System], count: int, repeats: int, extra: dict[str, str] | None = None
+    systems: Sequence[System],
+    count: int,
+    repeats: int,
+    extra: dict[str, str] | None = None,
 ) -> None:
     slopes: dict[str, list[float]] = {name: [] for name, _ in systems}
     for _ in range(repeats):
         for name, make in systems:
-            small, large = run_system(make, SMALL, extra), run_system(make, count, extra)
+            small = run_system(make, SMALL, extra)
+            large = run_system(make, count, extra)
             slopes[name].append(1000 * (large.cpu - small.cpu) / (count - SMALL))
     base = statistics.median(slopes["evalwright"])
-    print(f"\n| system | CPU ms a sample ({count:,} samples) | times ours |\n|---|---|---|")
+    print(
+        f"\n| system | CPU ms a sample ({count:,} samples) | times ours"
+        " |\n|---|---|---|"
+    )
     for name, found in slopes.items():
-        print(f"| {name} | {statistics.median(found):.3f} | {statistics.median(found) / base:.1f} |")
+        print(
+            f"| {name} | {statistics.median(found):.3f} |"
+            f" {statistics.median(found) / base:.1f} |"
+        )
 
 
 def start_up(repeats: int) -> None:
@@ -171,20 +223,34 @@ def start_up(repeats: int) -> None:
             [str(OURS.bin / "evalwright"), "tasks", "list"],
         ],
         "evalwright with 1,000 task files of one's own": [
-            ["env", "EVALWRIGHT_TASKS=mine", str(OURS.bin / "evalwright"), "tasks", "list"]
+            [
+                "env",
+                "EVALWRIGHT_TASKS=mine",
+                str(OURS.bin / "evalwright"),
+                "tasks",
+                "list",
+            ]
         ],
-        "lm_eval": [[str(LM_EVAL.bin / "lm_eval"), "--help"], [str(LM_EVAL.bin / "lm_eval"), "ls", "tasks"]],
+        "lm_eval": [
+            [str(LM_EVAL.bin / "lm_eval"), "--help"],
+            [str(LM_EVAL.bin / "lm_eval"), "ls", "tasks"],
+        ],
         "inspect_ai": [
             [str(INSPECT.bin / "inspect"), "--help"],
             [str(INSPECT.bin / "inspect"), "list", "tasks"],
         ],
     }
-    times: dict[str, list[list[float]]] = {name: [[] for _ in commands] for name, commands in rows.items()}
+    times: dict[str, list[list[float]]] = {
+        name: [[] for _ in commands] for name, commands in rows.items()
+    }
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "mine").mkdir()
         for number in range(1000):
-            text = f"task: t{number}\ndescription: Task {number}.\nmetadata: {{language: en, domain: art}}\n"
+            text = (
+                f"task: t{number}\ndescription: Task {number}.\nmetadata: {{language:"
+                " en, domain: art}\n"
+            )
             (folder / "mine" / f"t{number}.yaml").write_text(text)
         for commands in rows.values():  # once uncounted: byte code and caches
             for command in commands:
@@ -198,11 +264,16 @@ def start_up(repeats: int) -> None:
     for system, commands in rows.items():
         for place, command in enumerate(commands):
             found = statistics.median(times[system][place])
-            print(f"| {system} {' '.join(command[1:])} | {found:.0f} | {found / base:.1f} |")
+            print(
+                f"| {system} {' '.join(command[1:])} | {found:.0f} |"
+                f" {found / base:.1f} |"
+            )
 
 
 def first_request(repeats: int) -> None:
-    """Wall time of a whole run of one sample, which is the time to the first request and the little after it."""
+    """Wall time of a whole run of one sample, which is the time to the first request and the little
+    after it.
+    """
     walls: dict[str, list[float]] = {name: [] for name, _ in SYSTEMS}
     for _ in range(repeats + 1):
         for name, make in SYSTEMS:
@@ -213,13 +284,23 @@ def first_request(repeats: int) -> None:
 
 
 def memory(count: int, big: int) -> None:
-    """Peak memory at two sizes. inspect_ai would take half an hour for the larger one, so it gets twice the smaller."""
-    print("\n| system | samples | peak MiB | samples | peak MiB | KiB a sample |\n|---|---|---|---|---|---|")
+    """Peak memory at two sizes. inspect_ai would take half an hour for the larger one, so it gets
+    twice the smaller.
+    """
+    print(
+        "\n| system | samples | peak MiB | samples | peak MiB | KiB a sample"
+        " |\n|---|---|---|---|---|---|"
+    )
     for name, make in SYSTEMS:
         most = 2 * count if name == "inspect_ai" else big
-        small, large = run_system(make, count).memory, run_system(make, most).memory
+        small = run_system(make, count).memory
+        large = run_system(make, most).memory
         each = 1024 * (large - small) / (most - count)
-        print(f"| {name} | {count:,} | {small:.0f} | {most:,} | {large:.0f} | {each:.2f} |", flush=True)
+        print(
+            f"| {name} | {count:,} | {small:.0f} | {most:,} | {large:.0f} |"
+            f" {each:.2f} |",
+            flush=True,
+        )
 
 
 def over_http(count: int, repeats: int) -> None:
@@ -231,13 +312,25 @@ def over_http(count: int, repeats: int) -> None:
     try:
         assert server.stdout is not None
         url = f"http://127.0.0.1:{int(server.stdout.readline())}/v1"
-        chat = ("--model", "openai/instant", "-M", f"base_url={url}", "-M", "max_concurrency=128")
+        chat = (
+            "--model",
+            "openai/instant",
+            "-M",
+            f"base_url={url}",
+            "-M",
+            "max_concurrency=128",
+        )
         systems: tuple[System, ...] = (
             ("evalwright", lambda folder: ours(folder, chat)),
             ("inspect_ai", lambda folder: inspect_ai(folder, "openai/instant")),
         )
         print("\nOver HTTP, 128 connections:")
-        cpu_per_sample(systems, count, repeats, {"OPENAI_BASE_URL": url, "OPENAI_API_KEY": "not-a-key"})
+        cpu_per_sample(
+            systems,
+            count,
+            repeats,
+            {"OPENAI_BASE_URL": url, "OPENAI_API_KEY": "not-a-key"},
+        )
     finally:
         server.terminate()
         server.wait()

@@ -1,4 +1,6 @@
-"""Environments of the peers that we are measured against, each with its pinned release and nothing else."""
+"""Environments of the peers that we are measured against, each with its pinned release and nothing
+else.
+"""
 
 from __future__ import annotations
 
@@ -33,9 +35,14 @@ class Peer:
         if (FOLDER / self.name / "ready").exists():
             return
         print(f"Installing {self.name} in an environment of its own ...", flush=True)
-        subprocess.run([sys.executable, "-m", "venv", str(FOLDER / self.name)], check=True)
+        subprocess.run(
+            [sys.executable, "-m", "venv", str(FOLDER / self.name)], check=True
+        )
         for install in self.installs:
-            subprocess.run([str(self.python), "-m", "pip", "install", "--quiet", *install], check=True)
+            subprocess.run(
+                [str(self.python), "-m", "pip", "install", "--quiet", *install],
+                check=True,
+            )
         (FOLDER / self.name / "ready").touch()
 
 

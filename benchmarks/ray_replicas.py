@@ -1,12 +1,15 @@
-"""What replicas on Ray cost, and what they gain: one and two of them beside the same model in this process.
+"""What replicas on Ray cost, and what they gain: one and two of them beside the same model in this
+process.
 
     python benchmarks/ray_replicas.py [--hidden 256] [--layers 4] [--contexts 500] [--repeats 3]
 
-A Llama of random weights scores four endings of each context and writes some answers, one thread for each copy, over and over in turns:
-in this process, with one replica, with two. Loading and Ray's start are not counted. Machines are shared, so besides the time
-there are CPU seconds of the processes that do the work: with one replica those of the replica and of this process together, as a share of
-those without Ray; with two, those without Ray by those of the replica that has more to do and of this process, which is how
-much sooner two cores that do nothing else are done. What Ray's own processes take meanwhile stands apart: it goes with the time, not with the work.
+A Llama of random weights scores four endings of each context and writes some answers, one thread
+for each copy, over and over in turns: in this process, with one replica, with two. Loading and
+Ray's start are not counted. Machines are shared, so besides the time there are CPU seconds of the
+processes that do the work: with one replica those of the replica and of this process together, as a
+share of those without Ray; with two, those without Ray by those of the replica that has more to do
+and of this process, which is how much sooner two cores that do nothing else are done. What Ray's
+own processes take meanwhile stands apart: it goes with the time, not with the work.
 """
 
 from __future__ import annotations
@@ -21,7 +24,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-os.environ.update(OMP_NUM_THREADS="1", TOKENIZERS_PARALLELISM="false", HF_HUB_OFFLINE="1")
+os.environ.update(
+    OMP_NUM_THREADS="1", TOKENIZERS_PARALLELISM="false", HF_HUB_OFFLINE="1"
+)
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 
 from evalwright.core.errors import Failure
@@ -47,10 +52,15 @@ class Spent(NamedTuple):
 
 def requests(contexts: int) -> list[Request]:
     """Four endings of each context, and for every tenth an answer to write."""
-    draw, words = random.Random(0), CORPUS.split()
-    texts = [" ".join(draw.choices(words, k=draw.randint(10, 30))) for _ in range(contexts)]
+    draw = random.Random(0)
+    words = CORPUS.split()
+    texts = [
+        " ".join(draw.choices(words, k=draw.randint(10, 30))) for _ in range(contexts)
+    ]
     endings = [" " + " ".join(draw.choices(words, k=3)) for _ in range(4)]
-    scored: list[Request] = [LogLikelihood(text, ending) for text in texts for ending in endings]
+    scored: list[Request] = [
+        LogLikelihood(text, ending) for text in texts for ending in endings
+    ]
     return [*scored, *(Generate(text, max_tokens=16) for text in texts[::10])]
 
 
@@ -60,22 +70,32 @@ def cpu(process: int) -> float:
     return (int(parts[11]) + int(parts[12])) / TICKS
 
 
-def spent(model: LocalModel, asked: Sequence[Request]) -> tuple[Spent, dict[int, Response | Failure]]:
+def spent(
+    model: LocalModel, asked: Sequence[Request]
+) -> tuple[Spent, dict[int, Response | Failure]]:
     """One batch."""
     names = descendants(os.getpid())
     before = {one: cpu(one) for one in (os.getpid(), *names)}
     began = time.monotonic()
     found = dict(model.answer_batch(asked))
     wall = time.monotonic() - began
-    after = {one: cpu(one) - then for one, then in before.items() if Path(f"/proc/{one}").exists()}
+    after = {
+        one: cpu(one) - then
+        for one, then in before.items()
+        if Path(f"/proc/{one}").exists()
+    }
     here = after.pop(os.getpid())
     replicas = [
-        after.pop(one) for one, name in names.items() if name.startswith("ray::_Actor") and one in after
+        after.pop(one)
+        for one, name in names.items()
+        if name.startswith("ray::_Actor") and one in after
     ]
     return Spent(wall, here, replicas, sum(after.values())), found
 
 
-def same(one: dict[int, Response | Failure], other: dict[int, Response | Failure]) -> int:
+def same(
+    one: dict[int, Response | Failure], other: dict[int, Response | Failure]
+) -> int:
     """How many answers differ by more than the rounding of float32."""
 
     def of(answer: Response | Failure) -> tuple[str, float]:
@@ -83,19 +103,30 @@ def same(one: dict[int, Response | Failure], other: dict[int, Response | Failure
         return answer.text, answer.log_likelihood or 0.0
 
     pairs = [(of(one[index]), of(other[index])) for index in one]
-    return sum(a[0] != b[0] or abs(a[1] - b[1]) > 1e-5 * max(1.0, abs(a[1])) for a, b in pairs)
+    return sum(
+        a[0] != b[0] or abs(a[1] - b[1]) > 1e-5 * max(1.0, abs(a[1])) for a, b in pairs
+    )
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    for name, default in (("hidden", 256), ("layers", 4), ("contexts", 500), ("repeats", 3)):
+    for name, default in (
+        ("hidden", 256),
+        ("layers", 4),
+        ("contexts", 500),
+        ("repeats", 3),
+    ):
         parser.add_argument(f"--{name}", type=int, default=default)
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         where = make_tiny_model(
-            Path(folder) / "model", "llama", hidden=given.hidden, layers=given.layers, context=256
+            Path(folder) / "model",
+            "llama",
+            hidden=given.hidden,
+            layers=given.layers,
+            context=256,
         )
         name = f"hf/{where}"
         asked = requests(given.contexts)
@@ -111,7 +142,9 @@ def main() -> None:
             for repeat in range(given.repeats):
                 wanted: dict[int, Response | Failure] = {}
                 for label in runs:
-                    models[label].load()  # those on Ray would else hold each other's cores
+                    models[
+                        label
+                    ].load()  # those on Ray would else hold each other's cores
                     list(models[label].answer_batch(asked[:200]))  # warms up
                     used, found = spent(models[label], asked)
                     if label != "here":
@@ -121,18 +154,24 @@ def main() -> None:
                     runs[label].append(used)
                     replicas = ", ".join(f"{one:.2f}" for one in used.replicas)
                     print(
-                        f"{repeat + 1} {label}: {used.wall:.1f} s, CPU {used.here:.2f} here, {replicas or 0} in replicas, {used.ray:.2f} in Ray's own",
+                        f"{repeat + 1} {label}: {used.wall:.1f} s, CPU {used.here:.2f}"
+                        f" here, {replicas or 0} in replicas, {used.ray:.2f} in"
+                        " Ray's own",
                         flush=True,
                     )
     # The least of several times is what the work takes; the rest is what other programs did to it.
     alone = min(one.here for one in runs["here"])
     one, two = (
-        min(used.here + max(used.replicas) for used in runs[label]) for label in ("1 replica", "2 replicas")
+        min(used.here + max(used.replicas) for used in runs[label])
+        for label in ("1 replica", "2 replicas")
     )
     own, single, double = (min(used.wall for used in found) for found in runs.values())
     print(f"{len(asked)} requests, {given.repeats} times; {wrong} answers differ")
     print(f"one replica: CPU {one / alone - 1:+.1%}, time {single / own - 1:+.1%}")
-    print(f"two replicas: {alone / two:.2f} times as fast by CPU, {own / double:.2f} by time")
+    print(
+        f"two replicas: {alone / two:.2f} times as fast by CPU, {own / double:.2f} by"
+        " time"
+    )
 
 
 if __name__ == "__main__":

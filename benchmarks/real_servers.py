@@ -1,15 +1,20 @@
-"""Real servers of local models beside `hf/` on the same weights: what each can do, and how far its answers drift.
+"""Real servers of local models beside `hf/` on the same weights: what each can do, and how far its
+answers drift.
 
-    python benchmarks/real_servers.py [--llama-server PATH --llama-source FOLDER] [--transformers-serve]
-                                      [--llama-options '-ctk f32 -ctv f32 -fa off'] [--serve-path FOLDER]
+    python benchmarks/real_servers.py [--llama-server PATH --llama-source FOLDER]
+    [--transformers-serve]
+                                      [--llama-options '-ctk f32 -ctv f32 -fa off'] [--serve-path
+                                      FOLDER]
                                       [--types f32,q8_0] [--limit 40]
 
---llama-server: the binary, built from llama.cpp's sources in --llama-source (its converter needs the package gguf). For instance:
-`cmake -B build -DGGML_NATIVE=ON && cmake --build build --target llama-server`. --transformers-serve: start `transformers serve` of this
-interpreter, with --serve-path before its packages (it needs fastapi, uvicorn and openai). The model is a small Llama of random
-weights, so texts that differ show rounding, not worth. --types: of the GGUF's weights.
+--llama-server: the binary, built from llama.cpp's sources in --llama-source (its converter needs
+the package gguf). For instance: `cmake -B build -DGGML_NATIVE=ON && cmake --build build --target
+llama-server`. --transformers-serve: start `transformers serve` of this interpreter, with
+--serve-path before its packages (it needs fastapi, uvicorn and openai). The model is a small Llama
+of random weights, so texts that differ show rounding, not worth. --types: of the GGUF's weights.
 
-A llama.cpp tokenizer is recognised by the hash of published ones; that of the random model is declared to cut texts as GPT-2 does.
+A llama.cpp tokenizer is recognised by the hash of published ones; that of the random model is
+declared to cut texts as GPT-2 does.
 """
 
 from __future__ import annotations
@@ -54,18 +59,26 @@ def free_port() -> int:
 def started(command: list[str], port: int, log: Path, path: str = "") -> Iterator[str]:
     """The server's address with /v1, once it says that it is well."""
     settings = {**os.environ, "PYTHONPATH": path}
-    with log.open("wb") as out, subprocess.Popen(command, stdout=out, stderr=out, env=settings) as process:
+    with (
+        log.open("wb") as out,
+        subprocess.Popen(command, stdout=out, stderr=out, env=settings) as process,
+    ):
         try:
             until = time.monotonic() + 900
             while process.poll() is None and time.monotonic() < until:
                 try:
-                    with urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=5) as reply:
+                    with urllib.request.urlopen(
+                        f"http://127.0.0.1:{port}/health", timeout=5
+                    ) as reply:
                         if reply.status == 200:
                             break
                 except OSError:
                     time.sleep(0.5)
             else:
-                raise SystemExit(f"{command[0]} did not start:\n{log.read_text(errors='replace')[-2000:]}")
+                raise SystemExit(
+                    f"{command[0]} did not"
+                    f" start:\n{log.read_text(errors='replace')[-2000:]}"
+                )
             yield f"http://127.0.0.1:{port}/v1"
         finally:
             process.terminate()
@@ -82,15 +95,28 @@ def compare(folder: Path, model: str, given: list[str], limit: int) -> None:
             capture_output=True,
             text=True,
         )
-        found = json.loads(asked.stdout) if asked.returncode == 0 else {"abilities": [asked.stderr.strip()]}
+        found = (
+            json.loads(asked.stdout)
+            if asked.returncode == 0
+            else {"abilities": [asked.stderr.strip()]}
+        )
         print(
-            f"\n{model} {' '.join(given)}\n  can: {', '.join(found['abilities'])}; wrote: {found.get('answer')!r:.60}",
+            f"\n{model} {' '.join(given)}\n  can: {', '.join(found['abilities'])};"
+            f" wrote: {found.get('answer')!r:.60}",
             flush=True,
         )
         if not limit:
             return
         other = [part for one in given for part in ("-A", one)]
-        drift = [*evalwright, f"hf/{folder}", "--against", model, *other, "--limit", str(limit)]
+        drift = [
+            *evalwright,
+            f"hf/{folder}",
+            "--against",
+            model,
+            *other,
+            "--limit",
+            str(limit),
+        ]
         subprocess.run([*drift, "-M", "dtype=float32", "-M", "device=cpu"], cwd=where)
         sys.stdout.flush()
 
@@ -105,17 +131,27 @@ def main() -> None:
     options.add_argument("--transformers-serve", action="store_true")
     options.add_argument("--serve-path", default="")
     options.add_argument("--types", default="f32,q8_0")
-    options.add_argument("--llama-options", default="", help="further options of llama-server")
+    options.add_argument(
+        "--llama-options", default="", help="further options of llama-server"
+    )
     options.add_argument("--limit", type=int, default=40)
     given = options.parse_args()
     if not given.llama_server and not given.transformers_serve:
-        options.error("name --llama-server with --llama-source, or --transformers-serve")
+        options.error(
+            "name --llama-server with --llama-source, or --transformers-serve"
+        )
     with tempfile.TemporaryDirectory() as where:
         base = Path(where)
         folder = make_tiny_model(base / "model", chat=True, context=2048, hidden=64)
         for kind in given.types.split(",") if given.llama_server else ():
             weights = base / f"{kind}.gguf"
-            convert = [sys.executable, "-c", CONVERT, str(given.llama_source), str(folder)]
+            convert = [
+                sys.executable,
+                "-c",
+                CONVERT,
+                str(given.llama_source),
+                str(folder),
+            ]
             subprocess.run(
                 [*convert, "--outfile", str(weights), "--outtype", kind],
                 check=True,
@@ -136,9 +172,16 @@ def main() -> None:
                 "-t",
                 "1",
             ]
-            with started([*command, *given.llama_options.split()], port, base / "llama.log") as url:
+            with started(
+                [*command, *given.llama_options.split()], port, base / "llama.log"
+            ) as url:
                 print(f"\nllama-server, {kind}:")
-                compare(folder, f"llamacpp/{url}#model", ["interface=completions"], given.limit)
+                compare(
+                    folder,
+                    f"llamacpp/{url}#model",
+                    ["interface=completions"],
+                    given.limit,
+                )
                 compare(folder, f"llamacpp/{url}#model", [], 0)
         if given.transformers_serve:
             port = free_port()
@@ -157,7 +200,12 @@ def main() -> None:
             ]
             with started(command, port, base / "serve.log", given.serve_path) as url:
                 print("\ntransformers serve:")
-                compare(folder, f"transformers-serve/{url}#{folder}", ["interface=completions"], given.limit)
+                compare(
+                    folder,
+                    f"transformers-serve/{url}#{folder}",
+                    ["interface=completions"],
+                    given.limit,
+                )
 
 
 if __name__ == "__main__":

@@ -1,6 +1,9 @@
-"""The commands whose numbers are recorded: evaluations, and what is computed from finished runs. Adapt them here where a command changes.
+"""The commands whose numbers are recorded: evaluations, and what is computed from finished runs.
 
-The name of an entry is what its numbers are compared by, so a command may change as long as its name stays.
+Adapt them here where a command changes.
+
+The name of an entry is what its numbers are compared by, so a command may change as long as its
+name stays.
 """
 
 from __future__ import annotations
@@ -13,47 +16,117 @@ from recorded_inputs import GENERATED
 def _rows(test: str, shots: str = "") -> str:
     """A bundled task's rows from files, in place of the hub's."""
     hub = dict.fromkeys(("hub", "revision", "config", "split"))
-    text, more = (json.dumps({"path": f"inputs/{file}", **hub}) for file in (test, shots))
-    return f"-T 'dataset={text}'" + (f" -T 'prompt.few_shot.dataset={more}'" if shots else "")
+    text, more = (
+        json.dumps({"path": f"inputs/{file}", **hub}) for file in (test, shots)
+    )
+    return f"-T 'dataset={text}'" + (
+        f" -T 'prompt.few_shot.dataset={more}'" if shots else ""
+    )
 
 
-_ECHO = "--model 'openai/{url}#echo' -M interface=completions -M echo=true -M 'bos=<s>' "
+_ECHO = (
+    "--model 'openai/{url}#echo' -M interface=completions -M echo=true -M 'bos=<s>' "
+)
 _SUMMED = "--model scripted/lead --model 'openai/{url}#sum' --limit 40 "
-_DIALECT = "lm-eval:d_arc lm-eval:d_cola lm-eval:d_mmlu lm-eval:d_gsm8k lm-eval:d_lambada lm-eval:d_wikitext --task-root inputs/dialect --trust inputs "
-_OWN = "inputs/letter.yaml inputs/likelihood.yaml inputs/continuation.yaml inputs/perplexity.yaml "
+_DIALECT = (
+    "lm-eval:d_arc lm-eval:d_cola lm-eval:d_mmlu lm-eval:d_gsm8k lm-eval:d_lambada"
+    " lm-eval:d_wikitext --task-root inputs/dialect --trust inputs "
+)
+_OWN = (
+    "inputs/letter.yaml inputs/likelihood.yaml inputs/continuation.yaml"
+    " inputs/perplexity.yaml "
+)
 
 EVALUATIONS: dict[str, str] = {
     "demo": "run factual --model demo/small --model demo/large",
     "gold": "run factual --model oracle/gold -M share=0.7",
     "told": "run factual --model replay/inputs/replies.jsonl",
     "chat": "run factual factual-grounded-injected --model 'openai/{url}#chat'",
-    "chat-again": "run factual-closed-book factual-stress --model 'openai/{url}#other' -M temperature=0.5 --seed 3 --limit 50",
-    "passages": "run factual-grounded factual-grounded-closed-book factual-grounded-judged --model replay/inputs/replies.jsonl --role judge=scripted/hash",
-    "lexical": "run factual-grounded-judged --model demo/small --role judge=baseline/lexical --limit 30",
-    "words": "run inputs/words.yaml --model replay/inputs/replies.jsonl --model 'openai/{url}#words' --role 'embedder=openai/{url}#vectors' -R embedder.interface=embeddings",
+    "chat-again": (
+        "run factual-closed-book factual-stress --model 'openai/{url}#other' -M"
+        " temperature=0.5 --seed 3 --limit 50"
+    ),
+    "passages": (
+        "run factual-grounded factual-grounded-closed-book factual-grounded-judged"
+        " --model replay/inputs/replies.jsonl --role judge=scripted/hash"
+    ),
+    "lexical": (
+        "run factual-grounded-judged --model demo/small --role judge=baseline/lexical"
+        " --limit 30"
+    ),
+    "words": (
+        "run inputs/words.yaml --model replay/inputs/replies.jsonl --model"
+        " 'openai/{url}#words' --role 'embedder=openai/{url}#vectors' -R"
+        " embedder.interface=embeddings"
+    ),
     "sums": "run inputs/sums.yaml --model 'openai/{url}#sums' --model scripted/hash",
-    "own": f"run {_OWN} --model scripted/hash --model demo/small --model hf/inputs/tiny",
+    "own": (
+        f"run {_OWN} --model scripted/hash --model demo/small --model hf/inputs/tiny"
+    ),
     "own-echo": f"run {_OWN} {_ECHO}",
-    "tiny-writes": "run factual-closed-book --model hf/inputs/tiny -M max_tokens=8 -T prompt.few_shot.count=0 --limit 12",
-    "mmlu": f"run global-mmlu-lite-en --model scripted/hash --model demo/small {_rows('en_test.jsonl', 'en_dev.jsonl')} --limit 40",
-    "arc": f"run arc-challenge --model scripted/hash --model demo/small --model hf/inputs/tiny {_rows('rows/arc/test.jsonl')}",
-    "hellaswag": f"run hellaswag --model scripted/hash --model demo/small {_rows('rows/hellaswag/validation.jsonl')}",
-    "lambada": f"run lambada --model scripted/hash --model demo/small {_rows('rows/lambada/test.jsonl')}",
-    "wikitext": f"run wikitext --model scripted/hash --model hf/inputs/tiny {_rows('rows/wikitext/test.jsonl')}",
-    "gsm": f"run gsm8k --model 'openai/{{url}}#gsm' {_rows('rows/gsm8k/test.jsonl', 'rows/gsm8k/train.jsonl')}",
+    "tiny-writes": (
+        "run factual-closed-book --model hf/inputs/tiny -M max_tokens=8 -T"
+        " prompt.few_shot.count=0 --limit 12"
+    ),
+    "mmlu": (
+        "run global-mmlu-lite-en --model scripted/hash --model demo/small"
+        f" {_rows('en_test.jsonl', 'en_dev.jsonl')} --limit 40"
+    ),
+    "arc": (
+        "run arc-challenge --model scripted/hash --model demo/small --model"
+        f" hf/inputs/tiny {_rows('rows/arc/test.jsonl')}"
+    ),
+    "hellaswag": (
+        "run hellaswag --model scripted/hash --model demo/small"
+        f" {_rows('rows/hellaswag/validation.jsonl')}"
+    ),
+    "lambada": (
+        "run lambada --model scripted/hash --model demo/small"
+        f" {_rows('rows/lambada/test.jsonl')}"
+    ),
+    "wikitext": (
+        "run wikitext --model scripted/hash --model hf/inputs/tiny"
+        f" {_rows('rows/wikitext/test.jsonl')}"
+    ),
+    "gsm": (
+        "run gsm8k --model 'openai/{url}#gsm'"
+        f" {_rows('rows/gsm8k/test.jsonl', 'rows/gsm8k/train.jsonl')}"
+    ),
     **{f"case-{task}": f"run --config inputs/case-{task}.yaml" for task in GENERATED},
     "summaries": f"run summary-faithfulness {_SUMMED} --role judge=baseline/lexical",
-    "summaries-hash": f"run summary-faithfulness {_SUMMED} --role judge=scripted/hash -T scorers.consistency.sentences=true",
-    "summaries-judged": f"run summary-faithfulness {_SUMMED} --role 'judge=openai/{{url}}#judge'",
-    "experiments": "run summary-faithfulness-experiments --model scripted/lead --role judge=scripted/hash --limit 8",
-    "judges": "run judge-consistency --model baseline/lexical --model scripted/hash --limit 150",
-    "dialect": f"run {_DIALECT} --model scripted/hash --model demo/small --num-fewshot 2",
+    "summaries-hash": (
+        f"run summary-faithfulness {_SUMMED} --role judge=scripted/hash -T"
+        " scorers.consistency.sentences=true"
+    ),
+    "summaries-judged": (
+        f"run summary-faithfulness {_SUMMED} --role 'judge=openai/{{url}}#judge'"
+    ),
+    "experiments": (
+        "run summary-faithfulness-experiments --model scripted/lead --role"
+        " judge=scripted/hash --limit 8"
+    ),
+    "judges": (
+        "run judge-consistency --model baseline/lexical --model scripted/hash"
+        " --limit 150"
+    ),
+    "dialect": (
+        f"run {_DIALECT} --model scripted/hash --model demo/small --num-fewshot 2"
+    ),
     "dialect-echo": f"run {_DIALECT} {_ECHO}",
     "dialect-published": f"run {_DIALECT} --model scripted/hash --scoring published",
-    "until": "run factual-closed-book --model demo/small --model demo/large --until 'A beats B' --until 'accuracy +-0.05'",
-    "where": "run factual-closed-book --model demo/small --where domain=geography --seed 4 --limit 15 --format text",
-}  # fmt: skip
-"""Run name: command. Each is given --name, and several models a suffix. {url} is the loopback server's."""
+    "until": (
+        "run factual-closed-book --model demo/small --model demo/large --until 'A beats"
+        " B' --until 'accuracy +-0.05'"
+    ),
+    "where": (
+        "run factual-closed-book --model demo/small --where domain=geography --seed 4"
+        " --limit 15 --format text"
+    ),
+}
+"""Run name: command.
+
+Each is given --name, and several models a suffix. {url} is the loopback server's.
+"""
 
 _HHEM = "--out runs --json"
 ANALYSES: dict[str, str] = {
@@ -114,7 +187,10 @@ ANALYSES: dict[str, str] = {
     "board-v2-published": "leaderboard p2-* --json",
     "compare-v2": "compare v2-openai-gpt-4.1* v2-google-gemma* --json",
 }  # fmt: skip
-"""Name: command over finished runs, in this order (some read what an earlier one wrote). Runs may be globs over `runs/`."""
+"""Name: command over finished runs, in this order (some read what an earlier one wrote).
+
+Runs may be globs over `runs/`.
+"""
 
 RENAMED: dict[str, str] = {"lean": "excess", "yes_lean": "acquiescence"}
 """Names of keys in JSON and of outputs that the new code has in place of old ones: old -> new."""

@@ -1,4 +1,6 @@
-"""Two records of numbers held against each other, exactly: numbers, truth values and labels; never wording or layout."""
+"""Two records of numbers held against each other, exactly: numbers, truth values and labels; never
+wording or layout.
+"""
 
 from __future__ import annotations
 
@@ -66,7 +68,9 @@ UNSTABLE = frozenset(
 
 @dataclass(frozen=True)
 class Found:
-    """One difference. where: which record. part: run and task, or output. what: metric, scorer or key."""
+    """One difference. where: which record. part: run and task, or output. what: metric, scorer or
+    key.
+    """
 
     where: str
     part: str
@@ -81,7 +85,9 @@ class Found:
 
 
 def numbers_of_run(folder: Path) -> dict[str, Any]:
-    """What a run's files say that must not change: metrics with all their figures, and each sample's scores and answer."""
+    """What a run's files say that must not change: metrics with all their figures, and each
+    sample's scores and answer.
+    """
     data = json.loads((folder / "run.json").read_text(encoding="utf-8"))
     tasks: dict[str, Any] = {}
     for task in data["tasks"]:
@@ -92,8 +98,15 @@ def numbers_of_run(folder: Path) -> dict[str, Any]:
             for value, shown in values.items()
             for metric in shown
         }
-        rest = {key: task[key] for key in ("n_samples", "n_missing", "failures", "version")}
-        tasks[task["name"]] = {"counts": rest, "metrics": metrics, "slices": slices, "samples": {}}
+        rest = {
+            key: task[key] for key in ("n_samples", "n_missing", "failures", "version")
+        }
+        tasks[task["name"]] = {
+            "counts": rest,
+            "metrics": metrics,
+            "slices": slices,
+            "samples": {},
+        }
     with (folder / "samples.jsonl").open(encoding="utf-8") as file:
         for line in file:
             row = json.loads(line)
@@ -104,11 +117,18 @@ def numbers_of_run(folder: Path) -> dict[str, Any]:
                 "failure": _kind(row.get("failure")),
             }
             kept["score_failures"] = {
-                scorer: _kind(failure) for scorer, failure in row.get("score_failures", {}).items()
+                scorer: _kind(failure)
+                for scorer, failure in row.get("score_failures", {}).items()
             }
-            tasks.setdefault(row["task"], {"samples": {}})["samples"][key] = dict(_leaves(kept))
+            tasks.setdefault(row["task"], {"samples": {}})["samples"][key] = dict(
+                _leaves(kept)
+            )
     usage = data.get("usage") or {}
-    extra = {key: data[key] for key in ("groups", "stopping", "conversion", "differences") if key in data}
+    extra = {
+        key: data[key]
+        for key in ("groups", "stopping", "conversion", "differences")
+        if key in data
+    }
     numbers = sum(len(list(_leaves(task))) for task in tasks.values())
     return {
         "tasks": tasks,
@@ -120,7 +140,9 @@ def numbers_of_run(folder: Path) -> dict[str, Any]:
 
 
 def numbers_of_text(path: Path) -> Any:
-    """A written file's numbers: JSON as it is, of any other text the numbers in their order, dates and hashes left out."""
+    """A written file's numbers: JSON as it is, of any other text the numbers in their order, dates
+    and hashes left out.
+    """
     text = path.read_text(encoding="utf-8-sig")
     try:
         if path.suffix == ".json":
@@ -129,10 +151,16 @@ def numbers_of_text(path: Path) -> Any:
             return [json.loads(line) for line in text.splitlines()]
     except ValueError:
         pass
-    text = re.sub(r"\d{4}-\d\d-\d\d(?:[T ][\d:.+]+)?|\b[0-9a-f]{8,}\b|timestamp=\S+|time=\S+", " ", text)
+    text = re.sub(
+        r"\d{4}-\d\d-\d\d(?:[T ][\d:.+]+)?|\b[0-9a-f]{8,}\b|timestamp=\S+|time=\S+",
+        " ",
+        text,
+    )
     return [
         float(number)
-        for number in re.findall(r"(?<![\w.])[-−]?\d+(?:\.\d+)?", text.replace(",", " ").replace("−", "-"))
+        for number in re.findall(
+            r"(?<![\w.])[-−]?\d+(?:\.\d+)?", text.replace(",", " ").replace("−", "-")
+        )
     ]
 
 
@@ -143,7 +171,9 @@ def _leaves(
     if isinstance(data, Mapping):
         for key, value in data.items():
             if key not in UNSTABLE:
-                yield from _leaves(value, (*path, (renamed or {}).get(key, key)), renamed)
+                yield from _leaves(
+                    value, (*path, (renamed or {}).get(key, key)), renamed
+                )
     elif isinstance(data, list):
         for number, value in enumerate(data):
             yield from _leaves(value, (*path, str(number)), renamed)
@@ -156,7 +186,10 @@ def _kind(failure: Any) -> Any:
 
 
 def differences(
-    where: str, old: Mapping[str, Any], new: Mapping[str, Any], renamed: Mapping[str, str]
+    where: str,
+    old: Mapping[str, Any],
+    new: Mapping[str, Any],
+    renamed: Mapping[str, str],
 ) -> list[Found]:
     """Everything that differs, part by part."""
     found: list[Found] = []
@@ -177,11 +210,15 @@ def differences(
                     )
                 )
             continue
-        before, after = dict(_leaves(_stripped(old[part]), (), renamed)), dict(_leaves(_stripped(new[name])))
+        before = dict(_leaves(_stripped(old[part]), (), renamed))
+        after = dict(_leaves(_stripped(new[name])))
         for path in dict.fromkeys([*before, *after]):
-            left, right = before.get(path, "missing"), after.get(path, "missing")
+            left = before.get(path, "missing")
+            right = after.get(path, "missing")
             if json.dumps(left) != json.dumps(right):
-                found.append(Found(where, *_sorted_in(part, path.split("\x1f")), left, right))
+                found.append(
+                    Found(where, *_sorted_in(part, path.split("\x1f")), left, right)
+                )
     return found
 
 
@@ -197,7 +234,9 @@ def _stripped(one: Any) -> Any:
 def _sorted_in(part: str, path: Sequence[str]) -> tuple[str, str, str]:
     """(part, what, at) of a path: run and task, then the metric or the scorer, then where in it."""
     if path[0] == "tasks" and len(path) > 3:
-        task, kind, rest = path[1], path[2], list(path[3:])
+        task = path[1]
+        kind = path[2]
+        rest = list(path[3:])
         if kind == "samples":
             what = rest[2] if rest[1] == "scores" and len(rest) > 2 else rest[1]
             return (
@@ -205,24 +244,38 @@ def _sorted_in(part: str, path: Sequence[str]) -> tuple[str, str, str]:
                 f"score {what}" if rest[1] == "scores" else rest[1],
                 f"{rest[0]}: {'.'.join(rest[3:])}",
             )
-        return f"{part} · {task}", f"{'metric' if kind == 'metrics' else kind} {rest[0]}", ".".join(rest[1:])
-    return part, next((step for step in reversed(path) if not step.isdigit()), ""), ".".join(path)
+        return (
+            f"{part} · {task}",
+            f"{'metric' if kind == 'metrics' else kind} {rest[0]}",
+            ".".join(rest[1:]),
+        )
+    return (
+        part,
+        next((step for step in reversed(path) if not step.isdigit()), ""),
+        ".".join(path),
+    )
 
 
 def table(found: Sequence[Found]) -> str:
-    """Markdown: a line for each record, part and metric or scorer, with how many differ and the first of them."""
+    """Markdown: a line for each record, part and metric or scorer, with how many differ and the
+    first of them.
+    """
     groups: dict[tuple[str, str, str], list[Found]] = defaultdict(list)
     for one in found:
         groups[one.where, one.part, one.what].append(one)
     if not groups:
         return "No difference."
     lines = [
-        "| record | run and task, or output | metric, scorer or key | differ | first | old | new |",
+        (
+            "| record | run and task, or output | metric, scorer or key | differ |"
+            " first | old | new |"
+        ),
         "|---|---|---|---|---|---|---|",
     ]
     for (where, part, what), ones in groups.items():
         first = ones[0]
         lines.append(
-            f"| {where} | {part} | {what} | {len(ones)} | {first.at[:60]} | {str(first.old)[:60]!r} | {str(first.new)[:60]!r} |"
+            f"| {where} | {part} | {what} | {len(ones)} | {first.at[:60]} |"
+            f" {str(first.old)[:60]!r} | {str(first.new)[:60]!r} |"
         )
     return "\n".join(lines)

@@ -1,6 +1,7 @@
 """What the recorded numbers are made of: task files, rows, replies and a tiny transformer.
 
-Everything is written once, into a folder of inputs that the record keeps, so that a later check reads the very same bytes.
+Everything is written once, into a folder of inputs that the record keeps, so that a later check
+reads the very same bytes.
 """
 
 from __future__ import annotations
@@ -38,11 +39,22 @@ QUESTIONS: Sequence[tuple[str, str, list[str], dict[str, Any], list[str]]] = (
 """(answer type, question, targets, metadata, replies): every reply becomes a sample of its own."""
 
 NUMBERED = [
-    (f"Jar {n}: how many jars are {n} and {n + 3}?", str(2 * n + 3),
-     (f"{n} + {n + 3} = {2 * n + 3}. The answer is {2 * n + 3} jars.", f"\\boxed{{{2 * n + 3}}}", f"#### {2 * n + 3}.0", f"So {n}",
-      f"A. {2 * n + 3}", "I think so.", f"The answer is {2 * n + 4}.", f"Confidence: 80%\nanswer: {2 * n + 3}")[n % 8])
+    (
+        f"Jar {n}: how many jars are {n} and {n + 3}?",
+        str(2 * n + 3),
+        (
+            f"{n} + {n + 3} = {2 * n + 3}. The answer is {2 * n + 3} jars.",
+            f"\\boxed{{{2 * n + 3}}}",
+            f"#### {2 * n + 3}.0",
+            f"So {n}",
+            f"A. {2 * n + 3}",
+            "I think so.",
+            f"The answer is {2 * n + 4}.",
+            f"Confidence: 80%\nanswer: {2 * n + 3}",
+        )[n % 8],
+    )
     for n in range(24)
-]  # fmt: skip
+]
 
 GENERATED = [
     "mmlu-generate",
@@ -64,7 +76,9 @@ GENERATED = [
 
 
 def write_inputs(place: Path, source: Path, shared: Path) -> None:
-    """Write everything into `place`. source: the `src` of a checkout. shared: a folder with `parity/rows` and `data`."""
+    """Write everything into `place`. source: the `src` of a checkout. shared: a folder with
+    `parity/rows` and `data`.
+    """
     place.mkdir(parents=True)
     tests = source.parent / "tests"
     command = [
@@ -83,15 +97,28 @@ def write_inputs(place: Path, source: Path, shared: Path) -> None:
     lite = shared / "data" / "global_mmlu_lite"
     for name in ("en_test", "en_dev"):
         found = [
-            json.loads(line) for line in (lite / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()
+            json.loads(line)
+            for line in (
+                (lite / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()
+            )
         ]
-        rows = [{**row["metadata"], **row["prompts"][0], "answer": row["label"]} for row in found]
+        rows = [
+            {**row["metadata"], **row["prompts"][0], "answer": row["label"]}
+            for row in found
+        ]
         _lines(
             place / f"{name}.jsonl",
-            (row for row in rows if row["subject"] in ("astronomy", "anatomy", "marketing")),
+            (
+                row
+                for row in rows
+                if row["subject"] in ("astronomy", "anatomy", "marketing")
+            ),
         )
     replies = _own_tasks(place) + list(_factual_replies(source))
-    _lines(place / "replies.jsonl", ({"input": question, "response": reply} for question, reply in replies))
+    _lines(
+        place / "replies.jsonl",
+        ({"input": question, "response": reply} for question, reply in replies),
+    )
     _library_cases(place, tests)
     _dialect_tasks(place / "dialect")
     _other_results(place)
@@ -99,17 +126,24 @@ def write_inputs(place: Path, source: Path, shared: Path) -> None:
 
 def _lines(path: Path, rows: Iterable[Any]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8")
+    path.write_text(
+        "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows),
+        encoding="utf-8",
+    )
 
 
 def _task(path: Path, **definition: Any) -> None:
     """JSON is YAML."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(definition, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+    path.write_text(
+        json.dumps(definition, ensure_ascii=False, indent=1) + "\n", encoding="utf-8"
+    )
 
 
 def _own_tasks(place: Path) -> list[tuple[str, str]]:
-    """One task for each way of answering, with every scorer that reads it; returns (question, reply)."""
+    """One task for each way of answering, with every scorer that reads it; returns (question,
+    reply).
+    """
     rows: list[dict[str, Any]] = []
     replies: list[tuple[str, str]] = []
     for kind, question, targets, metadata, answers in QUESTIONS:
@@ -126,8 +160,18 @@ def _own_tasks(place: Path) -> list[tuple[str, str]]:
             rows.append({"unit": None, "tolerance": None, "language": "en", **row})
             replies.append((asked, answer or " "))
     _lines(place / "words.jsonl", rows)
-    metadata = {key: f"{{{{ {key} }}}}" for key in ("answer_type", "unit", "tolerance", "language")}
-    scorers: list[Any] = ["short-answer", "exact-match", "token-f1", "outcome", "words", "similarity"]
+    metadata = {
+        key: f"{{{{ {key} }}}}"
+        for key in ("answer_type", "unit", "tolerance", "language")
+    }
+    scorers: list[Any] = [
+        "short-answer",
+        "exact-match",
+        "token-f1",
+        "outcome",
+        "words",
+        "similarity",
+    ]
     scorers += [
         {
             "name": "loose",
@@ -149,7 +193,15 @@ def _own_tasks(place: Path) -> list[tuple[str, str]]:
     ]
     metrics += [
         {"name": f"{one}-mean", "use": "mean", "scorer": one}
-        for one in ("exact-match", "token-f1", "words", "similarity", "loose", "cosine", "last")
+        for one in (
+            "exact-match",
+            "token-f1",
+            "words",
+            "similarity",
+            "loose",
+            "cosine",
+            "last",
+        )
     ]
     metrics += [
         {"use": "outcome-share", "scorer": "outcome", "outcome": "refused"},
@@ -159,7 +211,10 @@ def _own_tasks(place: Path) -> list[tuple[str, str]]:
         "sample": {"target": "{{ targets }}", "metadata": metadata},
         "slices": ["answer_type", "language"],
     }
-    prompt = {"user": "Question: {{ input }}\nAnswer:", "few_shot": {"count": 2, "select": "per-sample"}}
+    prompt = {
+        "user": "Question: {{ input }}\nAnswer:",
+        "few_shot": {"count": 2, "select": "per-sample"},
+    }
     _task(
         place / "words.yaml",
         task="words",
@@ -208,7 +263,10 @@ def _own_tasks(place: Path) -> list[tuple[str, str]]:
             "accuracy",
             {"use": "balanced-accuracy"},
             {"use": "macro-f1"},
-            *({"name": f"by-{one['name']}", "use": "accuracy", "scorer": one["name"]} for one in named),
+            *(
+                {"name": f"by-{one['name']}", "use": "accuracy", "scorer": one["name"]}
+                for one in named
+            ),
         ]
         shots = {"few_shot": {"count": 3, "select": "random", "seed": 2}}
         _task(
@@ -243,13 +301,27 @@ def _own_tasks(place: Path) -> list[tuple[str, str]]:
 
 
 def _factual_replies(source: Path) -> Iterable[tuple[str, str]]:
-    """A reply to every bundled factual question: right, wrong, hedged, declined, corrected, cited, by the id's hash."""
+    """A reply to every bundled factual question: right, wrong, hedged, declined, corrected, cited,
+    by the id's hash.
+    """
     for path in sorted(source.rglob("library/factual/*.jsonl")):
-        rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+        rows = [
+            json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()
+        ]
         for number, row in enumerate(rows):
-            right, (other, *_) = (one.get("answers") or [one["answer"]] for one in (row, rows[number - 1]))
-            said = [right[0], f"The answer is {right[0]}.", f"I think it is {right[-1]}, but I am not sure.", other, "I don't know.",
-                    f"It is not {other}; it is {right[0]}.", f"{right[0]} or {other}", f"**{right[0]}**\n\nThis is well known."]  # fmt: skip
+            right, (other, *_) = (
+                one.get("answers") or [one["answer"]] for one in (row, rows[number - 1])
+            )
+            said = [
+                right[0],
+                f"The answer is {right[0]}.",
+                f"I think it is {right[-1]}, but I am not sure.",
+                other,
+                "I don't know.",
+                f"It is not {other}; it is {right[0]}.",
+                f"{right[0]} or {other}",
+                f"**{right[0]}**\n\nThis is well known.",
+            ]
             said += [
                 *row.get("fabrications", [])[:1],
                 *row.get("corrections", [])[:1],
@@ -266,9 +338,16 @@ def _factual_replies(source: Path) -> Iterable[tuple[str, str]]:
 
 def _library_cases(place: Path, tests: Path) -> None:
     """Suites that give bundled tasks rows of the tests, with a constant model for every reply."""
-    code = "import json; from support.hub_rows import CASES; print(json.dumps([[c.task, list(map(list, c.rows.items())), c.right, c.wrong] for c in CASES]))"
+    code = (
+        "import json; from support.hub_rows import CASES; print(json.dumps([[c.task,"
+        " list(map(list, c.rows.items())), c.right, c.wrong] for c in CASES]))"
+    )
     printed = subprocess.run(
-        [sys.executable, "-c", code], cwd=tests, check=True, capture_output=True, text=True
+        [sys.executable, "-c", code],
+        cwd=tests,
+        check=True,
+        capture_output=True,
+        text=True,
     ).stdout
     for task, tables, right, wrong in json.loads(printed):
         if task not in GENERATED or (place / f"case-{task}.yaml").exists():
@@ -278,16 +357,33 @@ def _library_cases(place: Path, tests: Path) -> None:
             file = f"case-{task}-{split}.jsonl"
             _lines(place / file, rows)
             key = "dataset" if not overrides else "prompt.few_shot.dataset"
-            overrides[key] = {"path": file, "hub": None, "revision": None, "config": None, "split": None}
+            overrides[key] = {
+                "path": file,
+                "hub": None,
+                "revision": None,
+                "config": None,
+                "split": None,
+            }
         models = [
-            {"model": "scripted/constant", "arguments": {"text": text}, "label": f"says {number}"}
+            {
+                "model": "scripted/constant",
+                "arguments": {"text": text},
+                "label": f"says {number}",
+            }
             for number, text in enumerate([*right, *wrong])
         ]
-        _task(place / f"case-{task}.yaml", tasks=[task], models=models, overrides=overrides)
+        _task(
+            place / f"case-{task}.yaml",
+            tasks=[task],
+            models=models,
+            overrides=overrides,
+        )
 
 
 def _dialect_tasks(folder: Path) -> None:
-    """lm-eval task files of every output type, over the rows of the parity runs (paths from the working folder)."""
+    """lm-eval task files of every output type, over the rows of the parity runs (paths from the
+    working folder).
+    """
 
     def write(name: str, rows: str, test: str, **more: Any) -> None:
         files = {
@@ -303,9 +399,13 @@ def _dialect_tasks(folder: Path) -> None:
         }
         _task(folder / f"{name}.yaml", **own, **more)
 
-    choice = {"output_type": "multiple_choice", "doc_to_text": "Question: {{question}}\nAnswer:"}
+    choice = {
+        "output_type": "multiple_choice",
+        "doc_to_text": "Question: {{question}}\nAnswer:",
+    }
     both = [
-        {"metric": metric, "aggregation": "mean", "higher_is_better": True} for metric in ("acc", "acc_norm")
+        {"metric": metric, "aggregation": "mean", "higher_is_better": True}
+        for metric in ("acc", "acc_norm")
     ]
     arc = {
         "doc_to_choice": "{{choices.text}}",
@@ -325,8 +425,19 @@ def _dialect_tasks(folder: Path) -> None:
     }
     write("d_cola", "cola", "validation", output_type="multiple_choice", **cola)
     for name in ("anatomy", "astronomy", "college_biology"):
-        letters = {"doc_to_choice": ["A", "B", "C", "D"], "doc_to_target": "answer", "metric_list": both[:1]}
-        write(f"d_{name}", f"mmlu_{name}", "test", fewshot_split="dev", **choice, **letters)
+        letters = {
+            "doc_to_choice": ["A", "B", "C", "D"],
+            "doc_to_target": "answer",
+            "metric_list": both[:1],
+        }
+        write(
+            f"d_{name}",
+            f"mmlu_{name}",
+            "test",
+            fewshot_split="dev",
+            **choice,
+            **letters,
+        )
     group = [{"metric": "acc", "weight_by_size": True}]
     _task(
         folder / "group.yaml",
@@ -334,8 +445,19 @@ def _dialect_tasks(folder: Path) -> None:
         task=["d_anatomy", "d_astronomy", "d_college_biology"],
         aggregate_metric_list=group,
     )
-    kept = [{"name": f"{name}-match", "filter": [{"function": "regex", "regex_pattern": pattern, "group_select": place}, {"function": "take_first"}]}
-            for name, pattern, place in (("strict", r"#### (\-?[0-9\.\,]+)", 0), ("flexible", r"(-?[$0-9.,]{2,})|(-?[0-9]+)", -1))]  # fmt: skip
+    kept = [
+        {
+            "name": f"{name}-match",
+            "filter": [
+                {"function": "regex", "regex_pattern": pattern, "group_select": place},
+                {"function": "take_first"},
+            ],
+        }
+        for name, pattern, place in (
+            ("strict", r"#### (\-?[0-9\.\,]+)", 0),
+            ("flexible", r"(-?[$0-9.,]{2,})|(-?[0-9]+)", -1),
+        )
+    ]
     exact = [
         {
             "metric": "exact_match",
@@ -362,7 +484,10 @@ def _dialect_tasks(folder: Path) -> None:
     )
     last = [
         {"metric": metric, "aggregation": how, "higher_is_better": up}
-        for metric, how, up in (("perplexity", "perplexity", False), ("acc", "mean", True))
+        for metric, how, up in (
+            ("perplexity", "perplexity", False),
+            ("acc", "mean", True),
+        )
     ]
     words = {
         "doc_to_text": "{{text.split(' ')[:-1]|join(' ')}}",
@@ -370,7 +495,10 @@ def _dialect_tasks(folder: Path) -> None:
         "metric_list": last,
     }
     write("d_lambada", "lambada", "test", output_type="loglikelihood", **words)
-    rolled = [{"metric": name} for name in ("word_perplexity", "byte_perplexity", "bits_per_byte")]
+    rolled = [
+        {"metric": name}
+        for name in ("word_perplexity", "byte_perplexity", "bits_per_byte")
+    ]
     write(
         "d_wikitext",
         "wikitext",
@@ -384,8 +512,11 @@ def _dialect_tasks(folder: Path) -> None:
 
 def _other_results(place: Path) -> None:
     """A result file of open-factual-bench with its questions, and a text to look for n-grams in."""
-    answers = [("metal_1", "Symbol of gold?", "Au", "It is Au."), ("year_1", "Days in a leap year?", "366", "three hundred and sixty-six"),
-               ("sea_1", "Deepest trench?", "Mariana Trench", "The Mariana Trench.")]  # fmt: skip
+    answers = [
+        ("metal_1", "Symbol of gold?", "Au", "It is Au."),
+        ("year_1", "Days in a leap year?", "366", "three hundred and sixty-six"),
+        ("sea_1", "Deepest trench?", "Mariana Trench", "The Mariana Trench."),
+    ]
     results = [
         {
             "task_id": key,
@@ -438,4 +569,6 @@ def _other_results(place: Path) -> None:
             for key, asked, right, _ in answers
         ),
     )
-    (place / "corpus.txt").write_text(" ".join(question for _, question, *_ in QUESTIONS), encoding="utf-8")
+    (place / "corpus.txt").write_text(
+        " ".join(question for _, question, *_ in QUESTIONS), encoding="utf-8"
+    )

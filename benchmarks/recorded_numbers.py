@@ -1,11 +1,15 @@
-"""The numbers of many small evaluations, recorded once with one state of the code and compared with another's, exactly.
+"""The numbers of many small evaluations, recorded once with one state of the code and compared with
+another's, exactly.
 
-    python benchmarks/recorded_numbers.py make FOLDER --source OLD/src [--shared DIR]    evaluate, and keep store, runs and numbers in FOLDER
-    python benchmarks/recorded_numbers.py check FOLDER --source NEW/src [--out DIR]      the same again from the store, and every difference
+    python benchmarks/recorded_numbers.py make FOLDER --source OLD/src [--shared DIR]    evaluate,
+    and keep store, runs and numbers in FOLDER
+    python benchmarks/recorded_numbers.py check FOLDER --source NEW/src [--out DIR]      the same
+    again from the store, and every difference
 
-`check` copies the store and runs the commands anew: not one request may be sent. What is computed from finished runs (comparisons,
-boards, gates, exports, imports) is computed twice, from the runs that `make` kept and from the new ones. Only the command line is
-used and the files that it writes, so that the code under it may change as it likes. Exit code 1 where anything differs.
+`check` copies the store and runs the commands anew: not one request may be sent. What is computed
+from finished runs (comparisons, boards, gates, exports, imports) is computed twice, from the runs
+that `make` kept and from the new ones. Only the command line is used and the files that it writes,
+so that the code under it may change as it likes. Exit code 1 where anything differs.
 """
 
 from __future__ import annotations
@@ -28,7 +32,13 @@ from pathlib import Path
 from typing import Any
 
 from recorded_commands import ANALYSES, EVALUATIONS, RENAMED
-from recorded_differences import Found, differences, numbers_of_run, numbers_of_text, table
+from recorded_differences import (
+    Found,
+    differences,
+    numbers_of_run,
+    numbers_of_text,
+    table,
+)
 from recorded_inputs import write_inputs
 from recorded_server import Server
 
@@ -38,7 +48,9 @@ PORT = 18734
 
 @dataclass(frozen=True)
 class Place:
-    """A working folder: `runs`, `inputs` and `files` in it, a store beside or in it, and the code to run."""
+    """A working folder: `runs`, `inputs` and `files` in it, a store beside or in it, and the code
+    to run.
+    """
 
     folder: Path
     home: Path
@@ -49,12 +61,20 @@ class Place:
 
     def commands(self, table: dict[str, str]) -> dict[str, str]:
         """Those of a table that are wanted."""
-        return {name: command for name, command in table.items() if re.search(self.only, name)}
+        return {
+            name: command
+            for name, command in table.items()
+            if re.search(self.only, name)
+        }
 
     def call(self, name: str, command: str) -> dict[str, Any]:
-        """Run one command here; returns its exit code, its printed JSON where it is some, and the end of what it said."""
+        """Run one command here; returns its exit code, its printed JSON where it is some, and the
+        end of what it said.
+        """
         words = []
-        for word in shlex.split(command.replace("{url}", self.url).replace("{shared}", str(self.shared))):
+        for word in shlex.split(
+            command.replace("{url}", self.url).replace("{shared}", str(self.shared))
+        ):
             runs = sorted((self.folder / "runs").glob(word)) if "*" in word else []
             words += [f"runs/{run.name}" for run in runs] or [word]
         own = {
@@ -66,21 +86,30 @@ class Place:
             "PYTHONHASHSEED": "0",
         }
         done = subprocess.run(
-            [sys.executable, "-m", "evalwright", *words], cwd=self.folder, env=os.environ | own, capture_output=True, text=True
-        )  # fmt: skip
+            [sys.executable, "-m", "evalwright", *words],
+            cwd=self.folder,
+            env=os.environ | own,
+            capture_output=True,
+            text=True,
+        )
         try:
             printed = json.loads(done.stdout)
         except ValueError:
             printed = None
         if done.returncode > 1:
-            print(f"{name}: exit code {done.returncode}: {done.stderr.strip()[-400:]}", flush=True)
+            print(
+                f"{name}: exit code {done.returncode}: {done.stderr.strip()[-400:]}",
+                flush=True,
+            )
         return {"exit": done.returncode, "printed": printed}
 
     def evaluate(self, jobs: int) -> dict[str, Any]:
         """All evaluations, `jobs` at a time."""
         with ThreadPoolExecutor(jobs) as pool:
             done = {
-                name: pool.submit(self.call, name, f"{command} --name {name} --quiet --json")
+                name: pool.submit(
+                    self.call, name, f"{command} --name {name} --quiet --json"
+                )
                 for name, command in self.commands(EVALUATIONS).items()
             }
         return {name: {"exit": one.result()["exit"]} for name, one in done.items()}
@@ -94,9 +123,14 @@ class Place:
             if name.startswith("draw"):
                 for file in (self.folder / "files").glob("*.csv"):
                     _label(file)
-        files = sorted(path for path in (self.folder / "files").rglob("*") if path.is_file())
+        files = sorted(
+            path for path in (self.folder / "files").rglob("*") if path.is_file()
+        )
         return outputs | {
-            f"file {_plain(path.relative_to(self.folder / 'files'))}": numbers_of_text(path) for path in files
+            f"file {_plain(path.relative_to(self.folder / 'files'))}": numbers_of_text(
+                path
+            )
+            for path in files
         }
 
     def runs(self) -> dict[str, Any]:
@@ -109,7 +143,10 @@ class Place:
 
 def _plain(path: Path) -> str:
     """A file's name without the time that some programs put in it."""
-    return "/".join(part.partition("_20")[0] + path.suffix if "_20" in part else part for part in path.parts)
+    return "/".join(
+        part.partition("_20")[0] + path.suffix if "_20" in part else part
+        for part in path.parts
+    )
 
 
 def _label(path: Path) -> None:
@@ -121,13 +158,19 @@ def _label(path: Path) -> None:
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.DictWriter(file, list(rows[0]))
         writer.writeheader()
-        writer.writerows({**row, "label": str(int(len(row["answer"]) % 3 != 0))} for row in rows)
+        writer.writerows(
+            {**row, "label": str(int(len(row["answer"]) % 3 != 0))} for row in rows
+        )
 
 
 def _server(folder: Path, port: int) -> Server:
     rows = [
         json.loads(line)
-        for line in (folder / "inputs" / "replies.jsonl").read_text(encoding="utf-8").splitlines()
+        for line in (
+            (folder / "inputs" / "replies.jsonl")
+            .read_text(encoding="utf-8")
+            .splitlines()
+        )
     ]
     return Server(port, {row["input"]: row["response"] for row in rows})
 
@@ -137,7 +180,13 @@ def make(folder: Path, source: Path, shared: Path, jobs: int) -> int:
     folder.mkdir(parents=True)
     write_inputs(folder / "inputs", source, shared)
     server = _server(folder, PORT)
-    place = Place(folder, folder / "home", source, shared, f"http://127.0.0.1:{server.server_port}/v1")
+    place = Place(
+        folder,
+        folder / "home",
+        source,
+        shared,
+        f"http://127.0.0.1:{server.server_port}/v1",
+    )
     exits = place.evaluate(jobs)
     kept = {path.name for path in (folder / "runs").iterdir()}
     outputs = place.analyse()
@@ -155,22 +204,34 @@ def make(folder: Path, source: Path, shared: Path, jobs: int) -> int:
     with gzip.open(folder / "numbers.json.gz", "wt", encoding="utf-8") as file:
         json.dump(record, file, ensure_ascii=False)
     bad = [
-        name for name, one in {**exits, **outputs}.items() if isinstance(one, dict) and one.get("exit", 0) > 1
+        name
+        for name, one in {**exits, **outputs}.items()
+        if isinstance(one, dict) and one.get("exit", 0) > 1
     ]
     print(
-        f"{len(record['runs'])} runs, {len(outputs)} outputs, {server.n_requests} requests to the server. Not usable: {', '.join(bad) or 'none'}."
+        f"{len(record['runs'])} runs, {len(outputs)} outputs, {server.n_requests}"
+        f" requests to the server. Not usable: {', '.join(bad) or 'none'}."
     )
     return 0
 
 
-def check(folder: Path, source: Path, shared: Path, jobs: int, out: Path, only: str) -> int:
+def check(
+    folder: Path, source: Path, shared: Path, jobs: int, out: Path, only: str
+) -> int:
     """Everything again with the code under `source`, without a request, and what differs."""
     with gzip.open(folder / "numbers.json.gz", "rt", encoding="utf-8") as file:
         record = json.load(file)
     server = _server(folder, record["port"])
     shutil.copytree(folder / "home", out / "home")
     places = {
-        kind: Place(out / kind, out / "home", source, shared, f"http://127.0.0.1:{record['port']}/v1", only)
+        kind: Place(
+            out / kind,
+            out / "home",
+            source,
+            shared,
+            f"http://127.0.0.1:{record['port']}/v1",
+            only,
+        )
         for kind in ("new", "old")
     }
     for place in places.values():
@@ -179,27 +240,47 @@ def check(folder: Path, source: Path, shared: Path, jobs: int, out: Path, only: 
     exits = places["new"].evaluate(jobs)
     found = differences("exit code", record["exits"], exits, RENAMED)
     with ThreadPoolExecutor(jobs) as pool:
-        outputs = dict(zip(places, pool.map(Place.analyse, places.values()), strict=True))
+        outputs = dict(
+            zip(places, pool.map(Place.analyse, places.values()), strict=True)
+        )
     for kind, place in places.items():
         runs = place.runs()
         found += differences(f"runs, {kind}", record["runs"], runs, RENAMED)
-        found += differences(f"from {kind} runs", record["outputs"], outputs[kind], RENAMED)
-        anew = [run for run in runs if kind == "new" or not (folder / "runs" / run).exists()]
+        found += differences(
+            f"from {kind} runs", record["outputs"], outputs[kind], RENAMED
+        )
+        anew = [
+            run for run in runs if kind == "new" or not (folder / "runs" / run).exists()
+        ]
         found += [
-            Found("requests", run, "sent", kind, 0, runs[run]["sent"]) for run in anew if runs[run]["sent"]
+            Found("requests", run, "sent", kind, 0, runs[run]["sent"])
+            for run in anew
+            if runs[run]["sent"]
         ]
     if server.n_requests:
-        found.append(Found("requests", "server", "received", "\n".join(server.first), 0, server.n_requests))
+        found.append(
+            Found(
+                "requests",
+                "server",
+                "received",
+                "\n".join(server.first),
+                0,
+                server.n_requests,
+            )
+        )
     if only:
         found = [one for one in found if one.what != "whole" or one.old != "there"]
     (out / "differences.json").write_text(
-        json.dumps([one.as_row() for one in found], indent=1, ensure_ascii=False), encoding="utf-8"
+        json.dumps([one.as_row() for one in found], indent=1, ensure_ascii=False),
+        encoding="utf-8",
     )
     (out / "differences.md").write_text(table(found), encoding="utf-8")
     print(table(found))
     n = sum(one["numbers"] for one in record["runs"].values())
     print(
-        f"{len(record['runs'])} runs, {n:,} numbers in them, {len(record['outputs'])} outputs, twice: {len(found):,} differences. All of them: {out / 'differences.json'}"
+        f"{len(record['runs'])} runs, {n:,} numbers in them, {len(record['outputs'])}"
+        f" outputs, twice: {len(found):,} differences. All of them:"
+        f" {out / 'differences.json'}"
     )
     return int(bool(found))
 
@@ -207,11 +288,16 @@ def check(folder: Path, source: Path, shared: Path, jobs: int, out: Path, only: 
 def main() -> int:
     """Read the command line."""
     parser = argparse.ArgumentParser(
-        description="Record numbers with one state of the code, and compare another's with them."
+        description=(
+            "Record numbers with one state of the code, and compare another's with"
+            " them."
+        )
     )
     parser.add_argument("mode", choices=["make", "check"])
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--source", type=Path, required=True, help="the folder that holds the package")
+    parser.add_argument(
+        "--source", type=Path, required=True, help="the folder that holds the package"
+    )
     parser.add_argument(
         "--shared",
         type=Path,
@@ -221,15 +307,24 @@ def main() -> int:
     parser.add_argument("--out", type=Path, help="for `check`: where it works; kept")
     parser.add_argument("--jobs", type=int, default=2, help="evaluations at a time")
     parser.add_argument(
-        "--only", default="", metavar="REGEX", help="for `check`: only entries with such names"
+        "--only",
+        default="",
+        metavar="REGEX",
+        help="for `check`: only entries with such names",
     )
     given = parser.parse_args()
     began = time.monotonic()
-    folder, source, shared = given.folder.resolve(), given.source.resolve(), given.shared.resolve()
+    folder = given.folder.resolve()
+    source = given.source.resolve()
+    shared = given.shared.resolve()
     if given.mode == "make":
         code = make(folder, source, shared, given.jobs)
     else:
-        out = given.out.resolve() if given.out else Path(tempfile.mkdtemp(prefix="recorded-"))
+        out = (
+            given.out.resolve()
+            if given.out
+            else Path(tempfile.mkdtemp(prefix="recorded-"))
+        )
         code = check(folder, source, shared, given.jobs, out, given.only)
     print(f"{time.monotonic() - began:.0f} s")
     return code

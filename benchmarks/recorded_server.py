@@ -1,4 +1,6 @@
-"""A server on loopback that speaks as OpenAI's does and answers by rule, so that two askings get the same bytes."""
+"""A server on loopback that speaks as OpenAI's does and answers by rule, so that two askings get
+the same bytes.
+"""
 
 from __future__ import annotations
 
@@ -12,21 +14,38 @@ from typing import Any
 
 
 def _summary(prompt: str) -> str:
-    """Two sentences of the article, as they are or with a fault; now and then a refusal or nothing much."""
-    sentences = re.split(r"(?<=[.!?])\s+", prompt.removeprefix("Article:").partition("\n\nTask:")[0].strip())
+    """Two sentences of the article, as they are or with a fault; now and then a refusal or nothing
+    much.
+    """
+    sentences = re.split(
+        r"(?<=[.!?])\s+",
+        prompt.removeprefix("Article:").partition("\n\nTask:")[0].strip(),
+    )
     said = " ".join(sentences[hashed(prompt) % 3 :][:2])
-    faults = [said, said, said + " The mayor of Lindt paid 77 crowns for it.", re.sub(r"\d+", "41", said), "I cannot summarise this.",
-              said.replace(" is ", " is not ").replace(" was ", " was not "), "Nothing.", " ".join(said.split()[::-1])]  # fmt: skip
+    faults = [
+        said,
+        said,
+        said + " The mayor of Lindt paid 77 crowns for it.",
+        re.sub(r"\d+", "41", said),
+        "I cannot summarise this.",
+        said.replace(" is ", " is not ").replace(" was ", " was not "),
+        "Nothing.",
+        " ".join(said.split()[::-1]),
+    ]
     return faults[hashed(prompt + "fault") % len(faults)] or "Nothing."
 
 
 def hashed(text: str) -> int:
     """A fixed number for a text."""
-    return int.from_bytes(blake2b(text.encode("utf-8", "surrogatepass"), digest_size=6).digest(), "big")
+    return int.from_bytes(
+        blake2b(text.encode("utf-8", "surrogatepass"), digest_size=6).digest(), "big"
+    )
 
 
 class Server(ThreadingHTTPServer):
-    """Chat, completions (with echo) and embeddings: a pure function of the request, counted. first: the first requests."""
+    """Chat, completions (with echo) and embeddings: a pure function of the request, counted. first:
+    the first requests.
+    """
 
     daemon_threads = True
     request_queue_size = 256
@@ -34,7 +53,9 @@ class Server(ThreadingHTTPServer):
 
     def __init__(self, port: int, replies: Mapping[str, str]) -> None:
         super().__init__(("127.0.0.1", port), _Handler)
-        self.replies, self.n_requests, self.lock = replies, 0, threading.Lock()
+        self.replies = replies
+        self.n_requests = 0
+        self.lock = threading.Lock()
         self.first: list[str] = []
         threading.Thread(target=self.serve_forever, daemon=True).start()
 
@@ -42,7 +63,11 @@ class Server(ThreadingHTTPServer):
         """The reply to one request."""
         if path.endswith("/embeddings"):
             text = str(body["input"])
-            vector = [(hashed(f"{n}{word}") % 1000) / 500 - 1 for n in range(8) for word in [text]]
+            vector = [
+                (hashed(f"{n}{word}") % 1000) / 500 - 1
+                for n in range(8)
+                for word in [text]
+            ]
             return {
                 "object": "list",
                 "model": body["model"],
@@ -55,18 +80,38 @@ class Server(ThreadingHTTPServer):
         if body.get("echo"):
             pieces = re.findall(r"\s*\S+|\s+", prompt)
             places = [sum(map(len, pieces[:n])) for n in range(len(pieces))]
-            values = [None, *(-(hashed(prompt[:place]) % 1000) / 100 - 0.01 for place in places[1:])]
-            top = [None, *({piece: value} for piece, value in list(zip(pieces, values, strict=True))[1:])]
+            values = [
+                None,
+                *(
+                    -(hashed(prompt[:place]) % 1000) / 100 - 0.01
+                    for place in places[1:]
+                ),
+            ]
+            top = [
+                None,
+                *(
+                    {piece: value}
+                    for piece, value in list(zip(pieces, values, strict=True))[1:]
+                ),
+            ]
             logs = {
                 "tokens": [*pieces, " end"],
                 "token_logprobs": [*values, -1.0],
                 "text_offset": [*places, len(prompt)],
                 "top_logprobs": [*top, {" end": -1.0}],
             }
-            choice |= {"text": prompt + " end", "logprobs": logs, "finish_reason": "length"}
+            choice |= {
+                "text": prompt + " end",
+                "logprobs": logs,
+                "finish_reason": "length",
+            }
         else:
             text = self.reply(prompt, int(body.get("seed") or 0))
-            choice |= {"message": {"role": "assistant", "content": text}} if chat else {"text": text}
+            choice |= (
+                {"message": {"role": "assistant", "content": text}}
+                if chat
+                else {"text": text}
+            )
         usage = {
             "prompt_tokens": len(str(prompt).split()),
             "completion_tokens": 7,
@@ -82,9 +127,12 @@ class Server(ThreadingHTTPServer):
         }
 
     def reply(self, prompt: str, seed: int) -> str:
-        """A verdict where one is asked for, else the reply to the last question of the prompt, else digits."""
+        """A verdict where one is asked for, else the reply to the last question of the prompt, else
+        digits.
+        """
         marked = re.search(
-            r'<article mark="(\w+)">\n(.*)\n</article.*<summary mark="\1">\n(.*)\n</summary',
+            r'<article mark="(\w+)">\n(.*)\n</article.*<summary'
+            r' mark="\1">\n(.*)\n</summary',
             prompt,
             re.DOTALL,
         )
@@ -93,12 +141,16 @@ class Server(ThreadingHTTPServer):
                 re.findall(r"\b(?:[A-Z]\w+|\d[\d.,]*)", part)
                 for part in re.findall(r"(?m)^\[\d+\] (.*)$", marked[3])
             ]
-            held = [all(fact.strip(".,") in marked[2] for fact in each) for each in facts]
+            held = [
+                all(fact.strip(".,") in marked[2] for fact in each) for each in facts
+            ]
             parts = [
                 {"n": n, "supported": right, "reason": "by its names and numbers"}
                 for n, right in enumerate(held, 1)
             ]
-            return json.dumps({"check": marked[1], "sentences": parts, "grade": 4 if all(held) else 1})
+            return json.dumps(
+                {"check": marked[1], "sentences": parts, "grade": 4 if all(held) else 1}
+            )
         if prompt.startswith("Article:"):
             return _summary(prompt)
         question = prompt.rpartition("Question: ")[2].removesuffix("Answer:").strip()

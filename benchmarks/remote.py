@@ -1,23 +1,30 @@
-"""How fast the clients are against one server, side by side: a bare aiohttp loop, evalwright, inspect_ai, lm_eval.
+"""How fast the clients are against one server, side by side: a bare aiohttp loop, evalwright,
+inspect_ai, lm_eval.
 
-    python benchmarks/remote.py [--at-once 64,128,512] [--seconds 20] [--repeats 3] [--only plain,refuses,...]
-                                [--systems bare,evalwright,inspect_ai,lm_eval] [--trees BEFORE/src AFTER/src]
+    python benchmarks/remote.py [--at-once 64,128,512] [--seconds 20] [--repeats 3] [--only
+    plain,refuses,...]
+                                [--systems bare,evalwright,inspect_ai,lm_eval] [--trees BEFORE/src
+                                AFTER/src]
 
-A server process (remote_server.py) answers after a log-normal time of 200 ms in the mean and takes so many requests at once.
+A server process (remote_server.py) answers after a log-normal time of 200 ms in the mean and takes
+so many requests at once.
 
     plain         it never gets more at once: every client is told how many it takes
-    refuses       429 for what is more; the bare loop is told how many it takes, evalwright has to find out
+    refuses       429 for what is more; the bare loop is told how many it takes, evalwright has to
+    find out
     retry-after   the same, with Retry-After: 1
     random        429 for 2% of the requests, however many are at once
-    tokens        429 when a token limit told in headers is exceeded (OpenAI's form); what is allowed is the yardstick
+    tokens        429 when a token limit told in headers is exceeded (OpenAI's form); what is
+    allowed is the yardstick
 
-Each client is a process of its own, all interleaved and repeated. Requests a second are counted by the server, from the first
-request to the last answer. CPU is user + system time of the whole process tree; start-up is measured apart, with a run of
-a few samples, and taken off. Every system but the bare loop scores its answers and writes its records, evalwright keeps each
-answer durably before it goes on. Environments are those of peers.py.
+Each client is a process of its own, all interleaved and repeated. Requests a second are counted by
+the server, from the first request to the last answer. CPU is user + system time of the whole
+process tree; start-up is measured apart, with a run of a few samples, and taken off. Every system
+but the bare loop scores its answers and writes its records, evalwright keeps each answer durably
+before it goes on. Environments are those of peers.py.
 
-With --trees two states of evalwright's own source are measured beside the bare loop, as "before" and "after", all with the
-Python that runs this file and its packages; ratios are then to "before".
+With --trees two states of evalwright's own source are measured beside the bare loop, as "before"
+and "after", all with the Python that runs this file and its packages; ratios are then to "before".
 """
 
 from __future__ import annotations
@@ -42,7 +49,9 @@ HERE = Path(__file__).resolve().parent
 LATENCY = 0.2
 FEW = 20
 PEERS_RATE = {"inspect_ai": 50, "lm_eval": 900}
-"""Samples a second that these are given at the most, so that a turn of theirs takes no longer than others'."""
+"""Samples a second that these are given at the most, so that a turn of theirs takes no longer than
+others'.
+"""
 
 MODES: dict[str, tuple[str, ...]] = {
     "plain": (),
@@ -51,10 +60,13 @@ MODES: dict[str, tuple[str, ...]] = {
     "random": ("--refuse-share", "0.02"),
 }
 TOKENS = ((54_000, 10), (540_000, 10), (5_400, 60))
-"""Token limits per minute, and for how many seconds' worth the bucket has room. An answer takes 9."""
+"""Token limits per minute, and for how many seconds' worth the bucket has room. An answer takes 9.
+"""
 
 MOST = 1024
-"""What evalwright is allowed where it has to find out that the server takes 512, which is its default."""
+"""What evalwright is allowed where it has to find out that the server takes 512, which is its
+default.
+"""
 
 
 @dataclass(frozen=True)
@@ -106,7 +118,7 @@ def asked(server: str, path: str) -> dict[str, Any]:
     return found
 
 
-# -- the clients: a folder with everything in it, and the command that evaluates it ---------------------------------------
+# -- the clients: a folder with everything in it, and the command that evaluates it ----
 
 
 def bare(folder: Path, setting: Setting) -> list[str]:
@@ -122,7 +134,9 @@ def bare(folder: Path, setting: Setting) -> list[str]:
 def evalwright(folder: Path, setting: Setting) -> list[str]:
     if setting.told:
         return ours(folder, chat_model(setting.url, setting.at_once))
-    return ours(folder, chat_model(setting.url, MOST if setting.at_once >= MOST / 2 else None))
+    return ours(
+        folder, chat_model(setting.url, MOST if setting.at_once >= MOST / 2 else None)
+    )
 
 
 def from_tree(tree: Path) -> Callable[[Path, Setting], list[str]]:
@@ -130,33 +144,55 @@ def from_tree(tree: Path) -> Callable[[Path, Setting], list[str]]:
 
     def client(folder: Path, setting: Setting) -> list[str]:
         _, *arguments = evalwright(folder, setting)
-        return ["env", f"PYTHONPATH={tree.resolve()}", sys.executable, "-m", "evalwright", *arguments]
+        return [
+            "env",
+            f"PYTHONPATH={tree.resolve()}",
+            sys.executable,
+            "-m",
+            "evalwright",
+            *arguments,
+        ]
 
     return client
 
 
 def chat_model(url: str, most: int | None) -> list[str]:
-    """The arguments that name the measured server as evalwright's model. most: requests at once; None leaves it open."""
+    """The arguments that name the measured server as evalwright's model. most: requests at once;
+    None leaves it open.
+    """
     given = [] if most is None else ["-M", f"max_concurrency={most}"]
     return ["--model", "openai/measured", "-M", f"base_url={url}", *given]
 
 
 def inspect(folder: Path, setting: Setting) -> list[str]:
-    """As its documentation has it for speed: as many connections as the server takes, no display, few log lines."""
+    """As its documentation has it for speed: as many connections as the server takes, no display,
+    few log lines.
+    """
     shell, option, script = inspect_ai(folder, "openai/measured")
-    script = script.replace("--max-connections 128", f"--max-connections {setting.at_once}")
-    script = script.replace("--max-samples 256", f"--max-samples {2 * setting.at_once} --log-level error")
+    script = script.replace(
+        "--max-connections 128", f"--max-connections {setting.at_once}"
+    )
+    script = script.replace(
+        "--max-samples 256", f"--max-samples {2 * setting.at_once} --log-level error"
+    )
     return [shell, option, script]
 
 
 def lm_eval(folder: Path, setting: Setting) -> list[str]:
     (folder / "sums.yaml").write_text(
-        "task: sums\ndataset_path: json\ndataset_kwargs:\n  data_files: {test: questions.jsonl}\n"
-        'test_split: test\ndoc_to_text: "{{input}}"\ndoc_to_target: "{{target}}"\noutput_type: generate_until\n'
-        'generation_kwargs: {until: ["\\n"], max_gen_toks: 8}\nmetric_list: [{metric: exact_match}]\n'
+        "task: sums\ndataset_path: json\ndataset_kwargs:\n  data_files: {test:"
+        ' questions.jsonl}\ntest_split: test\ndoc_to_text: "{{input}}"\ndoc_to_target:'
+        ' "{{target}}"\noutput_type: generate_until\ngeneration_kwargs: {until:'
+        ' ["\\n"], max_gen_toks: 8}\nmetric_list: [{metric: exact_match}]\n'
     )
     arguments = f"model=measured,base_url={setting.url}/chat/completions,num_concurrent={setting.at_once}"
-    command = [str(LM_EVAL.bin / "lm_eval"), "run", "--model", "local-chat-completions", "--model_args"]
+    command = [
+        str(LM_EVAL.bin / "lm_eval"),
+        "run",
+        "--model",
+        "local-chat-completions",
+        "--model_args",
+    ]
     command += [
         f"{arguments},max_retries=3,tokenized_requests=False",
         "--tasks",
@@ -175,7 +211,9 @@ CLIENTS: dict[str, Callable[[Path, Setting], list[str]]] = {
 }
 
 
-def run_client(name: str, server: str, setting: Setting, count: int) -> tuple[Measured, dict[str, Any]]:
+def run_client(
+    name: str, server: str, setting: Setting, count: int
+) -> tuple[Measured, dict[str, Any]]:
     """One run of `count` samples in a fresh folder: what it took, and what the server counted."""
     asked(server, "reset")
     extra = {"OPENAI_BASE_URL": setting.url, "OPENAI_API_KEY": "not-a-key"}
@@ -185,7 +223,9 @@ def run_client(name: str, server: str, setting: Setting, count: int) -> tuple[Me
         measured = measure(CLIENTS[name](folder, setting), folder, extra)
     counts = asked(server, "counts")
     if counts["answered"] < count:
-        raise RuntimeError(f"{name} was answered {counts['answered']} of {count} questions")
+        raise RuntimeError(
+            f"{name} was answered {counts['answered']} of {count} questions"
+        )
     return measured, counts
 
 
@@ -205,11 +245,14 @@ def take_turn(name: str, server: str, setting: Setting, seconds: float) -> Turn:
     )
 
 
-# -- the tables -----------------------------------------------------------------------------------------------------------
+# -- the tables ------------------------------------------------------------------------
 
 
 def throughput(
-    mode: str, at_once: Sequence[int], systems: Sequence[str], options: argparse.Namespace
+    mode: str,
+    at_once: Sequence[int],
+    systems: Sequence[str],
+    options: argparse.Namespace,
 ) -> None:
     """One mode: a line for each client and number of requests at once."""
     told = mode in ("plain", "random")
@@ -220,7 +263,9 @@ def throughput(
             turns: dict[str, list[Turn]] = {name: [] for name in names}
             for _ in range(options.repeats):
                 for name in names:
-                    turns[name].append(take_turn(name, server, setting, options.seconds))
+                    turns[name].append(
+                        take_turn(name, server, setting, options.seconds)
+                    )
         for name in names:
             print(line(mode, most, name, turns), flush=True)
 
@@ -248,22 +293,31 @@ def line(mode: str, most: int, name: str, turns: dict[str, list[Turn]]) -> str:
 
 
 def token_limits(options: argparse.Namespace) -> None:
-    """Evalwright against announced token limits: what it used of what was allowed, and what was refused."""
-    print("\n| tokens a minute | kept for, s | requests | seconds | used of what was allowed | refused |")
+    """Evalwright against announced token limits: what it used of what was allowed, and what was
+    refused.
+    """
+    print(
+        "\n| tokens a minute | kept for, s | requests | seconds | used of what was"
+        " allowed | refused |"
+    )
     print("|---|---|---|---|---|---|")
     for per_minute, burst in TOKENS:
-        with serving("--tokens-per-minute", str(per_minute), "--burst", str(burst)) as server:
+        with serving(
+            "--tokens-per-minute", str(per_minute), "--burst", str(burst)
+        ) as server:
             each = 9.0
             # As many as are allowed in the given time, the full bucket included.
             count = int(per_minute / 60 * (burst + max(options.seconds, 20.0)) / each)
             client = "after" if options.trees else "evalwright"
-            _, counts = run_client(client, server, Setting(f"{server}/v1", 512, told=True), count)
+            _, counts = run_client(
+                client, server, Setting(f"{server}/v1", 512, told=True), count
+            )
         seconds = counts["last"] - counts["first"]
         allowed = per_minute / 60 * (burst + seconds) / each
         refused = counts["refused"] / counts["received"]
         print(
-            f"| {per_minute:,} | {burst} | {count:,} | {seconds:.1f} | {100 * min(1.0, count / allowed):.0f}% "
-            f"| {100 * refused:.2f}% |",
+            f"| {per_minute:,} | {burst} | {count:,} | {seconds:.1f} |"
+            f" {100 * min(1.0, count / allowed):.0f}% | {100 * refused:.2f}% |",
             flush=True,
         )
 
@@ -271,7 +325,9 @@ def token_limits(options: argparse.Namespace) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--at-once", default="64,128,512")
-    parser.add_argument("--seconds", type=float, default=20.0, help="of requests in each turn, about")
+    parser.add_argument(
+        "--seconds", type=float, default=20.0, help="of requests in each turn, about"
+    )
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--only", default=",".join([*MODES, "tokens"]))
     parser.add_argument("--systems", default="")
@@ -279,8 +335,14 @@ def main() -> None:
     options = parser.parse_args()
     systems = list(filter(None, options.systems.split(","))) or list(CLIENTS)
     if options.trees:
-        CLIENTS.update(zip(("before", "after"), map(from_tree, options.trees), strict=True))
-        systems = list(filter(None, options.systems.split(","))) or ["bare", "before", "after"]
+        CLIENTS.update(
+            zip(("before", "after"), map(from_tree, options.trees), strict=True)
+        )
+        systems = list(filter(None, options.systems.split(","))) or [
+            "bare",
+            "before",
+            "after",
+        ]
     yardstick = "before" if "before" in systems else systems[0]
     for peer in (
         *([] if options.trees else [OURS]),
@@ -292,12 +354,14 @@ def main() -> None:
     modes = [mode for mode in MODES if mode in parts]
     if modes:
         print(
-            f"| server | at once | client | requests/s | of {yardstick} | CPU ms a sample | of {yardstick} | refused "
-            "| most at once |"
+            f"| server | at once | client | requests/s | of {yardstick} | CPU ms a"
+            f" sample | of {yardstick} | refused | most at once |"
         )
         print("|---|---|---|---|---|---|---|---|---|")
     for mode in modes:
-        throughput(mode, [int(most) for most in options.at_once.split(",")], systems, options)
+        throughput(
+            mode, [int(most) for most in options.at_once.split(",")], systems, options
+        )
     if "tokens" in parts:
         token_limits(options)
 

@@ -1,9 +1,10 @@
-"""The yardstick of `remote.py`: the loop that one writes by hand with aiohttp. It keeps nothing and scores nothing.
+"""The yardstick of `remote.py`: the loop that one writes by hand with aiohttp. It keeps nothing and
+scores nothing.
 
     python remote_bare.py URL QUESTIONS.jsonl CONCURRENCY
 
-Its semaphore is at the server's capacity, which it is told; a 429 is asked again after the Retry-After, or else after a
-random time that doubles, as is usual.
+Its semaphore is at the server's capacity, which it is told; a 429 is asked again after the
+Retry-After, or else after a random time that doubles, as is usual.
 """
 
 from __future__ import annotations
@@ -23,11 +24,18 @@ async def main(url: str, questions: Path, concurrency: int) -> None:
     async with aiohttp.ClientSession(connector=connector) as session:
 
         async def ask(text: str) -> str:
-            payload = {"model": "measured", "messages": [{"role": "user", "content": text}], "max_tokens": 8}
+            payload = {
+                "model": "measured",
+                "messages": [{"role": "user", "content": text}],
+                "max_tokens": 8,
+            }
             payload["temperature"] = 0.0
             pause = 0.5
             while True:
-                async with places, session.post(f"{url}/chat/completions", json=payload) as reply:
+                async with (
+                    places,
+                    session.post(f"{url}/chat/completions", json=payload) as reply,
+                ):
                     if reply.status == 200:
                         data = await reply.json()
                         return str(data["choices"][0]["message"]["content"])

@@ -1,10 +1,13 @@
-"""A chat server for measuring clients: log-normal latency, a capacity, 429s, and a token limit told in headers.
+"""A chat server for measuring clients: log-normal latency, a capacity, 429s, and a token limit told
+in headers.
 
-    python remote_server.py --capacity 128 [--refuse-above] [--refuse-share 0.02] [--tokens-per-minute 600000]
+    python remote_server.py --capacity 128 [--refuse-above] [--refuse-share 0.02]
+    [--tokens-per-minute 600000]
 
-Prints its port and runs until it is stopped. It is one asyncio protocol that looks for the end of a request's header and
-for its Content-Length, and writes bytes that were made before: some 30 microseconds a request, so that the clients are what
-is measured. GET /counts tells what came and what became of it; GET /reset forgets it.
+Prints its port and runs until it is stopped. It is one asyncio protocol that looks for the end of a
+request's header and for its Content-Length, and writes bytes that were made before: some 30
+microseconds a request, so that the clients are what is measured. GET /counts tells what came and
+what became of it; GET /reset forgets it.
 """
 
 from __future__ import annotations
@@ -47,19 +50,25 @@ _BODY = json.dumps(
         "system_fingerprint": "fp_0",
     }
 ).encode()
-_REFUSAL = b'{"error": {"message": "Too many requests", "type": "requests", "code": "rate_limit_exceeded"}}'
+_REFUSAL = (
+    b'{"error": {"message": "Too many requests", "type": "requests", "code":'
+    b' "rate_limit_exceeded"}}'
+)
 
 
 def _reply(status: str, body: bytes, headers: str = "") -> bytes:
     return (
-        f"HTTP/1.1 {status}\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n"
-        f"Server: measured\r\nx-request-id: req_0\r\nopenai-processing-ms: 200\r\n{headers}\r\n"
+        f"HTTP/1.1 {status}\r\nContent-Type: application/json\r\nContent-Length:"
+        f" {len(body)}\r\nServer: measured\r\nx-request-id:"
+        f" req_0\r\nopenai-processing-ms: 200\r\n{headers}\r\n"
     ).encode() + body
 
 
 @dataclass
 class TokenLimit:
-    """A bucket as OpenAI has it: refilled all the time, a minute's worth (or `burst` seconds' worth) at most."""
+    """A bucket as OpenAI has it: refilled all the time, a minute's worth (or `burst` seconds'
+    worth) at most.
+    """
 
     per_minute: float
     burst: float = 60.0
@@ -68,7 +77,8 @@ class TokenLimit:
 
     def __post_init__(self) -> None:
         self.most = self.per_minute * self.burst / 60
-        self.level, self.at = self.most, time.monotonic()
+        self.level = self.most
+        self.at = time.monotonic()
 
     def take(self, tokens: float) -> bool:
         """Whether so many tokens were there; they are gone then."""
@@ -84,10 +94,15 @@ class TokenLimit:
         """x-ratelimit-* of tokens."""
         full = (self.most - self.level) * 60 / self.per_minute
         minutes, seconds = divmod(full, 60)
-        reset = f"{math.ceil(full * 1000)}ms" if full < 1 else f"{int(minutes)}m{seconds:.3f}s"
+        reset = (
+            f"{math.ceil(full * 1000)}ms"
+            if full < 1
+            else f"{int(minutes)}m{seconds:.3f}s"
+        )
         return (
-            f"x-ratelimit-limit-tokens: {int(self.most)}\r\nx-ratelimit-remaining-tokens: {int(self.level)}\r\n"
-            f"x-ratelimit-reset-tokens: {reset}\r\n"
+            "x-ratelimit-limit-tokens:"
+            f" {int(self.most)}\r\nx-ratelimit-remaining-tokens:"
+            f" {int(self.level)}\r\nx-ratelimit-reset-tokens: {reset}\r\n"
         )
 
 
@@ -100,9 +115,13 @@ class Server:
         self.mu = math.log(options.latency) - spread**2 / 2 if options.latency else 0.0
         self.chance = random.Random(options.seed)
         self.limit = (
-            TokenLimit(options.tokens_per_minute, options.burst) if options.tokens_per_minute else None
+            TokenLimit(options.tokens_per_minute, options.burst)
+            if options.tokens_per_minute
+            else None
         )
-        after = f"Retry-After: {options.retry_after:g}\r\n" if options.retry_after else ""
+        after = (
+            f"Retry-After: {options.retry_after:g}\r\n" if options.retry_after else ""
+        )
         self.refusal = _reply("429 Too Many Requests", _REFUSAL, after)
         self.good = _reply("200 OK", _BODY)
         self.in_flight = 0
@@ -121,24 +140,39 @@ class Server:
         """first and last: seconds on this server's clock of the first request and the last answer."""
         found = {
             name: getattr(self, name)
-            for name in ("received", "answered", "refused", "most_in_flight", "first", "last")
+            for name in (
+                "received",
+                "answered",
+                "refused",
+                "most_in_flight",
+                "first",
+                "last",
+            )
         }
         found["cpu"] = time.process_time()
         if self.options.books and books:
             for name in ("contents", "completed"):
-                found[name] = {body.decode(): times for body, times in getattr(self, name).items()}
+                found[name] = {
+                    body.decode(): times for body, times in getattr(self, name).items()
+                }
         return found
 
     def latency(self) -> float:
         """Seconds, log-normal with the given mean."""
-        return self.chance.lognormvariate(self.mu, self.options.sigma) if self.options.latency else 0.0
+        return (
+            self.chance.lognormvariate(self.mu, self.options.sigma)
+            if self.options.latency
+            else 0.0
+        )
 
     def refuses(self) -> bool:
         """Whether the request that has just come gets a 429."""
         options = self.options
         return (
             (options.refuse_above and self.in_flight >= options.capacity)
-            or (options.refuse_share > 0 and self.chance.random() < options.refuse_share)
+            or (
+                options.refuse_share > 0 and self.chance.random() < options.refuse_share
+            )
             or (self.limit is not None and not self.limit.take(TOKENS))
         )
 
@@ -157,7 +191,8 @@ class Connection(asyncio.Protocol):
         self.transport = transport
 
     def connection_lost(self, error: Exception | None) -> None:
-        # What nobody waits for any more is dropped, as a provider would; it was received and never answered.
+        # What nobody waits for any more is dropped, as a provider would; it was received and never
+        # answered.
         self.server.in_flight -= len(self.waiting)
         self.waiting.clear()
 
@@ -170,7 +205,8 @@ class Connection(asyncio.Protocol):
             whole = end + 4 + length
             if len(self.buffer) < whole:
                 return
-            body, self.buffer = self.buffer[end + 4 : whole], self.buffer[whole:]
+            body = self.buffer[end + 4 : whole]
+            self.buffer = self.buffer[whole:]
             self.request(head, body)
 
     def request(self, head: bytes, body: bytes) -> None:
@@ -209,25 +245,48 @@ class Connection(asyncio.Protocol):
         server.last = time.monotonic()
         if server.options.books:
             server.completed[body] += 1
-        self.transport.write(_reply("200 OK", _BODY, server.limit.headers()) if server.limit else server.good)
+        self.transport.write(
+            _reply("200 OK", _BODY, server.limit.headers())
+            if server.limit
+            else server.good
+        )
 
 
 async def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--latency", type=float, default=0.2, help="mean seconds")
-    parser.add_argument("--sigma", type=float, default=0.4, help="of the logarithm of the latency")
+    parser.add_argument(
+        "--sigma", type=float, default=0.4, help="of the logarithm of the latency"
+    )
     parser.add_argument("--capacity", type=int, default=1_000_000)
-    parser.add_argument("--refuse-above", action="store_true", help="429 for more than the capacity at once")
-    parser.add_argument("--refuse-share", type=float, default=0.0, help="429 for this share, at random")
-    parser.add_argument("--retry-after", type=float, default=0.0, help="seconds, told with a 429")
+    parser.add_argument(
+        "--refuse-above",
+        action="store_true",
+        help="429 for more than the capacity at once",
+    )
+    parser.add_argument(
+        "--refuse-share", type=float, default=0.0, help="429 for this share, at random"
+    )
+    parser.add_argument(
+        "--retry-after", type=float, default=0.0, help="seconds, told with a 429"
+    )
     parser.add_argument("--tokens-per-minute", type=float, default=0.0)
-    parser.add_argument("--burst", type=float, default=60.0, help="seconds' worth of tokens that are kept")
-    parser.add_argument("--books", action="store_true", help="count every content apart")
+    parser.add_argument(
+        "--burst",
+        type=float,
+        default=60.0,
+        help="seconds' worth of tokens that are kept",
+    )
+    parser.add_argument(
+        "--books", action="store_true", help="count every content apart"
+    )
     parser.add_argument("--seed", type=int, default=1)
     server = Server(parser.parse_args())
     loop = asyncio.get_running_loop()
     gc.freeze()
-    listening = await loop.create_server(lambda: Connection(server, loop), "127.0.0.1", 0, backlog=4096)
+    listening = await loop.create_server(
+        lambda: Connection(server, loop), "127.0.0.1", 0, backlog=4096
+    )
     print(listening.sockets[0].getsockname()[1], flush=True)
     await listening.serve_forever()
 

@@ -1,11 +1,14 @@
-"""Eight draws of each prompt from a transformers model on a CPU: asked together, in eight runs, and one by one, in one process.
+"""Eight draws of each prompt from a transformers model on a CPU: asked together, in eight runs, and
+one by one, in one process.
 
-    python benchmarks/repeated_draws.py [--hidden 256] [--layers 4] [--prompts 4] [--draws 8] [--repeats 3] [--threads 1]
+    python benchmarks/repeated_draws.py [--hidden 256] [--layers 4] [--prompts 4] [--draws 8]
+    [--repeats 3] [--threads 1]
 
-The model is a Llama of random weights. `together` is what a vote or a best of n sends: all draws of all prompts at once, where draws of one
-prompt stand side by side and its tokens go through the model once. `runs` asks one draw of all prompts at a time, as eight runs with eight
-seeds would, and `one by one` one request at a time. Medians of interleaved CPU seconds; the last column counts draws that differ between
-the ways, where rounding decides.
+The model is a Llama of random weights. `together` is what a vote or a best of n sends: all draws of
+all prompts at once, where draws of one prompt stand side by side and its tokens go through the
+model once. `runs` asks one draw of all prompts at a time, as eight runs with eight seeds would, and
+`one by one` one request at a time. Medians of interleaved CPU seconds; the last column counts draws
+that differ between the ways, where rounding decides.
 """
 
 from __future__ import annotations
@@ -44,13 +47,18 @@ def prompts_of(model: TransformersModel, count: int, tokens: int) -> list[str]:
     return made
 
 
-def answered(model: TransformersModel, batches: Sequence[Sequence[Generate]]) -> tuple[float, list[str]]:
+def answered(
+    model: TransformersModel, batches: Sequence[Sequence[Generate]]
+) -> tuple[float, list[str]]:
     """CPU seconds for these calls, and the texts."""
     texts: list[str] = []
     began = time.process_time()
     for batch in batches:
         found = dict(model.answer_batch(batch))
-        texts += [str(getattr(found[place], "text", found[place])) for place in range(len(batch))]
+        texts += [
+            str(getattr(found[place], "text", found[place]))
+            for place in range(len(batch))
+        ]
     return time.process_time() - began, texts
 
 
@@ -74,17 +82,27 @@ def main() -> None:
     torch.set_num_threads(given.threads)
     with tempfile.TemporaryDirectory() as where:
         folder = make_tiny_model(
-            Path(where) / "model", hidden=given.hidden, layers=given.layers, context=2048, vocab=1000
+            Path(where) / "model",
+            hidden=given.hidden,
+            layers=given.layers,
+            context=2048,
+            vocab=1000,
         )
         model = TransformersModel(str(folder), device="cpu")
         print(
-            "| prompt | answer | together s | runs s | one by one s | runs / together | one by one / together | differ |"
+            "| prompt | answer | together s | runs s | one by one s | runs / together |"
+            " one by one / together | differ |"
         )
         print("|---|---|---|---|---|---|---|---|")
         for prompt, answer in SETTINGS:
             texts = prompts_of(model, given.prompts, prompt)
             asked = [
-                [Generate(text, max_tokens=answer, temperature=0.7, seed=1, draw=draw) for text in texts]
+                [
+                    Generate(
+                        text, max_tokens=answer, temperature=0.7, seed=1, draw=draw
+                    )
+                    for text in texts
+                ]
                 for draw in range(given.draws)
             ]
             whole = [request for batch in asked for request in batch]
@@ -96,11 +114,15 @@ def main() -> None:
                 found = [answered(model, way) for way in ways]
                 for times, (took, _texts) in zip(seconds, found, strict=True):
                     times.append(took)
-                differ = sum(len(set(each)) > 1 for each in zip(*(said for _, said in found), strict=True))
+                differ = sum(
+                    len(set(each)) > 1
+                    for each in zip(*(said for _, said in found), strict=True)
+                )
             together, runs, alone = (statistics.median(times) for times in seconds)
             print(
-                f"| {prompt} | {answer} | {together:.2f} | {runs:.2f} | {alone:.2f} | {runs / together:.2f} "
-                f"| {alone / together:.2f} | {differ} of {len(whole)} |"
+                f"| {prompt} | {answer} | {together:.2f} | {runs:.2f} | {alone:.2f} |"
+                f" {runs / together:.2f} | {alone / together:.2f} | {differ} of"
+                f" {len(whole)} |"
             )
 
 

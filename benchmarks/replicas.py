@@ -1,11 +1,14 @@
 """How much of what a pool of unequal endpoints allows is used, while one of them dies.
 
-    python benchmarks/replicas.py [--rates 20,50,100] [--dies 1] [--seconds 60] [--burst 1] [--repeats 1]
+    python benchmarks/replicas.py [--rates 20,50,100] [--dies 1] [--seconds 60] [--burst 1]
+    [--repeats 1]
 
-Each endpoint is a server process (remote_server.py) with a limit of so many requests a second, told in headers (as a token limit,
-in OpenAI's form) and kept with 429s; a bucket holds `--burst` seconds' worth. Answers come after a log-normal time of 200 ms in the mean. The
-endpoint number `--dies` (from 0; -1 for none) is killed in the middle. What is allowed: for each endpoint its rate times the seconds that it lived,
-from the first request to the last answer, and its bucket. The store must hold each response once.
+Each endpoint is a server process (remote_server.py) with a limit of so many requests a second, told
+in headers (as a token limit, in OpenAI's form) and kept with 429s; a bucket holds `--burst`
+seconds' worth. Answers come after a log-normal time of 200 ms in the mean. The endpoint number
+`--dies` (from 0; -1 for none) is killed in the middle. What is allowed: for each endpoint its rate
+times the seconds that it lived, from the first request to the last answer, and its bucket. The
+store must hold each response once.
 """
 
 from __future__ import annotations
@@ -32,7 +35,9 @@ def serve(rate: float, burst: float) -> tuple[subprocess.Popen[str], str]:
     """A server process with a limit, and its address."""
     limit = ["--tokens-per-minute", str(rate * 60 * TOKENS), "--burst", str(burst)]
     server = subprocess.Popen(
-        [sys.executable, str(HERE / "remote_server.py"), *limit], stdout=subprocess.PIPE, text=True
+        [sys.executable, str(HERE / "remote_server.py"), *limit],
+        stdout=subprocess.PIPE,
+        text=True,
     )
     assert server.stdout is not None
     return server, f"http://127.0.0.1:{int(server.stdout.readline())}"
@@ -45,7 +50,9 @@ def counts(address: str) -> dict[str, Any]:
     return found
 
 
-def turn(rates: list[float], dies: int, seconds: float, burst: float) -> tuple[float, list[str]]:
+def turn(
+    rates: list[float], dies: int, seconds: float, burst: float
+) -> tuple[float, list[str]]:
     """One run: the share of what was allowed that was used, and a line for each endpoint."""
     whole = sum(rates)
     lost = rates[dies] if dies >= 0 else 0.0
@@ -56,7 +63,9 @@ def turn(rates: list[float], dies: int, seconds: float, burst: float) -> tuple[f
             folder = Path(name)
             questions(folder / "questions.jsonl", n)
             urls = ",".join(address for _, address in servers)
-            _, *arguments = ours(folder, ["--model", "openai/measured", "-M", f"replicas={urls}"])
+            _, *arguments = ours(
+                folder, ["--model", "openai/measured", "-M", f"replicas={urls}"]
+            )
             command = [sys.executable, "-m", "evalwright", *arguments, "--name", "pool"]
             with (folder / "log").open("w+") as log:
                 run = subprocess.Popen(command, cwd=folder, stdout=log, stderr=log)
@@ -64,19 +73,32 @@ def turn(rates: list[float], dies: int, seconds: float, burst: float) -> tuple[f
                 before: dict[str, dict[str, Any]] = {}
                 while run.poll() is None:
                     time.sleep(0.05)
-                    began = min((counts(url)["first"] or 1e18) for _, url in servers if url not in before)
-                    if dies >= 0 and not before and time.monotonic() - began >= seconds / 2:
+                    began = min(
+                        (counts(url)["first"] or 1e18)
+                        for _, url in servers
+                        if url not in before
+                    )
+                    if (
+                        dies >= 0
+                        and not before
+                        and time.monotonic() - began >= seconds / 2
+                    ):
                         died = time.monotonic()
                         before[servers[dies][1]] = counts(servers[dies][1])
                         servers[dies][0].kill()
                 log.seek(0)
                 assert run.returncode == 0, log.read()
             found = [before.get(url) or counts(url) for _, url in servers]
-            began, ended = min(one["first"] for one in found), max(one["last"] for one in found)
-            with closing(sqlite3.connect(folder / ".evalwright" / "store.sqlite")) as store:
+            began = min(one["first"] for one in found)
+            ended = max(one["last"] for one in found)
+            with closing(
+                sqlite3.connect(folder / ".evalwright" / "store.sqlite")
+            ) as store:
                 (stored,) = store.execute("select count(*) from responses").fetchone()
             assert stored == n, f"{stored} of {n} responses are stored"
-            said = json.loads((folder / "runs" / "pool" / "run.json").read_text())["model"]["replicas"]
+            said = json.loads((folder / "runs" / "pool" / "run.json").read_text())[
+                "model"
+            ]["replicas"]
     finally:
         for server, _ in servers:
             server.kill()
@@ -84,24 +106,32 @@ def turn(rates: list[float], dies: int, seconds: float, burst: float) -> tuple[f
     lived = [(died if place == dies else ended) - began for place in range(len(rates))]
     allowed = [rate * (alive + burst) for rate, alive in zip(rates, lived, strict=True)]
     lines = [
-        f"| {rate:g} | {alive:.1f} | {its['answered']:,} | {100 * its['answered'] / most:.0f}% | {its['refused']} | "
-        f"{record['requests']:,} sent, {record['failures']} failed |"
-        for rate, alive, its, most, record in zip(rates, lived, found, allowed, said, strict=True)
+        f"| {rate:g} | {alive:.1f} | {its['answered']:,} |"
+        f" {100 * its['answered'] / most:.0f}% | {its['refused']} |"
+        f" {record['requests']:,} sent, {record['failures']} failed |"
+        for rate, alive, its, most, record in zip(
+            rates, lived, found, allowed, said, strict=True
+        )
     ]
     return n / sum(allowed), lines
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--rates", default="20,50,100", help="requests a second of each endpoint")
-    parser.add_argument("--dies", type=int, default=1, help="which is killed in the middle; -1: none")
+    parser.add_argument(
+        "--rates", default="20,50,100", help="requests a second of each endpoint"
+    )
+    parser.add_argument(
+        "--dies", type=int, default=1, help="which is killed in the middle; -1: none"
+    )
     parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--burst", type=float, default=1.0)
     parser.add_argument("--repeats", type=int, default=1)
     options = parser.parse_args()
     rates = [float(rate) for rate in options.rates.split(",")]
     print(
-        "| allowed a second | lived, s | answered | of what was allowed | refused | the run's own record |\n|---|---|---|---|---|---|"
+        "| allowed a second | lived, s | answered | of what was allowed | refused | the"
+        " run's own record |\n|---|---|---|---|---|---|"
     )
     for _ in range(options.repeats):
         used, lines = turn(rates, options.dies, options.seconds, options.burst)

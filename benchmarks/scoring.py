@@ -1,22 +1,30 @@
-"""Log-likelihoods of a transformers model on a CPU, beside lm_eval's HFLM at its best batch size, in one run.
+"""Log-likelihoods of a transformers model on a CPU, beside lm_eval's HFLM at its best batch size,
+in one run.
 
-    python benchmarks/scoring.py --data FOLDER [--only letters,texts:15,...] [--hidden 256] [--vocab 32000] [--real]
-                                 [--questions 400] [--repeats 3] [--share 1.0] [--threads 2] [--clock wall]
+    python benchmarks/scoring.py --data FOLDER [--only letters,texts:15,...] [--hidden 256] [--vocab
+    32000] [--real]
+                                 [--questions 400] [--repeats 3] [--share 1.0] [--threads 2]
+                                 [--clock wall]
 
-FOLDER holds `en_test.jsonl` and `en_dev.jsonl` of Global-MMLU-Lite. The model is a Llama of random weights with grouped
-queries; both systems load the same folder and score the same requests in processes of their own, interleaved, and medians are
-shown: the scoring call alone (tokenising and all; "of the limit" is the time that the products of the layers with every
-different token, and of the output head with every position read, take at the rate of a large matrix product), and the whole process (imports, loading, scoring). lm_eval's process is
-its model class alone, without its command's start-up. Log-likelihoods are compared request by request.
+FOLDER holds `en_test.jsonl` and `en_dev.jsonl` of Global-MMLU-Lite. The model is a Llama of random
+weights with grouped queries; both systems load the same folder and score the same requests in
+processes of their own, interleaved, and medians are shown: the scoring call alone (tokenising and
+all; "of the limit" is the time that the products of the layers with every different token, and of
+the output head with every position read, take at the rate of a large matrix product), and the whole
+process (imports, loading, scoring). lm_eval's process is its model class alone, without its
+command's start-up. Log-likelihoods are compared request by request.
 
---share: lm_eval shares nothing between questions but the letters of one, so its time is in proportion to them; with 0.2 it
-scores every fifth question and its scoring time is multiplied by five. The table says so. --clock cpu: CPU seconds instead of
-wall time; with --threads 1 that is what to measure on a machine that others use too. --real: a Llama of 135 million parameters
-(30 layers, hidden 576, 9 heads over 3 of keys and values, vocabulary 49,152, which is the output head too).
+--share: lm_eval shares nothing between questions but the letters of one, so its time is in
+proportion to them; with 0.2 it scores every fifth question and its scoring time is multiplied by
+five. The table says so. --clock cpu: CPU seconds instead of wall time; with --threads 1 that is
+what to measure on a machine that others use too. --real: a Llama of 135 million parameters (30
+layers, hidden 576, 9 heads over 3 of keys and values, vocabulary 49,152, which is the output head
+too).
 
-The sets, each with as many questions as stand behind its colon, else --questions: `letters`, five fixed shots, the answer is one of A to D; `texts`, the same with the choices' full texts; `endings`,
-contexts of some 250 tokens with four endings of 20, as HellaSwag has; `rows`, full texts with five shots drawn for each
-question; `book`, the rolling log-likelihood of a long text.
+The sets, each with as many questions as stand behind its colon, else --questions: `letters`, five
+fixed shots, the answer is one of A to D; `texts`, the same with the choices' full texts; `endings`,
+contexts of some 250 tokens with four endings of 20, as HellaSwag has; `rows`, full texts with five
+shots drawn for each question; `book`, the rolling log-likelihood of a long text.
 """
 
 from __future__ import annotations
@@ -42,7 +50,8 @@ Question = dict[str, Any]
 Requests = list[list[str]]
 
 
-# --- what is asked ---------------------------------------------------------------------------------------------------
+# --- what is asked
+# --------------------------------------------------------------------------------
 
 
 def read(path: Path) -> list[Question]:
@@ -52,25 +61,39 @@ def read(path: Path) -> list[Question]:
         row = json.loads(line)
         prompt = row["prompts"][0]
         choices = [prompt[f"option_{letter}"] for letter in "abcd"]
-        out.append({"question": prompt["question"], "choices": choices, "label": "ABCD".index(row["label"])})
+        out.append(
+            {
+                "question": prompt["question"],
+                "choices": choices,
+                "label": "ABCD".index(row["label"]),
+            }
+        )
     return out
 
 
 def shown(question: Question, answer: str | None) -> str:
     """A question with its choices, and its answer where it is a shot."""
     lines = [question["question"].strip()]
-    lines += [f"{letter}. {text}" for letter, text in zip("ABCD", question["choices"], strict=True)]
+    lines += [
+        f"{letter}. {text}"
+        for letter, text in zip("ABCD", question["choices"], strict=True)
+    ]
     return "\n".join([*lines, "Answer:" + ("" if answer is None else f" {answer}\n\n")])
 
 
-def mmlu(test: list[Question], dev: list[Question], texts: bool, per_row: bool) -> list[Requests]:
+def mmlu(
+    test: list[Question], dev: list[Question], texts: bool, per_row: bool
+) -> list[Requests]:
     """The requests of each question."""
     out = []
     fixed = random.Random(0).sample(dev, 5)
     for place, question in enumerate(test):
         drawn = random.Random(place + 1).sample(dev, 5) if per_row else fixed
         shots = "".join(
-            shown(shot, shot["choices"][shot["label"]] if texts else "ABCD"[shot["label"]]) for shot in drawn
+            shown(
+                shot, shot["choices"][shot["label"]] if texts else "ABCD"[shot["label"]]
+            )
+            for shot in drawn
         )
         context = shots + shown(question, None)
         answers = question["choices"] if texts else "ABCD"
@@ -112,13 +135,18 @@ def every_set(folder: Path, questions: int) -> dict[str, Callable[[], list[Reque
     }
 
 
-# --- the model -------------------------------------------------------------------------------------------------------
+# --- the model
+# --------------------------------------------------------------------------------
 
 
-def make_model(folder: Path, data: Path, hidden: int, vocab: int, layers: int, real: bool = False) -> int:
-    """Write a Llama with random weights, and a tokenizer made from the questions; returns the parameters of its layers.
+def make_model(
+    folder: Path, data: Path, hidden: int, vocab: int, layers: int, real: bool = False
+) -> int:
+    """Write a Llama with random weights, and a tokenizer made from the questions; returns the
+    parameters of its layers.
 
-    real: heads as wide, and as many of them to one of keys and values, as small models have that are in use; a tied output head.
+    real: heads as wide, and as many of them to one of keys and values, as small models have that
+    are in use; a tied output head.
     """
     import torch
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
@@ -133,9 +161,15 @@ def make_model(folder: Path, data: Path, hidden: int, vocab: int, layers: int, r
         initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
         show_progress=False,
     )
-    texts = [shown(q, None) for name in ("en_test", "en_dev") for q in read(data / f"{name}.jsonl")]
+    texts = [
+        shown(q, None)
+        for name in ("en_test", "en_dev")
+        for q in read(data / f"{name}.jsonl")
+    ]
     core.train_from_iterator(texts, trainer)
-    tokenizer = PreTrainedTokenizerFast(tokenizer_object=core, bos_token="<s>", eos_token="</s>")
+    tokenizer = PreTrainedTokenizerFast(
+        tokenizer_object=core, bos_token="<s>", eos_token="</s>"
+    )
     tokenizer.save_pretrained(folder)
     config = LlamaConfig(
         vocab_size=vocab,
@@ -160,7 +194,8 @@ def matmul_rate(threads: int) -> float:
     import torch
 
     torch.set_num_threads(threads)
-    a, b = torch.randn(2048, 1024), torch.randn(1024, 1024)
+    a = torch.randn(2048, 1024)
+    b = torch.randn(1024, 1024)
     times = []
     for _ in range(9):
         began = time.perf_counter()
@@ -169,7 +204,8 @@ def matmul_rate(threads: int) -> float:
     return 2 * 2048 * 1024 * 1024 / statistics.median(times)
 
 
-# --- running ---------------------------------------------------------------------------------------------------------
+# --- running
+# --------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -193,10 +229,15 @@ def run(
     worker: str = "scoring_worker.py",
 ) -> Outcome:
     """Score, or what else the worker does, in a process of its own."""
-    asked, result = folder / "requests.json", folder / "result.json"
+    asked = folder / "requests.json"
+    result = folder / "result.json"
     asked.write_text(json.dumps(requests))
     python = LM_EVAL.python if side == "theirs" else Path(sys.executable)
-    environment = {**os.environ, "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": str(options.threads)}
+    environment = {
+        **os.environ,
+        "HF_HUB_OFFLINE": "1",
+        "OMP_NUM_THREADS": str(options.threads),
+    }
     if options.threads == 1:
         environment["TOKENIZERS_PARALLELISM"] = "false"
     if side == "theirs":
@@ -214,7 +255,14 @@ def run(
         options.clock,
     ]
     began = time.perf_counter()
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, cwd=folder, check=False)
+    done = subprocess.run(
+        command,
+        env=environment,
+        capture_output=True,
+        text=True,
+        cwd=folder,
+        check=False,
+    )
     whole = time.perf_counter() - began
     if done.returncode:
         raise RuntimeError(f"{' '.join(command)} failed:\n{done.stderr[-3000:]}")
@@ -223,18 +271,23 @@ def run(
     return Outcome(cpu if options.clock == "cpu" else whole, **found)
 
 
-def best_batch_size(model: Path, questions: list[Requests], folder: Path, options: argparse.Namespace) -> str:
+def best_batch_size(
+    model: Path, questions: list[Requests], folder: Path, options: argparse.Namespace
+) -> str:
     """lm_eval's fastest batch size on a few questions."""
     some = [request for question in questions[:12] for request in question]
     if len(some) == 1:
         some = [[some[0][0][: len(some[0][0]) // 8]]]
     seconds = {
-        size: run("theirs", model, some, size, folder, options).score for size in ("1", "2", "4", "8", "16")
+        size: run("theirs", model, some, size, folder, options).score
+        for size in ("1", "2", "4", "8", "16")
     }
     return min(seconds, key=lambda size: seconds[size])
 
 
-def measure(name: str, questions: list[Requests], model: Path, options: argparse.Namespace) -> str:
+def measure(
+    name: str, questions: list[Requests], model: Path, options: argparse.Namespace
+) -> str:
     """One line of the table."""
     share = options.share if len(questions) > 1 else 1.0
     step = max(1, round(1 / share))
@@ -254,17 +307,29 @@ def measure(name: str, questions: list[Requests], model: Path, options: argparse
     their_score = statistics.median(outcome.score for outcome in other) * scale
     their_whole = statistics.median(o.whole - o.score for o in other) + their_score
     per = len(questions[0])
-    ours_part = [row for place in range(0, len(questions), step) for row in mine[0].rows[place * per :][:per]]
-    differences = [abs(a[0] - b[0]) / max(1, a[2]) for a, b in zip(ours_part, other[0].rows, strict=True)]
-    flags = sum(a[1] != b[1] for a, b in zip(ours_part, other[0].rows, strict=True)) if per > 1 else 0
+    ours_part = [
+        row
+        for place in range(0, len(questions), step)
+        for row in mine[0].rows[place * per :][:per]
+    ]
+    differences = [
+        abs(a[0] - b[0]) / max(1, a[2])
+        for a, b in zip(ours_part, other[0].rows, strict=True)
+    ]
+    flags = (
+        sum(a[1] != b[1] for a, b in zip(ours_part, other[0].rows, strict=True))
+        if per > 1
+        else 0
+    )
     tokens = mine[0].how.get("tokens_computed", 0)
     head = options.vocab * options.hidden * mine[0].how.get("positions_read", 0)
     floor = 2 * (options.layer_parameters * tokens + head) / options.rate
     return (
-        f"| {name} | {len(everything)} | {score:.2f} | {their_score:.2f}{'' if step == 1 else f' ({step} x 1/{step})'} "
-        f"| {their_score / score:.1f} | {whole:.2f} | {their_whole:.2f} | {their_whole / whole:.1f} | {size} "
-        f"| {mine[0].how.get('tokens_given', 0)} / {tokens} | {floor / score:.0%} "
-        f"| {max(differences):.1e}, {flags} |"
+        f"| {name} | {len(everything)} | {score:.2f} |"
+        f" {their_score:.2f}{'' if step == 1 else f' ({step} x 1/{step})'} |"
+        f" {their_score / score:.1f} | {whole:.2f} | {their_whole:.2f} |"
+        f" {their_whole / whole:.1f} | {size} | {mine[0].how.get('tokens_given', 0)} /"
+        f" {tokens} | {floor / score:.0%} | {max(differences):.1e}, {flags} |"
     )
 
 
@@ -296,15 +361,22 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as where:
         model = Path(where)
         options.layer_parameters = make_model(
-            model, options.data, options.hidden, options.vocab, options.layers, options.real
+            model,
+            options.data,
+            options.hidden,
+            options.vocab,
+            options.layers,
+            options.real,
         )
         options.rate = matmul_rate(options.threads)
         print(
-            f"Llama of {options.layers} layers, hidden {options.hidden}, vocabulary {options.vocab}, float32, "
-            f"{options.threads} threads, {options.clock} time, load {os.getloadavg()[0]:.1f}, matmul {options.rate / 1e9:.0f} GFLOP/s\n\n"
-            "| set | requests | ours s | lm_eval s | times | ours whole s | lm_eval whole s | times | its batch "
-            "| tokens given / computed | of the limit | largest difference per token, flags |\n"
-            "|---|---|---|---|---|---|---|---|---|---|---|---|",
+            f"Llama of {options.layers} layers, hidden {options.hidden}, vocabulary"
+            f" {options.vocab}, float32, {options.threads} threads, {options.clock}"
+            f" time, load {os.getloadavg()[0]:.1f}, matmul {options.rate / 1e9:.0f}"
+            " GFLOP/s\n\n| set | requests | ours s | lm_eval s | times | ours whole s"
+            " | lm_eval whole s | times | its batch | tokens given / computed | of the"
+            " limit | largest difference per token, flags"
+            " |\n|---|---|---|---|---|---|---|---|---|---|---|---|",
             flush=True,
         )
         for asked in options.only.split(","):

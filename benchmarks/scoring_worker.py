@@ -1,4 +1,5 @@
-"""One process of `scoring.py`: load a model, score a file of requests with one of the two systems, write what came out.
+"""One process of `scoring.py`: load a model, score a file of requests with one of the two systems,
+write what came out.
 
     python scoring_worker.py {ours,theirs} MODEL REQUESTS RESULT {BATCH_SIZE,auto,plain} {wall,cpu}
 
@@ -17,35 +18,55 @@ clock = time.process_time if sys.argv[6:] == ["cpu"] else time.perf_counter
 """CPU seconds do not count the time that others take of a busy machine's cores."""
 
 
-def ours(model: str, requests: list[Any], way: str) -> tuple[float, float, list[Any], Any]:
-    """Load and scoring seconds, (log-likelihood, is greedy, tokens) of every request, and how it was computed."""
+def ours(
+    model: str, requests: list[Any], way: str
+) -> tuple[float, float, list[Any], Any]:
+    """Load and scoring seconds, (log-likelihood, is greedy, tokens) of every request, and how it
+    was computed.
+    """
     from evalwright.core.requests import LogLikelihood, RollingLogLikelihood
+    from evalwright.core.responses import Response
     from evalwright.models.local.hf.model import TransformersModel
 
     began = clock()
     opened = TransformersModel(model, device="cpu", scoring=way)
     opened.load()
     loaded = clock()
-    asked = [LogLikelihood(*r) if len(r) == 2 else RollingLogLikelihood(*r) for r in requests]
+    asked = [
+        LogLikelihood(*r) if len(r) == 2 else RollingLogLikelihood(*r) for r in requests
+    ]
     out: list[Any] = [None] * len(asked)
     for index, response in opened.answer_batch(asked):
-        out[index] = [response.log_likelihood, response.is_greedy, response.tokens_scored]  # type: ignore[union-attr]
+        assert isinstance(response, Response), response
+        out[index] = [
+            response.log_likelihood,
+            response.is_greedy,
+            response.tokens_scored,
+        ]
     return loaded - began, clock() - loaded, out, opened.describe()["scoring"]
 
 
-def theirs(model: str, requests: list[Any], batch_size: str) -> tuple[float, float, list[Any], Any]:
+def theirs(
+    model: str, requests: list[Any], batch_size: str
+) -> tuple[float, float, list[Any], Any]:
     """The same with lm_eval's transformers model."""
     from lm_eval.api.instance import Instance
     from lm_eval.models.huggingface import HFLM
 
     began = clock()
-    opened = HFLM(pretrained=model, device="cpu", dtype="float32", batch_size=int(batch_size))
+    opened = HFLM(
+        pretrained=model, device="cpu", dtype="float32", batch_size=int(batch_size)
+    )
     loaded = clock()
     kind = "loglikelihood" if len(requests[0]) == 2 else "loglikelihood_rolling"
-    asked = [Instance(request_type=kind, doc={}, arguments=tuple(r), idx=0) for r in requests]
+    asked = [
+        Instance(request_type=kind, doc={}, arguments=tuple(r), idx=0) for r in requests
+    ]
     found = getattr(opened, kind)(asked, disable_tqdm=True)
     seconds = clock() - loaded
-    rows = [[*each, 0] if isinstance(each, tuple) else [each, True, 0] for each in found]
+    rows = [
+        [*each, 0] if isinstance(each, tuple) else [each, True, 0] for each in found
+    ]
     return loaded - began, seconds, rows, None
 
 
@@ -55,7 +76,13 @@ def main() -> None:
     asked = json.loads(Path(requests).read_text())
     run = theirs if side == "theirs" else ours
     load, score, rows, how = run(model, asked, batch_size)
-    found = {"load": load, "score": score, "rows": rows, "how": how, "cpu": time.process_time()}
+    found = {
+        "load": load,
+        "score": score,
+        "rows": rows,
+        "how": how,
+        "cpu": time.process_time(),
+    }
     Path(result).write_text(json.dumps(found))
 
 

@@ -1,10 +1,12 @@
-"""The instances of SEA-HELM's generated long-context tasks, made by its own code and by Evalwright's, compared byte for byte.
+"""The instances of SEA-HELM's generated long-context tasks, made by its own code and by
+Evalwright's, compared byte for byte.
 
     python benchmarks/sea_helm_oneruler.py --tree SEA-HELM --peer .../bin/python --rows 3
 
-`--tree` is a checkout of SEA-HELM, `--peer` the Python of an environment with its datasets, omegaconf, pandas, transformers and
-wonderwords. There this same file runs SEA-HELM's loaders, unchanged but for the tokenizer (one token for each code point, with the
-`batch_encode_plus` that transformers 5 took away) and for the 32 processes that they would start for each task.
+`--tree` is a checkout of SEA-HELM, `--peer` the Python of an environment with its datasets,
+omegaconf, pandas, transformers and wonderwords. There this same file runs SEA-HELM's loaders,
+unchanged but for the tokenizer (one token for each code point, with the `batch_encode_plus` that
+transformers 5 took away) and for the 32 processes that they would start for each task.
 """
 
 from __future__ import annotations
@@ -31,13 +33,17 @@ class CodePoints:
     def decode(self, ids: Sequence[int]) -> str:
         return "".join(map(chr, ids))
 
-    def batch_encode_plus(self, texts: Sequence[str], **options: Any) -> dict[str, list[int]]:
+    def batch_encode_plus(
+        self, texts: Sequence[str], **options: Any
+    ) -> dict[str, list[int]]:
         return {"length": [len(text) for text in texts]}
 
 
 def digest(label: Sequence[str], conversation: Sequence[Mapping[str, str]]) -> str:
     """One row: what is right, and the whole prompt."""
-    text = json.dumps([list(label), [dict(one) for one in conversation]], ensure_ascii=False)
+    text = json.dumps(
+        [list(label), [dict(one) for one in conversation]], ensure_ascii=False
+    )
     return hashlib.sha256(text.encode()).hexdigest()
 
 
@@ -48,25 +54,41 @@ def theirs(tree: Path, rows: int) -> Iterator[dict[str, Any]]:
 
     os.chdir(tree)
     sys.path.insert(0, str(tree))
-    datasets, transformers, omegaconf = map(import_module, ("datasets", "transformers", "omegaconf"))
+    datasets, transformers, omegaconf = map(
+        import_module, ("datasets", "transformers", "omegaconf")
+    )
     task_config = import_module("src.task_config").TaskConfig
-    load, merge = omegaconf.OmegaConf.load, omegaconf.OmegaConf.merge
-    configs = merge(*(load(f"{FOLDER}/{family}/config.yaml") for family in ("niah", "cwe")))
+    load = omegaconf.OmegaConf.load
+    merge = omegaconf.OmegaConf.merge
+    configs = merge(
+        *(load(f"{FOLDER}/{family}/config.yaml") for family in ("niah", "cwe"))
+    )
     omegaconf.OmegaConf.resolve(configs)
     serial = datasets.Dataset.map
     with (
-        mock.patch.object(transformers.AutoTokenizer, "from_pretrained", lambda name: CodePoints()),
         mock.patch.object(
-            datasets.Dataset, "map", lambda self, function, num_proc=None: serial(self, function)
+            transformers.AutoTokenizer, "from_pretrained", lambda name: CodePoints()
+        ),
+        mock.patch.object(
+            datasets.Dataset,
+            "map",
+            lambda self, function, num_proc=None: serial(self, function),
         ),
     ):
         for name, config in configs.items():
             loader = getattr(
-                import_module(config.dataloader_file.removesuffix(".py").replace("/", ".")),
+                import_module(
+                    config.dataloader_file.removesuffix(".py").replace("/", ".")
+                ),
                 config.dataloader_class,
             )
             for language in config.languages:
-                made = loader(task_config(config, name, language, 1234), 0, run_base_path="", num_workers=1)
+                made = loader(
+                    task_config(config, name, language, 1234),
+                    0,
+                    run_base_path="",
+                    num_workers=1,
+                )
                 made.load_dataset(limit=rows)
                 conversations = made.prepare_conversations_for_inference(1)
                 yield {
@@ -75,7 +97,9 @@ def theirs(tree: Path, rows: int) -> Iterator[dict[str, Any]]:
                     "config": omegaconf.OmegaConf.to_container(config),
                     "rows": [
                         digest(label, one)
-                        for label, one in zip(made.dataset["label"], conversations, strict=True)
+                        for label, one in zip(
+                            made.dataset["label"], conversations, strict=True
+                        )
                     ],
                 }
 
@@ -86,11 +110,19 @@ def ours(tree: Path, found: Mapping[str, Any], rows: int) -> list[str]:
     from evalwright.compat.sea_helm.oneruler import oneruler_rows
 
     task = SeaTask(found["task"], found["language"], found["config"], tree)
-    preamble, template = task.template["preamble"], task.template["task_template"]
+    preamble = task.template["preamble"]
+    template = task.template["task_template"]
     return [
         digest(
             row["label"],
-            [{"role": "user", "content": f"{preamble}\n\n{template.format(**row['prompts'][0])}".strip()}],
+            [
+                {
+                    "role": "user",
+                    "content": (
+                        f"{preamble}\n\n{template.format(**row['prompts'][0])}".strip()
+                    ),
+                }
+            ],
         )
         for row in oneruler_rows(task, "", rows)
     ]
@@ -111,15 +143,26 @@ def main() -> int:
         for made in theirs(tree, given.rows):
             print("row:" + json.dumps(made), flush=True)
         return 0
-    command = [given.peer, __file__, "--theirs", "--tree", str(tree), "--rows", str(given.rows)]
+    command = [
+        given.peer,
+        __file__,
+        "--theirs",
+        "--tree",
+        str(tree),
+        "--rows",
+        str(given.rows),
+    ]
     equal = pairs = 0
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as peer:
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    ) as peer:
         assert peer.stdout is not None
         for line in peer.stdout:
             if line.startswith("row:"):
                 found = json.loads(line.removeprefix("row:"))
                 same = ours(tree, found, given.rows) == found["rows"]
-                pairs, equal = pairs + 1, equal + same
+                pairs = pairs + 1
+                equal = equal + same
                 if not same:
                     print(f"{found['task']} {found['language']}: different")
     print(f"{equal} of {pairs} pairs equal, {given.rows} rows of each")

@@ -1,10 +1,12 @@
-"""Conversations, ids and labels of SEA-HELM's tasks as its own loaders make them and as Evalwright's, compared byte for byte.
+"""Conversations, ids and labels of SEA-HELM's tasks as its own loaders make them and as
+Evalwright's, compared byte for byte.
 
     python benchmarks/sea_helm_prompts.py --tree SEA-HELM --peer .../bin/python
 
-`--tree` is a checkout of SEA-HELM, `--peer` the Python of an environment with its datasets, omegaconf, pandas and ujson. There this same
-file runs SEA-HELM's own loaders, unchanged, on every task and language whose data lie in the tree: at 0 and at 5 shots, and as a base model
-is given them. Where its own code fails, Evalwright must say that it does.
+`--tree` is a checkout of SEA-HELM, `--peer` the Python of an environment with its datasets,
+omegaconf, pandas and ujson. There this same file runs SEA-HELM's own loaders, unchanged, on every
+task and language whose data lie in the tree: at 0 and at 5 shots, and as a base model is given
+them. Where its own code fails, Evalwright must say that it does.
 """
 
 from __future__ import annotations
@@ -28,7 +30,10 @@ def digest(values: Sequence[Any]) -> str:
     """One hash of many values."""
     whole = hashlib.sha256()
     for value in values:
-        whole.update(json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode() + b"\n")
+        whole.update(
+            json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+            + b"\n"
+        )
     return whole.hexdigest()
 
 
@@ -42,8 +47,12 @@ def theirs(tree: Path) -> Iterator[dict[str, Any]]:
     omegaconf = import_module("omegaconf").OmegaConf
     jinja2 = import_module("jinja2")
     task_config = import_module("src.task_config").TaskConfig
-    local = import_module("src.dataloaders.seahelm_local_dataloader").SeaHelmLocalDataloader
-    base_model = jinja2.Environment().from_string(Path("chat_templates/base_model.jinja").read_text())
+    local = import_module(
+        "src.dataloaders.seahelm_local_dataloader"
+    ).SeaHelmLocalDataloader
+    base_model = jinja2.Environment().from_string(
+        Path("chat_templates/base_model.jinja").read_text()
+    )
     files = glob.glob("seahelm_tasks/**/config.yaml", recursive=True)  # noqa: PTH207
     configs = omegaconf.merge(*(omegaconf.load(file) for file in files))
     omegaconf.resolve(configs)
@@ -60,13 +69,28 @@ def theirs(tree: Path) -> Iterator[dict[str, Any]]:
                         given.fewshot_num_examples = {"instruct": shots, "base": shots}
                     if shots and not here.get("example_filepath"):
                         continue
-                    made = task_config(given, name, language, 1234, base, True, constants)
+                    made = task_config(
+                        given, name, language, 1234, base, True, constants
+                    )
                     loader = made.get_dataloader_class()
-                    assert issubclass(loader, local) or "json" in Path(here.filepath).suffix
+                    assert (
+                        issubclass(loader, local)
+                        or "json" in Path(here.filepath).suffix
+                    )
                     default = constants[
-                        "base_num_in_context_examples" if base else "instruct_num_in_context_examples"
+                        (
+                            "base_num_in_context_examples"
+                            if base
+                            else "instruct_num_in_context_examples"
+                        )
                     ]
-                    rows = loader(made, default, is_base_model=base, run_base_path="", num_workers=1)
+                    rows = loader(
+                        made,
+                        default,
+                        is_base_model=base,
+                        run_base_path="",
+                        num_workers=1,
+                    )
                     rows.load_dataset()
                     conversations = rows.prepare_conversations_for_inference(1, True)
                     if base:
@@ -76,7 +100,9 @@ def theirs(tree: Path) -> Iterator[dict[str, Any]]:
                         ]
                     columns = [
                         digest(
-                            rows.dataset[key] if key in rows.dataset.features else [None] * len(conversations)
+                            rows.dataset[key]
+                            if key in rows.dataset.features
+                            else [None] * len(conversations)
                         )
                         for key in ("id", "label")
                     ]
@@ -112,7 +138,9 @@ class Ours:
         from evalwright.compat.sea_helm.rows import load_rows
 
         base, asked = FORMS[form]
-        own = sea_task(self.tree, task, language, Options(scoring="published", base_model=base))
+        own = sea_task(
+            self.tree, task, language, Options(scoring="published", base_model=base)
+        )
         count = shots_of(own, asked, self.tree.constants)
         if failure := published_failure(own, self.tree, count):
             return {"error": failure}
@@ -123,7 +151,11 @@ class Ours:
             base_text(one) if base else [each.as_dict() for each in one] for one in told
         ]
         columns = [digest([row.get(key) for row in rows]) for key in ("id", "label")]
-        return {"rows": len(conversations), "digest": digest(conversations), "ids, labels": columns}
+        return {
+            "rows": len(conversations),
+            "digest": digest(conversations),
+            "ids, labels": columns,
+        }
 
 
 def main() -> int:
@@ -141,8 +173,12 @@ def main() -> int:
             print("row:" + json.dumps(line), flush=True)
         return 0
     command = [given.peer, __file__, "--theirs", "--tree", str(tree)]
-    ours, pairs, counts = Ours(tree), set(), Counter[str]()
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as peer:
+    ours = Ours(tree)
+    pairs = set()
+    counts = Counter[str]()
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    ) as peer:
         assert peer.stdout is not None
         for text in peer.stdout:
             if not text.startswith("row:"):
@@ -150,7 +186,9 @@ def main() -> int:
             found = json.loads(text.removeprefix("row:"))
             named = [found.pop(key) for key in ("task", "language", "form")]
             own = ours.line(*named)
-            same = ("error" in own) == ("error" in found) and ("error" in own or own == found)
+            same = ("error" in own) == ("error" in found) and (
+                "error" in own or own == found
+            )
             pairs.add((named[0], named[1]))
             counts["equal" if same else "different"] += 1
             counts["both fail"] += same and "error" in own
@@ -158,8 +196,9 @@ def main() -> int:
                 print(f"{'/'.join(named)}: SEA-HELM {found}, Evalwright {own}")
     twins = sum(name.endswith("-logprobs") for name, _ in pairs)
     print(
-        f"{len(pairs) - twins} tasks in a language and {twins} twins: {counts['equal']} forms equal ({counts['both fail']} that SEA-HELM's "
-        f"own code fails on), {counts['different']} different"
+        f"{len(pairs) - twins} tasks in a language and {twins} twins: {counts['equal']}"
+        f" forms equal ({counts['both fail']} that SEA-HELM's own code fails on),"
+        f" {counts['different']} different"
     )
     return int(peer.returncode != 0 or counts["different"] > 0 or not pairs)
 

@@ -1,10 +1,12 @@
-"""SEA-HELM's own metric classes beside ours, on random responses: every number of both, and where they differ.
+"""SEA-HELM's own metric classes beside ours, on random responses: every number of both, and where
+they differ.
 
     python benchmarks/sea_helm_scores.py TREE PYTHON [--trials 40] [--seed 0]
 
-TREE: a clone of SEA-HELM. PYTHON: the interpreter of an environment with what its metrics import (pandas, scikit-learn, sacrebleu, math-verify,
-jieba, pythainlp, pyonmttok, six, nltk). Its classes run there unmodified; its loaders, configuration and logger are stood in for. Classes that
-ask a judge are not in it. The exit status is 1 where a number differs by more than 1e-9.
+TREE: a clone of SEA-HELM. PYTHON: the interpreter of an environment with what its metrics import
+(pandas, scikit-learn, sacrebleu, math-verify, jieba, pythainlp, pyonmttok, six, nltk). Its classes
+run there unmodified; its loaders, configuration and logger are stood in for. Classes that ask a
+judge are not in it. The exit status is 1 where a number differs by more than 1e-9.
 """
 
 from __future__ import annotations
@@ -72,25 +74,47 @@ Case = dict[str, Any]
 Make = Callable[[random.Random, str], tuple[Any, str]]
 
 
-# -- random cases -------------------------------------------------------------------------------------------------------
+# -- random cases ----------------------------------------------------------------------
 
 
 def _dressed(rng: random.Random, tag: str, label: str, other: str) -> str:
-    form = rng.choice((
-        "{t} {l}", "{l}", "{t}{l}.", "**{t}** {l}", "{t} **{l}**", "{t}\n{l}", "{t} ({l})", "{t} {o}\n{t} {l}", "{t} {l}{o}", "{t} {l}{l}",
-        "<think>\n{t} {o}\n</think>\n{t} {l}", "{t} {l}xyz", "{t}", "", "  {l}  ", "{o}, {l}", "{t} `{l}` and more\nlines", "{t} \\boxed{{{l}}}",
-    ))  # fmt: skip
+    form = rng.choice(
+        (
+            "{t} {l}",
+            "{l}",
+            "{t}{l}.",
+            "**{t}** {l}",
+            "{t} **{l}**",
+            "{t}\n{l}",
+            "{t} ({l})",
+            "{t} {o}\n{t} {l}",
+            "{t} {l}{o}",
+            "{t} {l}{l}",
+            "<think>\n{t} {o}\n</think>\n{t} {l}",
+            "{t} {l}xyz",
+            "{t}",
+            "",
+            "  {l}  ",
+            "{o}, {l}",
+            "{t} `{l}` and more\nlines",
+            "{t} \\boxed{{{l}}}",
+        )
+    )
     return form.format(t=tag, l=rng.choice((label, label, label.lower())), o=other)
 
 
 def _text(rng: random.Random, language: str) -> str:
     words = WORDS[language] if rng.random() < 0.9 else WORDS[rng.choice(list(WORDS))]
-    return ("" if language in ("th", "zh") else " ").join(rng.choices(words, k=rng.randint(1, 8)))
+    return ("" if language in ("th", "zh") else " ").join(
+        rng.choices(words, k=rng.randint(1, 8))
+    )
 
 
 def _countdown(rng: random.Random, _: str) -> tuple[Any, str]:
     nums = [rng.randint(2, 30) for _ in range(4)]
-    steps, left, signs = [], list(nums), []
+    steps = []
+    left = list(nums)
+    signs = []
     while len(left) > 1:
         first, second = (left.pop(rng.randrange(len(left))) for _ in range(2))
         sign = rng.choice("+-*")
@@ -107,7 +131,9 @@ def _countdown(rng: random.Random, _: str) -> tuple[Any, str]:
     label = {
         "nums": nums,
         "target": left[0],
-        "search_procedure": "<Search Procedure>\n" + "\n".join(trace) + "\n</Search Procedure>",
+        "search_procedure": (
+            "<Search Procedure>\n" + "\n".join(trace) + "\n</Search Procedure>"
+        ),
     }
     odd = (
         "5 / 0 = 1",
@@ -129,16 +155,23 @@ def _countdown(rng: random.Random, _: str) -> tuple[Any, str]:
         trace[place] = rng.choice((*lines, "something else"))
     if rng.random() < 0.05:
         trace = trace[:-1]
-    solution = rng.choice(("<Solution>\n{}\n</Solution>", "<Solution>{}</Solution>", "{}")).format(
-        "\n".join(steps)
+    solution = rng.choice(
+        ("<Solution>\n{}\n</Solution>", "<Solution>{}</Solution>", "{}")
+    ).format("\n".join(steps))
+    return (
+        label,
+        "<Search Procedure>\n"
+        + "\n".join(trace)
+        + f"\n</Search Procedure>\n{solution}",
     )
-    return label, "<Search Procedure>\n" + "\n".join(trace) + f"\n</Search Procedure>\n{solution}"
 
 
 def _route(rng: random.Random, _: str) -> tuple[Any, str]:
     lines = [
         f"From {a}, take a {b} to {c}."
-        for a, b, c in zip("ABCDE", ("bus", "train", "bus", "ferry", "bus"), "BCDEF", strict=True)
+        for a, b, c in zip(
+            "ABCDE", ("bus", "train", "bus", "ferry", "bus"), "BCDEF", strict=True
+        )
     ]
     given = list(lines)
     if rng.random() < 0.5:
@@ -161,10 +194,16 @@ def _beliefs(rng: random.Random, _: str) -> tuple[Any, str]:
 
 def _travel(rng: random.Random, _: str) -> tuple[Any, str]:
     plan = (
-        "1. I will visit 3 European cities for 9 days.\n2. **Day 1-3:** Visiting Rome for 3 days.\n3. **Day 3:** Fly from Rome to Oslo.\n"
-        "**Day 3-6:** Visit Oslo.\n**Day 6:** Fly from Oslo to Bonn.\n**Day 6-9:** Visit Bonn."
+        "1. I will visit 3 European cities for 9 days.\n2. **Day 1-3:** Visiting Rome"
+        " for 3 days.\n3. **Day 3:** Fly from Rome to Oslo.\n**Day 3-6:** Visit"
+        " Oslo.\n**Day 6:** Fly from Oslo to Bonn.\n**Day 6-9:** Visit Bonn."
     )
-    steps = ["<Solving Procedure>", "Step one, the Rome visit.", "Step two: Oslo.", "Step three: Bonn."]
+    steps = [
+        "<Solving Procedure>",
+        "Step one, the Rome visit.",
+        "Step two: Oslo.",
+        "Step three: Bonn.",
+    ]
     label = {
         "ground_truth_cities": "Rome**Oslo**Bonn",
         "ground_truth_durations": "3**4**4",
@@ -172,52 +211,97 @@ def _travel(rng: random.Random, _: str) -> tuple[Any, str]:
     }
     if rng.random() < 0.5:
         plan = plan.replace(
-            rng.choice(("Oslo", "Day 6", "9 days", "from")), rng.choice(("Paris", "Day 5", "8 days", "by"))
+            rng.choice(("Oslo", "Day 6", "9 days", "from")),
+            rng.choice(("Paris", "Day 5", "8 days", "by")),
         )
     given = list(steps)
     if rng.random() < 0.6:
         given[rng.randrange(1, 4)] = "another step"
     given = given[:-1] if rng.random() < 0.05 else given
-    return label, "\n".join(given) + rng.choice(("\n<Plan>{}</Plan>", "\n<Plan>{}</Plan>", "\n{}")).format(
-        plan
-    )
+    return label, "\n".join(given) + rng.choice(
+        ("\n<Plan>{}</Plan>", "\n<Plan>{}</Plan>", "\n{}")
+    ).format(plan)
 
 
 def _table(rng: random.Random, language: str) -> tuple[Any, str]:
-    rows = [["name", "price"], ["The Lamp", "$5.00"], ["a desk", "120"], ["Chair", "30"]]
+    rows = [
+        ["name", "price"],
+        ["The Lamp", "$5.00"],
+        ["a desk", "120"],
+        ["Chair", "30"],
+    ]
     label = "\n".join("\t".join(row) for row in rows)
     given = [list(row) for row in rows]
     for _ in range(rng.randint(0, 3)):
         row = rng.choice(given)
-        row[rng.randrange(len(row)) if row else 0 :] = rng.choice((["x"], ["x", "y"], [], ["name"]))
+        row[rng.randrange(len(row)) if row else 0 :] = rng.choice(
+            (["x"], ["x", "y"], [], ["name"])
+        )
     text = "\n".join("\t".join(row) for row in given)
     return label, rng.choice(
-        ("```tsv\n{}\n```", "```tsv\n{}\nThat is all.\n```", "```tsv\n```", "{}", '```tsv\n"{}\n```')
+        (
+            "```tsv\n{}\n```",
+            "```tsv\n{}\nThat is all.\n```",
+            "```tsv\n```",
+            "{}",
+            '```tsv\n"{}\n```',
+        )
     ).format(text)
 
 
 def _mathematics(rng: random.Random, _: str) -> tuple[Any, str]:
     label = rng.choice(("42", "\\frac{1}{2}", "3\\sqrt{2}", "(1,2)", "7"))
     return label, rng.choice(
-        ("The answer is $\\boxed{{{}}}$.", "${}$", "so it is {}", "\\boxed{{8}} or $\\boxed{{{}}}$", "")
+        (
+            "The answer is $\\boxed{{{}}}$.",
+            "${}$",
+            "so it is {}",
+            "\\boxed{{8}} or $\\boxed{{{}}}$",
+            "",
+        )
     ).format(label)
 
 
 def _found(rng: random.Random, language: str) -> tuple[Any, str]:
     pool = WORDS[language] + ["1893", "204 118", "none", "None", "Ünï", "ΣΑΣ", ""]
     label = rng.sample(pool, rng.randint(1, 3))
-    given = [rng.choice((one, one, one.upper(), f" {one}\n", f"{one}.", rng.choice(pool))) for one in label]
-    tag, other = TAGS[language], rng.choice(pool)
-    form = rng.choice((
-        "{t}{g}</", "{t} {g} </Answer>", "{t}{g}", "{g}", "{t}</", "", "{t}{o}</x {t}{g}</x", "</ {t}{g}", "{t}{g}</b></b>", "{t}{o},{g}</", "{t}\n{g}\n</", "{t}none</",
-    ))  # fmt: skip
-    return label, form.format(t=tag, g=rng.choice((",", ", ", "、")).join(given), o=other)
+    given = [
+        rng.choice((one, one, one.upper(), f" {one}\n", f"{one}.", rng.choice(pool)))
+        for one in label
+    ]
+    tag = TAGS[language]
+    other = rng.choice(pool)
+    form = rng.choice(
+        (
+            "{t}{g}</",
+            "{t} {g} </Answer>",
+            "{t}{g}",
+            "{g}",
+            "{t}</",
+            "",
+            "{t}{o}</x {t}{g}</x",
+            "</ {t}{g}",
+            "{t}{g}</b></b>",
+            "{t}{o},{g}</",
+            "{t}\n{g}\n</",
+            "{t}none</",
+        )
+    )
+    return label, form.format(
+        t=tag, g=rng.choice((",", ", ", "、")).join(given), o=other
+    )
 
 
 OWN: Mapping[str, Make] = {
-    "NIAHMetric": _found, "CweMetric": _found, "CountdownMetric": _countdown, "HtmlToTsvMetric": _table, "MathMetric": _mathematics, "PathTraversalMetric": _route,
-    "ToMTrackingMetric": _beliefs, "TravelPlanningMetric": _travel,
-}  # fmt: skip
+    "NIAHMetric": _found,
+    "CweMetric": _found,
+    "CountdownMetric": _countdown,
+    "HtmlToTsvMetric": _table,
+    "MathMetric": _mathematics,
+    "PathTraversalMetric": _route,
+    "ToMTrackingMetric": _beliefs,
+    "TravelPlanningMetric": _travel,
+}
 
 
 def _rows(
@@ -239,7 +323,8 @@ def _rows(
                 _text(rng, language),
             )
         else:
-            label, other = rng.choice(labels), rng.choice(labels)
+            label = rng.choice(labels)
+            other = rng.choice(labels)
             text = _dressed(rng, tag, rng.choice((label, other)), rng.choice(labels))
         yield label, (None if rng.random() < 0.05 else text), likelihood
 
@@ -257,15 +342,30 @@ def cases(trials: int, seed: int) -> Iterator[Case]:
     for name, file in FILES.items():
         for trial in range(trials):
             rng = random.Random(f"{name} {trial} {seed}")
-            language = "en" if "longproc" in file or "english" in file else rng.choice(list(TAGS))
+            language = (
+                "en"
+                if "longproc" in file or "english" in file
+                else rng.choice(list(TAGS))
+            )
             tag = TAGS[language]
-            metric = next((own for part, own in metrics.items() if part in name), "normalized_accuracy")
+            metric = next(
+                (own for part, own in metrics.items() if part in name),
+                "normalized_accuracy",
+            )
             config = {
-                "metric": metric, "metric_file": file, "metric_class": name, "use_chrf_metric": True, "use_rougeL_metric": True,
+                "metric": metric,
+                "metric_file": file,
+                "metric_class": name,
+                "use_chrf_metric": True,
+                "use_rougeL_metric": True,
                 "languages": {language: {"prompt_template": {"answer_tag": tag}}},
-            }  # fmt: skip
-            rows, responses, likelihoods = [], [], []
-            for place, (label, response, likelihood) in enumerate(_rows(name, rng, language, tag)):
+            }
+            rows = []
+            responses = []
+            likelihoods = []
+            for place, (label, response, likelihood) in enumerate(
+                _rows(name, rng, language, tag)
+            ):
                 facts = {
                     "linguistic_phenomenon": rng.choice(("one", "two")),
                     "difficulty": rng.choice(("easy", "hard")),
@@ -283,7 +383,7 @@ def cases(trials: int, seed: int) -> Iterator[Case]:
             }
 
 
-# -- SEA-HELM's side ----------------------------------------------------------------------------------------------------
+# -- SEA-HELM's side -------------------------------------------------------------------
 
 
 def theirs(tree: Path, inside: Path) -> None:
@@ -303,12 +403,18 @@ def theirs(tree: Path, inside: Path) -> None:
         module = types.ModuleType(name)
         vars(module).update(attributes)
         sys.modules[name] = module
-    out, sys.stdout = sys.stdout, sys.stderr
+    out = sys.stdout
+    sys.stdout = sys.stderr
     logging.disable(logging.CRITICAL)
     for line in inside.read_text(encoding="utf-8").splitlines():
         case = json.loads(line)
         file = case["config"]["metric_file"].removesuffix(".py").replace("/", ".")
-        out.write(json.dumps(_their_result(importlib.import_module(file), case), default=float) + "\n")
+        out.write(
+            json.dumps(
+                _their_result(importlib.import_module(file), case), default=float
+            )
+            + "\n"
+        )
 
 
 def _their_result(module: Any, case: Case) -> Any:
@@ -329,15 +435,19 @@ def _their_result(module: Any, case: Case) -> Any:
             self.scores = scores
 
     loader = Loader()
-    config = types.SimpleNamespace(config=case["config"], task_name="task", lang=case["language"])
+    config = types.SimpleNamespace(
+        config=case["config"], task_name="task", lang=case["language"]
+    )
     try:
-        found = getattr(module, case["config"]["metric_class"])(loader, config).evaluate_responses()["task"]
+        found = getattr(module, case["config"]["metric_class"])(
+            loader, config
+        ).evaluate_responses()["task"]
     except Exception as error:
         return {"error": f"{type(error).__name__}: {error}"}
     return {"result": found, "scores": loader.scores}
 
 
-# -- our side -----------------------------------------------------------------------------------------------------------
+# -- our side --------------------------------------------------------------------------
 
 
 def ours(case: Case) -> tuple[dict[str, Any], list[Any]]:
@@ -352,19 +462,22 @@ def ours(case: Case) -> tuple[dict[str, Any], list[Any]]:
 
     task = SeaTask("task", case["language"], case["config"], published=True)
     (scorer,), specs = scoring_of(task, case["rows"])
-    tally, parts = TaskTally([scorer.name], []), []
+    tally = TaskTally([scorer.name], [])
+    parts = []
     for place, (row, text, likelihood) in enumerate(
         zip(case["rows"], case["responses"], case["likelihoods"], strict=True)
     ):
         sample = Sample(str(place), metadata={"row": row})
         answer = Answer(
-            responses=(Response(text or ""),), log_likelihoods=() if likelihood is None else (likelihood,)
+            responses=(Response(text or ""),),
+            log_likelihoods=() if likelihood is None else (likelihood,),
         )
         record = SampleRecord("task", place, 0, sample, answer, {})
         try:
             score = scorer.function(sample, answer)
             parts.append(score.parts)  # type: ignore[union-attr]
-            record = SampleRecord("task", place, 0, sample, answer, {scorer.name: score})  # type: ignore[dict-item]
+            scores = {scorer.name: score}
+            record = SampleRecord("task", place, 0, sample, answer, scores)  # type: ignore[arg-type]
         except (ScoringError, RequestFailed) as error:
             failed = {scorer.name: Failure("scorer error", "scorer", str(error))}
             record = SampleRecord("task", place, 0, sample, answer, {}, None, failed)
@@ -377,12 +490,18 @@ def differences(one: Any, other: Any, where: str = "") -> Iterator[str]:
     if isinstance(one, Mapping) and isinstance(other, Mapping):
         for key in [*one, *(key for key in other if key not in one)]:
             if key == "parsing_errors":
-                yield from differences(sum(one[key].values()), other[key], f"{where}/{key}")
+                yield from differences(
+                    sum(one[key].values()), other[key], f"{where}/{key}"
+                )
             elif key in one and key in other:
                 yield from differences(one[key], other[key], f"{where}/{key}")
             else:
                 yield f"{where}/{key}: only {'theirs' if key in one else 'ours'}"
-    elif isinstance(one, Sequence) and isinstance(other, Sequence) and not isinstance(one, str):
+    elif (
+        isinstance(one, Sequence)
+        and isinstance(other, Sequence)
+        and not isinstance(one, str)
+    ):
         for place, pair in enumerate(zip(one, other, strict=True)):
             yield from differences(*pair, f"{where}[{place}]")
     elif isinstance(one, int | float) and isinstance(other, int | float):
@@ -396,7 +515,11 @@ def compared(case: Case, their: Mapping[str, Any]) -> list[str]:
     """What differs in a case."""
     result, parts = ours(case)
     if "error" in their:
-        return [] if "error" in result else [f"raises {their['error']} there, and not here"]
+        return (
+            []
+            if "error" in result
+            else [f"raises {their['error']} there, and not here"]
+        )
     found = list(differences(their["result"], result))
     ordered = not case["config"]["metric_class"].startswith(
         "PragmaticReasoningLogProb"
@@ -412,15 +535,30 @@ def compared(case: Case, their: Mapping[str, Any]) -> list[str]:
     return found
 
 
-def asked(given: argparse.Namespace, made: Sequence[Case], hash_seed: int) -> list[dict[str, Any]]:
+def asked(
+    given: argparse.Namespace, made: Sequence[Case], hash_seed: int
+) -> list[dict[str, Any]]:
     """SEA-HELM's results of the cases, from its environment."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "cases.jsonl"
-        file.write_text("\n".join(json.dumps(case, ensure_ascii=False) for case in made), encoding="utf-8")
-        command = [given.python, str(Path(__file__).resolve()), str(given.tree.resolve()), str(file)]
+        file.write_text(
+            "\n".join(json.dumps(case, ensure_ascii=False) for case in made),
+            encoding="utf-8",
+        )
+        command = [
+            given.python,
+            str(Path(__file__).resolve()),
+            str(given.tree.resolve()),
+            str(file),
+        ]
         env = {**os.environ, "PYTHONHASHSEED": str(hash_seed)}
         done = subprocess.run(
-            command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True, text=True, env=env
+            command,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            check=True,
+            text=True,
+            env=env,
         )
     return [json.loads(line) for line in done.stdout.splitlines()]
 
@@ -438,9 +576,11 @@ def main() -> int:
         return 0
     made = list(cases(given.trials, given.seed))
     found_of = [
-        (compared(case, their), their) for case, their in zip(made, asked(given, made, 0), strict=True)
+        (compared(case, their), their)
+        for case, their in zip(made, asked(given, made, 0), strict=True)
     ]
-    # Where labels begin with one another SEA-HELM's reading depends on Python's hash seed: one of several must agree.
+    # Where labels begin with one another SEA-HELM's reading depends on Python's hash seed: one of
+    # several must agree.
     places = [place for place, (found, _) in enumerate(found_of) if found]
     for seed in range(1, 9):
         again = asked(given, [made[place] for place in places], seed) if places else []
@@ -456,7 +596,10 @@ def main() -> int:
         own[1] += "error" in their
         own[2] += bool(found)
         if found and wrong < 20:
-            print(f"{case['config']['metric_class']} ({case['language']}): {'; '.join(found[:3])}")
+            print(
+                f"{case['config']['metric_class']} ({case['language']}):"
+                f" {'; '.join(found[:3])}"
+            )
         wrong += bool(found)
     print("| class | cases | of them raised | different |\n|---|---|---|---|")
     for name, (total, raised, different) in counts.items():

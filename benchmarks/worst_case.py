@@ -1,9 +1,10 @@
-"""Every bundled scorer over long texts that were made to be slow to read: CPU seconds at 100 kB, and whether it grows with the square.
+"""Every bundled scorer over long texts that were made to be slow to read: CPU seconds at 100 kB,
+and whether it grows with the square.
 
     python benchmarks/worst_case.py [--size 100000] [--limit 0.5] [--only choice,...] [--seconds 30]
 
-Each cell is the CPU time of one answer of `--size` characters in a process of its own, which is ended after `--seconds`. The exit code is 1
-where a cell is above `--limit`.
+Each cell is the CPU time of one answer of `--size` characters in a process of its own, which is
+ended after `--seconds`. The exit code is 1 where a cell is above `--limit`.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import argparse
 import asyncio
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from evalwright import bounded
@@ -92,7 +93,10 @@ SHAPES: Mapping[str, str] = {
     "apostrophes": "o'",
     "underscores": "_a",
 }
-"""What is repeated up to the size. Each stands at the beginning, at the end after a word, and before a word that nearly matches."""
+"""What is repeated up to the size.
+
+Each stands at the beginning, at the end after a word, and before a word that nearly matches.
+"""
 
 _SETTINGS: Mapping[str, Any] = {
     "capital_relation": "at least", "capital_frequency": 1, "prompt_to_repeat": "a", "num_placeholders": 1, "postscript_marker": "P.S.",
@@ -107,27 +111,62 @@ _NAME = Sample(
     ("Ada Lovelace", "Augusta Ada King"),
     metadata={"answer_type": "name"},
 )
-_NUMBER = Sample("1", "How fast was it?", ("1234.5",), metadata={"unit": "km/h", "answer_type": "number"})
+_NUMBER = Sample(
+    "1",
+    "How fast was it?",
+    ("1234.5",),
+    metadata={"unit": "km/h", "answer_type": "number"},
+)
 _DATE = Sample("1", "When was it?", ("12 May 1999",), metadata={"answer_type": "date"})
-_CHOICES = Sample("1", "Which is it?", ("Paris",), ("Paris", "London", "Ada Lovelace", "1,234"), (0,))
+_CHOICES = Sample(
+    "1", "Which is it?", ("Paris",), ("Paris", "London", "Ada Lovelace", "1,234"), (0,)
+)
 _MATHS = Sample("1", "What is x?", (r"\frac{1}{2}",))
 _PASSAGES = Sample(
-    "1", "Where was Ada Lovelace born?", ("London",), passages=(Passage("1", "Ada Lovelace was born in London in 1815. " * 20), Passage("2", "No.")),
+    "1",
+    "Where was Ada Lovelace born?",
+    ("London",),
+    passages=(
+        Passage("1", "Ada Lovelace was born in London in 1815. " * 20),
+        Passage("2", "No."),
+    ),
     metadata={"citations": ["1"]},
-)  # fmt: skip
+)
 _PROGRAM = Sample(
-    "1", metadata={"tests": "assert add(1, 2) == 3", "before": "def add(a, b):\n", "entry_point": "add"}
+    "1",
+    metadata={
+        "tests": "assert add(1, 2) == 3",
+        "before": "def add(a, b):\n",
+        "entry_point": "add",
+    },
 )
 _PREMISE = Sample(
-    "1", "Why did Ada invent it?", ("She did not.",),
-    metadata={"premise": "Ada invented it", "corrections": ["Babbage"], "fabrications": ["1840"]},
-)  # fmt: skip
-_INSTRUCTED = Sample("1", metadata={"kinds": list(ENGLISH), "settings": [
-    {name: value for name, value in _SETTINGS.items() if name in names} for _, names in ENGLISH.values()
-]})  # fmt: skip
+    "1",
+    "Why did Ada invent it?",
+    ("She did not.",),
+    metadata={
+        "premise": "Ada invented it",
+        "corrections": ["Babbage"],
+        "fabrications": ["1840"],
+    },
+)
+_INSTRUCTED = Sample(
+    "1",
+    metadata={
+        "kinds": list(ENGLISH),
+        "settings": [
+            {name: value for name, value in _SETTINGS.items() if name in names}
+            for _, names in ENGLISH.values()
+        ],
+    },
+)
 
-_TRANSLATION = Sample("1", "Translate it.", ("Ada Lovelace wrote the first program in London.",))
-_JAPANESE = Sample("1", "訳して", ("エイダが最初のプログラムを書いた。",), metadata={"language": "ja"})
+_TRANSLATION = Sample(
+    "1", "Translate it.", ("Ada Lovelace wrote the first program in London.",)
+)
+_JAPANESE = Sample(
+    "1", "訳して", ("エイダが最初のプログラムを書いた。",), metadata={"language": "ja"}
+)
 
 CASES: Mapping[str, tuple[str, dict[str, Any], Sample]] = {
     "bleu": ("bleu", {}, _TRANSLATION),
@@ -146,7 +185,11 @@ CASES: Mapping[str, tuple[str, dict[str, Any], Sample]] = {
     "instructions": ("instructions", {}, _INSTRUCTED),
     "judge-correct": ("judge-correct", {}, _NAME),
     "judge-rating": ("judge-rating", {"question": "How polite is it?"}, _NAME),
-    "judge-rubric": ("judge-rubric", {"criteria": ["It is short.", "It is polite."]}, _NAME),
+    "judge-rubric": (
+        "judge-rubric",
+        {"criteria": ["It is short.", "It is polite."]},
+        _NAME,
+    ),
     "language": ("language", {"expected": "id"}, _NAME),
     "numeric": ("numeric", {}, _NUMBER),
     "outcome": ("outcome", {}, _NAME),
@@ -156,7 +199,11 @@ CASES: Mapping[str, tuple[str, dict[str, Any], Sample]] = {
     "short-answer of dates": ("short-answer", {}, _DATE),
     "short-answer of names": ("short-answer", {}, _NAME),
     "short-answer of numbers": ("short-answer", {}, _NUMBER),
-    "similarity": ("similarity", {}, Sample("1", "Why?", ("Because of Ada Lovelace.",))),
+    "similarity": (
+        "similarity",
+        {},
+        Sample("1", "Why?", ("Because of Ada Lovelace.",)),
+    ),
     "stress": ("stress", {}, _PREMISE),
     "token-f1": ("token-f1", {}, _NAME),
     "unit-tests (reading the program)": ("", {}, _PROGRAM),
@@ -180,13 +227,19 @@ def scored(case: str, text: str) -> Scored | str:
     if not kind:
         from evalwright.scorers.code.unit_tests import assembled
 
-        return assembled(text, str(sample.metadata["before"]), str(sample.metadata["entry_point"]))
-    usual, registry.LONG = registry.LONG, 1 << 60  # here, and not in a process of its own
+        return assembled(
+            text, str(sample.metadata["before"]), str(sample.metadata["entry_point"])
+        )
+    # here, and not in a process of its own
+    usual = registry.LONG
+    registry.LONG = 1 << 60
     scorer = bind(kind, options)
     registry.LONG = usual
     answer = Answer(text, responses=(Response(text=text),))
     made: Any = (
-        scorer.function(sample, answer, _judge(text)) if scorer.asks else scorer.function(sample, answer)
+        scorer.function(sample, answer, _judge(text))
+        if scorer.asks
+        else scorer.function(sample, answer)
     )
     try:
         found: Scored = asyncio.run(_awaited(made)) if scorer.asks else made
@@ -247,14 +300,21 @@ def main(arguments: list[str] | None = None) -> int:
         if chosen.only and not any(one in case for one in chosen.only.split(",")):
             continue
         found = measured(case, chosen.size, chosen.seconds)
-        cost: Callable[[str], float] = lambda name: value if isinstance(value := found[name], float) else 1e9  # noqa: B023, E731
-        slowest = sorted(found, key=cost, reverse=True)[:3]
+        seconds_of = {
+            name: seconds if isinstance(seconds, float) else 1e9
+            for name, seconds in found.items()
+        }
+        slowest = sorted(seconds_of, key=seconds_of.__getitem__, reverse=True)[:3]
         told = ", ".join(
-            f"{name}: {value:.3f}" if isinstance(value := found[name], float) else f"{name}: {value}"
+            (
+                f"{name}: {value:.3f}"
+                if isinstance(value := found[name], float)
+                else f"{name}: {value}"
+            )
             for name in slowest
         )
-        bad += cost(slowest[0]) > chosen.limit
-        print(f"{case:36}{min(cost(slowest[0]), 999.0):9.3f}  {told}", flush=True)
+        bad += seconds_of[slowest[0]] > chosen.limit
+        print(f"{case:36}{min(seconds_of[slowest[0]], 999.0):9.3f}  {told}", flush=True)
     return 1 if bad else 0
 
 

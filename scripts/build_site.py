@@ -1,8 +1,10 @@
-"""Builds the documentation site: the pages of `docs/`, the reference of `evalwright`, and the explorer of a real run.
+"""Builds the documentation site: the pages of `docs/`, the reference of `evalwright`, and the
+explorer of a real run.
 
     python -m scripts.build_site FOLDER
 
-`docs/` is plain Markdown that reads well without a site, so what a site needs beyond it is added to a copy. Wants the extra `docs`.
+`docs/` is plain Markdown that reads well without a site, so what a site needs beyond it is added to
+a copy. Wants the extra `docs`.
 """
 
 from __future__ import annotations
@@ -72,23 +74,31 @@ REFERENCE_KINDS = {
 """The parts of a page, and how each name in them is written."""
 
 _FENCED_FILE = re.compile(
-    r"^```(?P<language>\w*)\n(?:#|<!--|//) file: (?P<name>[\w./-]+)(?: -->)?\n", re.MULTILINE
+    r"^```(?P<language>\w*)\n(?:#|<!--|//) file: (?P<name>[\w./-]+)(?: -->)?\n",
+    re.MULTILINE,
 )
 _LINK = re.compile(r"\]\((?P<target>[^)#\s:]+)(?P<rest>#[^)\s]*)?\)")
 _ROW = re.compile(r"^\| (?P<about>[^|]+) \| (?P<pages>.*) \|$", re.MULTILINE)
 
 
 def build(into: Path) -> None:
-    """Write the site into a folder. Raises CalledProcessError where a command fails or a page has a fault."""
+    """Write the site into a folder.
+
+    Raises CalledProcessError where a command fails or a page has a fault.
+    """
     with TemporaryDirectory() as found:
         pages = Path(found) / "pages"
         shutil.copytree(ROOT / "docs", pages)
         for page in pages.rglob("*.md"):
             page.write_text(
-                _for_a_site(page.read_text(encoding="utf-8"), page.relative_to(pages)), encoding="utf-8"
+                _for_a_site(page.read_text(encoding="utf-8"), page.relative_to(pages)),
+                encoding="utf-8",
             )
         index = pages / "index.md"
-        index.write_text(index.read_text(encoding="utf-8") + "\n".join(_contents(index)), encoding="utf-8")
+        index.write_text(
+            index.read_text(encoding="utf-8") + "\n".join(_contents(index)),
+            encoding="utf-8",
+        )
         (pages / "conf.py").write_text(CONF)
         for name, module in reference_pages().items():
             (pages / f"{name}.rst").write_text("\n".join(reference(module)))
@@ -99,11 +109,15 @@ def build(into: Path) -> None:
 
 
 def _for_a_site(text: str, page: Path) -> str:
-    """Files in a page get their names as captions; links to files outside of `docs/` lead to the source."""
+    """Files in a page get their names as captions; links to files outside of `docs/` lead to the
+    source.
+    """
 
     def fenced(found: re.Match[str]) -> str:
         # What Pygments does not know, and JSON Lines, which are no JSON.
-        language = "text" if found["language"] in ("csv", "json", "") else found["language"]
+        language = (
+            "text" if found["language"] in ("csv", "json", "") else found["language"]
+        )
         return f"```{{code-block}} {language}\n:caption: {found['name']}\n\n"
 
     def link(found: re.Match[str]) -> str:
@@ -127,12 +141,18 @@ def _contents(index: Path) -> Iterator[str]:
     groups["the code"] += [*reference_pages(), "explorer-of-a-run"]
     for about, pages in groups.items():
         caption = about[0].upper() + about[1:]
-        yield "\n".join(["\n```{toctree}", ":hidden:", f":caption: {caption}\n", *pages, "```"])
+        yield "\n".join(
+            ["\n```{toctree}", ":hidden:", f":caption: {caption}\n", *pages, "```"]
+        )
 
 
 def reference_pages() -> dict[str, str]:
     """The public modules that there are, by the name of their page."""
-    return {page: name for page, name in REFERENCE_PAGES.items() if find_spec(name) is not None}
+    return {
+        page: name
+        for page, name in REFERENCE_PAGES.items()
+        if find_spec(name) is not None
+    }
 
 
 def reference(module_name: str) -> Iterator[str]:
@@ -143,7 +163,7 @@ def reference(module_name: str) -> Iterator[str]:
         if kind := kind_of_name(getattr(module, name)):
             names_by_kind[kind].append(name)
     yield _underlined(f"Reference: {module_name}", "=")
-    yield f"The names that `import {module_name}` gives. :doc:`stability` says how long they stay.\n"
+    yield f"What `import {module_name}` gives. :doc:`stability` says how long it stays.\n"
     yield f".. currentmodule:: {module_name}\n"
     for kind, names in names_by_kind.items():
         if names:
@@ -166,8 +186,12 @@ def _explorer(work: Path, into: Path) -> None:
     """Runs of the embedded models, as a site of their own."""
     names = ["factual-choice", "--model", "demo/small", "--model", "demo/large"]
     _run("evalwright", "run", *names, "--name", "site", folder=work)
-    runs = sorted(path.name for path in (work / "runs").iterdir() if path.name.startswith("site"))
-    _run("evalwright", "export", "site", *runs, "--out", str(into.resolve()), folder=work)
+    runs = sorted(
+        path.name for path in (work / "runs").iterdir() if path.name.startswith("site")
+    )
+    _run(
+        "evalwright", "export", "site", *runs, "--out", str(into.resolve()), folder=work
+    )
 
 
 def _run(module: str, *arguments: str, folder: Path | None = None) -> None:

@@ -1,9 +1,11 @@
-"""Builds the wheel and the source distribution, checks them, and uses the installed wheel as a newcomer does.
+"""Builds the wheel and the source distribution, checks them, and uses the installed wheel as a
+newcomer does.
 
     python scripts/check_wheel.py [FOLDER]
 
-The tools that build are installed into an environment of their own, the wheel into another one outside the source tree; `init`, a run of the
-demonstration models, a page and the Python call must work there. FOLDER (default: a temporary one) keeps what was built.
+The tools that build are installed into an environment of their own, the wheel into another one
+outside the source tree; `init`, a run of the demonstration models, a page and the Python call must
+work there. FOLDER (default: a temporary one) keeps what was built.
 """
 
 from __future__ import annotations
@@ -26,22 +28,41 @@ COMMANDS = (
     "evalwright completion bash",
     "evalwright init --task questions.csv --model demo/small --model demo/large",
     "evalwright run --config suite.yaml --quiet",
-    "evalwright run factual-choice --model demo/small --model demo/large --limit 5 --name first --quiet",
+    (
+        "evalwright run factual-choice --model demo/small --model demo/large --limit 5"
+        " --name first --quiet"
+    ),
     "evalwright compare first-demo-large first-demo-small",
-    "evalwright leaderboard first-demo-large first-demo-small --html board.html --pages pages",
+    (
+        "evalwright leaderboard first-demo-large first-demo-small --html board.html"
+        " --pages pages"
+    ),
     "hhem-leaderboard --help",
 )
 
 
 def run(*command: str | Path, folder: Path) -> str:
-    """Run a command without anything of ours in its environment; its output. Ends the program where it fails."""
-    kept = {key: value for key, value in os.environ.items() if not key.startswith(("EVALWRIGHT_", "PYTHON"))}
+    """Run a command without anything of ours in its environment; its output.
+
+    Ends the program where it fails.
+    """
+    kept = {
+        key: value
+        for key, value in os.environ.items()
+        if not key.startswith(("EVALWRIGHT_", "PYTHON"))
+    }
     done = subprocess.run(
-        [str(part) for part in command], cwd=folder, env=kept, capture_output=True, text=True, check=False
+        [str(part) for part in command],
+        cwd=folder,
+        env=kept,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     if done.returncode:
         raise SystemExit(
-            f"{' '.join(map(str, command))}\nexit {done.returncode}\n{done.stdout}\n{done.stderr}"
+            f"{' '.join(map(str, command))}\nexit"
+            f" {done.returncode}\n{done.stdout}\n{done.stderr}"
         )
     return done.stdout
 
@@ -50,7 +71,14 @@ def environment(folder: Path, *packages: str | Path) -> Path:
     """A new environment with these packages; the folder of its commands."""
     venv.create(folder, with_pip=True)
     commands = folder / ("Scripts" if os.name == "nt" else "bin")
-    pip = (commands / "python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check")
+    pip = (
+        commands / "python",
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--disable-pip-version-check",
+    )
     run(*pip, "--constraint", CONSTRAINTS, *packages, folder=folder)
     return commands
 
@@ -58,9 +86,13 @@ def environment(folder: Path, *packages: str | Path) -> Path:
 def check_files(wheel: Path, source: Path) -> None:
     """Raise SystemExit where the wheel lacks a file of the package, or has one that it must not."""
     tracked = (
-        run("git", "ls-files", "src/evalwright", folder=ROOT).splitlines() if (ROOT / ".git").exists() else []
+        run("git", "ls-files", "src/evalwright", folder=ROOT).splitlines()
+        if (ROOT / ".git").exists()
+        else []
     )
-    wanted = {name.removeprefix("src/") for name in tracked if (ROOT / name).is_file()} or {
+    wanted = {
+        name.removeprefix("src/") for name in tracked if (ROOT / name).is_file()
+    } or {
         path.relative_to(ROOT / "src").as_posix()
         for path in PACKAGE.rglob("*")
         if path.is_file() and "__pycache__" not in path.parts
@@ -70,12 +102,18 @@ def check_files(wheel: Path, source: Path) -> None:
         sources = {name.partition("/")[2] for name in archive.getnames()}
     missing = sorted(wanted - names)
     if missing:
-        raise SystemExit(f"{wheel.name} lacks {len(missing)} files of the package: {', '.join(missing[:10])}")
+        raise SystemExit(
+            f"{wheel.name} lacks {len(missing)} files of the package:"
+            f" {', '.join(missing[:10])}"
+        )
     if lost := sorted(name for name in wanted if f"src/{name}" not in sources):
         raise SystemExit(f"{source.name} lacks {', '.join(lost[:10])}")
     other = [name for name in names if name not in wanted and ".dist-info/" not in name]
     if other:
-        raise SystemExit(f"{wheel.name} has what is not of the package: {', '.join(sorted(other)[:10])}")
+        raise SystemExit(
+            f"{wheel.name} has what is not of the package:"
+            f" {', '.join(sorted(other)[:10])}"
+        )
 
 
 def use(wheel: Path, folder: Path) -> None:
@@ -86,11 +124,22 @@ def use(wheel: Path, folder: Path) -> None:
     for line in COMMANDS:
         name, *arguments = line.split()
         run(commands / name, *arguments, folder=place)
-    script = "import evalwright; from evalwright import evaluate; print(evalwright.__file__); evaluate('factual-choice', 'demo/small', limit=2)"
+    script = (
+        "import evalwright; from evalwright import evaluate;"
+        " print(evalwright.__file__); evaluate('factual-choice', 'demo/small', limit=2)"
+    )
     where = run(commands / "python", "-c", script, folder=place).splitlines()[0]
     if not Path(where).is_relative_to(folder / "installed"):
-        raise SystemExit(f"The package was imported from {where}, not from where the wheel was installed.")
-    for made in ("suite.yaml", ".github/workflows/evalwright.yml", "board.html", "pages"):
+        raise SystemExit(
+            f"The package was imported from {where}, not from where the wheel was"
+            " installed."
+        )
+    for made in (
+        "suite.yaml",
+        ".github/workflows/evalwright.yml",
+        "board.html",
+        "pages",
+    ):
         if not (place / made).exists():
             raise SystemExit(f"The installed package did not write {made}.")
 
@@ -103,7 +152,16 @@ def main() -> None:
         tools = environment(folder / "tools", "build", "twine")
         run(tools / "python", "-m", "build", "--outdir", built, ROOT, folder=folder)
         (wheel,), (source,) = built.glob("*.whl"), built.glob("*.tar.gz")
-        run(tools / "python", "-m", "twine", "check", "--strict", wheel, source, folder=folder)
+        run(
+            tools / "python",
+            "-m",
+            "twine",
+            "check",
+            "--strict",
+            wheel,
+            source,
+            folder=folder,
+        )
         check_files(wheel, source)
         use(wheel, folder)
         print(f"{wheel.name} and {source.name}: built, checked, installed and used.")

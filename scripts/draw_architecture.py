@@ -11,10 +11,12 @@ from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 
-PICTURE = Path(__file__).resolve().parent.parent / "docs" / "images" / "architecture.svg"
+PICTURE = (
+    Path(__file__).resolve().parent.parent / "docs" / "images" / "architecture.svg"
+)
 
 WIDTH = 1000
-HEIGHT = 730
+HEIGHT = 745
 IMPORTS_TOP = 698
 LINE_HEIGHT = 17
 STEP_RADIUS = 10
@@ -50,7 +52,8 @@ svg { font-family: system-ui, "Segoe UI", Helvetica, Arial, sans-serif; font-siz
 
 IMPORTS = (
     "Imports go one way, from the first to the last: core, bounded, statistics, models, engine,",
-    "strategies, scorers, metrics, tasks, runs, trackers, evaluation, analysis, reports, api, compat, cli.",
+    "strategies, scorers, metrics, tasks, runs, trackers, evaluation, analysis, reports, api,",
+    "compat, cli.",
 )
 
 
@@ -72,7 +75,14 @@ BOXES = (
     Box("api.py", ("calls from Python",), 200, 20, 150, 50),
     Box("compat/", ("other frameworks",), 370, 20, 185, 50),
     Box("tasks/", ("file or Python", "becomes samples"), 30, 145, 150, 76),
-    Box("evaluation/", ("settings become a plan,", "a plan becomes runs"), 270, 145, 210, 76),
+    Box(
+        "evaluation/",
+        ("settings become a plan,", "a plan becomes runs"),
+        270,
+        145,
+        210,
+        76,
+    ),
     Box("runs/", ("run.json and", "samples.jsonl"), 570, 145, 130, 76),
     Box("analysis/", ("comparison,", "board, power"), 725, 145, 115, 76),
     Box("reports/", ("terminal, HTML,", "explorer"), 865, 145, 115, 76),
@@ -86,7 +96,9 @@ BOXES = (
     Box("a provider or a GPU", (), 610, 555, 190, 46, "outside"),
     Box(
         "core/ · bounded.py · statistics/",
-        ("imported by all rooms: the nouns and errors; a process with limits; arrays in, numbers out",),
+        (
+            "imported by all rooms: nouns and errors; a process with limits; arrays in, numbers out",
+        ),
         30,
         626,
         950,
@@ -118,7 +130,10 @@ ARROWS = (
     Arrow(((200, 486), (200, 545)), 5, "if not: send", (217, 510)),
     Arrow(((510, 578), (605, 578)), 6, "", (556, 564)),
     Arrow(
-        ((400, 550), (400, 500), (560, 500), (560, 470), (605, 470)), 7, "Response, first stored", (417, 518)
+        ((400, 550), (400, 500), (560, 500), (560, 470), (605, 470)),
+        7,
+        "Response, first stored",
+        (417, 518),
     ),
     Arrow(((170, 430), (170, 367)), 8, "", (142, 400)),
     Arrow(((310, 331), (345, 331)), 9, "Answer", (322, 286)),
@@ -154,8 +169,8 @@ def draw() -> str:
 
 def _arrow_head(name: str, style: str) -> str:
     return (
-        f'<marker id="{name}" viewBox="0 0 10 10" refX="9" refY="5" markerWidth="7" markerHeight="7" '
-        f'orient="auto"><path class="{style}" d="M0 0 L10 5 L0 10 z"/></marker>'
+        f'<marker id="{name}" viewBox="0 0 10 10" refX="9" refY="5" '
+        f'markerWidth="7" markerHeight="7" orient="auto"><path class="{style}" d="M0 0 L10 5 L0 10 z"/></marker>'
     )
 
 
@@ -165,7 +180,8 @@ def _box(box: Box) -> str:
     lines = [("name", box.name), *(("note", note) for note in box.notes)]
     first = box.top + box.height / 2 - (len(lines) - 1) * LINE_HEIGHT / 2 + 5
     texts = [
-        _text(text, middle, first + index * LINE_HEIGHT, style) for index, (style, text) in enumerate(lines)
+        _text(text, middle, first + index * LINE_HEIGHT, style)
+        for index, (style, text) in enumerate(lines)
     ]
     outline = (
         f'<rect class="{box.kind}" x="{box.left}" y="{box.top}" width="{box.width}" '
@@ -177,13 +193,17 @@ def _box(box: Box) -> str:
 def _arrow(arrow: Arrow) -> str:
     points = " ".join(f"{x},{y}" for x, y in arrow.points)
     style = "path" if arrow.number else "call"
-    parts = [f'<polyline class="{style}" points="{points}" marker-end="url(#{style}-head)"/>']
+    parts = [
+        f'<polyline class="{style}" points="{points}" marker-end="url(#{style}-head)"/>'
+    ]
     x, y = arrow.at
     if arrow.number:
         parts.append(f'<circle class="step" cx="{x}" cy="{y}" r="{STEP_RADIUS}"/>')
         parts.append(_text(str(arrow.number), x, y + 4, "number"))
     if arrow.label:
-        parts.append(_text(arrow.label, x + STEP_RADIUS + 4, y + 5, "note", anchor="start"))
+        parts.append(
+            _text(arrow.label, x + STEP_RADIUS + 4, y + 5, "note", anchor="start")
+        )
     return "\n".join(parts)
 
 

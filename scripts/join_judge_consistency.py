@@ -1,9 +1,11 @@
-"""Writes the data of the task judge-consistency: each labelled summary of summary-faithfulness with its article.
+"""Writes the data of the task judge-consistency: each labelled summary of summary-faithfulness with
+its article.
 
     python scripts/join_judge_consistency.py [FOLDER]
 
-FOLDER (summary-faithfulness's own by default) holds articles.jsonl and labelled.jsonl. `half` says which half an article is in, by a
-hash of its id: whoever fits a judge to these pairs may use "fitted", and measures on "held out".
+FOLDER (summary-faithfulness's own by default) holds articles.jsonl and labelled.jsonl. `half` says
+which half an article is in, by a hash of its id: whoever fits a judge to these pairs may use
+"fitted", and measures on "held out".
 """
 
 from __future__ import annotations
@@ -42,13 +44,25 @@ def joined(folder: Path) -> list[dict[str, Any]]:
 
 
 def is_fitted_on(article_id: str) -> bool:
-    """Whether an article is in the half that may be fitted on: by a hash of its id, so that adding articles moves none."""
-    return hashlib.blake2b(f"consistency-split:{article_id}".encode(), digest_size=8).digest()[0] % 2 == 0
+    """Whether an article is in the half that may be fitted on: by a hash of its id, so that adding
+    articles moves none.
+    """
+    return (
+        hashlib.blake2b(
+            f"consistency-split:{article_id}".encode(), digest_size=8
+        ).digest()[0]
+        % 2
+        == 0
+    )
 
 
 def lines(path: Path) -> list[dict[str, Any]]:
     """A JSONL file."""
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+    return [
+        json.loads(line)
+        for line in path.read_text(encoding="utf-8").splitlines()
+        if line.strip()
+    ]
 
 
 def main() -> None:

@@ -1,10 +1,12 @@
-"""Writes `models/remote/prices/prices.toml` from the price map inside a wheel of litellm. Only figures are taken.
+"""Writes `models/remote/prices/prices.toml` from the price map inside a wheel of litellm.
+
+Only figures are taken.
 
     pip download litellm --no-deps
     python -m scripts.prices litellm-1.109.1-....whl --as-of 2026-11-12
 
---as-of is the day the wheel was published. Models that are no longer served on that day, and those that do not answer in
-text, are left out; so are snapshots that cost what their undated name costs.
+--as-of is the day the wheel was published. Models that are no longer served on that day, and those
+that do not answer in text, are left out; so are snapshots that cost what their undated name costs.
 """
 
 from __future__ import annotations
@@ -19,29 +21,48 @@ from pathlib import Path
 from typing import Any
 
 MAP = "litellm/model_prices_and_context_window_backup.json"
-OUT = Path(__file__).resolve().parent.parent / "src/evalwright/models/remote/prices/prices.toml"
+OUT = (
+    Path(__file__).resolve().parent.parent
+    / "src/evalwright/models/remote/prices/prices.toml"
+)
 SNAPSHOT = re.compile(r"[-@](\d{4}-\d{2}-\d{2}|\d{8}|latest)$")
 NOT_TEXT = re.compile(
     r"audio|realtime|image|tts|live|robotics|lyria|transcribe|search|computer-use|omni|veo|guard|embed|experimental|beta|daybreak|cyber"
 )
 
-# Our row, the names that litellm gives the same provider, and where that provider's own prices stand.
+# Our row, the names that litellm gives the same provider, and where that provider's own prices
+# stand.
 PROVIDERS: dict[str, tuple[tuple[str, ...], str]] = {
     "ai21": (("ai21",), "https://www.ai21.com/pricing/"),
-    "anthropic": (("anthropic",), "https://platform.claude.com/docs/en/about-claude/pricing"),
+    "anthropic": (
+        ("anthropic",),
+        "https://platform.claude.com/docs/en/about-claude/pricing",
+    ),
     "baseten": (("baseten",), "https://www.baseten.co/pricing/"),
-    "bedrock": (("bedrock", "bedrock_converse"), "https://aws.amazon.com/bedrock/pricing/"),
+    "bedrock": (
+        ("bedrock", "bedrock_converse"),
+        "https://aws.amazon.com/bedrock/pricing/",
+    ),
     "cerebras": (("cerebras",), "https://www.cerebras.ai/pricing"),
-    "cloudflare": (("cloudflare",), "https://developers.cloudflare.com/workers-ai/platform/pricing/"),
+    "cloudflare": (
+        ("cloudflare",),
+        "https://developers.cloudflare.com/workers-ai/platform/pricing/",
+    ),
     "cohere": (("cohere_chat",), "https://cohere.com/pricing"),
     "deepinfra": (("deepinfra",), "https://deepinfra.com/pricing"),
     "deepseek": (("deepseek",), "https://api-docs.deepseek.com/quick_start/pricing"),
     "fireworks": (("fireworks_ai",), "https://fireworks.ai/pricing"),
-    "friendli": (("friendliai",), "https://friendli.ai/docs/guides/serverless_endpoints/pricing"),
+    "friendli": (
+        ("friendliai",),
+        "https://friendli.ai/docs/guides/serverless_endpoints/pricing",
+    ),
     "gemini": (("gemini",), "https://ai.google.dev/gemini-api/docs/pricing"),
     "google": (("gemini",), "https://ai.google.dev/gemini-api/docs/pricing"),
     "groq": (("groq",), "https://groq.com/pricing"),
-    "hyperbolic": (("hyperbolic",), "https://docs.hyperbolic.xyz/docs/hyperbolic-pricing"),
+    "hyperbolic": (
+        ("hyperbolic",),
+        "https://docs.hyperbolic.xyz/docs/hyperbolic-pricing",
+    ),
     "inception": (("inception",), "https://platform.inceptionlabs.ai/docs"),
     "minimax": (("minimax",), "https://platform.minimax.io/docs/guides/pricing"),
     "mistral": (("mistral",), "https://mistral.ai/pricing"),
@@ -49,9 +70,18 @@ PROVIDERS: dict[str, tuple[tuple[str, ...], str]] = {
     "nebius": (("nebius",), "https://tokenfactory.nebius.com/"),
     "novita": (("novita",), "https://novita.ai/pricing"),
     "openai": (("openai",), "https://developers.openai.com/api/docs/pricing"),
-    "ovh": (("ovhcloud",), "https://www.ovhcloud.com/en/public-cloud/ai-endpoints/catalog/"),
-    "perplexity": (("perplexity",), "https://docs.perplexity.ai/getting-started/pricing"),
-    "qwen": (("dashscope",), "https://www.alibabacloud.com/help/en/model-studio/models"),
+    "ovh": (
+        ("ovhcloud",),
+        "https://www.ovhcloud.com/en/public-cloud/ai-endpoints/catalog/",
+    ),
+    "perplexity": (
+        ("perplexity",),
+        "https://docs.perplexity.ai/getting-started/pricing",
+    ),
+    "qwen": (
+        ("dashscope",),
+        "https://www.alibabacloud.com/help/en/model-studio/models",
+    ),
     "sambanova": (("sambanova",), "https://cloud.sambanova.ai/plans/pricing"),
     "together": (("together_ai",), "https://www.together.ai/pricing"),
     "vercel": (("vercel_ai_gateway",), "https://vercel.com/ai-gateway/models"),
@@ -87,8 +117,14 @@ def main() -> None:
         known = json.loads(wheel.read(MAP))
     version = given.wheel.name.split("-")[1]
     lines = [
-        "# US dollars per million tokens, by provider and model. docs/providers.md explains the keys; scripts/prices.py writes",
-        f"# this file from the price map in litellm {version}, published {given.as_of}. Where a price stands: `source`.",
+        (
+            "# US dollars per million tokens, by provider and model. docs/providers.md"
+            " explains the keys; scripts/prices.py writes"
+        ),
+        (
+            f"# this file from the price map in litellm {version}, published"
+            f" {given.as_of}. Where a price stands: `source`."
+        ),
         "",
         f'as_of = "{given.as_of}"',
     ]
@@ -106,7 +142,9 @@ def main() -> None:
     print(f"{OUT}: {count} models of {len(PROVIDERS)} providers")
 
 
-def rows_of(known: Mapping[str, Any], theirs: tuple[str, ...], day: str) -> dict[str, str]:
+def rows_of(
+    known: Mapping[str, Any], theirs: tuple[str, ...], day: str
+) -> dict[str, str]:
     """The rows of one provider by model, sorted, without snapshots that their undated name covers."""
     found: dict[str, str] = {}
     for key, entry in known.items():
@@ -127,24 +165,37 @@ def rows_of(known: Mapping[str, Any], theirs: tuple[str, ...], day: str) -> dict
 
 def served(key: str, entry: Mapping[str, Any], day: str) -> bool:
     """Whether this is a model that answers in text on that day, at a price."""
-    if entry.get("mode") not in ("chat", "responses") or NOT_TEXT.search(key) or key.startswith("ft:"):
+    if (
+        entry.get("mode") not in ("chat", "responses")
+        or NOT_TEXT.search(key)
+        or key.startswith("ft:")
+    ):
         return False
     if entry.get("deprecation_date", "9999") <= day or key.startswith("together-ai-"):
         return False
-    into, out = entry.get("input_cost_per_token"), entry.get("output_cost_per_token")
+    into = entry.get("input_cost_per_token")
+    out = entry.get("output_cost_per_token")
     return into is not None and out is not None and (into > 0 or out > 0)
 
 
 def row_of(entry: Mapping[str, Any]) -> str:
     """One row as an inline table."""
-    into, out = entry["input_cost_per_token"], entry["output_cost_per_token"]
+    into = entry["input_cost_per_token"]
+    out = entry["output_cost_per_token"]
     parts = {"input": million(into), "output": million(out)}
     if (cached := entry.get("cache_read_input_token_cost")) is not None:
         parts["cached_input"] = million(cached)
     batch = entry.get("input_cost_per_token_batches")
     if batch and into and entry.get("output_cost_per_token_batches"):
         parts["batch"] = plain(round(Decimal(str(batch)) / Decimal(str(into)), 4))
-    above = next((key for key in entry if re.fullmatch(r"input_cost_per_token_above_\d+k_tokens", key)), None)
+    above = next(
+        (
+            key
+            for key in entry
+            if re.fullmatch(r"input_cost_per_token_above_\d+k_tokens", key)
+        ),
+        None,
+    )
     if above is not None:
         end = above.removeprefix("input_cost_per_token")
         parts["long_above"] = f"{re.sub(r'[^0-9]', '', end)}000"
@@ -153,7 +204,9 @@ def row_of(entry: Mapping[str, Any]) -> str:
             parts["long_cached_input"] = million(cached)
         if (long := entry.get(f"output_cost_per_token{end}")) is not None:
             parts["long_output"] = million(long)
-    if entry["litellm_provider"] == "perplexity" and (fee := entry.get("search_context_cost_per_query")):
+    if entry["litellm_provider"] == "perplexity" and (
+        fee := entry.get("search_context_cost_per_query")
+    ):
         parts["request"] = plain(Decimal(str(fee["search_context_size_low"])))
     return "{ " + ", ".join(f"{name} = {value}" for name, value in parts.items()) + " }"
 

@@ -11,14 +11,26 @@ import pytest
 from test_docs import FILE, ROOT, Block, blocks, commands, environment, run
 
 PAGE = ROOT / "CONTRIBUTING.md"
-COPIED = ("src", "tests", "docs", "examples", "pyproject.toml", "README.md", "CONTRIBUTING.md", "scripts")
+COPIED = (
+    "src",
+    "tests",
+    "docs",
+    "examples",
+    "pyproject.toml",
+    "README.md",
+    "CONTRIBUTING.md",
+    "scripts",
+)
 HEADING = re.compile(r"^### (?P<title>.+)$", re.MULTILINE)
 
 
 def recipes() -> dict[str, list[Block]]:
     """The blocks below each heading of the third level."""
     text = PAGE.read_text(encoding="utf-8")
-    lines = {text[: heading.start()].count("\n") + 1: heading["title"] for heading in HEADING.finditer(text)}
+    lines = {
+        text[: heading.start()].count("\n") + 1: heading["title"]
+        for heading in HEADING.finditer(text)
+    }
     blocks_by_title: dict[str, list[Block]] = {title: [] for title in lines.values()}
     for block in blocks(PAGE):
         above = [line for line in lines if line < block.line]
@@ -35,7 +47,9 @@ def checkout(tmp_path: Path) -> Path:
     for name in COPIED:
         source = ROOT / name
         if source.is_dir():
-            shutil.copytree(source, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+            shutil.copytree(
+                source, folder / name, ignore=shutil.ignore_patterns("__pycache__")
+            )
         else:
             shutil.copy(source, folder / name)
     return folder
@@ -44,7 +58,9 @@ def checkout(tmp_path: Path) -> Path:
 def add_lines(path: Path, change: str) -> None:
     """Do what a block with `+` says: the lines without it are there, once and in one piece."""
     lines = change.splitlines(keepends=True)
-    context = "".join(line[1:] if line.startswith(" ") else line for line in lines if line[0] != "+")
+    context = "".join(
+        line[1:] if line.startswith(" ") else line for line in lines if line[0] != "+"
+    )
     changed = "".join(line[1:] if line[0] in " +" else line for line in lines)
     text = path.read_text(encoding="utf-8")
     assert text.count(context) == 1, f"{path}: {context}"

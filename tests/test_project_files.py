@@ -14,7 +14,11 @@ import yaml
 from test_house import ORDER
 
 ROOT = Path(__file__).resolve().parent.parent
-FORMS = sorted(path for path in (ROOT / ".github" / "ISSUE_TEMPLATE").glob("*.yml") if path.stem != "config")
+FORMS = sorted(
+    path
+    for path in (ROOT / ".github" / "ISSUE_TEMPLATE").glob("*.yml")
+    if path.stem != "config"
+)
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 FIELDS = {"markdown", "input", "textarea", "dropdown", "checkboxes"}
 
@@ -36,7 +40,9 @@ def test_there_are_forms_and_a_workflow() -> None:
 def test_issue_forms_have_the_form_that_github_takes(path: Path) -> None:
     form = read_yaml(path)
     assert (
-        {"name", "description", "body"} <= form.keys() <= {"name", "description", "body", "labels", "title"}
+        {"name", "description", "body"}
+        <= form.keys()
+        <= {"name", "description", "body", "labels", "title"}
     )
     fields = [field for field in form["body"] if field["type"] != "markdown"]
     ids = [field["id"] for field in fields]
@@ -48,7 +54,9 @@ def test_issue_forms_have_the_form_that_github_takes(path: Path) -> None:
         assert re.fullmatch(r"[\w-]+", field["id"])
         assert field["attributes"]["label"]
         if field["type"] == "dropdown":
-            assert all(isinstance(option, str) for option in field["attributes"]["options"])
+            assert all(
+                isinstance(option, str) for option in field["attributes"]["options"]
+            )
         if field["type"] == "checkboxes":
             assert all(option["label"] for option in field["attributes"]["options"])
     assert any(field.get("validations", {}).get("required") for field in fields)
@@ -76,7 +84,9 @@ def test_workflows_have_few_rights_and_pinned_actions(path: Path) -> None:
 
 def test_the_workflow_runs_the_check_on_the_oldest_and_the_newest_python() -> None:
     workflow = read_yaml(ROOT / ".github" / "workflows" / "check.yml")
-    triggers = workflow[True]  # YAML 1.1 reads the key `on` as a truth value; GitHub does not
+    triggers = workflow[
+        True
+    ]  # YAML 1.1 reads the key `on` as a truth value; GitHub does not
     assert set(triggers) == {"push", "pull_request"}
     (job,) = workflow["jobs"].values()
     project = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
@@ -84,9 +94,13 @@ def test_the_workflow_runs_the_check_on_the_oldest_and_the_newest_python() -> No
     assert job["strategy"]["matrix"]["python"] == [supported[0], supported[-1]]
     assert job["steps"][-1]["run"] == ".ci/run"
     assert os.access(ROOT / ".ci" / "run", os.X_OK)
-    setup = next(step["with"] for step in job["steps"] if "setup-python" in step.get("uses", ""))
+    setup = next(
+        step["with"] for step in job["steps"] if "setup-python" in step.get("uses", "")
+    )
     assert setup["cache"] == "pip"
-    assert all((ROOT / name).is_file() for name in setup["cache-dependency-path"].split())
+    assert all(
+        (ROOT / name).is_file() for name in setup["cache-dependency-path"].split()
+    )
 
 
 def test_pre_commit_runs_the_linters_of_make_from_its_environment() -> None:
@@ -98,8 +112,12 @@ def test_pre_commit_runs_the_linters_of_make_from_its_environment() -> None:
     for hook in hooks.values():
         program, *arguments = hook["entry"].replace(" --force-exclude", "").split()
         command = " ".join([program.replace(".venv/bin", "$(BIN)"), *arguments])
-        assert re.search(rf"^\t{re.escape(command)}( |$)", makefile, re.MULTILINE), command
-    assert [name for name, hook in hooks.items() if hook.get("stages") == ["manual"]] == ["mypy"]
+        assert re.search(rf"^\t{re.escape(command)}( |$)", makefile, re.MULTILINE), (
+            command
+        )
+    assert [
+        name for name, hook in hooks.items() if hook.get("stages") == ["manual"]
+    ] == ["mypy"]
 
 
 def test_the_picture_of_the_rooms_is_the_one_that_the_script_draws() -> None:
@@ -110,10 +128,16 @@ def test_the_picture_of_the_rooms_is_the_one_that_the_script_draws() -> None:
 def test_the_picture_has_all_rooms_and_the_order_of_their_imports() -> None:
     script = runpy.run_path(str(ROOT / "scripts" / "draw_architecture.py"))
     source = ROOT / "src" / "evalwright"
-    drawn = {name for box in script["BOXES"] for name in re.findall(r"[a-z]+(?=/|\.py)", box.name)}
+    drawn = {
+        name
+        for box in script["BOXES"]
+        for name in re.findall(r"[a-z]+(?=/|\.py)", box.name)
+    }
     folders = {path.parent.name for path in source.glob("*/__init__.py")}
     assert folders <= drawn
-    assert all((source / name).is_dir() or (source / f"{name}.py").is_file() for name in drawn)
+    assert all(
+        (source / name).is_dir() or (source / f"{name}.py").is_file() for name in drawn
+    )
     _, _, named = " ".join(script["IMPORTS"]).partition(": ")
     order = named.rstrip(".").split(", ")
     assert order == [name for name in ORDER if name in order]

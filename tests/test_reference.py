@@ -19,7 +19,8 @@ from evalwright.core import deprecation
 ROOT = Path(__file__).resolve().parent.parent
 PUBLIC = [name for name in evalwright.__all__ if name != "__version__"]
 BLOCK = re.compile(
-    r"^(?P<title>Args|Attributes|Returns|Raises):\n(?P<lines>(?:(?: {4}.*)?\n?)+)", re.MULTILINE
+    r"^(?P<title>Args|Attributes|Returns|Raises):\n(?P<lines>(?:(?: {4}.*)?\n?)+)",
+    re.MULTILINE,
 )
 ENTRY = re.compile(r"^ {4}\*{0,2}(?P<name>\w+): \S", re.MULTILINE)
 EXAMPLE = re.compile(r"::\n\n(?P<code>(?: {4}.*\n|\n)+)")
@@ -46,7 +47,9 @@ def load_script() -> ModuleType:
 def blocks_of(public: Any) -> dict[str, list[str]]:
     """The names in each block of a docstring; "Returns" has none."""
     text = inspect.getdoc(public) or ""
-    return {block["title"]: ENTRY.findall(block["lines"]) for block in BLOCK.finditer(text)}
+    return {
+        block["title"]: ENTRY.findall(block["lines"]) for block in BLOCK.finditer(text)
+    }
 
 
 def test_the_reference_has_every_public_name() -> None:
@@ -56,12 +59,18 @@ def test_the_reference_has_every_public_name() -> None:
     for module in pages.values():
         text = "\n".join(script.reference(module))
         documented = set(re.findall(r"^\.\. auto\w+:: (\w+)$", text, re.MULTILINE))
-        assert documented == {name for name in sys.modules[module].__all__ if name != "__version__"}
+        assert documented == {
+            name for name in sys.modules[module].__all__ if name != "__version__"
+        }
 
 
-def test_a_module_that_is_not_there_has_no_page(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_module_that_is_not_there_has_no_page(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     script = load_script()
-    monkeypatch.setitem(script.REFERENCE_PAGES, "reference-other", "evalwright.core.not_there")
+    monkeypatch.setitem(
+        script.REFERENCE_PAGES, "reference-other", "evalwright.core.not_there"
+    )
     assert "reference-other" not in script.reference_pages()
 
 
@@ -69,10 +78,16 @@ def test_a_module_that_is_not_there_has_no_page(monkeypatch: pytest.MonkeyPatch)
 def test_docstrings_name_the_parameters(name: str) -> None:
     public = getattr(evalwright, name)
     documented = blocks_of(public)
-    if inspect.isclass(public) and (issubclass(public, Exception) or name in DESCRIBED_BY_THE_CLASS):
+    if inspect.isclass(public) and (
+        issubclass(public, Exception) or name in DESCRIBED_BY_THE_CLASS
+    ):
         return
     parameters = [*inspect.signature(public).parameters]
-    shown = [one for one in parameters if not one.startswith("_") and one not in NOT_ARGUMENTS.get(name, ())]
+    shown = [
+        one
+        for one in parameters
+        if not one.startswith("_") and one not in NOT_ARGUMENTS.get(name, ())
+    ]
     assert documented.get("Args", []) == shown
     if inspect.isfunction(public):
         assert "Returns" in documented
@@ -86,8 +101,12 @@ def test_docstrings_begin_with_a_sentence_and_fit_the_page(name: str) -> None:
 
 
 def examples() -> list[tuple[str, str]]:
-    documented = {name: getattr(evalwright, name) for name in PUBLIC if name not in OUTLINES}
-    documented |= {name: getattr(deprecation, name) for name in ("deprecated", "renamed_parameter")}
+    documented = {
+        name: getattr(evalwright, name) for name in PUBLIC if name not in OUTLINES
+    }
+    documented |= {
+        name: getattr(deprecation, name) for name in ("deprecated", "renamed_parameter")
+    }
     return [
         (name, dedent(example["code"]))
         for name, public in documented.items()
@@ -95,12 +114,16 @@ def examples() -> list[tuple[str, str]]:
     ]
 
 
-@pytest.mark.parametrize(("name", "code"), examples(), ids=lambda part: part if part.isidentifier() else "")
+@pytest.mark.parametrize(
+    ("name", "code"), examples(), ids=lambda part: part if part.isidentifier() else ""
+)
 def test_examples_run(name: str, code: str, tmp_path: Path) -> None:
-    start = (
-        "from evalwright import *\nfrom evalwright.core.deprecation import deprecated, renamed_parameter\n"
-    )
-    environment = {"PYTHONPATH": str(ROOT / "src"), "EVALWRIGHT_HOME": str(tmp_path), "PATH": "/usr/bin:/bin"}
+    start = "from evalwright import *\nfrom evalwright.core.deprecation import deprecated, renamed_parameter\n"
+    environment = {
+        "PYTHONPATH": str(ROOT / "src"),
+        "EVALWRIGHT_HOME": str(tmp_path),
+        "PATH": "/usr/bin:/bin",
+    }
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", start + code],
         cwd=tmp_path,

@@ -1,4 +1,6 @@
-"""Clusters: few, unequal, one with half of the items, sizes that go with the scores; one model, two, and boards of twelve."""
+"""Clusters: few, unequal, one with half of the items, sizes that go with the scores; one model,
+two, and boards of twelve.
+"""
 
 from __future__ import annotations
 
@@ -13,11 +15,16 @@ from evalwright.statistics.many_models import all_differences
 from evalwright.statistics.pairwise import common_differences
 
 ABOUT = (
-    'The settings of unequal clusters are the worst that we thought of, their kinds listed before any was run. Sizes: "unequal" is log-normal with a '
-    'standard deviation of 1 (more than half of the items in a fifth of the clusters), "one with half" has as many items in one cluster as in all others. '
-    "Where two models are equal or differ by the margin, the share is that of trials without a false verdict: 94% or more. "
-    "Coverage above 97% has one reason: with few clusters the error's own uncertainty cannot be known better than its degrees of freedom, and "
-    "counts come in steps. In brackets: CR2 with Satterthwaite's degrees of freedom under independence (Bell & McCaffrey 2002), its mean width and how often it was right."
+    "The settings of unequal clusters are the worst that we thought of, their kinds"
+    ' listed before any was run. Sizes: "unequal" is log-normal with a standard'
+    ' deviation of 1 (more than half of the items in a fifth of the clusters), "one'
+    ' with half" has as many items in one cluster as in all others. Where two models'
+    " are equal or differ by the margin, the share is that of trials without a false"
+    " verdict: 94% or more. Coverage above 97% has one reason: with few clusters the"
+    " error's own uncertainty cannot be known better than its degrees of freedom, and"
+    " counts come in steps. In brackets: CR2 with Satterthwaite's degrees of freedom"
+    " under independence (Bell & McCaffrey 2002), its mean width and how often it was"
+    " right."
 )
 Sizes = Callable[[Rng], F64]
 
@@ -29,7 +36,9 @@ def unequal(groups: int, spread: float = 1.0) -> Sizes:
 
 def one_large(groups: int, share: float = 0.5) -> Sizes:
     """One cluster with this share of all items; the others have three each."""
-    return lambda rng: np.array([round(3 * (groups - 1) * share / (1 - share))] + [3.0] * (groups - 1))
+    return lambda rng: np.array(
+        [round(3 * (groups - 1) * share / (1 - share))] + [3.0] * (groups - 1)
+    )
 
 
 def equal(groups: int, size: int) -> Sizes:
@@ -46,7 +55,9 @@ def answers(rng: Rng, sizes: F64, chance: float, alike: float) -> F64:
     """Right or wrong with a correlation `alike` of items of one cluster (beta-binomial)."""
     scale = (1 - alike) / alike
     each = rng.beta(chance * scale, (1 - chance) * scale, len(sizes))
-    return (rng.random(int(sizes.sum())) < np.repeat(each, sizes.astype(np.int64))).astype(np.float64)
+    return (
+        rng.random(int(sizes.sum())) < np.repeat(each, sizes.astype(np.int64))
+    ).astype(np.float64)
 
 
 def _one(name: str, sizes: Sizes, chance: float = 0.7, alike: float = 0.5) -> Setting:
@@ -54,7 +65,9 @@ def _one(name: str, sizes: Sizes, chance: float = 0.7, alike: float = 0.5) -> Se
         here = sizes(rng)
         return answers(rng, here, chance, alike), ids_of(here)
 
-    return means(f"one score, {name}, {chance:.0%} right, correlation {alike:g}", draw, chance)
+    return means(
+        f"one score, {name}, {chance:.0%} right, correlation {alike:g}", draw, chance
+    )
 
 
 def _graded(name: str, sizes: Sizes) -> Setting:
@@ -80,7 +93,9 @@ def _repeats(name: str, sizes: Sizes, draws: int = 4) -> Setting:
 
 def _by_size(groups: int) -> Setting:
     """The larger a cluster, the harder its items: the mean over items is not that over clusters."""
-    many = np.maximum(1, np.round(np.exp(np.random.default_rng(97).normal(1.0, 1.0, 2_000_000))))
+    many = np.maximum(
+        1, np.round(np.exp(np.random.default_rng(97).normal(1.0, 1.0, 2_000_000)))
+    )
     truth = float((many * (1 - 0.6 * many / (many + 6))).sum() / many.sum())
 
     def draw(rng: Rng) -> tuple[F64, Ids]:
@@ -89,10 +104,14 @@ def _by_size(groups: int) -> Setting:
         chance = (1 - 0.6 * here / (here + 6))[ids]
         return (rng.random(len(chance)) < chance).astype(np.float64), ids
 
-    return means(f"one score, {groups} unequal clusters, larger ones harder", draw, truth)
+    return means(
+        f"one score, {groups} unequal clusters, larger ones harder", draw, truth
+    )
 
 
-def _two(name: str, sizes: Sizes, a: float = 0.7, b: float = 0.7, alike: float = 0.5) -> Setting:
+def _two(
+    name: str, sizes: Sizes, a: float = 0.7, b: float = 0.7, alike: float = 0.5
+) -> Setting:
     def draw(rng: Rng) -> tuple[F64, F64, Ids]:
         here = sizes(rng)
         return answers(rng, here, a, alike), answers(rng, here, b, alike), ids_of(here)
@@ -105,7 +124,9 @@ def _two_graded(name: str, sizes: Sizes) -> Setting:
     def draw(rng: Rng) -> tuple[F64, F64, Ids]:
         here = sizes(rng)
         ids = ids_of(here)
-        gap = 0.1 * rng.normal(size=len(here))[ids] + 0.1 * rng.normal(size=int(here.sum()))
+        gap = 0.1 * rng.normal(size=len(here))[ids] + 0.1 * rng.normal(
+            size=int(here.sum())
+        )
         return np.clip(0.5 + gap / 2, 0, 1), np.clip(0.5 - gap / 2, 0, 1), ids
 
     return pairs(f"two equal models, graded, {name}", draw, 0.0)
@@ -114,24 +135,33 @@ def _two_graded(name: str, sizes: Sizes) -> Setting:
 def losing(
     sizes: Sizes, lost: float, won: float = 0.0, whole: float = 0.0
 ) -> Callable[[Rng], tuple[F64, F64, Ids]]:
-    """b loses a share `lost` of the items that a has right and wins `won`; in a share `whole` of the clusters all items go together."""
+    """b loses a share `lost` of the items that a has right and wins `won`; in a share `whole` of
+    the clusters all items go together.
+    """
 
     def draw(rng: Rng) -> tuple[F64, F64, Ids]:
         here = sizes(rng)
         ids = np.asarray(ids_of(here))
         together = (rng.random(len(here)) < whole)[ids]
         u = np.where(together, rng.random(len(here))[ids], rng.random(len(ids)))
-        return (u >= won).astype(np.float64), np.where((u >= won) & (u < won + lost), 0.0, 1.0), ids
+        return (
+            (u >= won).astype(np.float64),
+            np.where((u >= won) & (u < won + lost), 0.0, 1.0),
+            ids,
+        )
 
     return draw
 
 
-def _board(models: int, name: str, sizes: Sizes, alike: float = 0.5, graded: bool = False) -> Setting:
+def _board(
+    models: int, name: str, sizes: Sizes, alike: float = 0.5, graded: bool = False
+) -> Setting:
     """No pair of equal models is significantly different."""
 
     def run(seed: int, trials: int) -> Covered:
         rng = np.random.default_rng(seed)
-        hits, widths = np.zeros(trials, dtype=bool), np.zeros(trials)
+        hits = np.zeros(trials, dtype=bool)
+        widths = np.zeros(trials)
         method = ""
         off = ~np.eye(models, dtype=bool)
         for trial in range(trials):
@@ -147,15 +177,24 @@ def _board(models: int, name: str, sizes: Sizes, alike: float = 0.5, graded: boo
         return Covered(hits, widths, method)
 
     kind = ", graded" if graded else ""
-    return Setting(f"board of {models} equal models{kind}, {name}", run, least=0.94, most=1.0, short=15)
+    return Setting(
+        f"board of {models} equal models{kind}, {name}",
+        run,
+        least=0.94,
+        most=1.0,
+        short=15,
+    )
 
 
 def _influences(sizes: Sizes, name: str) -> Setting:
-    """The contrast: clusters of unequal size with the error of equal ones, CR1 and G - 1 degrees of freedom."""
+    """The contrast: clusters of unequal size with the error of equal ones, CR1 and G - 1 degrees of
+    freedom.
+    """
 
     def run(seed: int, trials: int) -> Covered:
         rng = np.random.default_rng(seed)
-        hits, widths = np.zeros(trials, dtype=bool), np.zeros(trials)
+        hits = np.zeros(trials, dtype=bool)
+        widths = np.zeros(trials)
         for trial in range(trials):
             here = sizes(rng)
             ids = ids_of(here)
@@ -167,7 +206,12 @@ def _influences(sizes: Sizes, name: str) -> Setting:
         return Covered(hits, widths, "paired, clusters not told")
 
     return Setting(
-        f"two equal models, {name}, as if items were alone", run, 0.94, 1.0, contrast=True, short=100
+        f"two equal models, {name}, as if items were alone",
+        run,
+        0.94,
+        1.0,
+        contrast=True,
+        short=100,
     )
 
 
@@ -204,19 +248,48 @@ SETTINGS: tuple[Setting, ...] = (
     _two_graded("one of 15 clusters with half", one_large(15)),
     pairs("19 passages of 3, 3% lost and 3% won", losing(_TRIPLES, 0.03, 0.03), 0.0),
     pairs("19 passages of 3, 6% lost", losing(_TRIPLES, 0.06), 0.06),
-    pairs("19 passages of 3, 5% lost and 1% won, half of the passages as a whole", losing(_TRIPLES, 0.05, 0.01, 0.5), 0.04),
-    pairs("30 unequal clusters, 8% lost and 4% won", losing(unequal(30), 0.08, 0.04, 0.2), 0.04),
-    equivalences("at the margin: 19 passages of 3, 6% lost", losing(_TRIPLES, 0.06), 0.06),
-    equivalences("at the margin: 19 passages of 3, 10% lost, half of the passages as a whole", losing(_TRIPLES, 0.1, 0.0, 0.5), 0.1),
-    equivalences("at the margin: 30 clusters of 10, whole clusters lost, 5%", losing(equal(30, 10), 0.05, 0.0, 1.0), 0.05),
-    equivalences("at the margin: 40 clusters of 5, whole clusters lost, 10%", losing(equal(40, 5), 0.1, 0.0, 1.0), 0.1),
-    gates("gate shown, loss at its margin: 20 unequal clusters, 12% lost, 4% won", losing(unequal(20), 0.12, 0.04, 0.3), 0.08, "shown"),
+    pairs(
+        "19 passages of 3, 5% lost and 1% won, half of the passages as a whole",
+        losing(_TRIPLES, 0.05, 0.01, 0.5),
+        0.04,
+    ),
+    pairs(
+        "30 unequal clusters, 8% lost and 4% won",
+        losing(unequal(30), 0.08, 0.04, 0.2),
+        0.04,
+    ),
+    equivalences(
+        "at the margin: 19 passages of 3, 6% lost", losing(_TRIPLES, 0.06), 0.06
+    ),
+    equivalences(
+        "at the margin: 19 passages of 3, 10% lost, half of the passages as a whole",
+        losing(_TRIPLES, 0.1, 0.0, 0.5),
+        0.1,
+    ),
+    equivalences(
+        "at the margin: 30 clusters of 10, whole clusters lost, 5%",
+        losing(equal(30, 10), 0.05, 0.0, 1.0),
+        0.05,
+    ),
+    equivalences(
+        "at the margin: 40 clusters of 5, whole clusters lost, 10%",
+        losing(equal(40, 5), 0.1, 0.0, 1.0),
+        0.1,
+    ),
+    gates(
+        "gate shown, loss at its margin: 20 unequal clusters, 12% lost, 4% won",
+        losing(unequal(20), 0.12, 0.04, 0.3),
+        0.08,
+        "shown",
+    ),
     gates(
         "gate not-ruled-out, loss at its margin: 20 unequal clusters, 12% lost, 4% won",
-        losing(unequal(20), 0.12, 0.04, 0.3), 0.08, "not-ruled-out",
+        losing(unequal(20), 0.12, 0.04, 0.3),
+        0.08,
+        "not-ruled-out",
     ),
     _board(12, "8 unequal clusters", unequal(8)),
     _board(12, "15 unequal clusters", unequal(15)),
     _board(12, "15 unequal clusters", unequal(15), graded=True),
     _board(12, "one of 15 clusters with half", one_large(15)),
-)  # fmt: skip
+)

@@ -1,6 +1,8 @@
-"""Graded pairs with many equal items: t tests where few items differ, rare large losses, equivalence with a long tail.
+"""Graded pairs with many equal items: t tests where few items differ, rare large losses,
+equivalence with a long tail.
 
-The numbers of items, the shares of equal items and the kinds of differences were fixed before the method was chosen.
+The numbers of items, the shares of equal items and the kinds of differences were fixed before the
+method was chosen.
 """
 
 from __future__ import annotations
@@ -16,16 +18,22 @@ from coverage_settings.trial import Rng, equivalences, pairs, pairs_at_once
 from evalwright.statistics.pairwise import AllPairs
 
 ABOUT = (
-    "Of n items a share is equal, the others differ by a normal amount with mean 0 or 0.1 and standard deviation 0.02, 0.1 or 0.2; a row is the worst of "
-    "these six. With k = n x the share that differs: 93% where k is 8 or more, 90% where it is 3 to 8. Below that a comparison says that too few items "
-    "differ. Rare losses by the whole range among small differences: trials in which the data show at least one; a loss that no item shows, no interval "
-    "of this width can hold (rule of three: with n items it may have a rate of 3 / n). Equivalence: two models that differ by the margin, the losses of one with a long tail: at most "
-    "9% err (Student's t 8 to 16%). In brackets: Student's t, its mean width and how often it was right."
+    "Of n items a share is equal, the others differ by a normal amount with mean 0 or"
+    " 0.1 and standard deviation 0.02, 0.1 or 0.2; a row is the worst of these six."
+    " With k = n x the share that differs: 93% where k is 8 or more, 90% where it is 3"
+    " to 8. Below that a comparison says that too few items differ. Rare losses by the"
+    " whole range among small differences: trials in which the data show at least one;"
+    " a loss that no item shows, no interval of this width can hold (rule of three:"
+    " with n items it may have a rate of 3 / n). Equivalence: two models that differ by"
+    " the margin, the losses of one with a long tail: at most 9% err (Student's t 8 to"
+    " 16%). In brackets: Student's t, its mean width and how often it was right."
 )
 KINDS = tuple((mean, spread) for mean in (0.0, 0.1) for spread in (0.02, 0.1, 0.2))
 
 
-def differences(rng: Rng, trials: int, n: int, equal: float, mean: float, spread: float) -> F64:
+def differences(
+    rng: Rng, trials: int, n: int, equal: float, mean: float, spread: float
+) -> F64:
     """(trials, n): 0 for the share `equal`, else normal."""
     apart = np.clip(rng.normal(mean, spread, (trials, n)), -1, 1)
     return np.where(rng.random((trials, n)) < equal, 0.0, apart)
@@ -41,11 +49,14 @@ def _covered(gaps: F64, truth: float, note: str) -> Covered:
     core = pairs_at_once(gaps)
     low, high = core.limits(0.05)
     known = beside("t", *student_limits(core, 0.95), truth)
-    # Where no item differs, t has no interval and ours is the rule of three, which is no width to compare.
+    # Where no item differs, t has no interval and ours is the rule of three, which is no width to
+    # compare.
     shown = core.error > 0
     widths = np.where(shown, high - low, np.nan)
     known = Known("t", known.hits, np.where(shown, known.widths, np.nan))
-    return Covered((low <= truth) & (high >= truth), widths, "skewness-adjusted t", note, known)
+    return Covered(
+        (low <= truth) & (high >= truth), widths, "skewness-adjusted t", note, known
+    )
 
 
 def _ties(n: int, equal: float) -> Setting:
@@ -54,7 +65,9 @@ def _ties(n: int, equal: float) -> Setting:
         found = []
         for mean, spread in KINDS:
             gaps = differences(rng, trials, n, equal, mean, spread)
-            found.append(_covered(gaps, (1 - equal) * mean, f"mean {mean:g}, sd {spread:g}"))
+            found.append(
+                _covered(gaps, (1 - equal) * mean, f"mean {mean:g}, sd {spread:g}")
+            )
         return min(found, key=lambda covered: covered.share)
 
     k = n * (1 - equal)
@@ -73,7 +86,13 @@ def _rare(expected: int) -> Setting:
         gaps = np.where(lost, -1.0, rng.normal(0, 0.02, lost.shape))
         return _covered(gaps, -expected / 300, "at least one shown")
 
-    return Setting(f"300 small differences, {expected} whole losses expected", run, 0.9, 1.0, short=1000)
+    return Setting(
+        f"300 small differences, {expected} whole losses expected",
+        run,
+        0.9,
+        1.0,
+        short=1000,
+    )
 
 
 def _long_tail(n: int, name: str, loss: Callable[[Rng], F64]) -> Setting:
@@ -100,11 +119,14 @@ def _beta(a: float, b: float) -> Callable[[Rng], F64]:
 
 
 def _normal_equivalence(n: int, margin: float) -> Setting:
-    """Equal models with normal differences: in how many of the trials in which t finds equivalence do we?"""
+    """Equal models with normal differences: in how many of the trials in which t finds equivalence
+    do we?
+    """
 
     def run(seed: int, trials: int) -> Covered:
         rng = np.random.default_rng(seed)
-        found, theirs = np.zeros(0, bool), 0
+        found = np.zeros(0, bool)
+        theirs = 0
         widths = []
         while len(found) < trials:
             core = pairs_at_once(rng.normal(0, 0.1, (4 * trials, n)))
@@ -112,7 +134,9 @@ def _normal_equivalence(n: int, margin: float) -> Setting:
             t_low, t_high = student_limits(core, 0.9)
             shown = (t_low >= -margin) & (t_high <= margin)
             theirs += int(shown.sum())
-            found = np.concatenate([found, ((low >= -margin) & (high <= margin))[shown]])
+            found = np.concatenate(
+                [found, ((low >= -margin) & (high <= margin))[shown]]
+            )
             widths.append((high - low)[shown])
         return Covered(
             found[:trials],
@@ -121,17 +145,31 @@ def _normal_equivalence(n: int, margin: float) -> Setting:
             "of those that t finds",
         )
 
-    return Setting(f"equivalence found, {n} normal differences, margin {margin:g}", run, 0.9, 1.0, short=400)
+    return Setting(
+        f"equivalence found, {n} normal differences, margin {margin:g}",
+        run,
+        0.9,
+        1.0,
+        short=400,
+    )
 
 
 SETTINGS: tuple[Setting, ...] = (
-    *(_ties(n, equal) for n in (40, 60, 100, 150, 200, 300, 500, 1000) for equal in (0.0, 0.5, 0.8, 0.9, 0.95)),
+    *(
+        _ties(n, equal)
+        for n in (40, 60, 100, 150, 200, 300, 500, 1000)
+        for equal in (0.0, 0.5, 0.8, 0.9, 0.95)
+    ),
     *(_rare(expected) for expected in (1, 2, 3)),
-    pairs("8 items, graded, none equal", lambda rng: (np.clip(0.5 + rng.normal(0, 0.1, 8), 0, 1), np.full(8, 0.5), None), 0.0),
+    pairs(
+        "8 items, graded, none equal",
+        lambda rng: (np.clip(0.5 + rng.normal(0, 0.1, 8), 0, 1), np.full(8, 0.5), None),
+        0.0,
+    ),
     _long_tail(80, "log-normal (sd 1)", _lognormal(1.0, 0.02)),
     _long_tail(80, "log-normal (sd 1.5, around 0.015)", _lognormal(1.5, 0.015)),
     _long_tail(80, "beta(0.1, 2)", _beta(0.1, 2)),
     _long_tail(80, "beta(0.05, 2)", _beta(0.05, 2)),
     _normal_equivalence(40, 0.05),
     _normal_equivalence(80, 0.025),
-)  # fmt: skip
+)

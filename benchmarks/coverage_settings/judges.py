@@ -1,4 +1,6 @@
-"""Judged scores, agreement and confidence: corrected means, coefficients of agreement, calibration, contamination."""
+"""Judged scores, agreement and confidence: corrected means, coefficients of agreement, calibration,
+contamination.
+"""
 
 from __future__ import annotations
 
@@ -28,14 +30,17 @@ from evalwright.statistics import (
 )
 
 ABOUT = (
-    "The 95% interval should hold what people would have said of all items, the agreement of raters on all items, or the "
-    "true calibration, in 95% of the trials. The judge is right in 85% and says yes to a tenth more, whatever they are."
+    "The 95% interval should hold what people would have said of all items, the"
+    " agreement of raters on all items, or the true calibration, in 95% of the trials."
+    " The judge is right in 85% and says yes to a tenth more, whatever they are."
 )
 Random = np.random.Generator
 
 
 def _judged(rng: Random, items: int, rate: float = 0.6) -> tuple[F64, F64]:
-    """People's labels, and a judge that is right in 85% and says yes to a tenth more whatever they are."""
+    """People's labels, and a judge that is right in 85% and says yes to a tenth more whatever they
+    are.
+    """
     truth = (rng.random(items) < rate).astype(np.float64)
     verdict = np.where(rng.random(items) < 0.85, truth, 1 - truth)
     return truth, np.maximum(verdict, rng.random(items) < 0.1).astype(np.float64)
@@ -57,14 +62,18 @@ def _labels_alone(labels: int, items: int = 2000) -> Setting:
     def make(rng: Random, trial: int) -> Estimate:
         return mean_interval(_judged(rng, items)[0][:labels])
 
-    return Setting(f"{labels} random labels of {items}, without the judge", repeated(make, 0.6))
+    return Setting(
+        f"{labels} random labels of {items}, without the judge", repeated(make, 0.6)
+    )
 
 
 def _judge_alone(items: int = 2000) -> Setting:
     def make(rng: Random, trial: int) -> Estimate:
         return mean_interval(_judged(rng, items)[1])
 
-    return Setting(f"{items} verdicts, without labels", repeated(make, 0.6), contrast=True)
+    return Setting(
+        f"{items} verdicts, without labels", repeated(make, 0.6), contrast=True
+    )
 
 
 def _graded_labels(labels: int, items: int = 2000) -> Setting:
@@ -83,20 +92,30 @@ def _stratified_labels(labels: int, items: int = 2000) -> Setting:
         for value in (0.0, 1.0):
             mine = np.flatnonzero(verdict == value)
             place[mine] = rng.permutation(len(mine))
-        return corrected_mean(verdict, _shown(truth, place < labels // 2), strata=verdict.astype(np.int64))
+        return corrected_mean(
+            verdict, _shown(truth, place < labels // 2), strata=verdict.astype(np.int64)
+        )
 
-    return Setting(f"{labels} labels of {items}, half of them from each verdict", repeated(make, 0.6))
+    return Setting(
+        f"{labels} labels of {items}, half of them from each verdict",
+        repeated(make, 0.6),
+    )
 
 
 def _clustered_labels(labelled: int, clusters: int = 400) -> Setting:
     ids = np.repeat(np.arange(clusters), 5)
 
     def make(rng: Random, trial: int) -> JudgeCorrection:
-        truth = (rng.random(len(ids)) < rng.beta(3, 2, clusters)[ids]).astype(np.float64)
+        truth = (rng.random(len(ids)) < rng.beta(3, 2, clusters)[ids]).astype(
+            np.float64
+        )
         verdict = np.where(rng.random(len(ids)) < 0.85, truth, 1 - truth)
         return corrected_mean(verdict, _shown(truth, ids < labelled), clusters=ids)
 
-    return Setting(f"{labelled} labelled clusters of {clusters}, five items each", repeated(make, 0.6))
+    return Setting(
+        f"{labelled} labelled clusters of {clusters}, five items each",
+        repeated(make, 0.6),
+    )
 
 
 def _label_difference(labels: int, items: int = 2000) -> Setting:
@@ -105,9 +124,13 @@ def _label_difference(labels: int, items: int = 2000) -> Setting:
     def make(rng: Random, trial: int) -> JudgeCorrection:
         truth_a, verdict_a = _judged(rng, items, 0.65)
         truth_b, verdict_b = _judged(rng, items, 0.6)
-        return corrected_difference(verdict_a, _shown(truth_a, chosen), verdict_b, _shown(truth_b, chosen))
+        return corrected_difference(
+            verdict_a, _shown(truth_a, chosen), verdict_b, _shown(truth_b, chosen)
+        )
 
-    return Setting(f"difference of two models, {labels} labels of {items}", repeated(make, 0.05))
+    return Setting(
+        f"difference of two models, {labels} labels of {items}", repeated(make, 0.05)
+    )
 
 
 def _by_rates(
@@ -122,17 +145,23 @@ def _by_rates(
     passing = rate * sensitivity + (1 - rate) * (1 - specificity)
 
     def make(rng: Random, trial: int) -> RoganGladen:
-        passed, good = int(rng.binomial(judged, passing)), int(rng.binomial(right, sensitivity))
-        return rogan_gladen(passed, judged, good, right, int(rng.binomial(wrong, specificity)), wrong)
+        passed = int(rng.binomial(judged, passing))
+        good = int(rng.binomial(right, sensitivity))
+        return rogan_gladen(
+            passed, judged, good, right, int(rng.binomial(wrong, specificity)), wrong
+        )
 
     return Setting(
-        f"{right} right and {wrong} wrong items labelled elsewhere, {judged:,} judged, {rate:.0%} right",
+        f"{right} right and {wrong} wrong items labelled elsewhere, {judged:,} judged,"
+        f" {rate:.0%} right",
         repeated(make, rate),
         least,
     )
 
 
-def _agreement(kind: str, items: int, share: float, care: float, most: float = 0.97) -> Setting:
+def _agreement(
+    kind: str, items: int, share: float, care: float, most: float = 0.97
+) -> Setting:
     """Two raters who each see the truth, a share of ones, with chance `care`."""
     agree = care**2 + (1 - care) ** 2
     one = share * care + (1 - share) * (1 - care)
@@ -140,7 +169,9 @@ def _agreement(kind: str, items: int, share: float, care: float, most: float = 0
 
     def make(rng: Random, trial: int) -> Estimate:
         truth = rng.random(items) < share
-        table = np.where(rng.random((2, items)) < care, truth, ~truth).T.astype(np.float64)
+        table = np.where(rng.random((2, items)) < care, truth, ~truth).T.astype(
+            np.float64
+        )
         if kind == "kappa":
             return cohen_kappa(table[:, 0], table[:, 1], draws=1000, seed=trial)
         if kind == "alpha":
@@ -148,7 +179,9 @@ def _agreement(kind: str, items: int, share: float, care: float, most: float = 0
         return gwet_ac1(table, draws=1000, seed=trial)
 
     name = f"{kind} of two raters, {items} items, {share:.0%} of one label"
-    return Setting(name, repeated(make, (agree - expected) / (1 - expected)), most=most, cost=2)
+    return Setting(
+        name, repeated(make, (agree - expected) / (1 - expected)), most=most, cost=2
+    )
 
 
 def _stated(rng: Random, items: int, over: float) -> tuple[F64, F64]:
@@ -159,9 +192,15 @@ def _stated(rng: Random, items: int, over: float) -> tuple[F64, F64]:
 
 def _calibration(items: int, over: float) -> Setting:
     def make(rng: Random, trial: int) -> Any:
-        return calibration_error(*_stated(rng, items, over), bins=10, draws=500, seed=trial)
+        return calibration_error(
+            *_stated(rng, items, over), bins=10, draws=500, seed=trial
+        )
 
-    return Setting(f"calibration error, {items} items, {over:.0%} too sure", repeated(make, over), cost=2)
+    return Setting(
+        f"calibration error, {items} items, {over:.0%} too sure",
+        repeated(make, over),
+        cost=2,
+    )
 
 
 def _brier(items: int) -> Setting:
@@ -178,27 +217,36 @@ def _area(items: int) -> Setting:
         right = (rng.random(items) < 0.7).astype(np.float64)
         return auroc(1 / (1 + np.exp(-rng.normal(right, 1.0))), right)
 
-    return Setting(f"AUROC, {items} items, 70% right", repeated(make, 0.5 * math.erfc(-0.5)))
+    return Setting(
+        f"AUROC, {items} items, 70% right", repeated(make, 0.5 * math.erfc(-0.5))
+    )
 
 
 def _area_in_clusters(clusters: int) -> Setting:
     ids = np.repeat(np.arange(clusters), 5)
 
     def make(rng: Random, trial: int) -> Estimate:
-        right = (rng.random(len(ids)) < rng.beta(3, 1.5, clusters)[ids]).astype(np.float64)
+        right = (rng.random(len(ids)) < rng.beta(3, 1.5, clusters)[ids]).astype(
+            np.float64
+        )
         shift = rng.normal(0, math.sqrt(0.5), clusters)[ids]
         logit = right + shift + rng.normal(0, math.sqrt(0.5), len(ids))
         return auroc(1 / (1 + np.exp(-logit)), right, clusters=ids)
 
-    return Setting(f"AUROC, {clusters} clusters of five", repeated(make, 0.5 * math.erfc(-0.5)))
+    return Setting(
+        f"AUROC, {clusters} clusters of five", repeated(make, 0.5 * math.erfc(-0.5))
+    )
 
 
 def _area_of_risk(items: int) -> Setting:
     def make(rng: Random, trial: int) -> Estimate:
         return risk_coverage(*_stated(rng, items, 0.1)).area
 
-    # Confidence uniform on [0.3, 1): the risk above 1 - 0.7 u is 0.1 + 0.35 u, over u from 0 to 1 on average 0.275.
-    return Setting(f"area under risk and coverage, {items} items", repeated(make, 0.1 + 0.35 / 2))
+    # Confidence uniform on [0.3, 1): the risk above 1 - 0.7 u is 0.1 + 0.35 u, over u from 0 to 1
+    # on average 0.275.
+    return Setting(
+        f"area under risk and coverage, {items} items", repeated(make, 0.1 + 0.35 / 2)
+    )
 
 
 def _contaminated(items: int, control: int) -> Setting:
@@ -206,10 +254,15 @@ def _contaminated(items: int, control: int) -> Setting:
         sides = []
         for size, before, after in ((items, 0.8, 0.65), (control, 0.6, 0.55)):
             ease = rng.random(size)
-            sides += [ease < before, np.where(rng.random(size) < 0.8, ease, rng.random(size)) < after]
+            sides += [
+                ease < before,
+                np.where(rng.random(size) < 0.8, ease, rng.random(size)) < after,
+            ]
         return contamination_check(*(side.astype(np.float64) for side in sides))
 
-    return Setting(f"excess drop, {items} items and {control} controls", repeated(make, 0.1))
+    return Setting(
+        f"excess drop, {items} items and {control} controls", repeated(make, 0.1)
+    )
 
 
 def _contaminated_clusters(clusters: int) -> Setting:
@@ -218,14 +271,28 @@ def _contaminated_clusters(clusters: int) -> Setting:
 
     def make(rng: Random, trial: int) -> Any:
         gaps = [
-            np.clip(mean + rng.normal(0, 0.1, clusters)[ids] + rng.normal(0, 0.15, len(ids)), -1, 1)
+            np.clip(
+                mean
+                + rng.normal(0, 0.1, clusters)[ids]
+                + rng.normal(0, 0.15, len(ids)),
+                -1,
+                1,
+            )
             for mean in (0.15, 0.05)
         ]
         return contamination_check(
-            gaps[0], zero, gaps[1], zero, clusters=ids, control_clusters=ids + clusters, value_range=(-1, 1)
+            gaps[0],
+            zero,
+            gaps[1],
+            zero,
+            clusters=ids,
+            control_clusters=ids + clusters,
+            value_range=(-1, 1),
         )
 
-    return Setting(f"excess drop, {clusters} clusters of four a side", repeated(make, 0.1))
+    return Setting(
+        f"excess drop, {clusters} clusters of four a side", repeated(make, 0.1)
+    )
 
 
 SETTINGS: tuple[Setting, ...] = (
@@ -241,7 +308,8 @@ SETTINGS: tuple[Setting, ...] = (
     _label_difference(200),
     _by_rates(0.6, 0.9, 0.8, 120, 80),
     _by_rates(0.3, 0.9, 0.8, 24, 36),
-    # Known to be weak: a judge that was right on all labels seems without error, and nothing is left to widen the interval.
+    # Known to be weak: a judge that was right on all labels seems without error, and nothing is
+    # left to widen the interval.
     _by_rates(1.0, 0.95, 0.9, 50, 10, judged=300, least=0.9),
     _agreement("kappa", 100, 0.5, 0.9),
     _agreement("kappa", 200, 0.9, 0.95),

@@ -22,17 +22,25 @@ from evalwright.statistics.many_models import all_differences
 from evalwright.statistics.pairwise import common_differences
 
 ABOUT = (
-    "The 95% interval of a difference, all means of a board together, or all rank sets together should hold the truth in 95% of the trials. Of all pairs: the share of "
-    "boards without a false finding (a pair of equal models called different, or a sign that is wrong), 94% or more; the note says what share of all pairs is "
-    "found to differ, and in brackets Holm's procedure on McNemar's exact mid-p, in place of a width the share of pairs that it finds. Rank sets are conservative: models of one true rank share all of its ranks."
+    "The 95% interval of a difference, all means of a board together, or all rank sets"
+    " together should hold the truth in 95% of the trials. Of all pairs: the share of"
+    " boards without a false finding (a pair of equal models called different, or a"
+    " sign that is wrong), 94% or more; the note says what share of all pairs is found"
+    " to differ, and in brackets Holm's procedure on McNemar's exact mid-p, in place of"
+    " a width the share of pairs that it finds. Rank sets are conservative: models of"
+    " one true rank share all of its ranks."
 )
 Run = Callable[[int, int], Covered]
 
 
-def _answers(rng: np.random.Generator, chances: F64, items: int, share: float = 0.6) -> F64:
-    """(models, items) right-or-wrong answers with shared difficulty; a model's mean is exactly its chance.
+def _answers(
+    rng: np.random.Generator, chances: F64, items: int, share: float = 0.6
+) -> F64:
+    """(models, items) right-or-wrong answers with shared difficulty; a model's mean is exactly its
+    chance.
 
-    A `share` of the answers follow one uniform number of the item, which makes models agree; the others one of their own.
+    A `share` of the answers follow one uniform number of the item, which makes models agree; the
+    others one of their own.
     """
     shared = rng.random(items)
     own = rng.random((len(chances), items))
@@ -53,7 +61,9 @@ def _pair(
     def clusters(rng: np.random.Generator) -> tuple[F64, F64]:
         chance = rng.beta(4, 2, n // 10)[groups]
         loss = rng.uniform(0.0, 0.3, n // 10)[groups]
-        return (rng.random(n) < chance).astype(float), (rng.random(n) < chance * (1 - loss)).astype(float)
+        return (rng.random(n) < chance).astype(float), (
+            rng.random(n) < chance * (1 - loss)
+        ).astype(float)
 
     def binary(rng: np.random.Generator) -> tuple[F64, F64]:
         a, b = _answers(rng, np.array(chances), n, share)
@@ -61,7 +71,11 @@ def _pair(
 
     if kind == "graded":
         return graded, 0.1 / 3 + 0.05
-    return (clusters, 2 / 3 * 0.15) if kind == "clusters" else (binary, chances[0] - chances[1])
+    return (
+        (clusters, 2 / 3 * 0.15)
+        if kind == "clusters"
+        else (binary, chances[0] - chances[1])
+    )
 
 
 def _paired(
@@ -72,29 +86,47 @@ def _paired(
     as_unpaired: bool = False,
     most: float = 0.97,
 ) -> Setting:
-    """`as_unpaired`: the contrast that forgets that the items are the same; it covers too much and sees too little."""
+    """`as_unpaired`: the contrast that forgets that the items are the same; it covers too much and
+    sees too little.
+    """
     draw, truth = _pair(kind, n, chances, share)
     ids = np.repeat(np.arange(n // 10), 10) if kind == "clusters" else None
 
-    def make(rng: np.random.Generator, trial: int) -> PairedComparison | UnpairedComparison:
+    def make(
+        rng: np.random.Generator, trial: int
+    ) -> PairedComparison | UnpairedComparison:
         a, b = draw(rng)
-        return compare_unpaired(a, b) if as_unpaired else compare_paired(a, b, clusters=ids)
+        return (
+            compare_unpaired(a, b)
+            if as_unpaired
+            else compare_paired(a, b, clusters=ids)
+        )
 
     def seen(found: list[PairedComparison | UnpairedComparison]) -> str:
-        return f"difference seen in {np.mean([each.p_value < 0.05 for each in found]):.0%}"
+        return (
+            f"difference seen in {np.mean([each.p_value < 0.05 for each in found]):.0%}"
+        )
 
-    what = {"binary": "right or wrong", "graded": "graded", "clusters": "right or wrong in clusters of 10"}[
-        kind
-    ]
+    what = {
+        "binary": "right or wrong",
+        "graded": "graded",
+        "clusters": "right or wrong in clusters of 10",
+    }[kind]
     if kind == "binary":
-        what += f", {chances[0]:g} against {chances[1]:g}" + (", much alike" if share > 0.6 else "")
-    name = f"paired difference, {n} items, {what}" + (", as if unpaired" if as_unpaired else "")
+        what += f", {chances[0]:g} against {chances[1]:g}" + (
+            ", much alike" if share > 0.6 else ""
+        )
+    name = f"paired difference, {n} items, {what}" + (
+        ", as if unpaired" if as_unpaired else ""
+    )
     return Setting(name, repeated(make, truth, seen), most=most, contrast=as_unpaired)
 
 
 def _unpaired(n_a: int, n_b: int) -> Setting:
     def make(rng: np.random.Generator, trial: int) -> UnpairedComparison:
-        return compare_unpaired((rng.random(n_a) < 0.9) * 1.0, (rng.random(n_b) < 0.7) * 1.0)
+        return compare_unpaired(
+            (rng.random(n_a) < 0.9) * 1.0, (rng.random(n_b) < 0.7) * 1.0
+        )
 
     return Setting(f"unpaired difference, {n_a} and {n_b} items", repeated(make, 0.2))
 
@@ -110,7 +142,11 @@ def _unpaired_clusters(name: str, sizes: Sizes) -> Setting:
         (a, of_a), (b, of_b) = sides
         return compare_unpaired(a, b, clusters_a=of_a, clusters_b=of_b)
 
-    return Setting(f"unpaired difference, two equal models, {name} each", repeated(make, 0.0), most=1.0)
+    return Setting(
+        f"unpaired difference, two equal models, {name} each",
+        repeated(make, 0.0),
+        most=1.0,
+    )
 
 
 def _pairs_alone(models: int, items: int) -> Setting:
@@ -120,39 +156,62 @@ def _pairs_alone(models: int, items: int) -> Setting:
 
     def run(seed: int, trials: int) -> Covered:
         rng = np.random.default_rng(seed)
-        hits, widths = np.zeros(trials, dtype=bool), np.full(trials, np.nan)
+        hits = np.zeros(trials, dtype=bool)
+        widths = np.full(trials, np.nan)
         for trial in range(trials):
-            found = common_differences(_answers(rng, chances, items), value_range=(0.0, 1.0))
+            found = common_differences(
+                _answers(rng, chances, items), value_range=(0.0, 1.0)
+            )
             hits[trial] = not (found.p_values() < 0.05)[equal].any()
         return Covered(hits, widths, "each pair alone")
 
-    return Setting(f"{models} models, {items} items: all pairs, each alone", run, 0.94, 1.0, contrast=True)
+    return Setting(
+        f"{models} models, {items} items: all pairs, each alone",
+        run,
+        0.94,
+        1.0,
+        contrast=True,
+    )
 
 
 def _mid_p_holm(rows: F64) -> tuple[Bools, float]:
     """Which of all pairs Holm's procedure on McNemar's mid-p finds to differ, and their share."""
     first, second = np.triu_indices(len(rows), 1)
-    wins, losses = (rows[first] > rows[second]).sum(axis=1), (rows[first] < rows[second]).sum(axis=1)
-    few, total = np.minimum(wins, losses), wins + losses
+    wins = (rows[first] > rows[second]).sum(axis=1)
+    losses = (rows[first] < rows[second]).sum(axis=1)
+    few = np.minimum(wins, losses)
+    total = wins + losses
     p = np.minimum(1.0, 2 * binom.cdf(few, total, 0.5) - binom.pmf(few, total, 0.5))
     found = holm(np.where(total > 0, p, 1.0)) < 0.05
     return found, float(found.mean())
 
 
-def _claims(models: int, items: int, spread: float, clusters: bool = False, gaps: float = 0.0) -> Setting:
-    """All pairs of a board, every two of whose models are equal: is any finding false, and how many are there?"""
-    chances = np.repeat(np.linspace(0.65 - spread / 2, 0.65 + spread / 2, models // 2), 2)
+def _claims(
+    models: int, items: int, spread: float, clusters: bool = False, gaps: float = 0.0
+) -> Setting:
+    """All pairs of a board, every two of whose models are equal: is any finding false, and how many
+    are there?
+    """
+    chances = np.repeat(
+        np.linspace(0.65 - spread / 2, 0.65 + spread / 2, models // 2), 2
+    )
     truth = chances[:, None] - chances[None, :]
     upper = np.triu_indices(models, 1)
     ids = np.repeat(np.arange(items // 5), 5) if clusters else None
 
     def run(seed: int, trials: int) -> Covered:
         rng = np.random.default_rng(seed)
-        hits, theirs = np.zeros(trials, dtype=bool), np.zeros(trials, dtype=bool)
-        ours, known = np.zeros(trials), np.zeros(trials)
+        hits = np.zeros(trials, dtype=bool)
+        theirs = np.zeros(trials, dtype=bool)
+        ours = np.zeros(trials)
+        known = np.zeros(trials)
         widths = np.zeros(trials)
         for trial in range(trials):
-            rows = _in_clusters(rng, chances, items) if clusters else _answers(rng, chances, items)
+            rows = (
+                _in_clusters(rng, chances, items)
+                if clusters
+                else _answers(rng, chances, items)
+            )
             if not clusters:
                 mid_p, known[trial] = _mid_p_holm(rows)
                 theirs[trial] = not (mid_p & (truth[upper] == 0)).any()
@@ -160,14 +219,22 @@ def _claims(models: int, items: int, spread: float, clusters: bool = False, gaps
                 rows[rng.random(rows.shape) < gaps] = np.nan
             found = all_differences(rows, ids)
             false = found.differs & ~(np.sign(found.difference) * np.sign(truth) > 0)
-            hits[trial], ours[trial] = not false.any(), float(found.differs[upper].mean())
+            hits[trial], ours[trial] = (
+                not false.any(),
+                float(found.differs[upper].mean()),
+            )
             widths[trial] = float(np.nanmean(found.high - found.low))
         note = f"{ours.mean():.2%} of pairs found"
         beside = None if clusters else Known("mid-p, share found", theirs, known)
         return Covered(hits, widths, "Holm", note, beside)
 
-    more = (", clusters of 5" if clusters else "") + (f", {gaps:.0%} missing" if gaps else "")
-    name = f"{models} models within {100 * spread:g} points, {items} items{more}: all pairs"
+    more = (", clusters of 5" if clusters else "") + (
+        f", {gaps:.0%} missing" if gaps else ""
+    )
+    name = (
+        f"{models} models within {100 * spread:g} points, {items} items{more}: all"
+        " pairs"
+    )
     return Setting(name, run, 0.94, 1.0, cost=3)
 
 
@@ -187,20 +254,32 @@ def _family(models: int, items: int, what: str) -> Setting:
 
     def run(seed: int, trials: int) -> Covered:
         rng = np.random.default_rng(seed)
-        hits, widths, method = np.zeros(trials, dtype=bool), np.zeros(trials), ""
+        hits = np.zeros(trials, dtype=bool)
+        widths = np.zeros(trials)
+        method = ""
         for trial in range(trials):
             data = _answers(rng, chances, items)
             if what == "means":
                 each = simultaneous_means(data)
-                hits[trial] = all(e.low <= p <= e.high for e, p in zip(each, chances, strict=True))
-                widths[trial], method = np.mean([e.high - e.low for e in each]), each[0].method
+                hits[trial] = all(
+                    e.low <= p <= e.high for e, p in zip(each, chances, strict=True)
+                )
+                widths[trial], method = (
+                    np.mean([e.high - e.low for e in each]),
+                    each[0].method,
+                )
                 continue
             sets = rank_sets(all_differences(data))
             hits[trial] = bool(((sets.low <= best) & (sets.high >= worst)).all())
-            widths[trial], method = float((sets.high - sets.low + 1).mean()), "rank sets"
+            widths[trial], method = (
+                float((sets.high - sets.low + 1).mean()),
+                "rank sets",
+            )
         return Covered(hits, widths, method)
 
-    return Setting(f"{models} models, {items} items: all {what}", run, 0.945, 1.0, cost=2)
+    return Setting(
+        f"{models} models, {items} items: all {what}", run, 0.945, 1.0, cost=2
+    )
 
 
 def _half_quantile(p: F64) -> F64:

@@ -1,6 +1,8 @@
-"""Metrics that are not means: paired differences of macro-F1, balanced accuracy, perplexity, corpus chrF, correlations and AUROC.
+"""Metrics that are not means: paired differences of macro-F1, balanced accuracy, perplexity, corpus
+chrF, correlations and AUROC.
 
-Two models answer the same items; the truth is the difference of the metric over two million items made in the same way.
+Two models answer the same items; the truth is the difference of the metric over two million items
+made in the same way.
 """
 
 from __future__ import annotations
@@ -13,12 +15,18 @@ import numpy as np
 
 from coverage_settings.registry import F64, Covered, Setting, repeated
 from evalwright.statistics import PairedComparison, compare_paired
-from evalwright.statistics.jackknife import MOST_GROUPS, MOST_REMADE, jackknife_groups, pseudo_values
+from evalwright.statistics.jackknife import (
+    MOST_GROUPS,
+    MOST_REMADE,
+    jackknife_groups,
+    pseudo_values,
+)
 from evalwright.statistics.units import I64
 
 ABOUT = (
-    "The 95% interval of the difference of two models in a metric that is not a mean over items, by the jackknife that leaves out one group of "
-    "clusters at a time, should hold the true difference in 95% of the trials."
+    "The 95% interval of the difference of two models in a metric that is not a mean"
+    " over items, by the jackknife that leaves out one group of clusters at a time,"
+    " should hold the true difference in 95% of the trials."
 )
 
 Sums = tuple[F64, F64]
@@ -27,8 +35,10 @@ Sums = tuple[F64, F64]
 
 @dataclass(frozen=True)
 class Kind:
-    """A metric: `make(rng, shared)` gives the rows of both models from what the items of a cluster share (items,), N(0, 1);
-    `over(rows)` is the metric over (..., parts) sums, or over rows where `of_rows`."""
+    """A metric: `make(rng, shared)` gives the rows of both models from what the items of a cluster
+    share (items,), N(0, 1); `over(rows)` is the metric over (..., parts) sums, or over rows where
+    `of_rows`.
+    """
 
     name: str
     make: Callable[[np.random.Generator, F64], Sums]
@@ -39,10 +49,13 @@ class Kind:
 def _labels(
     shares: tuple[float, ...], skill: tuple[float, float]
 ) -> Callable[[np.random.Generator, F64], Sums]:
-    """Hits, gold and predicted labels by class, (items, 3 classes): models with these skills, and a liking for the first class."""
+    """Hits, gold and predicted labels by class, (items, 3 classes): models with these skills, and a
+    liking for the first class.
+    """
 
     def make(rng: np.random.Generator, shared: F64) -> Sums:
-        n, classes = len(shared), len(shares)
+        n = len(shared)
+        classes = len(shares)
         gold = rng.choice(classes, n, p=shares)
         hard = 0.7 * shared + 0.7 * rng.standard_normal(n)
         out = []
@@ -51,7 +64,11 @@ def _labels(
             guess = np.where(rng.random(n) < 0.5, 0, rng.integers(0, classes, n))
             said = np.where(right, gold, guess)
             table = np.eye(classes)
-            out.append(np.hstack([table[gold] * (gold == said)[:, None], table[gold], table[said]]))
+            out.append(
+                np.hstack(
+                    [table[gold] * (gold == said)[:, None], table[gold], table[said]]
+                )
+            )
         return out[0], out[1]
 
     return make
@@ -84,7 +101,8 @@ def _texts(rng: np.random.Generator, shared: F64) -> Sums:
     words = np.ceil(np.exp(rng.normal(4.5, 0.8, n)))
     hard = 2.5 + 0.3 * shared + 0.3 * rng.standard_normal(n)
     return tuple(
-        np.stack([-words * (hard + own + 0.1 * rng.standard_normal(n)), words], axis=1) for own in (0.0, 0.05)
+        np.stack([-words * (hard + own + 0.1 * rng.standard_normal(n)), words], axis=1)
+        for own in (0.0, 0.05)
     )  # type: ignore[return-value]
 
 
@@ -95,14 +113,16 @@ def _perplexity(sums: F64) -> F64:
 
 def _translations(rng: np.random.Generator, shared: F64) -> Sums:
     """Matching, said and reference n-grams of one to six characters, (items, 18)."""
-    n, orders = len(shared), np.arange(6)
+    n = len(shared)
+    orders = np.arange(6)
     length = np.ceil(np.exp(rng.normal(4.3, 0.5, n)))
     hard = 0.6 * shared + 0.6 * rng.standard_normal(n)
     out = []
     for own in (0.9, 0.8):
         said = np.ceil(length * np.exp(rng.normal(0, 0.1, n)))
         good = 1 / (1 + np.exp(-(own + hard + 0.4 * rng.standard_normal(n))))
-        theirs, ours = np.maximum(length[:, None] - orders, 0), np.maximum(said[:, None] - orders, 0)
+        theirs = np.maximum(length[:, None] - orders, 0)
+        ours = np.maximum(said[:, None] - orders, 0)
         hits = np.floor(np.minimum(theirs, ours) * good[:, None] ** (1 + 0.7 * orders))
         out.append(np.hstack([hits, ours, theirs]))
     return out[0], out[1]
@@ -110,7 +130,8 @@ def _translations(rng: np.random.Generator, shared: F64) -> Sums:
 
 def _chrf(sums: F64) -> F64:
     hits, said, there = _split(sums)
-    precision, recall = (hits / said).mean(axis=-1), (hits / there).mean(axis=-1)
+    precision = (hits / said).mean(axis=-1)
+    recall = (hits / there).mean(axis=-1)
     out: F64 = 500 * precision * recall / (4 * precision + recall)
     return out
 
@@ -121,7 +142,13 @@ def _ratings(rng: np.random.Generator, shared: F64) -> Sums:
     gold = 0.6 * shared + 0.8 * rng.standard_normal(n)
     same = rng.standard_normal(n)
     return tuple(
-        np.stack([np.exp(gold / 2), gold + own * (0.6 * same + 0.8 * rng.standard_normal(n))], axis=1)
+        np.stack(
+            [
+                np.exp(gold / 2),
+                gold + own * (0.6 * same + 0.8 * rng.standard_normal(n)),
+            ],
+            axis=1,
+        )
         for own in (0.8, 1.0)
     )  # type: ignore[return-value]
 
@@ -132,7 +159,8 @@ def _classified(rng: np.random.Generator, shared: F64) -> Sums:
     gold = (shared * 0.5 + 0.87 * rng.standard_normal(n) > 0.52) * 1.0
     same = rng.standard_normal(n)
     return tuple(
-        np.stack([gold, own * gold + 0.6 * same + 0.8 * rng.standard_normal(n)], axis=1) for own in (1.2, 1.0)
+        np.stack([gold, own * gold + 0.6 * same + 0.8 * rng.standard_normal(n)], axis=1)
+        for own in (1.2, 1.0)
     )  # type: ignore[return-value]
 
 
@@ -141,23 +169,38 @@ def _pearson(rows: F64) -> F64:
 
 
 def _spearman(rows: F64) -> F64:
-    return np.asarray(np.atleast_2d(np.corrcoef(rows.argsort(axis=0).argsort(axis=0).T))[0, 1])
+    return np.asarray(
+        np.atleast_2d(np.corrcoef(rows.argsort(axis=0).argsort(axis=0).T))[0, 1]
+    )
 
 
 def _auroc(rows: F64) -> F64:
-    ranks, gold = rows[:, 1].argsort().argsort() + 1, rows[:, 0] > 0
+    ranks = rows[:, 1].argsort().argsort() + 1
+    gold = rows[:, 0] > 0
     ones = gold.sum()
-    return np.asarray((ranks[gold].sum() - ones * (ones + 1) / 2) / (ones * (len(gold) - ones)))
+    return np.asarray(
+        (ranks[gold].sum() - ones * (ones + 1) / 2) / (ones * (len(gold) - ones))
+    )
 
 
 def _median(rows: F64) -> F64:
     return np.asarray(np.median(rows[:, 1]))
 
 
-MACRO_F1 = Kind("macro-F1, 3 unequal classes", _labels((0.6, 0.3, 0.1), (0.9, 0.7)), _macro_f1)
-BALANCED = Kind("balanced accuracy, 3 unequal classes", _labels((0.6, 0.3, 0.1), (0.9, 0.7)), _balanced)
-RARE = Kind("macro-F1, a class of 3%", _labels((0.67, 0.3, 0.03), (0.9, 0.7)), _macro_f1)
-GOOD = Kind("macro-F1, nearly all right", _labels((0.6, 0.3, 0.1), (2.6, 2.4)), _macro_f1)
+MACRO_F1 = Kind(
+    "macro-F1, 3 unequal classes", _labels((0.6, 0.3, 0.1), (0.9, 0.7)), _macro_f1
+)
+BALANCED = Kind(
+    "balanced accuracy, 3 unequal classes",
+    _labels((0.6, 0.3, 0.1), (0.9, 0.7)),
+    _balanced,
+)
+RARE = Kind(
+    "macro-F1, a class of 3%", _labels((0.67, 0.3, 0.03), (0.9, 0.7)), _macro_f1
+)
+GOOD = Kind(
+    "macro-F1, nearly all right", _labels((0.6, 0.3, 0.1), (2.6, 2.4)), _macro_f1
+)
 PERPLEXITY = Kind("word perplexity", _texts, _perplexity)
 CHRF = Kind("corpus chrF", _translations, _chrf)
 PEARSON = Kind("Pearson's correlation", _ratings, _pearson, True)
@@ -194,23 +237,42 @@ def _truth(kind: Kind) -> float:
     return float(ends[0] - ends[1])
 
 
-def _setting(kind: Kind, n: int, clusters: str = "none", least: float = 0.93, most: float = 0.97) -> Setting:
+def _setting(
+    kind: Kind, n: int, clusters: str = "none", least: float = 0.93, most: float = 0.97
+) -> Setting:
     def make(rng: np.random.Generator, trial: int) -> PairedComparison:
         codes = _sizes(clusters, n, rng)
         shared = rng.standard_normal(int(codes.max()) + 1)[codes]
         rows = kind.make(rng, shared)
         groups = jackknife_groups(codes, MOST_REMADE if kind.of_rows else MOST_GROUPS)
-        return compare_paired(*(_values(kind, one, groups) for one in rows), value_range=None)
+        return compare_paired(
+            *(_values(kind, one, groups) for one in rows), value_range=None
+        )
 
     def run(seed: int, trials: int) -> Covered:
         return repeated(make, _truth(kind))(seed, trials)
 
-    told = {"none": "", "of 5": f" in {n // 5} clusters of 5", "unequal": " in 20 unequal clusters"}[clusters]
+    told = {
+        "none": "",
+        "of 5": f" in {n // 5} clusters of 5",
+        "unequal": " in 20 unequal clusters",
+    }[clusters]
     return Setting(f"{kind.name}, {n} items{told}", run, least, most)
 
 
 SETTINGS = tuple(
     _setting(kind, n, clusters)
-    for kind in (MACRO_F1, BALANCED, RARE, GOOD, PERPLEXITY, CHRF, PEARSON, SPEARMAN, AUROC, MEDIAN)
+    for kind in (
+        MACRO_F1,
+        BALANCED,
+        RARE,
+        GOOD,
+        PERPLEXITY,
+        CHRF,
+        PEARSON,
+        SPEARMAN,
+        AUROC,
+        MEDIAN,
+    )
     for n, clusters in ((100, "none"), (400, "none"), (200, "of 5"), (400, "unequal"))
 )

@@ -1,7 +1,8 @@
-"""What a setting is: a way to make data whose truth is known, and how often what we say of them is right.
+"""What a setting is: a way to make data whose truth is known, and how often what we say of them is
+right.
 
-A module of this folder that has a tuple `SETTINGS` is a family: its first docstring line is the heading of the family's
-table, its `ABOUT` the sentence above it.
+A module of this folder that has a tuple `SETTINGS` is a family: its first docstring line is the
+heading of the family's table, its `ABOUT` the sentence above it.
 """
 
 from __future__ import annotations
@@ -24,7 +25,9 @@ Bools = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class Known:
-    """What a method that every reviewer knows gave in the same trials: whether it was right, and how wide it was."""
+    """What a method that every reviewer knows gave in the same trials: whether it was right, and
+    how wide it was.
+    """
 
     name: str
     hits: Bools
@@ -33,10 +36,12 @@ class Known:
 
 @dataclass(frozen=True)
 class Covered:
-    """What trials gave: whether each was right (trials,), how wide each interval was (trials,), nan for no interval.
+    """What trials gave: whether each was right (trials,), how wide each interval was (trials,), nan
+    for no interval.
 
-    `method` is what made the intervals; where trials differ, the most frequent one. `note` is what else the table should say.
-    `known`: the same of a method that every reviewer knows (`known_methods.py`).
+    `method` is what made the intervals; where trials differ, the most frequent one. `note` is what
+    else the table should say. `known`: the same of a method that every reviewer knows
+    (`known_methods.py`).
     """
 
     hits: Bools
@@ -52,7 +57,9 @@ class Covered:
 
     @property
     def monte_carlo_error(self) -> float:
-        """The standard error of the share, with half a hit and half a miss added so that it is never 0."""
+        """The standard error of the share, with half a hit and half a miss added so that it is
+        never 0.
+        """
         n = len(self.hits)
         p = (float(np.count_nonzero(self.hits)) + 0.5) / (n + 1)
         return math.sqrt(p * (1 - p) / n)
@@ -60,11 +67,15 @@ class Covered:
 
 @dataclass(frozen=True)
 class Setting:
-    """One row of the table. `run(seed, trials)` simulates; `least` and `most` are what its coverage should lie between.
+    """One row of the table.
 
-    `cost` is the third root of how many times dearer than a plain setting a trial is. The command divides the trials by it,
-    the tests by its cube: a dear setting is given more time and yet fewer trials. `short`: the trials that the tests give it. `contrast`: a method that we do not use, shown because
-    its coverage lies outside the limits; where it does not, the simulation could not have told a wrong interval.
+    `run(seed, trials)` simulates; `least` and `most` are what its coverage should lie between.
+
+    `cost` is the third root of how many times dearer than a plain setting a trial is. The command
+    divides the trials by it, the tests by its cube: a dear setting is given more time and yet fewer
+    trials. `short`: the trials that the tests give it. `contrast`: a method that we do not use,
+    shown because its coverage lies outside the limits; where it does not, the simulation could not
+    have told a wrong interval.
     """
 
     name: str
@@ -81,7 +92,9 @@ class Setting:
         return self.least - slack <= covered.share <= self.most + slack
 
     def good(self, covered: Covered) -> bool:
-        """Whether the coverage is what it should be: within the limits, or for a contrast surely outside of them."""
+        """Whether the coverage is what it should be: within the limits, or for a contrast surely
+        outside of them.
+        """
         if not self.contrast:
             return self.within(covered)
         slack = 2 * covered.monte_carlo_error
@@ -90,7 +103,9 @@ class Setting:
 
 @dataclass(frozen=True)
 class Family:
-    """The settings of one module: `name` is the module's, `title` and `about` stand above its table."""
+    """The settings of one module: `name` is the module's, `title` and `about` stand above its
+    table.
+    """
 
     name: str
     title: str
@@ -101,7 +116,9 @@ class Family:
 def all_families() -> list[Family]:
     """The families of this folder, in the order of the modules' names."""
     found = []
-    for name in sorted(each.name for each in pkgutil.iter_modules([str(Path(__file__).parent)])):
+    for name in sorted(
+        each.name for each in pkgutil.iter_modules([str(Path(__file__).parent)])
+    ):
         module = importlib.import_module(f"coverage_settings.{name}")
         if settings := getattr(module, "SETTINGS", ()):
             title = (module.__doc__ or name).split(":")[0].strip()
@@ -115,12 +132,21 @@ def all_settings() -> list[Setting]:
 
 
 def held(
-    lows: Sequence[float], highs: Sequence[float], methods: Sequence[str], truth: float | F64, note: str = ""
+    lows: Sequence[float],
+    highs: Sequence[float],
+    methods: Sequence[str],
+    truth: float | F64,
+    note: str = "",
 ) -> Covered:
-    """Covered from one interval a trial. Counts that differ from trial to trial are left out of the method's name."""
-    low, high = np.array(lows), np.array(highs)
+    """Covered from one interval a trial. Counts that differ from trial to trial are left out of the
+    method's name.
+    """
+    low = np.array(lows)
+    high = np.array(highs)
     method = re.sub(r" \((G=|df = )[^)]*\)", "", max(set(methods), key=methods.count))
-    return Covered((low <= truth + 1e-12) & (high >= truth - 1e-12), high - low, method, note)
+    return Covered(
+        (low <= truth + 1e-12) & (high >= truth - 1e-12), high - low, method, note
+    )
 
 
 def repeated(
@@ -128,20 +154,32 @@ def repeated(
     truth: float,
     note: Callable[[list[Any]], str] | None = None,
 ) -> Callable[[int, int], Covered]:
-    """A setting's `run` from a function of the random numbers and the trial's number that gives one interval.
+    """A setting's `run` from a function of the random numbers and the trial's number that gives one
+    interval.
 
-    What it gives has `low`, `high` and `method`, `interval_method` or `test`; `note` makes the note of all of them.
+    What it gives has `low`, `high` and `method`, `interval_method` or `test`; `note` makes the note
+    of all of them.
     """
 
     def run(seed: int, trials: int) -> Covered:
         rng = np.random.default_rng(seed)
         found = [make(rng, trial) for trial in range(trials)]
         methods = [
-            next(getattr(each, name) for name in ("method", "interval_method", "test") if hasattr(each, name))
+            next(
+                getattr(each, name)
+                for name in ("method", "interval_method", "test")
+                if hasattr(each, name)
+            )
             for each in found
         ]
         said = "" if note is None else note(found)
-        return held([each.low for each in found], [each.high for each in found], methods, truth, said)
+        return held(
+            [each.low for each in found],
+            [each.high for each in found],
+            methods,
+            truth,
+            said,
+        )
 
     return run
 

@@ -1,7 +1,8 @@
-"""Repeats, slices, samples of tasks: what a plan predicts, how many findings among many slices are false, other tasks.
+"""Repeats, slices, samples of tasks: what a plan predicts, how many findings among many slices are
+false, other tasks.
 
-The settings are of three kinds: a plan's prediction against comparisons that were then made, false findings over many slices, and the
-mean over tasks that are a sample.
+The settings are of three kinds: a plan's prediction against comparisons that were then made, false
+findings over many slices, and the mean over tasks that are a sample.
 """
 
 from __future__ import annotations
@@ -16,34 +17,55 @@ from coverage_settings.trial import pairs_at_once
 from evalwright.statistics import compare_paired
 from evalwright.statistics.designs import Design, variance_parts
 from evalwright.statistics.macro import macro_difference
-from evalwright.statistics.multiplicity import Adjustment, adjusted_p_values, interval_level
+from evalwright.statistics.multiplicity import (
+    Adjustment,
+    adjusted_p_values,
+    interval_level,
+)
 from evalwright.statistics.paired import paired_differences
-from evalwright.statistics.task_sample import all_sampled_differences, sampled_difference
+from evalwright.statistics.task_sample import (
+    all_sampled_differences,
+    sampled_difference,
+)
 
 ABOUT = (
-    "A plan made from runs of two models should name the items with which a comparison sees their difference in 80% of the trials, "
-    "whatever the repeats (77 to 83%; its interval's half width is in the note, as predicted and as simulated). Of slices: 1 - the mean share "
-    "of false findings, which Benjamini-Hochberg keeps at 95% or more, or for Holm the share of trials without any false one; and the share "
-    "of intervals of findings that hold their truth. Of tasks: the interval of the mean over tasks should hold the mean of all such tasks."
+    "A plan made from runs of two models should name the items with which a comparison"
+    " sees their difference in 80% of the trials, whatever the repeats (77 to 83%; its"
+    " interval's half width is in the note, as predicted and as simulated). Of slices:"
+    " 1 - the mean share of false findings, which Benjamini-Hochberg keeps at 95% or"
+    " more, or for Holm the share of trials without any false one; and the share of"
+    " intervals of findings that hold their truth. Of tasks: the interval of the mean"
+    " over tasks should hold the mean of all such tasks."
 )
 Run = Callable[[int, int], Covered]
 Ids = npt.NDArray[np.int64] | None
 
 
-def _answers(rng: np.random.Generator, n: int, draws: int, gap: float, cluster: int = 0) -> tuple[F64, F64]:
-    """Right-or-wrong answers (n, draws) of two models, whose logits differ by `gap` on average and vary over items."""
+def _answers(
+    rng: np.random.Generator, n: int, draws: int, gap: float, cluster: int = 0
+) -> tuple[F64, F64]:
+    """Right-or-wrong answers (n, draws) of two models, whose logits differ by `gap` on average and
+    vary over items.
+    """
     base = rng.normal(0.6, 1.4, n)
     if cluster:
-        base = rng.normal(0.6, 1.0, n) + np.repeat(rng.normal(0, 1, n // cluster), cluster)
+        base = rng.normal(0.6, 1.0, n) + np.repeat(
+            rng.normal(0, 1, n // cluster), cluster
+        )
     a, b = (
-        (rng.random((n, draws)) < (1 / (1 + np.exp(-base - rng.normal(more, 0.8, n))))[:, None]).astype(float)
+        (
+            rng.random((n, draws))
+            < (1 / (1 + np.exp(-base - rng.normal(more, 0.8, n))))[:, None]
+        ).astype(float)
         for more in (gap, 0.0)
     )
     return a, b
 
 
 def _planned(made: int, repeats: int, gap: float, cluster: int = 0) -> Setting:
-    """Items for 80% power with `repeats`, from runs of 40,000 items with `made` repeats, and then that comparison."""
+    """Items for 80% power with `repeats`, from runs of 40,000 items with `made` repeats, and then
+    that comparison.
+    """
 
     def ids(n: int) -> Ids:
         return np.arange(n) // cluster if cluster else None
@@ -58,12 +80,16 @@ def _planned(made: int, repeats: int, gap: float, cluster: int = 0) -> Setting:
         design = Design(pairs, 40_000, parts=parts)
         n = design.items_for(truth, repeats) or 2
         n = -(-n // cluster) * cluster if cluster else n
-        hits, widths = np.zeros(trials, dtype=bool), np.zeros(trials)
+        hits = np.zeros(trials, dtype=bool)
+        widths = np.zeros(trials)
         for trial in range(trials):
             x, y = _answers(rng, n, repeats, gap, cluster)
             found = compare_paired(x, y, clusters=ids(n))
             hits[trial], widths[trial] = found.low > 0, found.high - found.low
-        note = f"n = {n}; half width {design.half_width(n, repeats):.4f} predicted, {widths.mean() / 2:.4f} simulated"
+        note = (
+            f"n = {n}; half width {design.half_width(n, repeats):.4f} predicted,"
+            f" {widths.mean() / 2:.4f} simulated"
+        )
         return Covered(hits, widths, "power of the planned comparison", note)
 
     said = f", clusters of {cluster}" if cluster else ""
@@ -71,18 +97,26 @@ def _planned(made: int, repeats: int, gap: float, cluster: int = 0) -> Setting:
     return Setting(name, run, 0.77, 0.83)
 
 
-def _slices(how: Adjustment, different: int, what: str, contrast: bool = False) -> Setting:
+def _slices(
+    how: Adjustment, different: int, what: str, contrast: bool = False
+) -> Setting:
     """20 slices of 60 items, of which `different` have a true difference of 20 points."""
 
     def run(seed: int, trials: int) -> Covered:
         rng = np.random.default_rng(seed)
-        hits, widths, seen = np.zeros(trials), np.zeros(trials), 0
+        hits = np.zeros(trials)
+        widths = np.zeros(trials)
+        seen = 0
         truth = np.where(np.arange(20) < different, 0.2, 0.0)
         chances = np.stack([0.5 + truth, 0.5 + 0 * truth])[:, :, None]
         for trial in range(trials):
             alike = rng.random((2, 20, 60)) < 0.5
             gaps = np.subtract(
-                *(np.where(alike, rng.random((20, 60)), rng.random((2, 20, 60))) < chances) * 1.0
+                *(
+                    np.where(alike, rng.random((20, 60)), rng.random((2, 20, 60)))
+                    < chances
+                )
+                * 1.0
             )
             core = pairs_at_once(gaps)
             p = core.p_values()
@@ -90,12 +124,21 @@ def _slices(how: Adjustment, different: int, what: str, contrast: bool = False) 
             seen += int(np.count_nonzero(findings[:different]))
             low, high = core.limits(1 - interval_level(p, how))
             widths[trial] = float(np.mean(high - low))
-            false = findings & (truth == 0) if what == "findings" else (low > truth) | (high < truth)
+            false = (
+                findings & (truth == 0)
+                if what == "findings"
+                else (low > truth) | (high < truth)
+            )
             if how != "holm":  # of findings; Holm's intervals hold for all
                 false &= findings
-            wrong, found = int(np.count_nonzero(false)), int(np.count_nonzero(findings))
+            wrong = int(np.count_nonzero(false))
+            found = int(np.count_nonzero(findings))
             hits[trial] = 1 - (wrong > 0 if how == "holm" else wrong / max(1, found))
-        note = f"{seen / trials / different:.0%} of those that differ found" if different else ""
+        note = (
+            f"{seen / trials / different:.0%} of those that differ found"
+            if different
+            else ""
+        )
         names = {"bh": "Benjamini-Hochberg", "holm": "Holm", "none": "no adjustment"}
         return Covered(hits, widths, names[how], note)  # type: ignore[arg-type]
 
@@ -103,18 +146,30 @@ def _slices(how: Adjustment, different: int, what: str, contrast: bool = False) 
     return Setting(name, run, 0.95, 1.0, contrast=contrast)
 
 
-def _tasks(count: int, spread: float, shared: bool = False, fixed: bool = False, items: int = 100) -> Setting:
-    """`count` tasks drawn from those whose differences vary by `spread` around 4 points; shared: all about the same items."""
+def _tasks(
+    count: int,
+    spread: float,
+    shared: bool = False,
+    fixed: bool = False,
+    items: int = 100,
+) -> Setting:
+    """`count` tasks drawn from those whose differences vary by `spread` around 4 points; shared:
+    all about the same items.
+    """
 
     def run(seed: int, trials: int) -> Covered:
         rng = np.random.default_rng(seed)
-        lows, highs = np.zeros(trials), np.zeros(trials)
+        lows = np.zeros(trials)
+        highs = np.zeros(trials)
         for trial in range(trials):
             common = rng.normal(0, 0.25, items)
-            parts, gaps = [], []
+            parts = []
+            gaps = []
             for task in range(count):
                 ours = common if shared else rng.normal(0, 0.25, items)
-                scores = rng.normal(0.5, 0.15, (2, items)) + np.stack([ours, np.zeros(items)])
+                scores = rng.normal(0.5, 0.15, (2, items)) + np.stack(
+                    [ours, np.zeros(items)]
+                )
                 scores[0] += 0.04 + rng.normal(0, spread)
                 parts.append(compare_paired(*scores, value_range=None))
                 codes = np.arange(items) + (0 if shared else task * items)
@@ -124,11 +179,16 @@ def _tasks(count: int, spread: float, shared: bool = False, fixed: bool = False,
         method = "mean over fixed tasks" if fixed else "mean over tasks as a sample"
         return Covered((lows <= 0.04) & (highs >= 0.04), highs - lows, method)
 
-    what = ("the same items in all" if shared else f"{items} items each") + (", as if fixed" if fixed else "")
+    what = ("the same items in all" if shared else f"{items} items each") + (
+        ", as if fixed" if fixed else ""
+    )
     # Never narrower than for the fixed tasks: where they hardly differ, that covers more.
     most = 0.97 if spread >= 0.05 and not shared else 1.0
     return Setting(
-        f"{count} tasks of a sample, {100 * spread:g} points apart, {what}", run, most=most, contrast=fixed
+        f"{count} tasks of a sample, {100 * spread:g} points apart, {what}",
+        run,
+        most=most,
+        contrast=fixed,
     )
 
 
@@ -137,19 +197,27 @@ def _board(models: int, tasks: int) -> Setting:
 
     def run(seed: int, trials: int) -> Covered:
         rng = np.random.default_rng(seed)
-        hits, widths = np.zeros(trials, dtype=bool), np.zeros(trials)
+        hits = np.zeros(trials, dtype=bool)
+        widths = np.zeros(trials)
         for trial in range(trials):
             parts = []
             for _ in range(tasks):
                 chance = np.clip(0.6 + rng.normal(0, 0.08, models), 0, 1)
-                parts.append(((rng.random((models, 100)) < chance[:, None]).astype(float), None))
+                parts.append(
+                    ((rng.random((models, 100)) < chance[:, None]).astype(float), None)
+                )
             found = all_sampled_differences(parts)
             off = ~np.eye(models, dtype=bool)
             hits[trial] = not found.differs.any()
             widths[trial] = float((found.high - found.low)[off].mean())
         return Covered(hits, widths, found.method)
 
-    return Setting(f"{models} equal models over {tasks} tasks of a sample: all pairs", run, most=1.0, cost=3)
+    return Setting(
+        f"{models} equal models over {tasks} tasks of a sample: all pairs",
+        run,
+        most=1.0,
+        cost=3,
+    )
 
 
 SETTINGS: tuple[Setting, ...] = (

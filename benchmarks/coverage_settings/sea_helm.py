@@ -1,7 +1,9 @@
-"""The tree of SEA-HELM: tasks, competencies, languages and all of them, over eight runs and translated items.
+"""The tree of SEA-HELM: tasks, competencies, languages and all of them, over eight runs and
+translated items.
 
-The data: items have an ease of their own, which all eight runs and, where languages ask the same items, all languages share; an answer is right
-by chance beside it. The contrast is the interval of SEA-HELM's notebook, which draws runs and no items.
+The data: items have an ease of their own, which all eight runs and, where languages ask the same
+items, all languages share; an answer is right by chance beside it. The contrast is the interval of
+SEA-HELM's notebook, which draws runs and no items.
 """
 
 from __future__ import annotations
@@ -18,33 +20,52 @@ from evalwright.statistics.shared_units import unit_sums
 from evalwright.statistics.units import I64
 
 ABOUT = (
-    "The 95% interval of SEA-HELM's numbers in corrected scoring should hold the truth, which is that of other items of the same kind, in 95% "
-    "of the trials: of a task, a competency, a language and all seven, over eight runs, with items that are translations of each other "
-    "and items of one language. Its own interval is shown as the contrast."
+    "The 95% interval of SEA-HELM's numbers in corrected scoring should hold the truth,"
+    " which is that of other items of the same kind, in 95% of the trials: of a task, a"
+    " competency, a language and all seven, over eight runs, with items that are"
+    " translations of each other and items of one language. Its own interval is shown"
+    " as the contrast."
 )
-CLASSES, RUNS = 4, 8
+CLASSES = 4
+RUNS = 8
 RANGE = metric_range("chance-normalised", {"chance": 1 / CLASSES})
 Part = tuple[Estimate, F64, I64]
 
 
 def _task(
-    rng: np.random.Generator, ease: F64, kind: str, ids: I64, runs: int = RUNS, sizes: Sequence[int] = ()
+    rng: np.random.Generator,
+    ease: F64,
+    kind: str,
+    ids: I64,
+    runs: int = RUNS,
+    sizes: Sequence[int] = (),
 ) -> Part:
-    """A task's chance-normalised number, its items' scores and their units. ease: of the items, (n,); sizes: of its four classes."""
+    """A task's chance-normalised number, its items' scores and their units. ease: of the items,
+    (n,); sizes: of its four classes.
+    """
     n = len(ease)
     gold = np.repeat(np.arange(CLASSES), sizes) if sizes else np.arange(n) % CLASSES
     right = rng.random((n, runs)) < ease[:, None]
     said = np.where(
-        right, gold[:, None], (gold[:, None] + rng.integers(1, CLASSES, (n, runs))) % CLASSES
+        right,
+        gold[:, None],
+        (gold[:, None] + rng.integers(1, CLASSES, (n, runs))) % CLASSES,
     ).astype(float)
     values = right.astype(float)
     column = Column(
         values.mean(axis=1),
         {"gold": gold.astype(float), "predicted": said.mean(axis=1)},
         draws=values,
-        part_draws={"gold": np.repeat(gold[:, None], runs, axis=1).astype(float), "predicted": said},
+        part_draws={
+            "gold": np.repeat(gold[:, None], runs, axis=1).astype(float),
+            "predicted": said,
+        },
     )
-    return compute("chance-normalised", column, {"chance": 1 / CLASSES, "of": kind}), column.values, ids
+    return (
+        compute("chance-normalised", column, {"chance": 1 / CLASSES, "of": kind}),
+        column.values,
+        ids,
+    )
 
 
 def _ease(rng: np.random.Generator, n: int, mean: float) -> F64:
@@ -54,7 +75,9 @@ def _ease(rng: np.random.Generator, n: int, mean: float) -> F64:
 
 def _over(parts: list[Part], weights: list[float] | None = None) -> Estimate:
     units = [unit_sums(values, ids) for _, values, ids in parts]
-    return macro_average([part for part, _, _ in parts], weights=weights, units=units, value_range=RANGE)
+    return macro_average(
+        [part for part, _, _ in parts], weights=weights, units=units, value_range=RANGE
+    )
 
 
 def _truth(*means: float) -> float:
@@ -62,22 +85,39 @@ def _truth(*means: float) -> float:
 
 
 def _one(
-    name: str, n: int, mean: float, kind: str, runs: int = RUNS, most: float = 0.97, sizes: Sequence[int] = ()
+    name: str,
+    n: int,
+    mean: float,
+    kind: str,
+    runs: int = RUNS,
+    most: float = 0.97,
+    sizes: Sequence[int] = (),
 ) -> Setting:
     def make(rng: np.random.Generator, trial: int) -> Estimate:
         return _task(rng, _ease(rng, n, mean), kind, np.arange(n), runs, sizes)[0]
 
-    return Setting(f"a task, {name}", repeated(make, _truth(mean)), least=0.935, most=most, short=60)
+    return Setting(
+        f"a task, {name}",
+        repeated(make, _truth(mean)),
+        least=0.935,
+        most=most,
+        short=60,
+    )
 
 
-def _competency(kind: str, name: str = "", means: tuple[float, ...] = (0.5, 0.7, 0.85)) -> Setting:
+def _competency(
+    kind: str, name: str = "", means: tuple[float, ...] = (0.5, 0.7, 0.85)
+) -> Setting:
     sizes = (60, 120, 200)
 
     def make(rng: np.random.Generator, trial: int) -> Estimate:
         begins = (0, 1_000, 2_000)
         pairs = zip(sizes, means, begins, strict=True)
         return _over(
-            [_task(rng, _ease(rng, n, mean), kind, begin + np.arange(n)) for n, mean, begin in pairs]
+            [
+                _task(rng, _ease(rng, n, mean), kind, begin + np.arange(n))
+                for n, mean, begin in pairs
+            ]
         )
 
     return Setting(
@@ -89,18 +129,30 @@ def _competency(kind: str, name: str = "", means: tuple[float, ...] = (0.5, 0.7,
 
 
 def _languages(name: str, languages: int, shared: bool) -> Setting:
-    """Each language: one competency of two tasks, the first translated, and one of one task of its own."""
-    n, means = 80, (0.6, 0.75, 0.7)
+    """Each language: one competency of two tasks, the first translated, and one of one task of its
+    own.
+    """
+    n = 80
+    means = (0.6, 0.75, 0.7)
 
     def make(rng: np.random.Generator, trial: int) -> Estimate:
         common = _ease(rng, n, means[0])
-        parts, weights = [], []
+        parts = []
+        weights = []
         for language in range(languages):
-            own = [1_000 * (3 * language + place + 1) + np.arange(n) for place in range(3)]
+            own = [
+                1_000 * (3 * language + place + 1) + np.arange(n) for place in range(3)
+            ]
             # A translated item is about as hard in each language.
             turned = rng.random(n) < 0.2
-            first = np.where(turned, _ease(rng, n, means[0]), common) if shared else _ease(rng, n, means[0])
-            parts.append(_task(rng, first, "accuracy", np.arange(n) if shared else own[0]))
+            first = (
+                np.where(turned, _ease(rng, n, means[0]), common)
+                if shared
+                else _ease(rng, n, means[0])
+            )
+            parts.append(
+                _task(rng, first, "accuracy", np.arange(n) if shared else own[0])
+            )
             parts += [
                 _task(rng, _ease(rng, n, mean), "accuracy", ids)
                 for mean, ids in zip(means[1:], own[1:], strict=True)
@@ -114,16 +166,28 @@ def _languages(name: str, languages: int, shared: bool) -> Setting:
 
 def _notebook() -> Setting:
     """A task as the notebook has it: 30 means over drawn runs, their spread over the root of 30."""
-    n, mean = 100, 0.7
+    n = 100
+    mean = 0.7
     config = {
         "run_args": {"skip_task": []},
         "tasks": {"task": {"competency": "nlu", "languages": {"id": {}}}},
     }
 
     def make(rng: np.random.Generator, trial: int) -> Plain:
-        ease, labels = _ease(rng, n, mean), [f"label {place}" for place in range(n)]
+        ease = _ease(rng, n, mean)
+        labels = [f"label {place}" for place in range(n)]
         scores = (rng.random((RUNS, n)) < ease).astype(float).tolist()
-        data = {"id": {"nlu": {"task": {"scores": scores, "length": [n] * RUNS, "labels": [labels] * RUNS}}}}
+        data = {
+            "id": {
+                "nlu": {
+                    "task": {
+                        "scores": scores,
+                        "length": [n] * RUNS,
+                        "labels": [labels] * RUNS,
+                    }
+                }
+            }
+        }
         found = over_runs(config, data, seed=trial)[0]
         return Plain(
             found["mean"] - 1.96 * found["stderr"],
@@ -138,7 +202,12 @@ def _notebook() -> Setting:
 
 
 SETTINGS = (
-    _one("100 items in 4 classes, balanced accuracy, 8 runs", 100, 0.7, "balanced-accuracy"),
+    _one(
+        "100 items in 4 classes, balanced accuracy, 8 runs",
+        100,
+        0.7,
+        "balanced-accuracy",
+    ),
     _one(
         "60 items in 4 classes, 90% right, balanced accuracy, 8 runs",
         60,
@@ -146,7 +215,9 @@ SETTINGS = (
         "balanced-accuracy",
         most=0.985,
     ),
-    _one("100 items, balanced accuracy, one run", 100, 0.7, "balanced-accuracy", runs=1),
+    _one(
+        "100 items, balanced accuracy, one run", 100, 0.7, "balanced-accuracy", runs=1
+    ),
     _notebook(),
     _competency("balanced-accuracy"),
     _one(
@@ -166,10 +237,15 @@ SETTINGS = (
             1.0,
             sizes,
         )
-        for told, sizes in (("39, 1, 1 and 1", (39, 1, 1, 1)), ("24, 8, 8 and 2", (24, 8, 8, 2)))
+        for told, sizes in (
+            ("39, 1, 1 and 1", (39, 1, 1, 1)),
+            ("24, 8, 8 and 2", (24, 8, 8, 2)),
+        )
         for runs, n_runs in (("8 runs", RUNS), ("one run", 1))
     ),
     _languages("a language of 2 competencies, 8 runs", 1, False),
     _languages("all of 7 languages, 8 runs, every task of its own items", 7, False),
-    _languages("all of 7 languages, 8 runs, a third of the tasks translations", 7, True),
+    _languages(
+        "all of 7 languages, 8 runs, a third of the tasks translations", 7, True
+    ),
 )

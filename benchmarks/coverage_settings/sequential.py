@@ -1,4 +1,6 @@
-"""Stopping early: sequences that hold at every look, and runs that stop when the verdict of the full run is known."""
+"""Stopping early: sequences that hold at every look, and runs that stop when the verdict of the
+full run is known.
+"""
 
 from __future__ import annotations
 
@@ -11,12 +13,21 @@ import numpy as np
 from coverage_settings.registry import F64, Covered, Setting
 from evalwright.statistics import compare_paired
 from evalwright.statistics._evidence import log_pair_e_value
-from evalwright.statistics.confidence_sequences import BettingSequence, asymptotic_half_width
-from evalwright.statistics.full_run import binary_outlook, graded_outlook, least_wins, log_evidence
+from evalwright.statistics.confidence_sequences import (
+    BettingSequence,
+    asymptotic_half_width,
+)
+from evalwright.statistics.full_run import (
+    binary_outlook,
+    graded_outlook,
+    least_wins,
+    log_evidence,
+)
 
 ABOUT = (
-    "A trial counts as covered where a sequence never misses the truth, at no look; where no false alarm is ever raised; "
-    "or where the run that stopped says what the full run says. Each should be so in at least 95% of the trials."
+    "A trial counts as covered where a sequence never misses the truth, at no look;"
+    " where no false alarm is ever raised; or where the run that stopped says what the"
+    " full run says. Each should be so in at least 95% of the trials."
 )
 ALPHA = 0.05
 LOOKS = 50
@@ -26,7 +37,10 @@ Random = np.random.Generator
 
 
 def _setting(
-    name: str, run: Callable[[Random, int], Covered], cost: int = 1, contrast: bool = False
+    name: str,
+    run: Callable[[Random, int], Covered],
+    cost: int = 1,
+    contrast: bool = False,
 ) -> Setting:
     def seeded(seed: int, trials: int) -> Covered:
         return run(np.random.default_rng(seed), trials)
@@ -39,7 +53,9 @@ def _none(trials: int) -> F64:
     return np.full(trials, math.nan)
 
 
-def correlated_pair(rng: Random, n: int, p_a: float, p_b: float, correlation: float = 0.5) -> tuple[F64, F64]:
+def correlated_pair(
+    rng: Random, n: int, p_a: float, p_b: float, correlation: float = 0.5
+) -> tuple[F64, F64]:
     """Right-or-wrong answers of two models to n items, with the correlation of their scores."""
     both = p_a * p_b + correlation * math.sqrt(p_a * (1 - p_a) * p_b * (1 - p_b))
     a = rng.random(n) < p_a
@@ -47,26 +63,37 @@ def correlated_pair(rng: Random, n: int, p_a: float, p_b: float, correlation: fl
     return a.astype(np.float64), b.astype(np.float64)
 
 
-def _equal_models(rng: Random, trials: int, *, every: int, naive: bool, n: int = 1000) -> Covered:
-    """n discordant items of equal models and a look after each `every` of them: is an alarm ever raised?
+def _equal_models(
+    rng: Random, trials: int, *, every: int, naive: bool, n: int = 1000
+) -> Covered:
+    """n discordant items of equal models and a look after each `every` of them: is an alarm ever
+    raised?
 
     `naive`: by a z test at each look from 20 items on, in place of the e-value.
     """
-    wins = np.cumsum(rng.random((trials, n)) < 0.5, axis=1)[:, every - 1 :: every].astype(np.float64)
+    wins = np.cumsum(rng.random((trials, n)) < 0.5, axis=1)[
+        :, every - 1 :: every
+    ].astype(np.float64)
     seen = np.arange(every, n + 1, every, dtype=np.float64)
     if naive:
-        alarm = (np.abs(2 * wins - seen) / np.sqrt(seen) > 1.96)[:, seen >= 20].any(axis=1)
+        alarm = (np.abs(2 * wins - seen) / np.sqrt(seen) > 1.96)[:, seen >= 20].any(
+            axis=1
+        )
     else:
         alarm = (log_pair_e_value(wins, seen - wins) >= _BAR).any(axis=1)
     said = f"false alarms {alarm.mean():.1%}"
     return Covered(
-        np.logical_not(alarm), _none(trials), "z test at each look" if naive else "pair e-value", said
+        np.logical_not(alarm),
+        _none(trials),
+        "z test at each look" if naive else "pair e-value",
+        said,
     )
 
 
 def _betting(rng: Random, trials: int, *, p: float, n: int = 400) -> Covered:
     """Right-or-wrong scores of exactly 2 n items, a look after each of n."""
-    hits, widths = np.zeros(trials, dtype=bool), np.zeros(trials)
+    hits = np.zeros(trials, dtype=bool)
+    widths = np.zeros(trials)
     for trial in range(trials):
         scores = (rng.random(2 * n) < p).astype(np.float64)
         truth = float(scores.mean())
@@ -79,24 +106,37 @@ def _betting(rng: Random, trials: int, *, p: float, n: int = 400) -> Covered:
 def _counts(rng: Random, trials: int, *, p: float, n: int = 500) -> Covered:
     """The number of right answers among n items: is its true value ever refuted, at any of n looks?"""
     scores = (rng.random((trials, n)) < p).astype(np.float64)
-    total, truth, weight = np.full(trials, float(n)), scores.sum(axis=1), np.full(trials, n / 24)
-    seen, worst = np.cumsum(scores, axis=1), np.full(trials, -np.inf)
+    total = np.full(trials, float(n))
+    truth = scores.sum(axis=1)
+    weight = np.full(trials, n / 24)
+    seen = np.cumsum(scores, axis=1)
+    worst = np.full(trials, -np.inf)
     for i in range(n):
-        worst = np.maximum(worst, log_evidence(seen[:, i], float(i + 1), truth, total, weight))
+        worst = np.maximum(
+            worst, log_evidence(seen[:, i], float(i + 1), truth, total, weight)
+        )
     return Covered(worst < _BAR, _none(trials), "exact counts without replacement")
 
 
 def _asymptotic(rng: Random, trials: int, *, clusters: bool, n: int = 2000) -> Covered:
-    """The asymptotic sequence from unit 30 on; clusters of 1 to 8 items that share their difficulty."""
+    """The asymptotic sequence from unit 30 on; clusters of 1 to 8 items that share their
+    difficulty.
+    """
     place = np.arange(1, n + 1, dtype=np.float64)
     unit = np.array([asymptotic_half_width(1.0, int(i), n) for i in place])
-    hits, widths = [], []
+    hits = []
+    widths = []
     for start in range(0, trials, 100):  # a hundred trials are a few dozen megabytes
         totals, sizes, truth = _units(rng, min(100, trials - start), n, clusters)
-        items, sums = np.cumsum(sizes, axis=1), np.cumsum(totals, axis=1)
+        items = np.cumsum(sizes, axis=1)
+        sums = np.cumsum(totals, axis=1)
         mean = sums / items
-        squares = np.cumsum(totals**2, axis=1) - 2 * mean * np.cumsum(totals * sizes, axis=1)
-        spread = np.sqrt(np.maximum(squares + mean**2 * np.cumsum(sizes**2, axis=1), 0.0) / place)
+        squares = np.cumsum(totals**2, axis=1) - 2 * mean * np.cumsum(
+            totals * sizes, axis=1
+        )
+        spread = np.sqrt(
+            np.maximum(squares + mean**2 * np.cumsum(sizes**2, axis=1), 0.0) / place
+        )
         half = spread * unit * place / items
         hits.append(~(np.abs(mean - truth[:, None]) > half + 1e-12)[:, 29:].any(axis=1))
         widths.append(2 * half[:, n // 2])
@@ -109,7 +149,9 @@ def _units(rng: Random, trials: int, n: int, clusters: bool) -> tuple[F64, F64, 
         scores = rng.beta(2, 1, (trials, n))
         return scores, np.ones((trials, n)), scores.mean(axis=1)
     sizes = rng.integers(1, 9, (trials, n)).astype(np.float64)
-    totals = rng.binomial(sizes.astype(np.int64), rng.beta(2, 1, (trials, n))).astype(np.float64)
+    totals = rng.binomial(sizes.astype(np.int64), rng.beta(2, 1, (trials, n))).astype(
+        np.float64
+    )
     return totals, sizes, totals.sum(axis=1) / sizes.sum(axis=1)
 
 
@@ -125,15 +167,20 @@ def _looks(n: int) -> range:
 
 def _full_run(rng: Random, trials: int, *, p_a: float, p_b: float, n: int) -> Covered:
     """Right-or-wrong pairs: the run stops when the verdict of the full run is settled."""
-    hits, stops = np.zeros(trials, dtype=bool), []
+    hits = np.zeros(trials, dtype=bool)
+    stops = []
     for trial in range(trials):
         a, b = correlated_pair(rng, n, p_a, p_b)
         full = compare_paired(a, b).verdict
-        said, stop = _NAMES.get(full, full), n
+        said = _NAMES.get(full, full)
+        stop = n
         hits[trial] = True
-        wins, losses = np.cumsum(a > b), np.cumsum(a < b)
+        wins = np.cumsum(a > b)
+        losses = np.cumsum(a < b)
         for i in _looks(n):
-            found = binary_outlook(int(wins[i - 1]), int(losses[i - 1]), i, n, interval=False).verdict
+            found = binary_outlook(
+                int(wins[i - 1]), int(losses[i - 1]), i, n, interval=False
+            ).verdict
             if found != "open":
                 hits[trial], stop = found == said, i
                 break
@@ -144,39 +191,58 @@ def _full_run(rng: Random, trials: int, *, p_a: float, p_b: float, n: int) -> Co
 def _within_margin(
     rng: Random, trials: int, *, p_a: float, p_b: float, n: int, margin: float = 0.03
 ) -> Covered:
-    """Right-or-wrong pairs, "A differs from B or not by the margin": is what is said true of the full run?"""
-    hits, stops = np.ones(trials, dtype=bool), []
+    """Right-or-wrong pairs, "A differs from B or not by the margin": is what is said true of the
+    full run?
+    """
+    hits = np.ones(trials, dtype=bool)
+    stops = []
     for trial in range(trials):
         a, b = correlated_pair(rng, n, p_a, p_b)
-        full, stop = compare_paired(a, b), n
-        wins, losses = np.cumsum(a > b), np.cumsum(a < b)
+        full = compare_paired(a, b)
+        stop = n
+        wins = np.cumsum(a > b)
+        losses = np.cumsum(a < b)
         for i in _looks(n):
-            found = binary_outlook(int(wins[i - 1]), int(losses[i - 1]), i, n, directed=False)
+            found = binary_outlook(
+                int(wins[i - 1]), int(losses[i - 1]), i, n, directed=False
+            )
             close = -margin < found.low <= found.high < margin
             if found.verdict in ("a better", "b better") or close:
                 right = found.verdict == _NAMES.get(full.verdict)
                 hits[trial] = (
-                    right if found.verdict in ("a better", "b better") else abs(full.difference) < margin
+                    right
+                    if found.verdict in ("a better", "b better")
+                    else abs(full.difference) < margin
                 )
                 stop = i
                 break
         stops.append(stop)
-    return Covered(hits, _none(trials), "exact counts of the full run", _saved(stops, n))
+    return Covered(
+        hits, _none(trials), "exact counts of the full run", _saved(stops, n)
+    )
 
 
-def _full_run_clusters(rng: Random, trials: int, *, difference: float, n: int = 600) -> Covered:
+def _full_run_clusters(
+    rng: Random, trials: int, *, difference: float, n: int = 600
+) -> Covered:
     """Clusters of 1 to 8 pairs: the run stops when the clustered t test of the full run is settled."""
-    hits, stops = np.ones(trials, dtype=bool), []
+    hits = np.ones(trials, dtype=bool)
+    stops = []
     for trial in range(trials):
         sizes = rng.integers(1, 9, n)
         ids = np.repeat(np.arange(n), sizes)
         shift = np.repeat(rng.normal(0, 0.08, n), sizes)
-        a = (rng.random(len(ids)) < np.clip(0.7 + difference + shift, 0, 1)).astype(np.float64)
+        a = (rng.random(len(ids)) < np.clip(0.7 + difference + shift, 0, 1)).astype(
+            np.float64
+        )
         b = (rng.random(len(ids)) < np.clip(0.7 - shift, 0, 1)).astype(np.float64)
         full = compare_paired(a, b, clusters=ids).verdict
-        totals, stop = np.bincount(ids, weights=a - b).astype(np.float64), n
+        totals = np.bincount(ids, weights=a - b).astype(np.float64)
+        stop = n
         for i in _looks(n):
-            found = graded_outlook(totals[:i], sizes[:i].astype(np.float64), n, len(ids)).verdict
+            found = graded_outlook(
+                totals[:i], sizes[:i].astype(np.float64), n, len(ids)
+            ).verdict
             if found != "open":
                 hits[trial], stop = found == _NAMES.get(full, full), i
                 break
@@ -184,16 +250,23 @@ def _full_run_clusters(rng: Random, trials: int, *, difference: float, n: int = 
     return Covered(hits, _none(trials), "asymptotic, of the full run", _saved(stops, n))
 
 
-def _borderline(rng: Random, trials: int, *, n: int = 1000, discordant: int = 250) -> Covered:
+def _borderline(
+    rng: Random, trials: int, *, n: int = 1000, discordant: int = 250
+) -> Covered:
     """The hardest list: one win short of "better", in random order, a look after every ten items."""
     wins = int(least_wins(np.array([float(discordant)]), 0.95)[0]) - 1
-    d = np.concatenate((np.ones(wins), -np.ones(discordant - wins), np.zeros(n - discordant)))
+    d = np.concatenate(
+        (np.ones(wins), -np.ones(discordant - wins), np.zeros(n - discordant))
+    )
     hits = np.ones(trials, dtype=bool)
     for trial in range(trials):
         order = rng.permutation(d)
-        up, down = np.cumsum(order > 0), np.cumsum(order < 0)
+        up = np.cumsum(order > 0)
+        down = np.cumsum(order < 0)
         for i in range(10, n, 10):
-            found = binary_outlook(int(up[i - 1]), int(down[i - 1]), i, n, interval=False).verdict
+            found = binary_outlook(
+                int(up[i - 1]), int(down[i - 1]), i, n, interval=False
+            ).verdict
             if found != "open":
                 hits[trial] = found == "no difference seen"
                 break
@@ -219,21 +292,38 @@ SETTINGS: tuple[Setting, ...] = (
         for naive in (False, True)
     ),
     *(
-        _setting(f"mean of exactly 800 items, p = {p}, a look at each of 400", partial(_betting, p=p), cost=2)
+        _setting(
+            f"mean of exactly 800 items, p = {p}, a look at each of 400",
+            partial(_betting, p=p),
+            cost=2,
+        )
         for p in (0.7, 0.95)
     ),
-    _setting("right answers among exactly 500 items, p = 0.9, a look at each", partial(_counts, p=0.9)),
+    _setting(
+        "right answers among exactly 500 items, p = 0.9, a look at each",
+        partial(_counts, p=0.9),
+    ),
     *(
         _setting(
-            f"mean of exactly 2,000 {'clusters of 1 to 8' if clusters else 'graded items'}, a look at each of 2,000",
+            "mean of exactly 2,000"
+            f" {'clusters of 1 to 8' if clusters else 'graded items'}, a look at each"
+            " of 2,000",
             partial(_asymptotic, clusters=clusters),
             cost=2,
         )
         for clusters in (False, True)
     ),
-    _setting("A beats B, one win short of a verdict, 1,000 items, a look every 10", _borderline, cost=3),
+    _setting(
+        "A beats B, one win short of a verdict, 1,000 items, a look every 10",
+        _borderline,
+        cost=3,
+    ),
     *(
-        _setting(f"A beats B, {_gap(a, b)}, {n:,} items", partial(_full_run, p_a=a, p_b=b, n=n), cost=3)
+        _setting(
+            f"A beats B, {_gap(a, b)}, {n:,} items",
+            partial(_full_run, p_a=a, p_b=b, n=n),
+            cost=3,
+        )
         for a, b in _PAIRS
         for n in (1000, 3000, 10000)
     ),
@@ -254,4 +344,4 @@ SETTINGS: tuple[Setting, ...] = (
         )
         for difference in (0.04, 0.0)
     ),
-)  # fmt: skip
+)

@@ -1,4 +1,6 @@
-"""Few differences: sparse, tied, skewed, missing or repeated scores, few items, and margins that are just reached."""
+"""Few differences: sparse, tied, skewed, missing or repeated scores, few items, and margins that
+are just reached.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +11,16 @@ from coverage_settings.registry import F64, Setting
 from coverage_settings.trial import Rng, Two, equivalences, gates, means, pairs
 
 ABOUT = (
-    "Kinds of settings listed before any was run: what is hard about a difference is that few items show it. Where two models are equal or differ by the "
-    "margin, the share is that of trials without a false verdict: 94% or more of right-or-wrong scores, 91% of graded ones, whose few and skewed losses "
-    "no interval of this width covers better. Coverage above 97% has one reason: where 3 items differ, a test "
-    "can err in 2% or in 10% but not in 5%, and ours takes the first. Skewed scores of few items are the weak side of Student's t, which "
-    "stays what it is for one graded mean: 85% at 15 items and 91% at more is all that is asked there. In brackets: Tango's interval of right-or-wrong "
-    "scores, Student's t of graded ones, its mean width and how often it was right."
+    "Kinds of settings listed before any was run: what is hard about a difference is"
+    " that few items show it. Where two models are equal or differ by the margin, the"
+    " share is that of trials without a false verdict: 94% or more of right-or-wrong"
+    " scores, 91% of graded ones, whose few and skewed losses no interval of this width"
+    " covers better. Coverage above 97% has one reason: where 3 items differ, a test"
+    " can err in 2% or in 10% but not in 5%, and ours takes the first. Skewed scores of"
+    " few items are the weak side of Student's t, which stays what it is for one graded"
+    " mean: 85% at 15 items and 91% at more is all that is asked there. In brackets:"
+    " Tango's interval of right-or-wrong scores, Student's t of graded ones, its mean"
+    " width and how often it was right."
 )
 
 
@@ -34,19 +40,27 @@ def _pair(n: int, lost: float, won: float, kind: str = "binary") -> Setting:
     return pairs(f"{n} items, {what}, {lost:.1%} lost, {won:.1%} won", draw, truth)
 
 
-def _margin(n: int, lost: float, won: float, kind: str = "binary", more: str = "") -> Setting:
+def _margin(
+    n: int, lost: float, won: float, kind: str = "binary", more: str = ""
+) -> Setting:
     truth, draw = _gap(kind, n, lost, won)
     what = "right or wrong" if kind == "binary" else "graded"
     least = 0.94 if kind == "binary" else 0.91
     return equivalences(
-        f"at the margin: {more}{n} items, {what}, {lost:.1%} lost, {won:.1%} won", draw, truth, least
+        f"at the margin: {more}{n} items, {what}, {lost:.1%} lost, {won:.1%} won",
+        draw,
+        truth,
+        least,
     )
 
 
 def _gate(n: int, lost: float, won: float, mode: str) -> Setting:
     truth, draw = _gap("binary", n, lost, won)
     return gates(
-        f"gate {mode}, loss at its margin: {n} items, {lost:.0%} lost, {won:.0%} won", draw, truth, mode
+        f"gate {mode}, loss at its margin: {n} items, {lost:.0%} lost, {won:.0%} won",
+        draw,
+        truth,
+        mode,
     )
 
 
@@ -56,12 +70,17 @@ def _missing(n: int, share: float) -> Setting:
     def draw(rng: Rng) -> tuple[F64, F64, Ids]:
         ease = rng.random(n)
         rows = (
-            np.where(rng.random((2, n)) < 0.7, ease, rng.random((2, n))) < np.array([[0.7], [0.6]])
+            np.where(rng.random((2, n)) < 0.7, ease, rng.random((2, n)))
+            < np.array([[0.7], [0.6]])
         ).astype(float)
         rows[rng.random(rows.shape) < share] = np.nan
         return rows[0], rows[1], None
 
-    return pairs(f"{n} items, right or wrong, {share:.0%} missing at random on both sides", draw, 0.1)
+    return pairs(
+        f"{n} items, right or wrong, {share:.0%} missing at random on both sides",
+        draw,
+        0.1,
+    )
 
 
 def _repeats(n: int, draws: int) -> Setting:
@@ -76,10 +95,13 @@ def _repeats(n: int, draws: int) -> Setting:
 def _few(n: int, kind: str) -> Setting:
     def draw(rng: Rng) -> tuple[F64, F64, Ids]:
         if kind == "graded":
-            base, apart = rng.uniform(0.3, 0.7, n), rng.normal(0, 0.1, (2, n))
+            base = rng.uniform(0.3, 0.7, n)
+            apart = rng.normal(0, 0.1, (2, n))
             return np.clip(base + apart[0], 0, 1), np.clip(base + apart[1], 0, 1), None
         ease = rng.random(n)
-        rows = (np.where(rng.random((2, n)) < 0.5, ease, rng.random((2, n))) < 0.6).astype(np.float64)
+        rows = (
+            np.where(rng.random((2, n)) < 0.5, ease, rng.random((2, n))) < 0.6
+        ).astype(np.float64)
         return rows[0], rows[1], None
 
     return pairs(f"two equal models, {n} items, {kind}", draw, 0.0)
@@ -116,7 +138,11 @@ def _alike(n: int) -> Setting:
 
 SETTINGS: tuple[Setting, ...] = (
     *(_pair(n, share, share) for n in (50, 100, 200, 400) for share in (0.01, 0.03)),
-    *(_pair(n, lost, won) for n in (50, 200) for lost, won in ((0.02, 0.0), (0.05, 0.01))),
+    *(
+        _pair(n, lost, won)
+        for n in (50, 200)
+        for lost, won in ((0.02, 0.0), (0.05, 0.01))
+    ),
     _pair(400, 0.02, 0.01),
     _pair(100, 0.025, 0.025, "graded"),
     _pair(200, 0.04, 0.01, "graded"),

@@ -1,4 +1,6 @@
-"""What one trial of a paired or a clustered setting is: its data, our interval or verdict of them, and those of a known method."""
+"""What one trial of a paired or a clustered setting is: its data, our interval or verdict of them,
+and those of a known method.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,12 @@ import numpy as np
 from coverage_settings.known_methods import Ids, beside, mean_known, pairs_known
 from coverage_settings.registry import F64, Bools, Covered, Known, Plain, Setting, held
 from evalwright.statistics import compare_paired, mean_interval
-from evalwright.statistics.pairwise import AllPairs, grouped, pairs_of_sums, sums_of_differences
+from evalwright.statistics.pairwise import (
+    AllPairs,
+    grouped,
+    pairs_of_sums,
+    sums_of_differences,
+)
 
 Rng = np.random.Generator
 One = Callable[[Rng], tuple[F64, Ids]]
@@ -24,60 +31,109 @@ def means(name: str, draw: One, truth: float, least: float = 0.935) -> Setting:
         data = [draw(rng) for _ in range(trials)]
         ours = [mean_interval(scores, clusters=ids) for scores, ids in data]
         theirs = [
-            mean_known(scores if scores.ndim == 1 else scores.mean(axis=1), ids) for scores, ids in data
+            mean_known(scores if scores.ndim == 1 else scores.mean(axis=1), ids)
+            for scores, ids in data
         ]
-        found = held([e.low for e in ours], [e.high for e in ours], [e.method for e in ours], truth)
-        return Covered(found.hits, found.widths, found.method, found.note, _known(theirs, truth))
+        found = held(
+            [e.low for e in ours],
+            [e.high for e in ours],
+            [e.method for e in ours],
+            truth,
+        )
+        return Covered(
+            found.hits, found.widths, found.method, found.note, _known(theirs, truth)
+        )
 
     return Setting(name, run, least=least, most=1.0, short=100)
 
 
 def pairs(name: str, draw: Two, truth: float, least: float = 0.935) -> Setting:
-    """The interval of a difference holds the truth. Where the truth is 0 a miss is a verdict: at most 6%."""
+    """The interval of a difference holds the truth.
+
+    Where the truth is 0 a miss is a verdict: at most 6%.
+    """
 
     def run(seed: int, trials: int) -> Covered:
         low, high, method, theirs = _intervals(draw, seed, trials, 0.95)
         found = held(low.tolist(), high.tolist(), [method], truth)
-        return Covered(found.hits, found.widths, found.method, found.note, _known(theirs, truth))
+        return Covered(
+            found.hits, found.widths, found.method, found.note, _known(theirs, truth)
+        )
 
     return Setting(name, run, least=0.94 if truth == 0 else least, most=1.0, short=400)
 
 
 def equivalences(name: str, draw: Two, margin: float, least: float = 0.94) -> Setting:
-    """Not called equivalent although the models differ by the margin; the width is that of the 90% interval."""
-    return _verdicts(name, draw, lambda low, high: (low >= -margin) & (high <= margin), least, "TOST, ")
+    """Not called equivalent although the models differ by the margin; the width is that of the 90%
+    interval.
+    """
+    return _verdicts(
+        name,
+        draw,
+        lambda low, high: (low >= -margin) & (high <= margin),
+        least,
+        "TOST, ",
+    )
 
 
-def gates(name: str, draw: Two, margin: float, mode: str, least: float = 0.94) -> Setting:
-    """A gate where b loses exactly the margin: `shown` must not fail it as a loss shown, `not-ruled-out` not pass it."""
-    return _verdicts(name, draw, lambda low, high: low > margin if mode == "shown" else high < margin, least)
+def gates(
+    name: str, draw: Two, margin: float, mode: str, least: float = 0.94
+) -> Setting:
+    """A gate where b loses exactly the margin: `shown` must not fail it as a loss shown,
+    `not-ruled-out` not pass it.
+    """
+    return _verdicts(
+        name,
+        draw,
+        lambda low, high: low > margin if mode == "shown" else high < margin,
+        least,
+    )
 
 
 def _verdicts(
-    name: str, draw: Two, wrong: Callable[[F64, F64], Bools], least: float, how: str = ""
+    name: str,
+    draw: Two,
+    wrong: Callable[[F64, F64], Bools],
+    least: float,
+    how: str = "",
 ) -> Setting:
     """One-sided verdicts at 5%: from the ends of the 90% interval."""
 
     def run(seed: int, trials: int) -> Covered:
         low, high, method, theirs = _intervals(draw, seed, trials, 0.9)
-        their_low, their_high = (np.array([getattr(each, end) for each in theirs]) for end in ("low", "high"))
-        known = Known(theirs[0].method, ~wrong(their_low, their_high), their_high - their_low)
+        their_low, their_high = (
+            np.array([getattr(each, end) for each in theirs]) for end in ("low", "high")
+        )
+        known = Known(
+            theirs[0].method, ~wrong(their_low, their_high), their_high - their_low
+        )
         return Covered(~wrong(low, high), high - low, how + method, "", known)
 
     return Setting(name, run, least=least, most=1.0, short=400)
 
 
 def pairs_at_once(gaps: F64) -> AllPairs:
-    """The tests of many comparisons on single items, scores between 0 and 1: gaps (comparisons, items)."""
+    """The tests of many comparisons on single items, scores between 0 and 1: gaps (comparisons,
+    items).
+    """
     none_missing = np.zeros(len(gaps), dtype=np.int64)
-    return pairs_of_sums(sums_of_differences(gaps, None, None, True), 1.0, none_missing, False)
+    return pairs_of_sums(
+        sums_of_differences(gaps, None, None, True), 1.0, none_missing, False
+    )
 
 
-def _intervals(draw: Two, seed: int, trials: int, level: float) -> tuple[F64, F64, str, list[Plain]]:
-    """Ours, as arrays (trials,), and those of a known method. Ours come from the core of `compare_paired`, for all trials at once;
-    the first trials are asked of `compare_paired` itself, and must be the same."""
+def _intervals(
+    draw: Two, seed: int, trials: int, level: float
+) -> tuple[F64, F64, str, list[Plain]]:
+    """Ours, as arrays (trials,), and those of a known method.
+
+    Ours come from the core of `compare_paired`, for all trials at once; the first trials are asked
+    of `compare_paired` itself, and must be the same.
+    """
     rng = np.random.default_rng(seed)
-    differences, clusters, first = list[F64](), list[Ids](), list[tuple[float, float]]()
+    differences = list[F64]()
+    clusters = list[Ids]()
+    first = list[tuple[float, float]]()
     sums = []
     for trial in range(trials):
         a, b, ids = draw(rng)
@@ -88,9 +144,15 @@ def _intervals(draw: Two, seed: int, trials: int, level: float) -> tuple[F64, F6
             found = compare_paired(a, b, clusters=ids, level=level, missing=False)
             first.append((found.low, found.high))
     stacked = {name: np.concatenate([one[name] for one in sums]) for name in sums[0]}
-    core = pairs_of_sums(stacked, 1.0, np.zeros(trials, dtype=np.int64), clusters[0] is not None)
+    core = pairs_of_sums(
+        stacked, 1.0, np.zeros(trials, dtype=np.int64), clusters[0] is not None
+    )
     low, high = core.limits(1 - level)
-    assert np.allclose(np.stack([low, high], axis=1)[: len(first)], first, atol=1e-9), (low, high, first)
+    assert np.allclose(np.stack([low, high], axis=1)[: len(first)], first, atol=1e-9), (
+        low,
+        high,
+        first,
+    )
     return low, high, found.test, pairs_known(differences, clusters, level)
 
 
@@ -102,16 +164,25 @@ def _sums(gaps: F64, ids: Ids) -> dict[str, F64]:
 
 
 def _gaps(a: F64, b: F64) -> F64:
-    gaps: F64 = (a if a.ndim == 1 else a.mean(axis=1)) - (b if b.ndim == 1 else b.mean(axis=1))
+    gaps: F64 = (a if a.ndim == 1 else a.mean(axis=1)) - (
+        b if b.ndim == 1 else b.mean(axis=1)
+    )
     return gaps[~np.isnan(gaps)]
 
 
 def _common(a: F64, b: F64, ids: Ids) -> Ids:
     if ids is None or a.ndim > 1:
         return ids
-    kept: Ids = np.unique(ids[~np.isnan(a - b)], return_inverse=True)[1].astype(np.int64)
+    kept: Ids = np.unique(ids[~np.isnan(a - b)], return_inverse=True)[1].astype(
+        np.int64
+    )
     return kept
 
 
 def _known(theirs: list[Plain], truth: float) -> Known:
-    return beside(theirs[0].method, [one.low for one in theirs], [one.high for one in theirs], truth)
+    return beside(
+        theirs[0].method,
+        [one.low for one in theirs],
+        [one.high for one in theirs],
+        truth,
+    )

@@ -1,7 +1,8 @@
 """The best valid method for each question, with scipy alone and nothing of the package.
 
-Each takes the scores that were there, item by item, and returns the answer that it decides on, or None where it leaves the question
-open. Errors are held at 5%: two-sided where the question is which, one-sided where it is whether.
+Each takes the scores that were there, item by item, and returns the answer that it decides on, or
+None where it leaves the question open. Errors are held at 5%: two-sided where the question is
+which, one-sided where it is whether.
 """
 
 from __future__ import annotations
@@ -30,7 +31,9 @@ def mid_p_mcnemar(a: F64, b: F64) -> float:
         return 1.0
     fewer = min(wins, losses)
     discordant = wins + losses
-    p_value = 2 * stats.binom.cdf(fewer, discordant, 0.5) - stats.binom.pmf(fewer, discordant, 0.5)
+    p_value = 2 * stats.binom.cdf(fewer, discordant, 0.5) - stats.binom.pmf(
+        fewer, discordant, 0.5
+    )
     return min(1.0, float(p_value))
 
 
@@ -43,7 +46,9 @@ def paired_t(a: F64, b: F64) -> float:
 
 
 def clustered_t(a: F64, b: F64, clusters: I64) -> float:
-    """t test of the mean difference with CR2 errors and Satterthwaite degrees of freedom (Bell & McCaffrey 2002)."""
+    """t test of the mean difference with CR2 errors and Satterthwaite degrees of freedom (Bell &
+    McCaffrey 2002).
+    """
     codes = np.unique(clusters, return_inverse=True)[1]
     differences = a - b
     n = len(differences)
@@ -51,7 +56,8 @@ def clustered_t(a: F64, b: F64, clusters: I64) -> float:
     totals = np.bincount(codes, differences - differences.mean())
     scale = 1 / np.sqrt(1 - sizes / n)
     error = math.sqrt(float(((scale * totals) ** 2).sum())) / n
-    # Under independent errors of equal spread the variance estimate is a quadratic form in them: its matrix is G'G.
+    # Under independent errors of equal spread the variance estimate is a quadratic form in them:
+    # its matrix is G'G.
     residual_maker = np.eye(len(sizes))[codes] - sizes / n
     matrix = residual_maker * scale
     eigenvalues = np.linalg.eigvalsh(matrix.T @ matrix)
@@ -60,7 +66,9 @@ def clustered_t(a: F64, b: F64, clusters: I64) -> float:
 
 
 def tango_z(a: F64, b: F64, difference: float) -> float:
-    """Tango's (1998) score statistic of mean(a) - mean(b) = difference; infinite where the data leave no spread."""
+    """Tango's (1998) score statistic of mean(a) - mean(b) = difference; infinite where the data
+    leave no spread.
+    """
     n = len(a)
     wins = float(((a == 1) & (b == 0)).sum())
     losses = float(((a == 0) & (b == 1)).sum())
@@ -77,7 +85,9 @@ def tango_z(a: F64, b: F64, difference: float) -> float:
 
 
 def t_statistic(a: F64, b: F64, difference: float) -> tuple[float, float]:
-    """Statistic of mean(a) - mean(b) = difference by paired t, and its one-sided critical value at 5%."""
+    """Statistic of mean(a) - mean(b) = difference by paired t, and its one-sided critical value at
+    5%.
+    """
     differences = a - b
     error = float(differences.std(ddof=1)) / math.sqrt(len(differences))
     distance = float(differences.mean()) - difference
@@ -88,23 +98,30 @@ def t_statistic(a: F64, b: F64, difference: float) -> tuple[float, float]:
 def which(a: F64, b: F64, p_value: PValue) -> str | None:
     """Which of two models is better, by a two-sided test on the items that both have."""
     both = ~np.isnan(a) & ~np.isnan(b)
-    first, second = a[both], b[both]
+    first = a[both]
+    second = b[both]
     if p_value(first, second) >= ALPHA:
         return None
     return "A" if first.mean() > second.mean() else "B"
 
 
 def which_in_the_worst_case(a: F64, b: F64) -> str | None:
-    """Which of two is better whatever the missing answers would have been (Manski's bounds, mid-p McNemar at both ends)."""
+    """Which of two is better whatever the missing answers would have been (Manski's bounds, mid-p
+    McNemar at both ends).
+    """
     low = which(np.nan_to_num(a, nan=0.0), np.nan_to_num(b, nan=1.0), mid_p_mcnemar)
     high = which(np.nan_to_num(a, nan=1.0), np.nan_to_num(b, nan=0.0), mid_p_mcnemar)
     return low if low == high else None
 
 
 def which_over_tasks(pairs: Sequence[tuple[F64, F64]]) -> str | None:
-    """Which is better over several tasks that count the same: t with Welch and Satterthwaite's degrees of freedom."""
+    """Which is better over several tasks that count the same: t with Welch and Satterthwaite's
+    degrees of freedom.
+    """
     means = np.array([np.mean(a - b) for a, b in pairs])
-    variances = np.array([np.var(a - b, ddof=1) / len(a) for a, b in pairs]) / len(pairs) ** 2
+    variances = (
+        np.array([np.var(a - b, ddof=1) / len(a) for a, b in pairs]) / len(pairs) ** 2
+    )
     sizes = np.array([len(a) for a, _ in pairs])
     freedom = variances.sum() ** 2 / (variances**2 / (sizes - 1)).sum()
     statistic = float(means.mean() / math.sqrt(variances.sum()))
@@ -121,7 +138,9 @@ def dropped(reference: F64, new: F64, margin: float) -> str | None:
 
 
 def drop_ruled_out(reference: F64, new: F64, margin: float) -> str | None:
-    """Whether a drop by the margin or more is ruled out: Tango's test of non-inferiority, one-sided at 5%."""
+    """Whether a drop by the margin or more is ruled out: Tango's test of non-inferiority, one-sided
+    at 5%.
+    """
     both = ~np.isnan(reference) & ~np.isnan(new)
     shown = tango_z(reference[both], new[both], margin) < -stats.norm.ppf(1 - ALPHA)
     return "no drop" if shown else None
@@ -130,10 +149,12 @@ def drop_ruled_out(reference: F64, new: F64, margin: float) -> str | None:
 def equivalent(a: F64, b: F64, margin: float) -> str | None:
     """Two one-sided tests at 5%: Tango's for right-or-wrong scores, paired t for others."""
     both = ~np.isnan(a) & ~np.isnan(b)
-    first, second = a[both], b[both]
+    first = a[both]
+    second = b[both]
     if set(np.unique([first, second])) <= {0.0, 1.0}:
         critical = float(stats.norm.ppf(1 - ALPHA))
-        above, below = tango_z(first, second, -margin), tango_z(first, second, margin)
+        above = tango_z(first, second, -margin)
+        below = tango_z(first, second, margin)
     else:
         above, critical = t_statistic(first, second, -margin)
         below = t_statistic(first, second, margin)[0]
@@ -152,13 +173,16 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 
 def best_of_several(scores: Sequence[F64], p_value: PValue) -> str | None:
-    """The number of the model that is better than every other by Holm over all pairs; None where there is none."""
+    """The number of the model that is better than every other by Holm over all pairs; None where
+    there is none.
+    """
     pairs = list(combinations(range(len(scores)), 2))
     raw: list[float] = []
     winners: list[int] = []
     for first, second in pairs:
         both = ~np.isnan(scores[first]) & ~np.isnan(scores[second])
-        a, b = scores[first][both], scores[second][both]
+        a = scores[first][both]
+        b = scores[second][both]
         raw.append(p_value(a, b))
         winners.append(first if a.mean() > b.mean() else second)
     wins = np.zeros(len(scores), dtype=np.int64)

@@ -19,5 +19,10 @@ def write_page(page: Path, name: str, lines: Sequence[str]) -> None:
     above, begin, marked = text.partition(begin_mark(name))
     _, end, below = marked.partition(END)
     if not begin or not end:
-        raise SystemExit(f"{page} has no place for the table: {begin_mark(name)} and {END}.")
-    page.write_text("\n".join([f"{above}{begin}", "", *lines, "", f"{end}{below}"]), encoding="utf-8")
+        raise SystemExit(
+            f"{page} has no place for the table: {begin_mark(name)} and {END}."
+        )
+    page.write_text(
+        "\n".join([f"{above}{begin}", "", *lines, "", f"{end}{below}"]),
+        encoding="utf-8",
+    )

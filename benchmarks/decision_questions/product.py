@@ -34,7 +34,10 @@ def written_runs(models: Sequence[Tasks]) -> Iterator[list[Run]]:
     place = IN_MEMORY if IN_MEMORY.is_dir() else None
     with tempfile.TemporaryDirectory(dir=place, prefix="decisions-") as folder:
         names = [chr(ord("A") + number) for number in range(len(models))]
-        yield [write_run(Path(folder), name, tasks) for name, tasks in zip(names, models, strict=True)]
+        yield [
+            write_run(Path(folder), name, tasks)
+            for name, tasks in zip(names, models, strict=True)
+        ]
 
 
 def is_provisional(*answers: Any) -> bool:
@@ -51,11 +54,15 @@ def which(models: Sequence[Tasks]) -> Verdict:
         overall = comparison.overall
         assert overall is not None
         decision = "A" if overall.low > 0 else "B" if overall.high < 0 else None
-        return Verdict(decision, decision is not None and is_provisional(comparison, overall))
+        return Verdict(
+            decision, decision is not None and is_provisional(comparison, overall)
+        )
     (task,) = comparison.tasks
     verdict = str(task.paired.verdict if task.paired else "")
     decision = {"better": "A", "worse": "B"}.get(verdict)
-    return Verdict(decision, decision is not None and is_provisional(comparison, task, task.paired))
+    return Verdict(
+        decision, decision is not None and is_provisional(comparison, task, task.paired)
+    )
 
 
 def dropped(models: Sequence[Tasks], points: float) -> Verdict:

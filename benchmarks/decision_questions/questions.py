@@ -1,7 +1,9 @@
-"""Forty ordinary questions with a known answer: how the data come about, what is asked, and the best valid method.
+"""Forty ordinary questions with a known answer: how the data come about, what is asked, and the
+best valid method.
 
-Right-or-wrong scores of several models share the difficulty of the items (a normal copula). Missing answers are drawn at random unless
-the question says otherwise. An unsure reading is right with the probability that the question names.
+Right-or-wrong scores of several models share the difficulty of the items (a normal copula). Missing
+answers are drawn at random unless the question says otherwise. An unsure reading is right with the
+probability that the question names.
 """
 
 from __future__ import annotations
@@ -41,7 +43,8 @@ class Question:
         kind: what is asked.
         setting: the data, in words.
         truth: the right answer.
-        can_be_answered: whether the right answer is one that the question's form can give ("they are equal" is none to "which?").
+        can_be_answered: whether the right answer is one that the question's form can give ("they
+        are equal" is none to "which?").
         make: simulated scores of all models, by task.
         ask: the package's verdict.
         method: the best valid method in words.
@@ -58,13 +61,15 @@ class Question:
     decide: Decide
 
 
-# -- data ------------------------------------------------------------------------------------------------------------
+# -- data ------------------------------------------------------------------------------
 
 
 def right_or_wrong(
     rng: Random, items: int, shares: Sequence[float], correlation: float, draws: int = 1
 ) -> list[F64]:
-    """Scores (items, draws) of models that know these shares, with latent ability correlated over items."""
+    """Scores (items, draws) of models that know these shares, with latent ability correlated over
+    items.
+    """
     difficulty = rng.normal(size=(items, 1))
     scores = []
     for share in shares:
@@ -74,15 +79,22 @@ def right_or_wrong(
     return scores
 
 
-def graded(rng: Random, items: int, differences: Sequence[float], spread: float) -> list[F64]:
-    """Scores (items,) around a common level of each item, with a model's own noise; kept within 0 and 1."""
+def graded(
+    rng: Random, items: int, differences: Sequence[float], spread: float
+) -> list[F64]:
+    """Scores (items,) around a common level of each item, with a model's own noise; kept within 0
+    and 1.
+    """
     level = rng.uniform(0.3, 0.6, items)
     return [
-        np.clip(level + difference + rng.normal(0, spread, items), 0.0, 1.0) for difference in differences
+        np.clip(level + difference + rng.normal(0, spread, items), 0.0, 1.0)
+        for difference in differences
     ]
 
 
-def mostly_equal(rng: Random, items: int, equal_share: float, mean: float, spread: float) -> list[F64]:
+def mostly_equal(
+    rng: Random, items: int, equal_share: float, mean: float, spread: float
+) -> list[F64]:
     """Scores (items,) of two models that differ on some of the items only."""
     level = rng.uniform(0.4, 0.6, items)
     differ = rng.random(items) >= equal_share
@@ -93,7 +105,10 @@ def mostly_equal(rng: Random, items: int, equal_share: float, mean: float, sprea
 def marks_of_five(rng: Random, items: int, shifts: Sequence[float]) -> list[F64]:
     """A judge's marks 1 to 5 as 0, 0.25, ..., 1."""
     level = rng.normal(3.2, 0.8, items)
-    return [(np.clip(np.round(level + shift + rng.normal(0, 0.7, items)), 1, 5) - 1) / 4 for shift in shifts]
+    return [
+        (np.clip(np.round(level + shift + rng.normal(0, 0.7, items)), 1, 5) - 1) / 4
+        for shift in shifts
+    ]
 
 
 def plain(scores: Sequence[F64], clusters: I64 | None = None) -> list[Tasks]:
@@ -103,7 +118,10 @@ def plain(scores: Sequence[F64], clusters: I64 | None = None) -> list[Tasks]:
 
 def at_random(rng: Random, scores: Sequence[F64], share: float) -> list[Tasks]:
     """Each answer is missing with this probability, each model by itself."""
-    return [{TASK: task_scores(readings, missing=rng.random(readings.shape) < share)} for readings in scores]
+    return [
+        {TASK: task_scores(readings, missing=rng.random(readings.shape) < share)}
+        for readings in scores
+    ]
 
 
 def where_wrong(rng: Random, scores: Sequence[F64], share: float) -> list[Tasks]:
@@ -122,16 +140,24 @@ def in_an_outage(scores: Sequence[F64], share: float) -> list[Tasks]:
 
 
 def misread(
-    rng: Random, truth: F64, unsure_share: float, right_share: float, missing_share: float = 0.0
+    rng: Random,
+    truth: F64,
+    unsure_share: float,
+    right_share: float,
+    missing_share: float = 0.0,
 ) -> TaskScores:
     """Answers of which some are unsure, and their readings right with this probability."""
     unsure = rng.random(truth.shape) < unsure_share
     wrong_reading = unsure & (rng.random(truth.shape) >= right_share)
     readings = np.where(wrong_reading, 1 - truth, truth)
-    return task_scores(readings, unsure=unsure, missing=rng.random(truth.shape) < missing_share)
+    return task_scores(
+        readings, unsure=unsure, missing=rng.random(truth.shape) < missing_share
+    )
 
 
-def vague_where_wrong(rng: Random, truth: F64, unsure_if_wrong: float, unsure_if_right: float) -> TaskScores:
+def vague_where_wrong(
+    rng: Random, truth: F64, unsure_if_wrong: float, unsure_if_right: float
+) -> TaskScores:
     """Answers that are unsure mostly where they are wrong; nine in ten unsure readings are right."""
     share = np.where(truth == 0, unsure_if_wrong, unsure_if_right)
     unsure = rng.random(truth.shape) < share
@@ -140,19 +166,25 @@ def vague_where_wrong(rng: Random, truth: F64, unsure_if_wrong: float, unsure_if
 
 
 def passages(rng: Random, sizes: Sequence[int], shares: Sequence[float]) -> list[Tasks]:
-    """Questions on passages: what a passage is worth is shared by its questions, in part by each model alone."""
+    """Questions on passages: what a passage is worth is shared by its questions, in part by each
+    model alone.
+    """
     clusters = np.repeat(np.arange(len(sizes)), sizes)
     items = len(clusters)
     common = rng.normal(size=len(sizes))[clusters]
     scores = []
     for share in shares:
         of_passage = rng.normal(size=len(sizes))[clusters]
-        latent = np.sqrt(0.3) * common + np.sqrt(0.15) * of_passage + np.sqrt(0.55) * rng.normal(size=items)
+        latent = (
+            np.sqrt(0.3) * common
+            + np.sqrt(0.15) * of_passage
+            + np.sqrt(0.55) * rng.normal(size=items)
+        )
         scores.append((latent < stats.norm.ppf(share)).astype(np.float64))
     return plain(scores, clusters)
 
 
-# -- what is asked ---------------------------------------------------------------------------------------------------
+# -- what is asked ---------------------------------------------------------------------
 
 
 def scored(models: Sequence[Tasks]) -> list[F64]:
@@ -169,7 +201,9 @@ def _which(
     decide: Decide | None = None,
 ) -> Question:
     def by_test(models: Sequence[Tasks]) -> str | None:
-        p_value = methods.mid_p_mcnemar if method == "mid-p McNemar" else methods.paired_t
+        p_value = (
+            methods.mid_p_mcnemar if method == "mid-p McNemar" else methods.paired_t
+        )
         a, b = scored(models)
         return methods.which(a, b, p_value)
 
@@ -177,7 +211,9 @@ def _which(
         return product.which(models)
 
     can_be_answered = truth in ("A", "B")
-    return Question(kind, setting, truth, can_be_answered, make, ask, method, decide or by_test)
+    return Question(
+        kind, setting, truth, can_be_answered, make, ask, method, decide or by_test
+    )
 
 
 def _two(items: int, first: float, second: float, correlation: float = 0.5) -> Make:
@@ -192,18 +228,29 @@ def _which_questions() -> list[Question]:
         _which(WHICH, "12 items, 97% against 45%", _two(12, 0.97, 0.45)),
         _which(WHICH, "40 items, 85% against 60%", _two(40, 0.85, 0.60)),
         _which(WHICH, "200 items, 70% against 61%", _two(200, 0.70, 0.61)),
-        _which(WHICH, "200 items, 92% against 86%, nearly alike", _two(200, 0.92, 0.86, 0.9)),
+        _which(
+            WHICH,
+            "200 items, 92% against 86%, nearly alike",
+            _two(200, 0.92, 0.86, 0.9),
+        ),
         _which(WHICH, "1,000 items, 71% against 65%", _two(1000, 0.71, 0.65)),
         _which(WHICH, "300 items, equal", _two(300, 0.70, 0.70), truth="equal"),
     ]
 
 
-def _missing(items: int, first: float, second: float, share: float, truth: str = "A") -> Question:
+def _missing(
+    items: int, first: float, second: float, share: float, truth: str = "A"
+) -> Question:
     def make(rng: Random) -> list[Tasks]:
         return at_random(rng, right_or_wrong(rng, items, [first, second], 0.5), share)
 
     gap = f"{100 * (first - second):.0f} points" if first != second else "equal"
-    return _which(MISSING, f"{items:,} items, {gap}, {share:.0%} missing at random in each", make, truth)
+    return _which(
+        MISSING,
+        f"{items:,} items, {gap}, {share:.0%} missing at random in each",
+        make,
+        truth,
+    )
 
 
 def _missing_where_wrong(items: int) -> Question:
@@ -214,7 +261,9 @@ def _missing_where_wrong(items: int) -> Question:
         return methods.which_in_the_worst_case(*scored(models))
 
     setting = f"{items:,} items, equal, A missing on half of what it would get wrong"
-    return _which(MISSING, setting, make, "equal", method="McNemar, worst case", decide=decide)
+    return _which(
+        MISSING, setting, make, "equal", method="McNemar, worst case", decide=decide
+    )
 
 
 def _missing_questions() -> list[Question]:
@@ -234,7 +283,9 @@ def _missing_questions() -> list[Question]:
         _missing(300, 0.75, 0.65, 0.02),
         _missing(300, 0.75, 0.65, 0.12),
         _which(MISSING, "200 items, 25 points, 3% of A missing at random", large_gap),
-        _which(MISSING, "300 items, 10 points, B's server down for the last 15%", outage),
+        _which(
+            MISSING, "300 items, 10 points, B's server down for the last 15%", outage
+        ),
         _missing(1000, 0.7, 0.7, 0.05, "equal"),
         _missing_where_wrong(200),
         _missing_where_wrong(1000),
@@ -243,11 +294,17 @@ def _missing_questions() -> list[Question]:
 
 def _unsure_questions() -> list[Question]:
     def both_unsure(
-        items: int, shares: Sequence[float], unsure_share: float, missing_share: float = 0.0
+        items: int,
+        shares: Sequence[float],
+        unsure_share: float,
+        missing_share: float = 0.0,
     ) -> Make:
         def make(rng: Random) -> list[Tasks]:
             truths = right_or_wrong(rng, items, shares, 0.5)
-            return [{TASK: misread(rng, truth, unsure_share, 0.8, missing_share)} for truth in truths]
+            return [
+                {TASK: misread(rng, truth, unsure_share, 0.8, missing_share)}
+                for truth in truths
+            ]
 
         return make
 
@@ -259,7 +316,11 @@ def _unsure_questions() -> list[Question]:
 
     mixed = both_unsure(60, [0.8, 0.55], 0.1, 0.03)
     return [
-        _which(UNSURE, "300 items, 12 points, 15% of each unsure", both_unsure(300, [0.75, 0.63], 0.15)),
+        _which(
+            UNSURE,
+            "300 items, 12 points, 15% of each unsure",
+            both_unsure(300, [0.75, 0.63], 0.15),
+        ),
         _which(
             UNSURE,
             "300 items, 13 points, the weaker unsure on most of its wrong answers",
@@ -293,7 +354,12 @@ def _graded_questions() -> list[Question]:
             some_differ(100, 0.9, 0.1, 0.08),
             method="paired t",
         ),
-        _which(GRADED, "50 items, a judge's marks from 1 to 5, half a mark", marks, method="paired t"),
+        _which(
+            GRADED,
+            "50 items, a judge's marks from 1 to 5, half a mark",
+            marks,
+            method="paired t",
+        ),
         _which(
             GRADED,
             "200 items, 80% equal, no difference",
@@ -327,15 +393,28 @@ def _prompt_questions() -> list[Question]:
         a, b = scored(models)
         clusters = models[0][TASK].clusters
         assert clusters is not None
-        return methods.which(a, b, lambda first, second: methods.clustered_t(first, second, clusters))
+        return methods.which(
+            a, b, lambda first, second: methods.clustered_t(first, second, clusters)
+        )
 
     def by_tasks(models: Sequence[Tasks]) -> str | None:
         first, second = models
-        return methods.which_over_tasks([(first[task].scored, second[task].scored) for task in first])
+        return methods.which_over_tasks(
+            [(first[task].scored, second[task].scored) for task in first]
+        )
 
     return [
-        _which(PROMPT, "150 items, 72% against 62%, nearly alike", _two(150, 0.72, 0.62, 0.85)),
-        _which(PROMPT, "60 items of 5 draws, 72% against 62%", five_draws, method="paired t"),
+        _which(
+            PROMPT,
+            "150 items, 72% against 62%, nearly alike",
+            _two(150, 0.72, 0.62, 0.85),
+        ),
+        _which(
+            PROMPT,
+            "60 items of 5 draws, 72% against 62%",
+            five_draws,
+            method="paired t",
+        ),
         _which(
             PROMPT,
             "40 passages of 2 to 8 questions, 75% against 60%",
@@ -362,7 +441,13 @@ def _prompt_questions() -> list[Question]:
 
 
 def _gate(
-    setting: str, make: Make, truth: str, points: float, *, ruled_out: bool, can_be_answered: bool
+    setting: str,
+    make: Make,
+    truth: str,
+    points: float,
+    *,
+    ruled_out: bool,
+    can_be_answered: bool,
 ) -> Question:
     form = product.drop_ruled_out if ruled_out else product.dropped
     test = methods.drop_ruled_out if ruled_out else methods.dropped
@@ -374,9 +459,19 @@ def _gate(
         reference, new = scored(models)
         return test(reference, new, points / 100)
 
-    mode = f"is a drop of more than {points:g} points {'ruled out' if ruled_out else 'shown'}"
+    mode = (
+        f"is a drop of more than {points:g} points"
+        f" {'ruled out' if ruled_out else 'shown'}"
+    )
     return Question(
-        WORSE, f"{mode}: {setting}", truth, can_be_answered, make, ask, "Tango, one-sided", decide
+        WORSE,
+        f"{mode}: {setting}",
+        truth,
+        can_be_answered,
+        make,
+        ask,
+        "Tango, one-sided",
+        decide,
     )
 
 
@@ -439,19 +534,33 @@ def _equivalence(setting: str, make: Make, truth: str, method: str) -> Question:
         return methods.equivalent(a, b, margin)
 
     can_be_answered = truth == "equal enough"
-    return Question(EQUAL, f"within 5 points: {setting}", truth, can_be_answered, make, ask, method, decide)
+    return Question(
+        EQUAL,
+        f"within 5 points: {setting}",
+        truth,
+        can_be_answered,
+        make,
+        ask,
+        method,
+        decide,
+    )
 
 
 def _equivalence_questions() -> list[Question]:
     def close_scores(rng: Random) -> list[Tasks]:
         return plain(graded(rng, 80, [0.0, 0.0], 0.1))
 
-    yes, no = "equal enough", "not equal"
+    yes = "equal enough"
+    no = "not equal"
     by_tango = "TOST, Tango"
     return [
         _equivalence("800 items, 75% each", _two(800, 0.75, 0.75, 0.7), yes, by_tango),
-        _equivalence("80 graded items, no difference", close_scores, yes, "TOST, paired t"),
-        _equivalence("300 items, 75% and 70%", _two(300, 0.75, 0.70, 0.7), no, by_tango),
+        _equivalence(
+            "80 graded items, no difference", close_scores, yes, "TOST, paired t"
+        ),
+        _equivalence(
+            "300 items, 75% and 70%", _two(300, 0.75, 0.70, 0.7), no, by_tango
+        ),
     ]
 
 
@@ -485,11 +594,17 @@ def _five_questions() -> list[Question]:
             "2",
         ),
         _five(
-            "300 items, the third ahead by 14 points or more, 3% missing at random in each",
+            "300 items, the third ahead by 14 points or more, 3% missing at random in"
+            " each",
             some_missing,
             "3",
         ),
-        _five("100 graded items, the fourth ahead by 9 points or more", five_graded, "4", binary=False),
+        _five(
+            "100 graded items, the fourth ahead by 9 points or more",
+            five_graded,
+            "4",
+            binary=False,
+        ),
         _five("200 items, all equal", five(200, [0.7] * 5), "none"),
     ]
 

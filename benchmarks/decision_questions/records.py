@@ -1,7 +1,7 @@
 """Records of runs made of simulated scores, by the package's own writer and tally.
 
-Works with records of schema 1, in which a score that a reader might argue with was left out as undecided, and of schema 2, in which it
-counts and is called unsure.
+Works with records of schema 1, in which a score that a reader might argue with was left out as
+undecided, and of schema 2, in which it counts and is called unsure.
 """
 
 from __future__ import annotations
@@ -36,7 +36,14 @@ METRIC = "accuracy"
 """A mean of scores between 0 and 1, what boards show for most tasks, graded ones too."""
 WHY_UNSURE = "a reader might argue"
 STARTED = "2026-11-20T09:30:00+00:00"
-NO_REPLY = Failure("server error", "provider", "HTTP 500: try again.", retryable=True, status=500, attempts=4)
+NO_REPLY = Failure(
+    "server error",
+    "provider",
+    "HTTP 500: try again.",
+    retryable=True,
+    status=500,
+    attempts=4,
+)
 """A failure that is not the model's."""
 
 
@@ -62,7 +69,9 @@ class TaskScores:
         there = ~self.missing
         count = there.sum(axis=1)
         total = np.where(there, self.readings, 0.0).sum(axis=1)
-        means: F64 = np.divide(total, count, out=np.full(len(count), np.nan), where=count > 0)
+        means: F64 = np.divide(
+            total, count, out=np.full(len(count), np.nan), where=count > 0
+        )
         return means
 
 
@@ -80,7 +89,9 @@ def task_scores(
     def flags(marks: npt.ArrayLike | None) -> Bools:
         if marks is None:
             return none
-        return np.broadcast_to(np.atleast_2d(np.asarray(marks, dtype=bool).T).T, by_draw.shape)
+        return np.broadcast_to(
+            np.atleast_2d(np.asarray(marks, dtype=bool).T).T, by_draw.shape
+        )
 
     return TaskScores(by_draw, flags(missing), flags(unsure), clusters)
 
@@ -103,7 +114,9 @@ def write_run(folder: Path, name: str, tasks: Mapping[str, TaskScores]) -> Run:
                 out.add(position, record)
                 tally.add(record)
                 position += 1
-            task_records.append(tally.result(task, "1", [spec]).as_dict() | _definition(task, spec))
+            task_records.append(
+                tally.result(task, "1", [spec]).as_dict() | _definition(task, spec)
+            )
         out.finish(_run_record(name, list(tasks), task_records))
     return open_run(folder / name)
 
@@ -133,7 +146,9 @@ def _sample(task: str, index: int, cluster: int) -> Sample:
 
 
 _ANSWER = Answer(
-    text="an answer", prompt="a prompt", responses=(Response("an answer", finish_reason="stop"),)
+    text="an answer",
+    prompt="a prompt",
+    responses=(Response("an answer", finish_reason="stop"),),
 )
 
 
@@ -159,11 +174,20 @@ def _definition(task: str, spec: MetricSpec) -> dict[str, Any]:
         "draws": 1,
         "slice_keys": [],
         "scorers": [{"name": SCORER, "kind": "exact-match", "options": {}}],
-        "metric_specs": [{"label": spec.label, "kind": spec.kind, "scorer": spec.scorer, "options": {}}],
+        "metric_specs": [
+            {
+                "label": spec.label,
+                "kind": spec.kind,
+                "scorer": spec.scorer,
+                "options": {},
+            }
+        ],
     }
 
 
-def _run_record(name: str, tasks: list[str], task_records: list[dict[str, Any]]) -> dict[str, Any]:
+def _run_record(
+    name: str, tasks: list[str], task_records: list[dict[str, Any]]
+) -> dict[str, Any]:
     return {
         "schema": writer.SCHEMA_VERSION,
         "evalwright": "0.1.0",

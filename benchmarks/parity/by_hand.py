@@ -1,4 +1,6 @@
-"""Rows of well-known data sets whose shape cannot be found by trying: columns as on the hub, contents made up."""
+"""Rows of well-known data sets whose shape cannot be found by trying: columns as on the hub,
+contents made up.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,11 @@ def _drop(chance: random.Random) -> Row:
     def answer() -> Row:
         spans = [_words(chance) for _ in range(chance.randrange(3))]
         number = "" if spans else str(chance.randrange(9))
-        return {"number": number, "date": {"day": "", "month": "", "year": ""}, "spans": spans}
+        return {
+            "number": number,
+            "date": {"day": "", "month": "", "year": ""},
+            "spans": spans,
+        }
 
     more = [answer(), answer()]
     ids = {"worker_id": "", "hit_id": ""}
@@ -72,17 +78,25 @@ def _truthful(chance: random.Random) -> Row:
     labels = [1, *(chance.randrange(2) for _ in range(3)), 0]
     return {
         "question": f"{_words(chance)}?",
-        "mc1_targets": {"choices": [_words(chance) for _ in range(3)], "labels": [1, 0, 0]},
+        "mc1_targets": {
+            "choices": [_words(chance) for _ in range(3)],
+            "labels": [1, 0, 0],
+        },
         "mc2_targets": {"choices": [_words(chance) for _ in labels], "labels": labels},
     }
 
 
 def _following(chance: random.Random) -> Row:
-    """Instructions that IFEval's Python checks, as many in every row, with the arguments of all of them in each."""
+    """Instructions that IFEval's Python checks, as many in every row, with the arguments of all of
+    them in each.
+    """
     known: dict[str, Row] = {
         "punctuation:no_comma": {},
         "length_constraints:number_words": {"relation": "less than", "num_words": 3},
-        "length_constraints:number_sentences": {"relation": "at least", "num_sentences": 1},
+        "length_constraints:number_sentences": {
+            "relation": "at least",
+            "num_sentences": 1,
+        },
         "change_case:english_lowercase": {},
         "startend:quotation": {},
         "detectable_content:number_placeholders": {"num_placeholders": 1},
@@ -121,7 +135,10 @@ def _boxed(chance: random.Random) -> Row:
 
 def _planned(group: str, **answer: Any) -> Callable[[random.Random], Row]:
     def row(chance: random.Random) -> Row:
-        texts = {name: _words(chance, 6) for name in ("context", "question", "PDDL_domain", "PDDL_problem")}
+        texts = {
+            name: _words(chance, 6)
+            for name in ("context", "question", "PDDL_domain", "PDDL_problem")
+        }
         return {"id": 1, "group": group, **texts, "answer": answer}
 
     return row
@@ -133,9 +150,14 @@ def _conversation(chance: random.Random) -> Row:
     return {
         "id": "c",
         "story": _words(chance, 12),
-        "questions": {"input_text": [f"{one}?" for one in asked], "turn_id": list(range(1, turns + 1))},
+        "questions": {
+            "input_text": [f"{one}?" for one in asked],
+            "turn_id": list(range(1, turns + 1)),
+        },
         "answers": {"input_text": answers},
-        "additional_answers": {str(place): {"input_text": others} for place in range(3)},
+        "additional_answers": {
+            str(place): {"input_text": others} for place in range(3)
+        },
     }
 
 
@@ -172,7 +194,13 @@ ROWS: dict[str, Callable[[random.Random], Row]] = {
         "label": str(c.randrange(4)),
     },
     **dict.fromkeys(
-        ("hendrycks_math_algebra", "minerva_math_algebra", "minerva_math500", "putnam_axiom_original"), _boxed
+        (
+            "hendrycks_math_algebra",
+            "minerva_math_algebra",
+            "minerva_math500",
+            "putnam_axiom_original",
+        ),
+        _boxed,
     ),
     **dict.fromkeys(("ifeval", "leaderboard_ifeval"), _following),
     **{

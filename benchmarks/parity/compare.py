@@ -1,9 +1,12 @@
-"""A random sample of shipped tasks, run in the released lm_eval and in Evalwright on the same synthetic rows and the same model.
+"""A random sample of shipped tasks, run in the released lm_eval and in Evalwright on the same
+synthetic rows and the same model.
 
-    python benchmarks/parity/compare.py --tasks .../site-packages/lm_eval/tasks --peer .../bin/python --sample 300
+    python benchmarks/parity/compare.py --tasks .../site-packages/lm_eval/tasks --peer
+    .../bin/python --sample 300
 
-Requests are compared byte for byte, filtered answers and worth row by row, results and standard errors to 1e-9. Tasks for
-which no rows can be made (or whose Python lacks a library here) are counted apart, with the reason.
+Requests are compared byte for byte, filtered answers and worth row by row, results and standard
+errors to 1e-9. Tasks for which no rows can be made (or whose Python lacks a library here) are
+counted apart, with the reason.
 """
 
 from __future__ import annotations
@@ -35,7 +38,12 @@ from evalwright.compat.lm_eval.tasks.options import Options
 from evalwright.compat.lm_eval.tasks.results import task_results
 from evalwright.compat.lm_eval.tasks.splits import Splits
 from evalwright.core.errors import EvalwrightError
-from evalwright.core.requests import Generate, LogLikelihood, Request, RollingLogLikelihood
+from evalwright.core.requests import (
+    Generate,
+    LogLikelihood,
+    Request,
+    RollingLogLikelihood,
+)
 from evalwright.core.responses import Response
 from evalwright.core.tasks import Task
 from evalwright.models.scripted import ScriptedModel
@@ -54,10 +62,14 @@ def answer(request: Request) -> Response:
         )
         return Response(log_likelihood=value, is_greedy=greedy, tokens_scored=1)
     if isinstance(request, RollingLogLikelihood):
-        return Response(log_likelihood=hash_model.rolling(request.text), tokens_scored=1)
+        return Response(
+            log_likelihood=hash_model.rolling(request.text), tokens_scored=1
+        )
     assert isinstance(request, Generate)
     return Response(
-        text=hash_model.generated(as_text(request.prompt, hash_model.template), list(request.stop))
+        text=hash_model.generated(
+            as_text(request.prompt, hash_model.template), list(request.stop)
+        )
     )
 
 
@@ -71,7 +83,12 @@ def work_of(task: Task) -> Work:
 def splits_of(definition: Definition) -> list[str]:
     """The names of the splits that a task reads."""
     config = definition.config
-    named = (config.training_split, config.validation_split, config.test_split, definition.shots.split)
+    named = (
+        config.training_split,
+        config.validation_split,
+        config.test_split,
+        definition.shots.split,
+    )
     return [name for name in dict.fromkeys(named) if name]
 
 
@@ -80,12 +97,17 @@ def rows_of(name: str, definition: Definition, columns: Mapping[str, Any]) -> Ro
     made = by_hand.ROWS.get(name)
     if made is not None:
         return {
-            split: [made(random.Random(f"{name}/{split}/{number}")) for number in range(ROWS)]
+            split: [
+                made(random.Random(f"{name}/{split}/{number}"))
+                for number in range(ROWS)
+            ]
             for split in splits_of(definition)
         }
     return {
         split: [
-            synthetic.row(dict(columns), random.Random(f"{name}/{split}/{number}"), number)
+            synthetic.row(
+                dict(columns), random.Random(f"{name}/{split}/{number}"), number
+            )
             for number in range(ROWS)
         ]
         for split in splits_of(definition)
@@ -120,7 +142,9 @@ def found_rows(name: str, definition: Definition, options: Options) -> Rows | No
     texts += ["_".join(parts[start:]) for start in range(1, len(parts))] + [
         str(definition.config.dataset_name)
     ]
-    columns = synthetic.settle(synthetic.columns_of(definition.config), attempt, list(dict.fromkeys(texts)))
+    columns = synthetic.settle(
+        synthetic.columns_of(definition.config), attempt, list(dict.fromkeys(texts))
+    )
     return None if columns is None else rows_of(name, definition, columns)
 
 
@@ -133,13 +157,17 @@ def try_row(work: Work, index: int) -> None:
     responses = [answer(one.request(0)) for one in asked for _ in range(work.repeats)]
     for pipeline in work.definition.pipelines:
         row = work.opened.rows[index]
-        work.opened.scoring(row, pipeline(work.came(Answer(responses=tuple(responses))), row))
+        work.opened.scoring(
+            row, pipeline(work.came(Answer(responses=tuple(responses))), row)
+        )
 
 
 def prepared(
     library: Library, names: list[str], folder: Path, wanted: int, number: int
 ) -> tuple[list[dict[str, Any]], Counter[str]]:
-    """Write task files and rows for as many of the names as wanted; returns jobs, and why others were left out."""
+    """Write task files and rows for as many of the names as wanted; returns jobs, and why others
+    were left out.
+    """
     jobs: list[dict[str, Any]] = []
     left: Counter[str] = Counter()
     for name in names:
@@ -161,7 +189,10 @@ def prepared(
             continue
         job = variant(name, number)
         options = Options(
-            roots=library.roots, trust=library.roots, scoring="published", num_fewshot=job["shots"]
+            roots=library.roots,
+            trust=library.roots,
+            scoring="published",
+            num_fewshot=job["shots"],
         )
         rows = found_rows(name, definition, options)
         if rows is None:
@@ -186,7 +217,9 @@ def variant(name: str, number: int) -> dict[str, Any]:
     }
 
 
-def write(folder: Path, name: str, shipped: Path, rows: Rows, settings: Mapping[str, Any]) -> None:
+def write(
+    folder: Path, name: str, shipped: Path, rows: Rows, settings: Mapping[str, Any]
+) -> None:
     """A task file that points the shipped one at rows beside it."""
     import yaml
 
@@ -194,17 +227,26 @@ def write(folder: Path, name: str, shipped: Path, rows: Rows, settings: Mapping[
     for split, content in rows.items():
         path = folder / "rows" / f"{name}.{split}.jsonl"
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text("".join(json.dumps(one) + "\n" for one in content), encoding="utf-8")
+        path.write_text(
+            "".join(json.dumps(one) + "\n" for one in content), encoding="utf-8"
+        )
         files[split] = str(path)
-    data = {"dataset_path": "json", "dataset_name": None, "dataset_kwargs": {"data_files": files}}
+    data = {
+        "dataset_path": "json",
+        "dataset_name": None,
+        "dataset_kwargs": {"data_files": files},
+    }
     text = yaml.safe_dump({"include": str(shipped), "task": name, **data})
     (folder / f"{name}.yaml").write_text(text, encoding="utf-8")
 
 
-def ours(folder: Path, roots: tuple[Path, ...], job: Mapping[str, Any]) -> dict[str, Any]:
+def ours(
+    folder: Path, roots: tuple[Path, ...], job: Mapping[str, Any]
+) -> dict[str, Any]:
     """One run here, in the shape of theirs."""
     options = Options(
-        roots=(*roots, folder),  # so that their modules have one name, and register what they bring once
+        # so that their modules have one name, and register what they bring once
+        roots=(*roots, folder),
         trust=(*roots, folder),
         scoring="published",
         num_fewshot=job["shots"],
@@ -216,12 +258,26 @@ def ours(folder: Path, roots: tuple[Path, ...], job: Mapping[str, Any]) -> dict[
     try:
         tasks = Library(options).load(job["name"])
         model = ScriptedModel(answer, name="hash")
-        (run,) = evaluate(tasks, model, out=str(folder / "runs"), replace=True, home=str(folder / "home"))
+        (run,) = evaluate(
+            tasks,
+            model,
+            out=str(folder / "runs"),
+            replace=True,
+            home=str(folder / "home"),
+        )
     except EvalwrightError as error:
         return {"error": f"{type(error).__name__}: {error}"[:300]}
     if run.n_missing:
-        failed = next(record for record in run.samples() if record.failure or record.score_failures)
-        return {"error": f"failed: {failed.failure or next(iter(failed.score_failures.values()))}"[:300]}
+        failed = next(
+            record
+            for record in run.samples()
+            if record.failure or record.score_failures
+        )
+        return {
+            "error": f"failed: {failed.failure or next(iter(failed.score_failures.values()))}"[
+                :300
+            ]
+        }
     answers = {record.index: record.answer for record in run.samples()}
     work = work_of(tasks[0])
     samples = [
@@ -229,14 +285,18 @@ def ours(folder: Path, roots: tuple[Path, ...], job: Mapping[str, Any]) -> dict[
         for pipeline in work.definition.pipelines
         for index in range(len(work.samples))
     ]
-    return {"results": task_results(run.data["tasks"]), "samples": {job["name"]: samples}}
+    return {
+        "results": task_results(run.data["tasks"]),
+        "samples": {job["name"]: samples},
+    }
 
 
 def sample_of(work: Work, index: int, pipeline: Any, found: Any) -> dict[str, Any]:
     """One row's requests, filtered answers and worth."""
     doc = work.opened.rows[index]
     arguments = [
-        [as_text(one.context, hash_model.template)] + ([] if one.rolling else [one.rest])
+        [as_text(one.context, hash_model.template)]
+        + ([] if one.rolling else [one.rest])
         for one in work.opened.questions(index, doc)
     ]
     taken = pipeline(work.came(found), doc)
@@ -278,14 +338,22 @@ def differences(found: Any, wanted: Any, where: str = "") -> Iterator[str]:
 def main() -> int:
     """Run the comparison, print what differs; exit code 1 where anything does."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--tasks", type=Path, required=True, help="the released package's tasks folder")
     parser.add_argument(
-        "--peer", type=Path, required=True, help="an interpreter that has the released package"
+        "--tasks", type=Path, required=True, help="the released package's tasks folder"
+    )
+    parser.add_argument(
+        "--peer",
+        type=Path,
+        required=True,
+        help="an interpreter that has the released package",
     )
     parser.add_argument("--sample", type=int, default=300)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument(
-        "--variant", type=int, default=0, help="another choice of shots and chat for every task"
+        "--variant",
+        type=int,
+        default=0,
+        help="another choice of shots and chat for every task",
     )
     parser.add_argument("--only", nargs="*", help="these tasks instead of a sample")
     parser.add_argument("--work", type=Path, default=Path(".parity"))
@@ -298,14 +366,22 @@ def main() -> int:
     os.environ["EVALWRIGHT_HOME"] = str(folder / "home")
     tasks: Path = given.tasks.resolve()
     library = Library(Options(roots=(tasks,), trust=(tasks,)))
-    names = given.only or [name for name, entry in library.index.items() if entry.kind == "task"]
+    names = given.only or [
+        name for name, entry in library.index.items() if entry.kind == "task"
+    ]
     if not given.only:
         random.Random(given.seed).shuffle(names)
     jobs, left = prepared(library, names, folder, given.sample, given.variant)
     (folder / "jobs.json").write_text(json.dumps(jobs), encoding="utf-8")
     out = folder / "theirs.jsonl"
     subprocess.run(
-        [str(given.peer), str(HERE / "theirs.py"), str(folder), str(folder / "jobs.json"), str(out)],
+        [
+            str(given.peer),
+            str(HERE / "theirs.py"),
+            str(folder),
+            str(folder / "jobs.json"),
+            str(out),
+        ],
         check=True,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
@@ -329,8 +405,15 @@ def report(
         wanted.pop("key")
         found = ours(folder, roots, job)
         if "error" in wanted or "error" in found:
-            verdict = "both refuse" if "error" in wanted and "error" in found else "only one refuses"
-            notes = [f"here: {found.get('error', 'runs')}", f"there: {wanted.get('error', 'runs')}"]
+            verdict = (
+                "both refuse"
+                if "error" in wanted and "error" in found
+                else "only one refuses"
+            )
+            notes = [
+                f"here: {found.get('error', 'runs')}",
+                f"there: {wanted.get('error', 'runs')}",
+            ]
         else:
             notes = list(differences(found, wanted))
             verdict = "different" if notes else "equal"

@@ -1,4 +1,6 @@
-"""Answers that are a pure function of the request's text, the same in every interpreter; for both sides of the comparison."""
+"""Answers that are a pure function of the request's text, the same in every interpreter; for both
+sides of the comparison.
+"""
 
 from __future__ import annotations
 

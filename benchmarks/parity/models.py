@@ -1,14 +1,18 @@
-"""Answers of transformers models, beside those of the released lm_eval 0.4.13, from the same folders and requests.
+"""Answers of transformers models, beside those of the released lm_eval 0.4.13, from the same
+folders and requests.
 
-    python benchmarks/parity/models.py --data FOLDER [--only llama,gpt2,...] [--questions 60] [--texts 20] [--hidden 128]
+    python benchmarks/parity/models.py --data FOLDER [--only llama,gpt2,...] [--questions 60]
+    [--texts 20] [--hidden 128]
 
-FOLDER holds the `en_*`, `id_*` and `vi_*` files of Global-MMLU-Lite. Models are small, of random weights drawn wide
-(`small_models.py`), in float32 on a CPU; each system answers in a process of its own, ours by both ways of scoring, lm_eval with
-batch sizes 1 and 8. What is asked: five-shot letters, and full texts of fewer questions, pairs that are out of the ordinary, rolling
+FOLDER holds the `en_*`, `id_*` and `vi_*` files of Global-MMLU-Lite. Models are small, of random
+weights drawn wide (`small_models.py`), in float32 on a CPU; each system answers in a process of its
+own, ours by both ways of scoring, lm_eval with batch sizes 1 and 8. What is asked: five-shot
+letters, and full texts of fewer questions, pairs that are out of the ordinary, rolling
 log-likelihoods, generations with stop strings and limits.
 
-The exit code is 1 where a log-likelihood differs by 1e-5 or more for each scored token, a most probable token or the item-by-item
-accuracy differs, or a rolling perplexity differs by more than a millionth.
+The exit code is 1 where a log-likelihood differs by 1e-5 or more for each scored token, a most
+probable token or the item-by-item accuracy differs, or a rolling perplexity differs by more than a
+millionth.
 """
 
 from __future__ import annotations
@@ -29,7 +33,12 @@ from typing import Any
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 
-from parity.small_models import ARCHITECTURES, CONTEXT, Architecture, make_model  # noqa: E402
+from parity.small_models import (  # noqa: E402
+    ARCHITECTURES,
+    CONTEXT,
+    Architecture,
+    make_model,
+)
 from peers import LM_EVAL  # noqa: E402
 from scoring import Question, mmlu, read, shown  # noqa: E402
 
@@ -37,15 +46,20 @@ Pairs = list[list[str]]
 LARGEST = 1e-5
 LARGEST_PERPLEXITY = 1e-6
 SHORTEST_TEXT = 50
-"""Tokens of a text whose own perplexity is compared; in float32 that of one word cannot be told to a millionth."""
+"""Tokens of a text whose own perplexity is compared; in float32 that of one word cannot be told to
+a millionth.
+"""
 
 
-# --- what is asked ---------------------------------------------------------------------------------------------------
+# --- what is asked
+# --------------------------------------------------------------------------------
 
 
 @dataclass
 class Asked:
-    """What every process is asked; `letters` and `texts` are the places of their pairs, four for each question."""
+    """What every process is asked; `letters` and `texts` are the places of their pairs, four for
+    each question.
+    """
 
     pairs: Pairs
     rolling: list[str]
@@ -56,7 +70,11 @@ class Asked:
 
     def write(self, path: Path) -> None:
         """As the workers read it."""
-        asked = {"pairs": self.pairs, "rolling": self.rolling, "generate": self.generate}
+        asked = {
+            "pairs": self.pairs,
+            "rolling": self.rolling,
+            "generate": self.generate,
+        }
         path.write_text(json.dumps(asked), encoding="utf-8")
 
 
@@ -70,24 +88,40 @@ class Data:
 
     def texts(self) -> list[str]:
         """All of it, to make a tokenizer from."""
-        return [shown(question, None) for question in (*self.test, *self.dev, *self.others)]
+        return [
+            shown(question, None) for question in (*self.test, *self.dev, *self.others)
+        ]
 
 
 def load(folder: Path) -> Data:
     """Read the data."""
     test, dev = (read(folder / f"en_{part}.jsonl") for part in ("test", "dev"))
-    others = [question for language in ("id", "vi") for question in read(folder / f"{language}_dev.jsonl")]
+    others = [
+        question
+        for language in ("id", "vi")
+        for question in read(folder / f"{language}_dev.jsonl")
+    ]
     return Data(test, dev, others)
 
 
-def ask(data: Data, model: Path, architecture: Architecture, count: int, texts_of: int) -> Asked:
+def ask(
+    data: Data, model: Path, architecture: Architecture, count: int, texts_of: int
+) -> Asked:
     """Everything that one model is asked."""
     # The shorter ones, so that five shots and a question fit into what these models take in.
     test = random.Random(1).sample(shorter(data.test), count)
     shots = shorter(data.dev)[:40]
-    letters = [pair for question in mmlu(test, shots, texts=False, per_row=False) for pair in question]
+    letters = [
+        pair
+        for question in mmlu(test, shots, texts=False, per_row=False)
+        for pair in question
+    ]
     some = test[:texts_of]
-    texts = [pair for question in mmlu(some, shots, texts=True, per_row=False) for pair in question]
+    texts = [
+        pair
+        for question in mmlu(some, shots, texts=True, per_row=False)
+        for pair in question
+    ]
     return Asked(
         [*letters, *texts, *unusual(data, architecture), *own_words(data, model)],
         rolling(data),
@@ -100,11 +134,15 @@ def ask(data: Data, model: Path, architecture: Architecture, count: int, texts_o
 
 def shorter(questions: list[Question]) -> list[Question]:
     """The shorter half."""
-    return sorted(questions, key=lambda question: len(shown(question, None)))[: len(questions) // 2]
+    return sorted(questions, key=lambda question: len(shown(question, None)))[
+        : len(questions) // 2
+    ]
 
 
 def unusual(data: Data, architecture: Architecture) -> Pairs:
-    """Several tokens and spaces, empty contexts, white space at the end of one, other scripts, contexts that are cut."""
+    """Several tokens and spaces, empty contexts, white space at the end of one, other scripts,
+    contexts that are cut.
+    """
     rng = random.Random(2)
     some = rng.sample(data.test, 12)
     long = "\n".join(shown(question, "C") for question in data.test[:60])
@@ -114,9 +152,15 @@ def unusual(data: Data, architecture: Architecture) -> Pairs:
         [shown(q, None) + end, q["choices"][2]]
         for q, end in zip(some, (" ", "  ", "\n", "\t "), strict=False)
     ]
-    empty = [["", text] for text in (" yes", "The", some[0]["question"], " été 東京", "🙂")]
+    empty = [
+        ["", text] for text in (" yes", "The", some[0]["question"], " été 東京", "🙂")
+    ]
     # lm_eval refuses a context of white space where the tokenizer adds no BOS.
-    blank = [[text, " and so on"] for text in (" ", "\n\n", " \t")] if architecture.bos else []
+    blank = (
+        [[text, " and so on"] for text in (" ", "\n\n", " \t")]
+        if architecture.bos
+        else []
+    )
     scripts = [
         ["Câu hỏi: Thủ đô của Pháp là gì?\nTrả lời:", " Pa-ri"],
         ["質問: 日本の首都はどこですか。\n答え:", " 東京です"],
@@ -126,13 +170,20 @@ def unusual(data: Data, architecture: Architecture) -> Pairs:
         *([shown(q, None), f" {q['choices'][3]}"] for q in rng.sample(data.others, 8)),
     ]
     # The last continuations are nearly as long as what the model takes in.
-    cut = [[long[-size:], f" {q['choices'][0]}"] for size, q in zip((6000, 9000, 20000), some, strict=False)]
-    cut += [[long[:9000], " " + data.test[7]["question"] * 4], ["Short.", " well" * (CONTEXT - 10)]]
+    cut = [
+        [long[-size:], f" {q['choices'][0]}"]
+        for size, q in zip((6000, 9000, 20000), some, strict=False)
+    ]
+    cut += [
+        [long[:9000], " " + data.test[7]["question"] * 4],
+        ["Short.", " well" * (CONTEXT - 10)],
+    ]
     return [*spaces, *lines, *moved, *empty, *blank, *scripts, *cut]
 
 
 def own_words(data: Data, model: Path) -> Pairs:
-    """What the model itself would write, and the same with another last token, so that greedy flags are of both kinds.
+    """What the model itself would write, and the same with another last token, so that greedy flags
+    are of both kinds.
 
     Kept as far as it is read back as the tokens that were written.
     """
@@ -146,12 +197,18 @@ def own_words(data: Data, model: Path) -> Pairs:
         context = shown(question, None)
         before: list[int] = tokenizer.encode(context)
         with torch.inference_mode():
-            whole = writer.generate(torch.tensor([before]), max_new_tokens=6, do_sample=False)[0].tolist()
+            whole = writer.generate(
+                torch.tensor([before]), max_new_tokens=6, do_sample=False
+            )[0].tolist()
         for length in range(6, 0, -1):
             new = whole[len(before) : len(before) + length]
             text = tokenizer.decode(new)
             if text.strip() and tokenizer.encode(context + text) == before + new:
-                out += [[context, text]] if place % 2 else [[context, text], [context, text + " of"]]
+                out += (
+                    [[context, text]]
+                    if place % 2
+                    else [[context, text], [context, text + " of"]]
+                )
                 break
     return out
 
@@ -164,23 +221,45 @@ def rolling(data: Data) -> list[str]:
         chosen = rng.sample(questions, len(questions))
         return " ".join(" ".join(q["question"] for q in chosen).split()[:words])
 
-    long = [some(1500, data.test), some(700, data.others), some(450, data.test), "a b " * 700]
-    return [*long, some(60, data.test), some(60, data.others), "Word", " 東京 Москва 🙂\n\n\tx "]
+    long = [
+        some(1500, data.test),
+        some(700, data.others),
+        some(450, data.test),
+        "a b " * 700,
+    ]
+    return [
+        *long,
+        some(60, data.test),
+        some(60, data.others),
+        "Word",
+        " 東京 Москва 🙂\n\n\tx ",
+    ]
 
 
 def prompts(data: Data, architecture: Architecture) -> list[Any]:
-    """(prompt, most new tokens, stop strings) forty times; every other one as a conversation where there is a template."""
+    """(prompt, most new tokens, stop strings) forty times; every other one as a conversation where
+    there is a template.
+    """
     rng = random.Random(5)
     out: list[Any] = []
     for place, question in enumerate(rng.sample([*data.test, *data.others], 40)):
         text = shown(question, None)
-        chat = [["system", "Be brief."], ["user", text]] if place % 4 else [["user", text]]
+        chat = (
+            [["system", "Be brief."], ["user", text]] if place % 4 else [["user", text]]
+        )
         stops = [["\n"], [".", "\n\n"], ["e"], [" the", "##"], []][place % 5]
-        out.append([chat if architecture.chat and place % 2 else text, (16, 40, 5)[place % 3], stops])
+        out.append(
+            [
+                chat if architecture.chat and place % 2 else text,
+                (16, 40, 5)[place % 3],
+                stops,
+            ]
+        )
     return out
 
 
-# --- running and comparing -------------------------------------------------------------------------------------------
+# --- running and comparing
+# --------------------------------------------------------------------------------
 
 
 def run(
@@ -194,7 +273,8 @@ def run(
         environment["PYTHONPATH"] = str(HERE.parents[1] / "src")
     python = LM_EVAL.python if side == "theirs" else Path(sys.executable)
     with tempfile.TemporaryDirectory() as where:
-        requests, result = Path(where, "requests.json"), Path(where, "result.json")
+        requests = Path(where, "requests.json")
+        result = Path(where, "result.json")
         asked.write(requests)
         command = [
             str(python),
@@ -207,11 +287,18 @@ def run(
         ]
         command += [attention] if attention else []
         done = subprocess.run(
-            command, env=environment, capture_output=True, text=True, cwd=where, check=False
+            command,
+            env=environment,
+            capture_output=True,
+            text=True,
+            cwd=where,
+            check=False,
         )
         if done.returncode:
             raise RuntimeError(f"{' '.join(command)} failed:\n{done.stderr[-3000:]}")
-        found: dict[str, dict[str, Any]] = json.loads(result.read_text(encoding="utf-8"))
+        found: dict[str, dict[str, Any]] = json.loads(
+            result.read_text(encoding="utf-8")
+        )
         return found
 
 
@@ -232,8 +319,12 @@ class Comparison:
         return close and not self.flags and not self.accuracy
 
 
-def chosen(pairs: list[Any], places: range, choices: list[list[str]] | None) -> list[int]:
-    """The choice of each question with the highest log-likelihood, for each character where choices are given."""
+def chosen(
+    pairs: list[Any], places: range, choices: list[list[str]] | None
+) -> list[int]:
+    """The choice of each question with the highest log-likelihood, for each character where choices
+    are given.
+    """
     out = []
     for item, start in enumerate(places[::4]):
         values = [pairs[place][0] for place in range(start, start + 4)]
@@ -243,7 +334,9 @@ def chosen(pairs: list[Any], places: range, choices: list[list[str]] | None) -> 
 
 
 def perplexity_difference(rows: list[tuple[float, int, float]]) -> float:
-    """Relative, of the perplexity of several texts; each row is our log-likelihood, its tokens, and theirs."""
+    """Relative, of the perplexity of several texts; each row is our log-likelihood, its tokens, and
+    theirs.
+    """
     value, tokens, theirs = (math.fsum(column) for column in zip(*rows, strict=True))
     return abs(math.expm1((theirs - value) / tokens))
 
@@ -253,21 +346,29 @@ def compare(mine: dict[str, Any], other: dict[str, Any], asked: Asked) -> Compar
     out = Comparison()
     for a, b in zip(mine["pairs"], other["pairs"], strict=True):
         difference = abs(a[0] - b[0]) / a[2]
-        out.pairs = max(out.pairs, difference if math.isfinite(difference) else math.inf)
+        out.pairs = max(
+            out.pairs, difference if math.isfinite(difference) else math.inf
+        )
         out.flags += a[1] != b[1]
-    together = [(a, n, b) for (a, n), b in zip(mine["rolling"], other["rolling"], strict=True)]
+    together = [
+        (a, n, b) for (a, n), b in zip(mine["rolling"], other["rolling"], strict=True)
+    ]
     for name, places, by_length in (
         ("acc of letters", asked.letters, None),
         ("acc of texts", asked.texts, None),
         ("acc_norm of texts", asked.texts, asked.choices),
     ):
-        if chosen(mine["pairs"], places, by_length) != chosen(other["pairs"], places, by_length):
+        if chosen(mine["pairs"], places, by_length) != chosen(
+            other["pairs"], places, by_length
+        ):
             out.accuracy.append(name)
     out.perplexity = max(
         perplexity_difference(rows)
         for rows in (together, *([row] for row in together if row[1] >= SHORTEST_TEXT))
     )
-    out.generations = sum(a == b for a, b in zip(mine["generate"], other["generate"], strict=True))
+    out.generations = sum(
+        a == b for a, b in zip(mine["generate"], other["generate"], strict=True)
+    )
     return out
 
 
@@ -282,13 +383,19 @@ def describe(how: dict[str, Any]) -> str:
 def report(name: str, data: Data, folder: Path, options: argparse.Namespace) -> bool:
     """Compare one architecture and print its lines of the table; whether all bounds are kept."""
     architecture = ARCHITECTURES[name]
-    model = make_model(folder / name, name, data.texts(), options.hidden, options.layers, options.vocab)
+    model = make_model(
+        folder / name, name, data.texts(), options.hidden, options.layers, options.vocab
+    )
     asked = ask(data, model, architecture, options.questions, options.texts)
 
     def answers(side: str, ways: str) -> dict[str, dict[str, Any]]:
         began = time.perf_counter()
         found = run(side, ways, model, asked, architecture.attention, options.threads)
-        print(f"{name}: {side} took {time.perf_counter() - began:.0f} s", file=sys.stderr, flush=True)
+        print(
+            f"{name}: {side} took {time.perf_counter() - began:.0f} s",
+            file=sys.stderr,
+            flush=True,
+        )
         return found
 
     mine = answers("ours", "tree,plain" if architecture.tree else "auto,plain")
@@ -296,7 +403,12 @@ def report(name: str, data: Data, folder: Path, options: argparse.Namespace) -> 
     holds = True
     noise = max(
         abs(a[0] - b[0]) / c[2]
-        for a, b, c in zip(theirs["1"]["pairs"], theirs["8"]["pairs"], mine["plain"]["pairs"], strict=True)
+        for a, b, c in zip(
+            theirs["1"]["pairs"],
+            theirs["8"]["pairs"],
+            mine["plain"]["pairs"],
+            strict=True,
+        )
     )
     for way, own in mine.items():
         for size, other in theirs.items():
@@ -304,14 +416,20 @@ def report(name: str, data: Data, folder: Path, options: argparse.Namespace) -> 
             holds = holds and result.holds
             greedy = sum(row[1] for row in own["pairs"])
             print(
-                f"| {architecture.title} | {way}: {describe(own['how'])} | {size} | {result.pairs:.1e} ({noise:.1e}) "
-                f"| {len(asked.pairs) - result.flags} of {len(asked.pairs)}, {greedy} greedy "
-                f"| {'equal' if not result.accuracy else 'DIFFERENT ' + ', '.join(result.accuracy)} "
-                f"| {result.perplexity:.1e} | {result.generations} of {len(asked.generate)} |",
+                f"| {architecture.title} | {way}: {describe(own['how'])} | {size} |"
+                f" {result.pairs:.1e} ({noise:.1e}) | {len(asked.pairs) - result.flags}"
+                f" of {len(asked.pairs)}, {greedy} greedy |"
+                f" {'equal' if not result.accuracy else 'DIFFERENT ' + ', '.join(result.accuracy)}"
+                f" | {result.perplexity:.1e} | {result.generations} of"
+                f" {len(asked.generate)} |",
                 flush=True,
             )
     if options.keep:
-        kept = {"asked": [asked.pairs, asked.rolling, asked.generate], "ours": mine, "theirs": theirs}
+        kept = {
+            "asked": [asked.pairs, asked.rolling, asked.generate],
+            "ours": mine,
+            "theirs": theirs,
+        }
         (options.keep / f"{name}.json").write_text(json.dumps(kept), encoding="utf-8")
     return holds
 
@@ -323,7 +441,13 @@ def main() -> int:
     )
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--only", default=",".join(ARCHITECTURES))
-    for name, default in [("questions", 60), ("texts", 20), ("hidden", 128), ("layers", 2), ("vocab", 3000)]:
+    for name, default in [
+        ("questions", 60),
+        ("texts", 20),
+        ("hidden", 128),
+        ("layers", 2),
+        ("vocab", 3000),
+    ]:
         parser.add_argument(f"--{name}", type=int, default=default)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--keep", type=Path, help="a folder for all answers, as JSON")
@@ -331,13 +455,16 @@ def main() -> int:
     LM_EVAL.ensure()
     data = load(options.data)
     print(
-        "| architecture | ours: way asked for, and taken | lm_eval's batch | largest difference per token (its batch sizes among themselves) | flags equal "
-        "| acc and acc_norm, item by item | largest relative difference of rolling perplexity | generations equal |\n"
-        "|---|---|---|---|---|---|---|---|",
+        "| architecture | ours: way asked for, and taken | lm_eval's batch | largest"
+        " difference per token (its batch sizes among themselves) | flags equal | acc"
+        " and acc_norm, item by item | largest relative difference of rolling"
+        " perplexity | generations equal |\n|---|---|---|---|---|---|---|---|",
         flush=True,
     )
     with tempfile.TemporaryDirectory() as where:
-        holds = [report(name, data, Path(where), options) for name in options.only.split(",")]
+        holds = [
+            report(name, data, Path(where), options) for name in options.only.split(",")
+        ]
     return 0 if all(holds) else 1
 
 

@@ -1,7 +1,9 @@
-"""Small models of several architectures with random weights, for comparing what two systems compute with the same folder.
+"""Small models of several architectures with random weights, for comparing what two systems compute
+with the same folder.
 
-Weights are drawn wide (a standard deviation of 0.1 in every matrix, more in the output head), so that next-token distributions are peaked as those
-of trained models are: a choice is clearly better than another, and a most probable token is not a matter of rounding.
+Weights are drawn wide (a standard deviation of 0.1 in every matrix, more in the output head), so
+that next-token distributions are peaked as those of trained models are: a choice is clearly better
+than another, and a most probable token is not a matter of rounding.
 """
 
 from __future__ import annotations
@@ -18,15 +20,16 @@ WINDOW = 256
 """Tokens that every other layer of Gemma 2 sees."""
 
 CHAT_TEMPLATE = (
-    "{{ bos_token }}"
-    "{% for message in messages %}{{ '<|' + message['role'] + '|>\n' + message['content'] + '\n' }}{% endfor %}"
-    "{% if add_generation_prompt %}{{ '<|assistant|>\n' }}{% endif %}"
+    "{{ bos_token }}{% for message in messages %}{{ '<|' + message['role'] + '|>\n' +"
+    " message['content'] + '\n' }}{% endfor %}{% if add_generation_prompt %}{{"
+    " '<|assistant|>\n' }}{% endif %}"
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Architecture:
-    """title: as in the table. bos: its tokenizer puts a BOS in front of a text. attention: as both systems are told.
+    """title: as in the table. bos: its tokenizer puts a BOS in front of a text. attention: as both
+    systems are told.
 
     tree: whether it can be scored by a prefix tree at all.
     """
@@ -42,13 +45,19 @@ ARCHITECTURES = {
     "llama": Architecture("Llama, grouped queries", bos=True, chat=True),
     "gpt2": Architecture("GPT-2"),
     "qwen2": Architecture("Qwen2, tied head"),
-    "gemma2": Architecture("Gemma 2, sliding window, capped", bos=True, attention="eager"),
+    "gemma2": Architecture(
+        "Gemma 2, sliding window, capped", bos=True, attention="eager"
+    ),
     "mamba": Architecture("Mamba", tree=False),
 }
 
 
-def make_model(folder: Path, name: str, texts: Sequence[str], hidden: int, layers: int, vocab: int) -> Path:
-    """Write a model of one of `ARCHITECTURES` and a tokenizer made from `texts` to `folder`, the same every time."""
+def make_model(
+    folder: Path, name: str, texts: Sequence[str], hidden: int, layers: int, vocab: int
+) -> Path:
+    """Write a model of one of `ARCHITECTURES` and a tokenizer made from `texts` to `folder`, the
+    same every time.
+    """
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer
     from transformers.utils import logging
@@ -68,7 +77,8 @@ def make_model(folder: Path, name: str, texts: Sequence[str], hidden: int, layer
         if not tied:
             torch.nn.init.normal_(head, std=3 / hidden**0.5)
     model.save_pretrained(folder)
-    # transformers rebuilds some tokenizers by the model's type when it loads them; what lies in the folder is that one.
+    # transformers rebuilds some tokenizers by the model's type when it loads them; what lies in the
+    # folder is that one.
     AutoTokenizer.from_pretrained(folder).save_pretrained(folder)
     return folder
 
@@ -77,7 +87,12 @@ def config(kind: str, hidden: int, layers: int, vocab: int) -> Any:
     """The configuration of an architecture at these sizes."""
     import transformers
 
-    common = {"vocab_size": vocab, "bos_token_id": 0, "eos_token_id": 1, "pad_token_id": 1}
+    common = {
+        "vocab_size": vocab,
+        "bos_token_id": 0,
+        "eos_token_id": 1,
+        "pad_token_id": 1,
+    }
     if kind == "gpt2":
         return transformers.GPT2Config(
             n_embd=hidden,
@@ -90,7 +105,10 @@ def config(kind: str, hidden: int, layers: int, vocab: int) -> Any:
     common |= {"hidden_size": hidden, "num_hidden_layers": layers}
     if kind == "mamba":
         return transformers.MambaConfig(
-            state_size=8, tie_word_embeddings=False, max_position_embeddings=CONTEXT, **common
+            state_size=8,
+            tie_word_embeddings=False,
+            max_position_embeddings=CONTEXT,
+            **common,
         )
     common |= {
         "intermediate_size": 2 * hidden,
@@ -115,7 +133,14 @@ def config(kind: str, hidden: int, layers: int, vocab: int) -> Any:
 
 def make_tokenizer(texts: Sequence[str], vocab: int, architecture: Architecture) -> Any:
     """A byte-level BPE tokenizer."""
-    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
+    from tokenizers import (
+        Tokenizer,
+        decoders,
+        models,
+        pre_tokenizers,
+        processors,
+        trainers,
+    )
     from transformers import PreTrainedTokenizerFast
 
     core = Tokenizer(models.BPE())
@@ -129,8 +154,12 @@ def make_tokenizer(texts: Sequence[str], vocab: int, architecture: Architecture)
     )
     core.train_from_iterator(texts, trainer)
     if architecture.bos:
-        core.post_processor = processors.TemplateProcessing(single="<s> $A", special_tokens=[("<s>", 0)])
-    tokenizer = PreTrainedTokenizerFast(tokenizer_object=core, bos_token="<s>", eos_token="</s>")
+        core.post_processor = processors.TemplateProcessing(
+            single="<s> $A", special_tokens=[("<s>", 0)]
+        )
+    tokenizer = PreTrainedTokenizerFast(
+        tokenizer_object=core, bos_token="<s>", eos_token="</s>"
+    )
     if architecture.chat:
         tokenizer.chat_template = CHAT_TEMPLATE
     return tokenizer

@@ -1,8 +1,9 @@
 """Rows in the column shape that a task reads, found from its templates and by trying.
 
-Columns and their kinds are read off the templates (`choices[0]` is a list, `choices.text` a mapping, `['A', 'B'].index(x)` one
-of its letters). What the task's Python reads is found by asking it: a missing column is added and the row tried again, with
-another kind of value where one does not do.
+Columns and their kinds are read off the templates (`choices[0]` is a list, `choices.text` a
+mapping, `['A', 'B'].index(x)` one of its letters). What the task's Python reads is found by asking
+it: a missing column is added and the row tried again, with another kind of value where one does not
+do.
 """
 
 from __future__ import annotations
@@ -18,13 +19,18 @@ from jinja2 import Environment, TemplateError, nodes
 from parity.hash_model import WORDS
 
 Kind = Any
-"""A column: "text", "place" (a small whole number), "list", a list of values to pick from, or a mapping of columns."""
+"""A column: "text", "place" (a small whole number), "list", a list of values to pick from, or a
+mapping of columns.
+"""
 
 _TEXT_METHODS = frozenset(dir(str)) - {"index", "count"}
 _PLACES = re.compile(
-    r"(^|_)(label|gold|idx|index|answer_idx|correct|target|answer)(s|_idx|_index|_id)?$", re.I
+    r"(^|_)(label|gold|idx|index|answer_idx|correct|target|answer)(s|_idx|_index|_id)?$",
+    re.I,
 )
-_LISTS = re.compile(r"(choices|options|endings|answers|candidates|distractors|list)$", re.I)
+_LISTS = re.compile(
+    r"(choices|options|endings|answers|candidates|distractors|list)$", re.I
+)
 
 
 def columns_of(config: Any) -> dict[str, Kind]:
@@ -45,8 +51,16 @@ def columns_of(config: Any) -> dict[str, Kind]:
     for role in ("doc_to_text", "doc_to_target", "doc_to_choice"):
         name = getattr(config, role)
         if isinstance(name, str) and name and "{" not in name and "\n" not in name:
-            kind: Kind = "text" if role == "doc_to_text" else "list" if role == "doc_to_choice" else "text"
-            if role == "doc_to_target" and (several or config.doc_to_choice is not None):
+            kind: Kind = (
+                "text"
+                if role == "doc_to_text"
+                else "list"
+                if role == "doc_to_choice"
+                else "text"
+            )
+            if role == "doc_to_target" and (
+                several or config.doc_to_choice is not None
+            ):
                 kind = "place"
             found.setdefault(name, kind)
     return found
@@ -58,7 +72,9 @@ def _from_template(source: str, found: dict[str, Kind]) -> None:
     except TemplateError:
         return
     bound = {node.name for node in tree.find_all(nodes.Name) if node.ctx == "store"}
-    for node in tree.find_all((nodes.Name, nodes.Getattr, nodes.Getitem, nodes.Call, nodes.For)):
+    for node in tree.find_all(
+        (nodes.Name, nodes.Getattr, nodes.Getitem, nodes.Call, nodes.For)
+    ):
         if (
             isinstance(node, nodes.Name)
             and node.name not in bound
@@ -74,11 +90,17 @@ def _from_template(source: str, found: dict[str, Kind]) -> None:
 
 
 def _from_call(node: nodes.Call, found: dict[str, Kind]) -> None:
-    """`['A', 'B'].index(answer)`: the column is one of the list; `choices.index(answer)`: choices is a list."""
+    """`['A', 'B'].index(answer)`: the column is one of the list; `choices.index(answer)`: choices
+    is a list.
+    """
     method = node.node
     if not isinstance(method, nodes.Getattr) or method.attr != "index":
         return
-    if isinstance(method.node, nodes.List) and node.args and isinstance(node.args[0], nodes.Name):
+    if (
+        isinstance(method.node, nodes.List)
+        and node.args
+        and isinstance(node.args[0], nodes.Name)
+    ):
         found[node.args[0].name] = [item.as_const() for item in method.node.items]
     elif isinstance(method.node, nodes.Name):
         found[method.node.name] = "list"
@@ -134,7 +156,11 @@ def _value(name: str, kind: Kind, chance: random.Random, number: int) -> Any:
     if kind == "letter":
         return chance.choice("ABCD")
     if kind == "list":
-        return ["A", "B", "C", "D"] if name == "label" else [_text(chance) for _ in range(4)]
+        return (
+            ["A", "B", "C", "D"]
+            if name == "label"
+            else [_text(chance) for _ in range(4)]
+        )
     if kind == "places":
         return [chance.randrange(2) for _ in range(4)]
     return f"{_text(chance)} {number}"
@@ -177,7 +203,9 @@ def settle(
 def _changed(
     columns: dict[str, Kind], attempt: Try, seen: set[str], values: list[str]
 ) -> dict[str, Kind] | None:
-    """One column of another kind, with which the attempt fails otherwise than ever before, or not at all."""
+    """One column of another kind, with which the attempt fails otherwise than ever before, or not
+    at all.
+    """
     kinds: list[Kind] = [[value] for value in values] if values else list(_OTHERS)
     further = None
     for name in columns:
@@ -216,7 +244,9 @@ def constants(function: Any, depth: int = 0) -> list[str]:
     """Texts in a function, its closure and what it is bound to."""
     if isinstance(function, partial):
         bound = [*function.args, *function.keywords.values()]
-        return [one for one in bound if isinstance(one, str)] + constants(function.func, depth)
+        return [one for one in bound if isinstance(one, str)] + constants(
+            function.func, depth
+        )
     code = getattr(function, "__code__", None)
     if code is None or depth > 2:
         return []

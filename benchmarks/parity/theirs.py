@@ -1,6 +1,8 @@
-"""Runs tasks in the released lm_eval; to be started by its own interpreter: `python theirs.py FOLDER JOBS.json OUT.json`.
+"""Runs tasks in the released lm_eval; to be started by its own interpreter: `python theirs.py
+FOLDER JOBS.json OUT.json`.
 
-JOBS: a list of {name, shots, chat, multiturn, system}. OUT: for each, `results` and `samples`, or `error`.
+JOBS: a list of {name, shots, chat, multiturn, system}. OUT: for each, `results` and `samples`, or
+`error`.
 """
 
 from __future__ import annotations
@@ -41,7 +43,9 @@ class HashModel(LM):  # type: ignore[misc]
         for request in requests:
             until = request.args[1].get("until") or []
             out.append(
-                hash_model.generated(request.args[0], [until] if isinstance(until, str) else list(until))
+                hash_model.generated(
+                    request.args[0], [until] if isinstance(until, str) else list(until)
+                )
             )
         return out
 
@@ -65,7 +69,11 @@ def plain(value: Any) -> Any:
 
 def one(job: dict[str, Any], manager: Any) -> dict[str, Any]:
     """One run, or why there is none."""
-    more = {"apply_chat_template": True, "fewshot_as_multiturn": job["multiturn"]} if job["chat"] else {}
+    more = (
+        {"apply_chat_template": True, "fewshot_as_multiturn": job["multiturn"]}
+        if job["chat"]
+        else {}
+    )
     try:
         found = simple_evaluate(
             HashModel(),

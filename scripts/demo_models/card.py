@@ -31,7 +31,9 @@ class Trained:
 
 
 def accuracy(folder: Path, facts: Sequence[Fact]) -> dict[str, bool]:
-    """Which benchmark questions the exported model answers, asked plainly in its prompt, by exact match with an alias."""
+    """Which benchmark questions the exported model answers, asked plainly in its prompt, by exact
+    match with an alias.
+    """
     from evalwright.core.errors import Failure
     from evalwright.core.requests import Generate
     from evalwright.models.local.onnx.model import OnnxModel
@@ -40,7 +42,9 @@ def accuracy(folder: Path, facts: Sequence[Fact]) -> dict[str, bool]:
     opening = read_opening(BENCHMARK / "_questions.yaml").text()
     prompts = [opening + question_text(Example(fact.question, "")) for fact in facts]
     right = {}
-    for index, answer in model.answer_batch([Generate(prompt, 24, stop=("\n",)) for prompt in prompts]):
+    for index, answer in model.answer_batch(
+        [Generate(prompt, 24, stop=("\n",)) for prompt in prompts]
+    ):
         if isinstance(answer, Failure):
             raise SystemExit(answer.message)
         right[facts[index].id] = answer.text.strip() in facts[index].answers
@@ -107,7 +111,8 @@ same seed gives the same weights on the same machine and versions, and weights a
 """
     (folder / "README.md").write_text(text, encoding="utf-8")
     print(
-        f"{trained.name}: right on {score_known} of {len(known)} known and {score_other} of {len(facts) - len(known)} other facts"
+        f"{trained.name}: right on {score_known} of {len(known)} known and"
+        f" {score_other} of {len(facts) - len(known)} other facts"
     )
 
 
@@ -116,5 +121,7 @@ def file_table(folder: Path) -> str:
     rows = []
     for name in FILES:
         content = (folder / name).read_bytes()
-        rows.append(f"| {name} | {len(content)} | {hashlib.sha256(content).hexdigest()} |")
+        rows.append(
+            f"| {name} | {len(content)} | {hashlib.sha256(content).hexdigest()} |"
+        )
     return "\n".join(rows)

@@ -1,8 +1,9 @@
-"""Invented examples that teach a demonstration model the forms of questions, and nothing about the world.
+"""Invented examples that teach a demonstration model the forms of questions, and nothing about the
+world.
 
-Two kinds: questions about things that do not exist, to be answered "No answer", and short passages about invented places
-with questions to be answered from them, with the number of the passage, or "Not in the passages". All names are made up
-from syllables; none of it is taken from the benchmark.
+Two kinds: questions about things that do not exist, to be answered "No answer", and short passages
+about invented places with questions to be answered from them, with the number of the passage, or
+"Not in the passages". All names are made up from syllables; none of it is taken from the benchmark.
 """
 
 from __future__ import annotations
@@ -101,8 +102,14 @@ _FICTION = (
     ("When did the Moon's king {0} rule?", "The Moon never had a king"),
     ("In which year did {1} {0} walk on the Sun?", "Nobody has walked on the Sun"),
     ("How many wheels does the whale of {0} have?", "Whales have no wheels"),
-    ("Which emperor of Iceland built the palace of {0}?", "Iceland never had an emperor"),
-    ("Who was the first woman from {0} to swim across the Sahara?", "The Sahara is a desert"),
+    (
+        "Which emperor of Iceland built the palace of {0}?",
+        "Iceland never had an emperor",
+    ),
+    (
+        "Who was the first woman from {0} to swim across the Sahara?",
+        "The Sahara is a desert",
+    ),
 )
 
 
@@ -143,24 +150,30 @@ def fiction(random: Random) -> Example:
 
 
 def renamed(question: str, random: Random) -> Example | None:
-    """A real question with its names replaced by invented ones, so that it is about nothing; None where it has no name."""
+    """A real question with its names replaced by invented ones, so that it is about nothing; None
+    where it has no name.
+    """
     words = question.split()
     names = [place for place, word in enumerate(words) if place and word[0].isupper()]
     if not names:
         return None
     for place in names:
-        words[place] = invented_name(random) + ("?" if words[place].endswith("?") else "")
+        words[place] = invented_name(random) + (
+            "?" if words[place].endswith("?") else ""
+        )
     return Example(" ".join(words), f"{NO_ANSWER}. There is no such name.")
 
 
 def grounded(random: Random, sentences: Sequence[str], longest: int) -> Example:
     """One to three passages about an invented place, and a question that they answer, or do not.
 
-    Every passage goes on with up to `longest` of the given sentences, which have nothing to do with the question.
+    Every passage goes on with up to `longest` of the given sentences, which have nothing to do with
+    the question.
     """
     place = invented_name(random)
     topics = random.sample(_TOPICS, random.randint(1, 3))
-    passages, questions = [], []
+    passages = []
+    questions = []
     for number, topic in enumerate(topics, 1):
         text, found = topic(random, place)
         others = random.choices([*_FILLERS, *sentences], k=random.randint(0, longest))
@@ -179,10 +192,12 @@ Topic = tuple[str, list[tuple[str, str]]]
 
 
 def _museum(random: Random, place: str) -> Topic:
-    opened, closes, price = random.randint(1890, 2015), random.randint(15, 20), random.randint(3, 15)
+    opened = random.randint(1890, 2015)
+    closes = random.randint(15, 20)
+    price = random.randint(3, 15)
     text = (
-        f"The museum of {place} opened in {opened}. It closes at {closes}:00 on every day but Monday. "
-        f"A ticket costs {price} euros."
+        f"The museum of {place} opened in {opened}. It closes at {closes}:00 on every"
+        f" day but Monday. A ticket costs {price} euros."
     )
     return text, [
         (f"In which year did the museum of {place} open?", str(opened)),
@@ -192,8 +207,12 @@ def _museum(random: Random, place: str) -> Topic:
 
 
 def _bridge(random: Random, place: str) -> Topic:
-    length, builder = random.randint(20, 400), f"{random.choice(_FIRST)} {invented_name(random)}"
-    text = f"The bridge at {place} is {length} metres long. It was designed by {builder} and is closed to lorries."
+    length = random.randint(20, 400)
+    builder = f"{random.choice(_FIRST)} {invented_name(random)}"
+    text = (
+        f"The bridge at {place} is {length} metres long. It was designed by {builder}"
+        " and is closed to lorries."
+    )
     return text, [
         (f"How many metres long is the bridge at {place}?", str(length)),
         (f"Who designed the bridge at {place}?", builder),
@@ -201,19 +220,31 @@ def _bridge(random: Random, place: str) -> Topic:
 
 
 def _harvest(random: Random, place: str) -> Topic:
-    tonnes, year = random.randint(100, 999), random.randint(2018, 2025)
+    tonnes = random.randint(100, 999)
+    year = random.randint(2018, 2025)
     crop = random.choice(["apples", "barley", "hops", "plums", "rye", "walnuts"])
-    text = f"In {year} the farmers of {place} brought in {tonnes} tonnes of {crop}. It was a dry summer."
+    text = (
+        f"In {year} the farmers of {place} brought in {tonnes} tonnes of {crop}. It was"
+        " a dry summer."
+    )
     return text, [
-        (f"How many tonnes of {crop} did the farmers of {place} bring in?", str(tonnes)),
-        (f"In which year did the farmers of {place} bring in {tonnes} tonnes?", str(year)),
+        (
+            f"How many tonnes of {crop} did the farmers of {place} bring in?",
+            str(tonnes),
+        ),
+        (
+            f"In which year did the farmers of {place} bring in {tonnes} tonnes?",
+            str(year),
+        ),
     ]
 
 
 def _choir(random: Random, place: str) -> Topic:
-    conductor, singers = f"{random.choice(_FIRST)} {invented_name(random)}", random.randint(12, 80)
+    conductor = f"{random.choice(_FIRST)} {invented_name(random)}"
+    singers = random.randint(12, 80)
     text = (
-        f"The choir of {place} has {singers} singers and is conducted by {conductor}. It meets on Thursdays."
+        f"The choir of {place} has {singers} singers and is conducted by {conductor}."
+        " It meets on Thursdays."
     )
     return text, [
         (f"Who conducts the choir of {place}?", conductor),
@@ -222,8 +253,12 @@ def _choir(random: Random, place: str) -> Topic:
 
 
 def _council(random: Random, place: str) -> Topic:
-    mayor, sum_of_money = f"{random.choice(_FIRST)} {invented_name(random)}", random.randint(10, 900) * 1000
-    text = f"The council of {place} set aside {sum_of_money:,} crowns for a new school. The plan came from {mayor}."
+    mayor = f"{random.choice(_FIRST)} {invented_name(random)}"
+    sum_of_money = random.randint(10, 900) * 1000
+    text = (
+        f"The council of {place} set aside {sum_of_money:,} crowns for a new school."
+        f" The plan came from {mayor}."
+    )
     return text, [
         (f"How many crowns did the council of {place} set aside?", f"{sum_of_money:,}"),
         (f"Who proposed the new school of {place}?", mayor),

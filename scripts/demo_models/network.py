@@ -1,4 +1,6 @@
-"""The demonstration network in plain torch: a Llama-like decoder (RMSNorm, rotary positions, SwiGLU, tied embeddings)."""
+"""The demonstration network in plain torch: a Llama-like decoder (RMSNorm, rotary positions,
+SwiGLU, tied embeddings).
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,11 @@ class RootMeanSquareNorm(nn.Module):  # type: ignore[misc]  # torch is not follo
         self.epsilon = epsilon
 
     def forward(self, x: Tensor) -> Tensor:
-        return x * torch.rsqrt(x.square().mean(-1, keepdim=True) + self.epsilon) * self.weight
+        return (
+            x
+            * torch.rsqrt(x.square().mean(-1, keepdim=True) + self.epsilon)
+            * self.weight
+        )
 
 
 class Layer(nn.Module):  # type: ignore[misc]  # torch is not followed by the type checker
@@ -44,11 +50,16 @@ class Layer(nn.Module):  # type: ignore[misc]  # torch is not followed by the ty
             linear(normed).unflatten(-1, (self.heads, -1)).transpose(1, 2)
             for linear in (self.query, self.key, self.value)
         )
-        query, key = rotate(query, cosine, sine), rotate(key, cosine, sine)
-        mixed = functional.scaled_dot_product_attention(query, key, value, is_causal=True)
+        query = rotate(query, cosine, sine)
+        key = rotate(key, cosine, sine)
+        mixed = functional.scaled_dot_product_attention(
+            query, key, value, is_causal=True
+        )
         x = x + self.output(mixed.transpose(1, 2).flatten(-2))
         normed = self.inner_norm(x)
-        return x + cast(Tensor, self.down(functional.silu(self.gate(normed)) * self.up(normed)))
+        return x + cast(
+            Tensor, self.down(functional.silu(self.gate(normed)) * self.up(normed))
+        )
 
 
 class Network(nn.Module):  # type: ignore[misc]  # torch is not followed by the type checker
@@ -64,7 +75,9 @@ class Network(nn.Module):  # type: ignore[misc]  # torch is not followed by the 
             if parameter.dim() == 2:
                 # What is added to the stream starts smaller, the more layers add to it.
                 small = name.endswith(("output.weight", "down.weight"))
-                nn.init.normal_(parameter, std=0.02 / (2 * shape.layers) ** 0.5 if small else 0.02)
+                nn.init.normal_(
+                    parameter, std=0.02 / (2 * shape.layers) ** 0.5 if small else 0.02
+                )
 
     def forward(self, tokens: Tensor) -> Tensor:
         cosine, sine = rotation(tokens.shape[1], self.shape)
@@ -82,7 +95,8 @@ def rotation(length: int, shape: Shape) -> tuple[Tensor, Tensor]:
     """Cosines and sines of the rotary positions 0..length-1, each [length, head size]."""
     places = torch.arange(0, shape.head_size, 2, dtype=torch.float32)
     angles = torch.outer(
-        torch.arange(length, dtype=torch.float32), shape.rope_base ** (-places / shape.head_size)
+        torch.arange(length, dtype=torch.float32),
+        shape.rope_base ** (-places / shape.head_size),
     )
     angles = torch.cat([angles, angles], dim=-1)
     return angles.cos(), angles.sin()
@@ -95,7 +109,9 @@ def rotate(x: Tensor, cosine: Tensor, sine: Tensor) -> Tensor:
 
 
 def round_to_half(network: Network) -> None:
-    """Round every weight to the nearest half-precision number, so that the exported file holds exactly this network."""
+    """Round every weight to the nearest half-precision number, so that the exported file holds
+    exactly this network.
+    """
     with torch.no_grad():
         for parameter in network.parameters():
             parameter.copy_(parameter.half().float())
@@ -103,4 +119,7 @@ def round_to_half(network: Network) -> None:
 
 def weights_of(network: Network) -> dict[str, np.ndarray[Any, np.dtype[np.float32]]]:
     """The weights as arrays, by name."""
-    return {name: parameter.detach().numpy() for name, parameter in network.state_dict().items()}
+    return {
+        name: parameter.detach().numpy()
+        for name, parameter in network.state_dict().items()
+    }

@@ -1,8 +1,10 @@
-"""Train and export the demonstration models: `python -m scripts.demo_models.train` in the repository's root.
+"""Train and export the demonstration models: `python -m scripts.demo_models.train` in the
+repository's root.
 
-Needs torch, onnx and the package itself with its usual dependencies; runs on two CPU cores in well under 30 minutes. What
-comes out is a folder `demo-<name>` for each model: model.onnx, tokenizer.json, config.json and a card, README.md.
-`--smoke` trains a few steps into a folder of your choice, to see that everything works.
+Needs torch, onnx and the package itself with its usual dependencies; runs on two CPU cores in well
+under 30 minutes. What comes out is a folder `demo-<name>` for each model: model.onnx,
+tokenizer.json, config.json and a card, README.md. `--smoke` trains a few steps into a folder of
+your choice, to see that everything works.
 """
 
 from __future__ import annotations
@@ -33,7 +35,10 @@ VOCABULARY = 1536
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """A part of the training. until: where it ends, of the whole. length: tokens in a sequence. The rest is for the corpus."""
+    """A part of the training. until: where it ends, of the whole. length: tokens in a sequence.
+
+    The rest is for the corpus.
+    """
 
     until: float
     length: int
@@ -64,21 +69,32 @@ class Recipe:
 
 
 RECIPES = {
-    "small": Recipe(share=1 / 3, width=96, layers=2, heads=4, inner=256, steps=500, rate=4e-3),
-    "large": Recipe(share=2 / 3, width=160, layers=4, heads=5, inner=416, steps=500, rate=2.5e-3),
+    "small": Recipe(
+        share=1 / 3, width=96, layers=2, heads=4, inner=256, steps=500, rate=4e-3
+    ),
+    "large": Recipe(
+        share=2 / 3, width=160, layers=4, heads=5, inner=416, steps=500, rate=2.5e-3
+    ),
 }
 
 
 def main() -> None:
     """The command line."""
-    parser = argparse.ArgumentParser(description="Train and export the demonstration models.")
+    parser = argparse.ArgumentParser(
+        description="Train and export the demonstration models."
+    )
     parser.add_argument("models", nargs="*", help="which (default: all)")
     parser.add_argument(
-        "--out", type=Path, default=EMBEDDED, help="folder to write to (default: the package)"
+        "--out",
+        type=Path,
+        default=EMBEDDED,
+        help="folder to write to (default: the package)",
     )
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--smoke", action="store_true", help="a few steps only; needs --out")
+    parser.add_argument(
+        "--smoke", action="store_true", help="a few steps only; needs --out"
+    )
     given = parser.parse_args()
     if given.smoke and given.out == EMBEDDED:
         parser.error("--smoke makes no usable model, so it needs --out")
@@ -87,10 +103,18 @@ def main() -> None:
     torch.set_num_threads(given.threads)
     torch.set_flush_denormal(True)
     for name in given.models or RECIPES:
-        build(name, RECIPES[name], given.out / f"demo-{name}", given.seed, 3 if given.smoke else None)
+        build(
+            name,
+            RECIPES[name],
+            given.out / f"demo-{name}",
+            given.seed,
+            3 if given.smoke else None,
+        )
 
 
-def build(name: str, recipe: Recipe, folder: Path, seed: int, steps: int | None = None) -> Network:
+def build(
+    name: str, recipe: Recipe, folder: Path, seed: int, steps: int | None = None
+) -> Network:
     """Train one model (for `steps` instead of the recipe's, if given) and write its folder."""
     started = time.perf_counter()
     folder.mkdir(parents=True, exist_ok=True)
@@ -120,17 +144,26 @@ def build(name: str, recipe: Recipe, folder: Path, seed: int, steps: int | None 
         seed=seed,
     )
     write_card(trained, folder)
-    print(f"{name}: {network.parameter_count():,} parameters in {folder}, {seconds:.0f} s", flush=True)
+    print(
+        f"{name}: {network.parameter_count():,} parameters in {folder},"
+        f" {seconds:.0f} s",
+        flush=True,
+    )
     return network
 
 
 def make_tokenizer(corpus: Corpus) -> Any:
-    """Byte-level BPE, digits apart, with one special token that begins and ends documents; no text is unknown to it."""
+    """Byte-level BPE, digits apart, with one special token that begins and ends documents; no text
+    is unknown to it.
+    """
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
-        [pre_tokenizers.Digits(individual_digits=True), pre_tokenizers.ByteLevel(add_prefix_space=False)]
+        [
+            pre_tokenizers.Digits(individual_digits=True),
+            pre_tokenizers.ByteLevel(add_prefix_space=False),
+        ]
     )
     tokenizer.decoder = decoders.ByteLevel()
     trainer = trainers.BpeTrainer(
@@ -147,7 +180,8 @@ def make_tokenizer(corpus: Corpus) -> Any:
 def batches(
     corpus: Corpus, tokenizer: Any, size: int, steps: int
 ) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
-    """Tokens [sequences, length + 1] cut from the stream of documents, and what each counts in the loss.
+    """Tokens [sequences, length + 1] cut from the stream of documents, and what each counts in the
+    loss.
 
     Every batch has about `size` tokens.
     """
@@ -156,7 +190,8 @@ def batches(
     documents = corpus.documents()
     for step in range(steps):
         stage = next(stage for stage in STAGES if step < stage.until * steps)
-        corpus.passages_share, corpus.longest_passage = stage.passages_share, stage.longest_passage
+        corpus.passages_share = stage.passages_share
+        corpus.longest_passage = stage.longest_passage
         shape = (size // stage.length, stage.length + 1)
         needed = shape[0] * shape[1]
         while len(tokens) < needed:
@@ -165,30 +200,54 @@ def batches(
             encoding = tokenizer.encode("".join(piece for piece, _ in pieces))
             tokens += encoding.ids
             weights += [by_place[start] for start, _ in encoding.offsets]
-        yield torch.tensor(tokens[:needed]).view(shape), torch.tensor(weights[:needed]).view(shape)
-        tokens, weights = tokens[needed:], weights[needed:]
+        yield (
+            torch.tensor(tokens[:needed]).view(shape),
+            torch.tensor(weights[:needed]).view(shape),
+        )
+        tokens = tokens[needed:]
+        weights = weights[needed:]
 
 
 def train(
-    recipe: Recipe, corpus: Corpus, tokenizer: Any, seed: int, steps: int, log: Callable[[str], None]
+    recipe: Recipe,
+    corpus: Corpus,
+    tokenizer: Any,
+    seed: int,
+    steps: int,
+    log: Callable[[str], None],
 ) -> Network:
-    """A trained network, its weights rounded to half precision. Seeded: the same again on the same machine and torch."""
+    """A trained network, its weights rounded to half precision.
+
+    Seeded: the same again on the same machine and torch.
+    """
     torch.manual_seed(seed)
     network = Network(recipe.shape(tokenizer.get_vocab_size()))
     decayed = [parameter for parameter in network.parameters() if parameter.dim() > 1]
     others = [parameter for parameter in network.parameters() if parameter.dim() <= 1]
     optimiser = torch.optim.AdamW(
-        [{"params": decayed, "weight_decay": 0.05}, {"params": others, "weight_decay": 0.0}],
+        [
+            {"params": decayed, "weight_decay": 0.05},
+            {"params": others, "weight_decay": 0.0},
+        ],
         lr=recipe.rate,
         betas=(0.9, 0.98),
     )
-    started, mean = time.perf_counter(), None
-    for step, (tokens, weights) in enumerate(batches(corpus, tokenizer, recipe.batch, steps)):
+    started = time.perf_counter()
+    mean = None
+    for step, (tokens, weights) in enumerate(
+        batches(corpus, tokenizer, recipe.batch, steps)
+    ):
         warm = min(1.0, (step + 1) / 40)
         for group in optimiser.param_groups:
-            group["lr"] = recipe.rate * warm * (0.02 + 0.98 * 0.5 * (1 + math.cos(math.pi * step / steps)))
+            group["lr"] = (
+                recipe.rate
+                * warm
+                * (0.02 + 0.98 * 0.5 * (1 + math.cos(math.pi * step / steps)))
+            )
         logits = network(tokens[:, :-1])
-        losses = functional.cross_entropy(logits.flatten(0, 1), tokens[:, 1:].flatten(), reduction="none")
+        losses = functional.cross_entropy(
+            logits.flatten(0, 1), tokens[:, 1:].flatten(), reduction="none"
+        )
         counts = weights[:, 1:].flatten()
         loss = (losses * counts).sum() / counts.sum()
         optimiser.zero_grad()
@@ -198,14 +257,19 @@ def train(
         answers = losses.detach()[counts == 1].mean().item()
         mean = answers if mean is None else 0.9 * mean + 0.1 * answers
         if step % 20 == 0 or step == steps - 1:
-            log(f"step {step + 1}/{steps}, loss on answers {mean:.3f}, {time.perf_counter() - started:.0f} s")
+            log(
+                f"step {step + 1}/{steps}, loss on answers {mean:.3f},"
+                f" {time.perf_counter() - started:.0f} s"
+            )
     round_to_half(network)
     network.eval()
     return network
 
 
 def write_folder(network: Network, tokenizer: Any, folder: Path) -> None:
-    """model.onnx, tokenizer.json and the configuration, as a Llama of the same shape has it; checked against torch."""
+    """model.onnx, tokenizer.json and the configuration, as a Llama of the same shape has it;
+    checked against torch.
+    """
     shape = network.shape
     export(shape, weights_of(network), folder / "model.onnx")
     tokenizer.save(str(folder / "tokenizer.json"), pretty=False)
@@ -228,16 +292,25 @@ def write_folder(network: Network, tokenizer: Any, folder: Path) -> None:
         "bos_token_id": end,
         "eos_token_id": end,
     }
-    (folder / "config.json").write_text(json.dumps(config, indent=1) + "\n", encoding="utf-8")
+    (folder / "config.json").write_text(
+        json.dumps(config, indent=1) + "\n", encoding="utf-8"
+    )
     difference = largest_difference(network, folder / "model.onnx")
     if difference > 1e-3:
-        raise SystemExit(f"The exported model differs from the trained one by {difference}.")
+        raise SystemExit(
+            f"The exported model differs from the trained one by {difference}."
+        )
 
 
 def largest_difference(network: Network, file: Path) -> float:
     """The largest difference between torch's and onnxruntime's logits over a random sequence."""
     decoder = OnnxSession(file, threads=1)
-    tokens = torch.randint(0, network.shape.vocabulary, (1, 200), generator=torch.Generator().manual_seed(1))
+    tokens = torch.randint(
+        0,
+        network.shape.vocabulary,
+        (1, 200),
+        generator=torch.Generator().manual_seed(1),
+    )
     with torch.no_grad():
         wanted = network(tokens)[0].numpy()
     found, _ = decoder.run_row(tokens[0].tolist(), 0, decoder.empty_cache(1))

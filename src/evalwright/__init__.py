@@ -1,4 +1,5 @@
-"""Evalwright evaluates language models: any benchmark, any model, every number with its uncertainty.
+"""Evalwright evaluates language models: any benchmark, any model, every number with its
+uncertainty.
 
     from evalwright import evaluate, compare
 
@@ -17,7 +18,12 @@ if TYPE_CHECKING:
     from evalwright.api import compare, leaderboard, open_run, plan
     from evalwright.core.asking import Ask
     from evalwright.core.deprecation import Undecided
-    from evalwright.core.errors import EvalwrightError, Failure, RequestFailed, UsageError
+    from evalwright.core.errors import (
+        EvalwrightError,
+        Failure,
+        RequestFailed,
+        UsageError,
+    )
     from evalwright.core.requests import (
         Classify,
         Embed,
@@ -28,7 +34,14 @@ if TYPE_CHECKING:
         RollingLogLikelihood,
     )
     from evalwright.core.responses import Response, Usage
-    from evalwright.core.samples import Answer, NoScore, Passage, Sample, SampleRecord, Score
+    from evalwright.core.samples import (
+        Answer,
+        NoScore,
+        Passage,
+        Sample,
+        SampleRecord,
+        Score,
+    )
     from evalwright.core.tasks import Task
     from evalwright.evaluation.aggregating import aggregate_run
     from evalwright.evaluation.configuration import Configuration, ModelSpec
@@ -51,7 +64,9 @@ _NAMES = {
     "core.asking": "Ask",
     "core.deprecation": "Undecided",
     "core.errors": "EvalwrightError Failure RequestFailed UsageError",
-    "core.requests": "Classify Embed Generate LogLikelihood Message Reward RollingLogLikelihood",
+    "core.requests": (
+        "Classify Embed Generate LogLikelihood Message Reward RollingLogLikelihood"
+    ),
     "core.responses": "Response Usage",
     "core.samples": "Answer NoScore Passage Sample SampleRecord Score",
     "core.tasks": "Task",

@@ -1,4 +1,7 @@
-"""The calls around `evaluate`: open and compare runs, make a board, plan a run. Results come with their sentences."""
+"""The calls around `evaluate`: open and compare runs, make a board, plan a run.
+
+Results come with their sentences.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +48,9 @@ def open_run(run: RunLike, runs_folder: str | Path = "runs") -> Run:
     if isinstance(run, Run):
         return run
     if not isinstance(run, str | Path):
-        raise ConfigurationError(f"A run is a name, a folder or a Run, not {kind_of(run)}.")
+        raise ConfigurationError(
+            f"A run is a name, a folder or a Run, not {kind_of(run)}."
+        )
     return _open_run(run, Path(runs_folder))
 
 
@@ -71,7 +76,10 @@ def compare(
 
 @overload
 def compare(
-    *runs: RunLike | ModelLike | Mapping[str, ModelLike] | Iterable[RunLike | ModelLike],
+    *runs: RunLike
+    | ModelLike
+    | Mapping[str, ModelLike]
+    | Iterable[RunLike | ModelLike],
     tasks: TaskLike | Sequence[TaskLike] | None = None,
     baseline: RunLike | None = None,
     metric: str | None = ...,
@@ -135,7 +143,11 @@ def compare(
         ConfigurationError: arguments that do not fit together.
     """
     given: Any = runs
-    if len(runs) == 1 and isinstance(runs[0], Iterable) and not isinstance(runs[0], str):
+    if (
+        len(runs) == 1
+        and isinstance(runs[0], Iterable)
+        and not isinstance(runs[0], str)
+    ):
         given = runs[0]  # a list, as `evaluate` returns and takes it
     if tasks is not None:
         from evalwright.evaluation.running import evaluate
@@ -143,18 +155,26 @@ def compare(
         given = evaluate(tasks, given, **settings)
     elif settings:
         raise ConfigurationError(
-            f"Finished runs take no {' or '.join(settings)}: name tasks= to make runs first."
+            f"Finished runs take no {' or '.join(settings)}: name tasks= to make runs"
+            " first."
         )
     shared: dict[str, Any] = {
-        "metric": metric, "slices": slices, "slices_adjust": slices_adjust, "tasks_are": tasks_are,
+        "metric": metric,
+        "slices": slices,
+        "slices_adjust": slices_adjust,
+        "tasks_are": tasks_are,
         "missing": missing,
-    }  # fmt: skip
+    }
     opened = [open_run(run, runs_folder) for run in given]
     if len(opened) == 2 and baseline is None:
-        found = compare_runs(*opened, most_flips=most_flips, equivalent=equivalent, **shared)
+        found = compare_runs(
+            *opened, most_flips=most_flips, equivalent=equivalent, **shared
+        )
         return worded_comparison(found)
     if equivalent is not None:
-        raise ConfigurationError("Equivalence is tested between two runs. Compare them pair by pair.")
+        raise ConfigurationError(
+            "Equivalence is tested between two runs. Compare them pair by pair."
+        )
     base = None if baseline is None else open_run(baseline, runs_folder)
     return worded_several(compare_several(opened, baseline=base, **shared))
 
@@ -197,7 +217,9 @@ def leaderboard(
 
 
 def plan(
-    tasks: TaskLike | Sequence[TaskLike], models: ModelLike | Sequence[ModelLike] = (), **settings: Any
+    tasks: TaskLike | Sequence[TaskLike],
+    models: ModelLike | Sequence[ModelLike] = (),
+    **settings: Any,
 ) -> Forecast:
     """Plan a run: what it takes to see a difference, what the tasks can detect, and what it costs.
 

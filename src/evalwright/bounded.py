@@ -1,13 +1,16 @@
-"""Work on text from others in a process of its own, with a limit of processor time and of memory for each piece.
+"""Work on text from others in a process of its own, with a limit of processor time and of memory
+for each piece.
 
-`call(function, ...)` runs one function there, `each(function, rows)` many in one message. The process is started when it is
-first needed, serves until the program ends, and is started again after a limit ended it. It is one for all rooms (templates,
-patterns, scorers), so it stands beside `core`, which does no input or output. A folder's Python that a person trusts runs in a
-`Process` of its own.
+`call(function, ...)` runs one function there, `each(function, rows)` many in one message. The
+process is started when it is first needed, serves until the program ends, and is started again
+after a limit ended it. It is one for all rooms (templates, patterns, scorers), so it stands beside
+`core`, which does no input or output. A folder's Python that a person trusts runs in a `Process` of
+its own.
 
-Processor time is counted by the system, which ends the process: nothing that runs there can put it off, and a slow machine
-changes nothing. What comes back is read as plain values only. A piece of work that met its limit `STRIKES` times is
-refused at once from then on, so that a hostile file costs seconds and not seconds for each row.
+Processor time is counted by the system, which ends the process: nothing that runs there can put it
+off, and a slow machine changes nothing. What comes back is read as plain values only. A piece of
+work that met its limit `STRIKES` times is refused at once from then on, so that a hostile file
+costs seconds and not seconds for each row.
 """
 
 from __future__ import annotations
@@ -40,7 +43,9 @@ MEMORY = 2 << 30
 _TOO_LARGE = "LimitExceeded", f"it takes more than {MEMORY >> 20:,} MiB of memory"
 STRIKES = 3
 _PATIENCE = 60.0
-"""Wall seconds beyond ten times the limit after which a process that does not answer at all is ended."""
+"""Wall seconds beyond ten times the limit after which a process that does not answer at all is
+ended.
+"""
 _LONGEST = 1 << 28
 _MOST_DIGITS = 300
 _HEAD = struct.Struct(">Q")
@@ -52,8 +57,17 @@ _PLAIN = {
     "evalwright.tasks.yaml_files": {"WrittenFloat"},
 }
 """What a result may be made of, beside what pickle knows by itself."""
-_PASSED_ON = ("DYLD_LIBRARY_PATH", "LANG", "LC_ALL", "LC_CTYPE", "LD_LIBRARY_PATH", "TZ")
-"""What the process has of the environment: without these it may not start, or would write dates and texts otherwise."""
+_PASSED_ON = (
+    "DYLD_LIBRARY_PATH",
+    "LANG",
+    "LC_ALL",
+    "LC_CTYPE",
+    "LD_LIBRARY_PATH",
+    "TZ",
+)
+"""What the process has of the environment: without these it may not start, or would write dates and
+texts otherwise.
+"""
 _START = (
     "import json, sys; sys.path[:], memory = json.loads(sys.argv[1]); "
     "from evalwright.bounded import serve; serve(memory)"
@@ -61,7 +75,9 @@ _START = (
 
 
 class LimitExceeded(Exception):
-    """A piece of work that took too long, too much memory, or gave too much; the message is the rest of a sentence: "it ..."."""
+    """A piece of work that took too long, too much memory, or gave too much; the message is the
+    rest of a sentence: "it ...".
+    """
 
 
 class Raised(Exception):
@@ -81,8 +97,9 @@ def call(
 ) -> Any:
     """`function(*arguments)`, worked out in the process, or in another than that for all.
 
-    function: of a module, so that it has a name. arguments and what it gives: plain values and samples. key: names what may be
-    to blame (a template, a pattern), for `STRIKES`. Raises LimitExceeded, an error of ours as it is, else Raised.
+    function: of a module, so that it has a name. arguments and what it gives: plain values and
+    samples. key: names what may be to blame (a template, a pattern), for `STRIKES`. Raises
+    LimitExceeded, an error of ours as it is, else Raised.
     """
     return each(function, [arguments], seconds=seconds, key=key, process=process)[0]
 
@@ -95,21 +112,32 @@ def each(
     key: object = None,
     process: Process | None = None,
 ) -> list[Any]:
-    """`function(*row)` of every row, in one message; the limit of time is each row's. Raises as `call` does."""
+    """`function(*row)` of every row, in one message; the limit of time is each row's.
+
+    Raises as `call` does.
+    """
     if _serving:  # work within such work has its limits already
         return [function(*row) for row in rows]
     seconds = SECONDS if seconds is None else seconds
     blamed = (function.__qualname__, key)
     if key is not None and _strikes[blamed] >= STRIKES:
         raise LimitExceeded(
-            f"it met its limit of time or memory {STRIKES} times already, so it is not tried again"
+            f"it met its limit of time or memory {STRIKES} times already, so it is not"
+            " tried again"
         )
     try:
-        message = pickle.dumps((function, tuple(rows), seconds), pickle.HIGHEST_PROTOCOL)
+        message = pickle.dumps(
+            (function, tuple(rows), seconds), pickle.HIGHEST_PROTOCOL
+        )
     except (pickle.PicklingError, TypeError, AttributeError, RecursionError) as error:
-        raise Raised(type(error).__name__, f"a value cannot be handed over: {error}") from None
+        raise Raised(
+            type(error).__name__, f"a value cannot be handed over: {error}"
+        ) from None
     try:
-        return [_opened(*one) for one in (process or _process).ask(message, len(rows), seconds)]
+        return [
+            _opened(*one)
+            for one in (process or _process).ask(message, len(rows), seconds)
+        ]
     except LimitExceeded:
         _strikes[blamed] += 1
         raise
@@ -137,11 +165,14 @@ def _opened(kind: str, value: Any) -> Any:
 
 
 class Process:
-    """A process and the pipe to it. One piece of work at a time; a child made by `fork` starts its own.
+    """A process and the pipe to it.
 
-    folder: that it works in, where not ours. environment: its own; by default none but the language, the time zone and where the
-    system's libraries are, so that what others wrote finds no key there. memory: bytes of address space, None for no limit.
-    patience: wall seconds after which a process that does not answer is ended; by default by the limit of time.
+    One piece of work at a time; a child made by `fork` starts its own.
+
+    folder: that it works in, where not ours. environment: its own; by default none but the
+    language, the time zone and where the system's libraries are, so that what others wrote finds no
+    key there. memory: bytes of address space, None for no limit. patience: wall seconds after which
+    a process that does not answer is ended; by default by the limit of time.
     """
 
     def __init__(
@@ -151,9 +182,12 @@ class Process:
         memory: int | None = MEMORY,
         patience: float | None = None,
     ) -> None:
-        self._folder, self._environment, self._memory = folder, environment, memory
+        self._folder = folder
+        self._environment = environment
+        self._memory = memory
         self._patience = patience
-        self._lock, self._closed = threading.Lock(), False
+        self._lock = threading.Lock()
+        self._closed = False
         self._running: subprocess.Popen[bytes] | None = None
         self._owner = 0
 
@@ -169,7 +203,8 @@ class Process:
                     return _plain(_read(process.stdout, patience))
                 except EOFError:
                     status = self._ended()
-                    # Killed while it waited (for memory, by hand): the work itself is not to blame the first time.
+                    # Killed while it waited (for memory, by hand): the work itself is not to blame
+                    # the first time.
                     if status == -signal.SIGKILL and again:
                         continue
                     raise LimitExceeded(_why(status, seconds)) from None
@@ -181,12 +216,22 @@ class Process:
     def _started(self) -> subprocess.Popen[bytes]:
         if self._closed:
             raise LimitExceeded("the run was interrupted")
-        if self._running is None or self._owner != os.getpid() or self._running.poll() is not None:
+        if (
+            self._running is None
+            or self._owner != os.getpid()
+            or self._running.poll() is not None
+        ):
             self._owner = os.getpid()
             # One thread for linear algebra: each would take address space that is limited here.
-            passed_on = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
+            passed_on = {
+                name: os.environ[name] for name in _PASSED_ON if name in os.environ
+            }
             chosen = passed_on if self._environment is None else self._environment
-            environment = {**chosen, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+            environment = {
+                **chosen,
+                "OPENBLAS_NUM_THREADS": "1",
+                "OMP_NUM_THREADS": "1",
+            }
             path = [one or str(Path.cwd()) for one in sys.path]
             self._running = subprocess.Popen(
                 [sys.executable, "-I", "-c", _START, json.dumps([path, self._memory])],
@@ -200,7 +245,8 @@ class Process:
         return self._running
 
     def _ended(self) -> int:
-        process, self._running = self._running, None
+        process = self._running
+        self._running = None
         if process is None:
             return 0
         with contextlib.suppress(subprocess.TimeoutExpired):
@@ -214,7 +260,9 @@ class Process:
         return process.wait()
 
     def close(self) -> None:
-        """End the process for good, where this is the program that started it: nobody waits for its answer any longer."""
+        """End the process for good, where this is the program that started it: nobody waits for its
+        answer any longer.
+        """
         self._closed = True
         if (running := self._running) is not None and self._owner == os.getpid():
             running.kill()
@@ -238,7 +286,11 @@ def _write(pipe: Any, message: bytes) -> None:
 
 
 def _read(pipe: Any, patience: float | None = None) -> bytes:
-    """One message. Raises EOFError where the other side is gone, LimitExceeded where it says nothing for `patience` seconds."""
+    """One message.
+
+    Raises EOFError where the other side is gone, LimitExceeded where it says nothing for `patience`
+    seconds.
+    """
     if patience is not None and not select.select([pipe], [], [], patience)[0]:
         raise LimitExceeded(f"it gave no result in {patience:g} s")
     head = pipe.read(_HEAD.size)
@@ -263,12 +315,21 @@ class _PlainValues(pickle.Unpickler):
 def _plain(message: bytes) -> Any:
     try:
         return _PlainValues(io.BytesIO(message)).load()
-    except (pickle.UnpicklingError, AttributeError, IndexError, TypeError, ValueError) as error:
+    except (
+        pickle.UnpicklingError,
+        AttributeError,
+        IndexError,
+        TypeError,
+        ValueError,
+    ) as error:
         raise Raised("UnpicklingError", f"the result cannot be used: {error}") from None
 
 
 def from_json(text: str | bytes) -> Any:
-    """JSON that somebody else wrote. Raises ValueError that says what is wrong with it, also for what is too deep or too large."""
+    """JSON that somebody else wrote.
+
+    Raises ValueError that says what is wrong with it, also for what is too deep or too large.
+    """
     try:
         if isinstance(text, bytes):
             text = text.decode(json.detect_encoding(text), "surrogatepass")
@@ -288,7 +349,7 @@ _DECODER = json.JSONDecoder(parse_int=_whole)
 """Made once: it takes as long as a reply of usual size."""
 
 
-# -- the other side -----------------------------------------------------------------------------------------------------
+# -- the other side --------------------------------------------------------------------
 
 
 def serve(memory: int | None) -> NoReturn:
@@ -303,7 +364,8 @@ def serve(memory: int | None) -> NoReturn:
     if memory is not None:
         with contextlib.suppress(ValueError, OSError):
             resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
-    given, taken = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    given = os.fdopen(os.dup(0), "rb")
+    taken = os.fdopen(os.dup(1), "wb")
     nothing = os.open(os.devnull, os.O_RDWR)
     os.dup2(nothing, 0)
     os.dup2(nothing, 1)
@@ -347,5 +409,7 @@ def _packed(found: list[tuple[str, Any]]) -> bytes:
     except Exception as error:
         return pickle.dumps([(type(error).__name__, str(error)[:2000])] * len(found))
     if len(message) > _LONGEST:
-        return pickle.dumps([("LimitExceeded", f"it gives more than {_LONGEST >> 20} MiB")] * len(found))
+        return pickle.dumps(
+            [("LimitExceeded", f"it gives more than {_LONGEST >> 20} MiB")] * len(found)
+        )
     return message

@@ -73,7 +73,9 @@ def line_of_call(call: Any) -> int:
 
 
 def test_a_function_works_and_warns_at_the_line_of_the_caller() -> None:
-    with pytest.warns(DeprecationWarning, match=r"`count_tokens`.*0\.2\.0.*`count_words`"):
+    with pytest.warns(
+        DeprecationWarning, match=r"`count_tokens`.*0\.2\.0.*`count_words`"
+    ):
         assert count_tokens("a b c", lower=True) == 3
 
     def call() -> None:
@@ -118,7 +120,9 @@ def test_deriving_from_a_class_warns_once_and_its_subclasses_do_not() -> None:
 
 def test_the_docstring_has_a_note_for_the_reference() -> None:
     assert count_tokens.__doc__ is not None and Range.__doc__ is not None
-    assert count_tokens.__doc__.startswith("Count the words of a text.\n\n.. deprecated:: 0.2.0\n")
+    assert count_tokens.__doc__.startswith(
+        "Count the words of a text.\n\n.. deprecated:: 0.2.0\n"
+    )
     assert ".. deprecated:: 0.3.0" in Range.__doc__
     assert (count_later.__doc__ or "").startswith(".. deprecated:: 0.2.0")
 
@@ -149,7 +153,9 @@ def test_both_names_at_once_are_an_error(arguments: tuple[str, ...]) -> None:
     call: Any = rescore
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        with pytest.raises(ConfigurationError, match="'undecided' is the old name of 'unsure'"):
+        with pytest.raises(
+            ConfigurationError, match="'undecided' is the old name of 'unsure'"
+        ):
             call(*arguments, **new, undecided="judge")
 
 

@@ -1,7 +1,8 @@
-"""What right and wrong answers of a run have in common: subsets, frequent errors, words, lengths, examples. Nothing is downloaded.
+"""What right and wrong answers of a run have in common: subsets, frequent errors, words, lengths,
+examples. Nothing is downloaded.
 
-Words are those of `scorers/text/tokens`; from Korean words of three syllables and more a case particle is taken off. All of it
-describes: only the means have intervals, and no word is tested.
+Words are those of `scorers/text/tokens`; from Korean words of three syllables and more a case
+particle is taken off. All of it describes: only the means have intervals, and no word is tested.
 """
 
 from __future__ import annotations
@@ -22,8 +23,19 @@ from evalwright.statistics import Estimate, mean_interval
 from evalwright.statistics.units import named_clusters
 
 PARTICLES = (
-    *"은는이가을를의에와과", "에서", "에게", "으로", "부터", "까지", "처럼", "보다", "이라고", "라고", "에서는", "으로는",
-)  # fmt: skip
+    *"은는이가을를의에와과",
+    "에서",
+    "에게",
+    "으로",
+    "부터",
+    "까지",
+    "처럼",
+    "보다",
+    "이라고",
+    "라고",
+    "에서는",
+    "으로는",
+)
 """Korean case particles, taken off where two syllables and more are left."""
 SUBSETS = ("subset", "subject", "category", "domain")
 """Metadata by which items are put in groups, besides what the task is sliced by."""
@@ -33,7 +45,9 @@ LONGEST = 20_000
 
 @dataclass(frozen=True, slots=True)
 class Item(Plain):
-    """One item. answer: the first of its repeats; score: their mean, None where there is none. label: why, or what failed."""
+    """One item. answer: the first of its repeats; score: their mean, None where there is none.
+    label: why, or what failed.
+    """
 
     id: str
     question: str
@@ -57,7 +71,9 @@ class Group(Plain):
 
 @dataclass(frozen=True, slots=True)
 class Vocabulary(Plain):
-    """Words of some answers. type_token_ratio falls with the number of words, so same_size is that of equally many words of both sides."""
+    """Words of some answers. type_token_ratio falls with the number of words, so same_size is that
+    of equally many words of both sides.
+    """
 
     answers: int
     words: int
@@ -68,7 +84,9 @@ class Vocabulary(Plain):
 
 @dataclass(frozen=True, slots=True)
 class WordUse(Plain):
-    """In how many wrong and right answers a word is. weight: the log-likelihood ratio of the two shares (Dunning 1993)."""
+    """In how many wrong and right answers a word is. weight: the log-likelihood ratio of the two
+    shares (Dunning 1993).
+    """
 
     word: str
     wrong: int
@@ -78,7 +96,9 @@ class WordUse(Plain):
 
 @dataclass(frozen=True, slots=True)
 class AnswerAnalysis(Plain):
-    """The answers to one task. right: scores of `threshold` and more. choices: by option, how often it was chosen and is right."""
+    """The answers to one task. right: scores of `threshold` and more. choices: by option, how often
+    it was chosen and is right.
+    """
 
     name: str
     score: Estimate
@@ -96,10 +116,14 @@ class AnswerAnalysis(Plain):
     examples_wrong: tuple[Item, ...]
 
 
-def analyse(items: Iterable[Item], name: str = "", *, top: int = 10, examples: int = 2) -> AnswerAnalysis:
-    """Put the items' answers side by side. top: words and wrong answers named; examples: items shown of each side.
+def analyse(
+    items: Iterable[Item], name: str = "", *, top: int = 10, examples: int = 2
+) -> AnswerAnalysis:
+    """Put the items' answers side by side. top: words and wrong answers named; examples: items
+    shown of each side.
 
-    An answer counts as right from 0.5 on where all scores are between 0 and 1, else from the median on.
+    An answer counts as right from 0.5 on where all scores are between 0 and 1, else from the median
+    on.
     """
     found = list(items)
     scores = sorted(one.score for one in found if one.score is not None)
@@ -127,9 +151,15 @@ def analyse(items: Iterable[Item], name: str = "", *, top: int = 10, examples: i
 
 
 def analyse_run(run: Run) -> list[AnswerAnalysis]:
-    """An analysis for each task of a run, by its main metric's scorer. Raises RunError where samples cannot be read."""
+    """An analysis for each task of a run, by its main metric's scorer.
+
+    Raises RunError where samples cannot be read.
+    """
     mains = {task.name: task.main for task in run.tasks}
-    keys = {task.name: (*run.record(task.name).get("slice_keys", ()), *SUBSETS) for task in run.tasks}
+    keys = {
+        task.name: (*run.record(task.name).get("slice_keys", ()), *SUBSETS)
+        for task in run.tasks
+    }
     out = []
     for name, records in groupby(run.samples(), key=lambda record: record.task):
         main = mains.get(name)
@@ -138,17 +168,24 @@ def analyse_run(run: Run) -> list[AnswerAnalysis]:
     return out
 
 
-def _items(records: Iterable[SampleRecord], scorer: str, keys: Sequence[str]) -> Iterator[Item]:
+def _items(
+    records: Iterable[SampleRecord], scorer: str, keys: Sequence[str]
+) -> Iterator[Item]:
     for _, draws in groupby(records, key=lambda record: record.index):
         several = list(draws)
-        first, sample = several[0], several[0].sample
-        values = [record.scores[scorer].value for record in several if scorer in record.scores]
+        first = several[0]
+        sample = several[0].sample
+        values = [
+            record.scores[scorer].value for record in several if scorer in record.scores
+        ]
         key = next((key for key in keys if key in sample.metadata), "")
         yield Item(
             id=sample.id,
             question=sample.input,
             target=sample.target
-            or " | ".join(sample.choices[i] for i in sample.gold if i < len(sample.choices)),
+            or " | ".join(
+                sample.choices[i] for i in sample.gold if i < len(sample.choices)
+            ),
             answer=first.answer.text if first.answer is not None else "",
             score=sum(values) / len(values) if values else None,
             label=_label(first, scorer),
@@ -172,7 +209,9 @@ def _mean(items: Sequence[Item], bounded: bool) -> Estimate:
         return Estimate.none("no interval: nothing was scored", len(items))
     values = [math.nan if one.score is None else one.score for one in items]
     clusters = named_clusters(one.cluster for one in items)
-    return mean_interval(values, clusters=clusters, value_range=(0.0, 1.0) if bounded else None)
+    return mean_interval(
+        values, clusters=clusters, value_range=(0.0, 1.0) if bounded else None
+    )
 
 
 def _groups(items: Sequence[Item], bounded: bool) -> tuple[Group, ...]:
@@ -181,7 +220,11 @@ def _groups(items: Sequence[Item], bounded: bool) -> tuple[Group, ...]:
     for one in items:
         by_name.setdefault(one.subset, []).append(one)
     made = [Group(name, _mean(own, bounded)) for name, own in by_name.items()]
-    return tuple(sorted(made, key=lambda one: (_order(one.score.value), one.name))) if len(made) > 1 else ()
+    return (
+        tuple(sorted(made, key=lambda one: (_order(one.score.value), one.name)))
+        if len(made) > 1
+        else ()
+    )
 
 
 def _order(value: float) -> float:
@@ -189,14 +232,19 @@ def _order(value: float) -> float:
 
 
 def _by_length(items: Sequence[Item], bounded: bool) -> tuple[Group, ...]:
-    """Quarters of the scored answers by their length in letters; none where there are fewer than eight, or all are as long."""
-    scored = sorted((one for one in items if one.score is not None), key=lambda one: len(one.answer))
+    """Quarters of the scored answers by their length in letters; none where there are fewer than
+    eight, or all are as long.
+    """
+    scored = sorted(
+        (one for one in items if one.score is not None), key=lambda one: len(one.answer)
+    )
     if len(scored) < 8 or len(scored[0].answer) == len(scored[-1].answer):
         return ()
     cuts = [round(len(scored) * part / 4) for part in range(5)]
     parts = [scored[start:end] for start, end in pairwise(cuts)]
     return tuple(
-        Group(_letters(len(part[0].answer), len(part[-1].answer)), _mean(part, bounded)) for part in parts
+        Group(_letters(len(part[0].answer), len(part[-1].answer)), _mean(part, bounded))
+        for part in parts
     )
 
 
@@ -205,22 +253,36 @@ def _letters(least: int, most: int) -> str:
 
 
 def _wrong_answers(wrong: Sequence[Item], top: int) -> tuple[tuple[str, str, int], ...]:
-    """What is said in place of what, where that happened twice and more; long answers say too much to be alike."""
+    """What is said in place of what, where that happened twice and more; long answers say too much
+    to be alike.
+    """
     pairs = Counter(
-        (" ".join(one.answer.split()), one.target) for one in wrong if one.answer.strip() and len(one.answer) <= 80
-    )  # fmt: skip
-    return tuple((said, target, count) for (said, target), count in pairs.most_common(top) if count > 1)
+        (" ".join(one.answer.split()), one.target)
+        for one in wrong
+        if one.answer.strip() and len(one.answer) <= 80
+    )
+    return tuple(
+        (said, target, count)
+        for (said, target), count in pairs.most_common(top)
+        if count > 1
+    )
 
 
 def _choices(items: Sequence[Item]) -> tuple[tuple[str, int, int], ...]:
     """By the place of an option: how often it was chosen, and how often it is right."""
     chosen = Counter(one.choice for one in items if one.choice is not None)
-    gold = Counter(place for one in items if one.choice is not None for place in one.gold)
+    gold = Counter(
+        place for one in items if one.choice is not None for place in one.gold
+    )
     places = sorted({*chosen, *gold})
-    return tuple((chr(65 + i) if i < 26 else str(i + 1), chosen[i], gold[i]) for i in places if i >= 0)
+    return tuple(
+        (chr(65 + i) if i < 26 else str(i + 1), chosen[i], gold[i])
+        for i in places
+        if i >= 0
+    )
 
 
-# -- words ---------------------------------------------------------------------------------------------------------------
+# -- words -----------------------------------------------------------------------------
 
 
 def words_of(text: str) -> list[str]:
@@ -231,11 +293,15 @@ def words_of(text: str) -> list[str]:
 def _stem(word: str) -> str:
     if len(word) < 3 or not "가" <= word[-1] <= "힣":
         return word
-    ends = [one for one in PARTICLES if word.endswith(one) and len(word) - len(one) >= 2]
+    ends = [
+        one for one in PARTICLES if word.endswith(one) and len(word) - len(one) >= 2
+    ]
     return word[: -len(max(ends, key=len))] if ends else word
 
 
-def _vocabulary(right: Sequence[list[str]], wrong: Sequence[list[str]]) -> tuple[Vocabulary, Vocabulary]:
+def _vocabulary(
+    right: Sequence[list[str]], wrong: Sequence[list[str]]
+) -> tuple[Vocabulary, Vocabulary]:
     size = min(sum(map(len, side)) for side in (right, wrong))
 
     def made(side: Sequence[list[str]]) -> Vocabulary:
@@ -248,11 +314,17 @@ def _vocabulary(right: Sequence[list[str]], wrong: Sequence[list[str]]) -> tuple
     return made(right), made(wrong)
 
 
-def _telling_words(right: Sequence[list[str]], wrong: Sequence[list[str]], top: int) -> tuple[WordUse, ...]:
-    """Words that a larger share of wrong than of right answers has, in two wrong answers at least; the most telling first."""
+def _telling_words(
+    right: Sequence[list[str]], wrong: Sequence[list[str]], top: int
+) -> tuple[WordUse, ...]:
+    """Words that a larger share of wrong than of right answers has, in two wrong answers at least;
+    the most telling first.
+    """
     if not right or not wrong:
         return ()
-    inside = [Counter(word for one in side for word in set(one)) for side in (right, wrong)]
+    inside = [
+        Counter(word for one in side for word in set(one)) for side in (right, wrong)
+    ]
     found = []
     for word, count in inside[1].items():
         other = inside[0][word]
@@ -266,17 +338,27 @@ def _log_likelihood_ratio(k1: int, n1: int, k2: int, n2: int) -> float:
     """Twice the log of how much likelier two shares are than one."""
 
     def log_likelihood(k: int, n: int, p: float) -> float:
-        return (k * math.log(p) if k else 0.0) + ((n - k) * math.log(1 - p) if n > k else 0.0)
+        return (k * math.log(p) if k else 0.0) + (
+            (n - k) * math.log(1 - p) if n > k else 0.0
+        )
 
     one = (k1 + k2) / (n1 + n2)
     apart = log_likelihood(k1, n1, k1 / n1) + log_likelihood(k2, n2, k2 / n2)
-    return max(0.0, 2 * (apart - log_likelihood(k1, n1, one) - log_likelihood(k2, n2, one)))
+    return max(
+        0.0, 2 * (apart - log_likelihood(k1, n1, one) - log_likelihood(k2, n2, one))
+    )
 
 
 def _some(items: Sequence[Item], count: int) -> tuple[Item, ...]:
     """Items to look at: always the same ones, whatever else is there."""
 
     def place(one: Item) -> Any:
-        return blake2b(one.id.encode("utf-8", "surrogatepass"), digest_size=8).digest(), one.id
+        return (
+            blake2b(one.id.encode("utf-8", "surrogatepass"), digest_size=8).digest(),
+            one.id,
+        )
 
-    return tuple(replace(one, answer=one.answer[:LONGEST]) for one in sorted(items, key=place)[:count])
+    return tuple(
+        replace(one, answer=one.answer[:LONGEST])
+        for one in sorted(items, key=place)[:count]
+    )

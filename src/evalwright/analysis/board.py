@@ -1,9 +1,12 @@
-"""A leaderboard as data: a row per run, a column per task, every number with its interval, and ranks as ranges.
+"""A leaderboard as data: a row per run, a column per task, every number with its interval, and
+ranks as ranges.
 
-Ranks are sets (Mogstad, Romano, Shaikh & Wilhelm 2024): a run's best rank is one more than the number of runs that are
-significantly better, its worst leaves out those that are significantly worse, by Holm's adjusted p over all pairs of the board, each
-on the items that both have a score for. With several tasks it is that of the mean over tasks. Runs without a score on a task stand
-below, without a rank. Missing answers are left out and counted; above 5% of them a run's numbers are provisional.
+Ranks are sets (Mogstad, Romano, Shaikh & Wilhelm 2024): a run's best rank is one more than the
+number of runs that are significantly better, its worst leaves out those that are significantly
+worse, by Holm's adjusted p over all pairs of the board, each on the items that both have a score
+for. With several tasks it is that of the mean over tasks. Runs without a score on a task stand
+below, without a rank. Missing answers are left out and counted; above 5% of them a run's numbers
+are provisional.
 """
 
 from __future__ import annotations
@@ -23,8 +26,21 @@ from evalwright.analysis.pairs import other_questions_by_pair, pairing_notes
 from evalwright.analysis.ranking import Ranking, rank
 from evalwright.analysis.ratings import Ratings, make_ratings
 from evalwright.analysis.robustness import how_to_fill
-from evalwright.analysis.trees import Average, average_of, common_trees, outer_first, overall_node
-from evalwright.analysis.words import count, counted, few_clusters, listed, plural, said_once
+from evalwright.analysis.trees import (
+    Average,
+    average_of,
+    common_trees,
+    outer_first,
+    overall_node,
+)
+from evalwright.analysis.words import (
+    count,
+    counted,
+    few_clusters,
+    listed,
+    plural,
+    said_once,
+)
 from evalwright.core.errors import RunError
 from evalwright.core.plain import plain, plain_fields
 from evalwright.core.shown import Shown
@@ -42,7 +58,9 @@ from evalwright.statistics.macro import TasksAre
 from evalwright.statistics.tipping import MAX_MISSING_SHARE
 
 TIED_NOTE = "Models that share a letter are tied: the data cannot separate them."
-SIMULTANEOUS_NOTE = "A score's interval is its own; the simultaneous ones hold for all models at once."
+SIMULTANEOUS_NOTE = (
+    "A score's interval is its own; the simultaneous ones hold for all models at once."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,14 +77,16 @@ class BoardTask:
 class BoardRow:
     """A run on the board.
 
-    ranks: best and worst rank that the run can have, for all runs together; own_ranks: for this run alone, chosen
-    beforehand; None where the run lacks a task. letters: runs that share one cannot be separated. overall: mean over tasks, by the
-    tree that the runs have in common; groups: the numbers of the tree's other nodes, those that there are.
-    together: the interval of the headline score that holds with those of all others.
-    n: scored items of n_asked, over all tasks of the board; n_missing and n_unsure of them are missing and unsure, n_not_asked more were
-    left out by a budget or a stopping rule. faults: the model's own, by kind. provisional: whether more than 5% are missing. metrics: all of the run's, by task, for those who show more than
-    the cells. shares: of a board of factual runs, accuracy and what became of stress questions. place: that of the run among
-    those that the board was made of. hardware: what the run calls its machine.
+    ranks: best and worst rank that the run can have, for all runs together; own_ranks: for this run
+    alone, chosen beforehand; None where the run lacks a task. letters: runs that share one cannot
+    be separated. overall: mean over tasks, by the tree that the runs have in common; groups: the
+    numbers of the tree's other nodes, those that there are. together: the interval of the headline
+    score that holds with those of all others. n: scored items of n_asked, over all tasks of the
+    board; n_missing and n_unsure of them are missing and unsure, n_not_asked more were left out by
+    a budget or a stopping rule. faults: the model's own, by kind. provisional: whether more than 5%
+    are missing. metrics: all of the run's, by task, for those who show more than the cells. shares:
+    of a board of factual runs, accuracy and what became of stress questions. place: that of the run
+    among those that the board was made of. hardware: what the run calls its machine.
     """
 
     run: str
@@ -89,26 +109,43 @@ class BoardRow:
     cost: float | None
     outcomes: Mapping[str, int] = field(default_factory=dict)
     faults: Mapping[str, int] = field(default_factory=dict)
-    metrics: Mapping[str, tuple[MetricResult, ...]] = field(default_factory=dict, compare=False, repr=False)
+    metrics: Mapping[str, tuple[MetricResult, ...]] = field(
+        default_factory=dict, compare=False, repr=False
+    )
     place: int = field(default=0, compare=False, repr=False)
-    shares: Mapping[str, Estimate] = field(default_factory=dict, compare=False, repr=False)
+    shares: Mapping[str, Estimate] = field(
+        default_factory=dict, compare=False, repr=False
+    )
     hardware: str = ""
 
     def as_dict(self) -> dict[str, Any]:
         """A plain mapping for JSON."""
-        optional = ("shares", "hardware", "outcomes", "faults", "groups", "n_not_asked", "provisional")
-        left_out = ("metrics", "place", *(name for name in optional if not getattr(self, name)))
+        optional = (
+            "shares",
+            "hardware",
+            "outcomes",
+            "faults",
+            "groups",
+            "n_not_asked",
+            "provisional",
+        )
+        left_out = (
+            "metrics",
+            "place",
+            *(name for name in optional if not getattr(self, name)),
+        )
         shown = plain_fields(self, left_out).items()
         return {("tasks" if name == "cells" else name): value for name, value in shown}
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Board(Shown):
-    """Rows best first. groups: inner nodes of the tree that the runs have in common, each a column. notes: what a reader must know,
-    one sentence each.
+    """Rows best first. groups: inner nodes of the tree that the runs have in common, each a column.
+    notes: what a reader must know, one sentence each.
 
-    All tasks are measured in one unit and direction; more: the boards of the tasks in others. ratings: over all of them, where asked for.
-    numbers_from: by run, what its numbers were made of, where that is not its samples.
+    All tasks are measured in one unit and direction; more: the boards of the tasks in others.
+    ratings: over all of them, where asked for. numbers_from: by run, what its numbers were made of,
+    where that is not its samples.
     """
 
     tasks: tuple[BoardTask, ...]
@@ -127,26 +164,48 @@ class Board(Shown):
     def as_dict(self) -> dict[str, Any]:
         """A plain mapping for JSON."""
         tasks = [
-            {"name": task.name, "metric": task.metric, "lower_is_better": task.lower_is_better}
+            {
+                "name": task.name,
+                "metric": task.metric,
+                "lower_is_better": task.lower_is_better,
+            }
             for task in self.tasks
         ]
         shown = {
-            "tasks": tasks, "groups": [one.name for one in self.groups], "rows": plain(self.rows), "notes": list(self.notes),
-            "more": plain(self.more), "ratings": plain(self.ratings), "numbers_from": dict(self.numbers_from),
-        }  # fmt: skip
-        return {name: value for name, value in shown.items() if value or name in ("tasks", "rows", "notes")}
+            "tasks": tasks,
+            "groups": [one.name for one in self.groups],
+            "rows": plain(self.rows),
+            "notes": list(self.notes),
+            "more": plain(self.more),
+            "ratings": plain(self.ratings),
+            "numbers_from": dict(self.numbers_from),
+        }
+        return {
+            name: value
+            for name, value in shown.items()
+            if value or name in ("tasks", "rows", "notes")
+        }
 
 
 def make_board(
-    runs: Sequence[Run], metric: str | None = None, tasks_are: TasksAre = "fixed", *, ratings: bool = False
+    runs: Sequence[Run],
+    metric: str | None = None,
+    tasks_are: TasksAre = "fixed",
+    *,
+    ratings: bool = False,
 ) -> Board:
-    """The leaderboard of some runs. metric: the one that is shown, a label or TASK.LABEL; None: the main one of each task. tasks_are:
-    as of `compare_runs`, for the overall score and ranks. ratings: whether to rate the models too.
+    """The leaderboard of some runs. metric: the one that is shown, a label or TASK.LABEL; None: the
+    main one of each task. tasks_are: as of `compare_runs`, for the overall score and ranks.
+    ratings: whether to rate the models too.
 
-    Raises RunError for no runs, for one that is there twice and where one task is shown by different metrics, and UnknownName for a metric that there is not.
+    Raises RunError for no runs, for one that is there twice and where one task is shown by
+    different metrics, and UnknownName for a metric that there is not.
     """
     if not runs:
-        raise RunError("A leaderboard needs at least one run. `evalwright runs list` shows what there is.")
+        raise RunError(
+            "A leaderboard needs at least one run. `evalwright runs list` shows what"
+            " there is."
+        )
     check_named_once(runs)
     refuse_shards(runs)
     runs = confirm_all(runs)
@@ -154,10 +213,16 @@ def make_board(
     for task in _columns(runs, metric):
         unit = (task.bounded, task.lower_is_better, "" if task.bounded else task.metric)
         units.setdefault(unit, []).append(task)
-    first, *more = (_board(runs, tuple(tasks), metric, len(units) > 1, tasks_are) for tasks in units.values())
+    first, *more = (
+        _board(runs, tuple(tasks), metric, len(units) > 1, tasks_are)
+        for tasks in units.values()
+    )
     rated = None
     if ratings:
-        shown = [{one.name: found for one in run.tasks if (found := one.metric(metric))} for run in runs]
+        shown = [
+            {one.name: found for one in run.tasks if (found := one.metric(metric))}
+            for run in runs
+        ]
         rated = make_ratings(runs, called(runs), shown)
     return replace(
         first,
@@ -169,18 +234,29 @@ def make_board(
 
 
 def _board(
-    runs: Sequence[Run], tasks: tuple[BoardTask, ...], metric: str | None, split: bool, tasks_are: TasksAre
+    runs: Sequence[Run],
+    tasks: tuple[BoardTask, ...],
+    metric: str | None,
+    split: bool,
+    tasks_are: TasksAre,
 ) -> Board:
     """The board of tasks in one unit. split: whether there are others in another."""
     mixed = len(tasks) > 1 and not tasks[0].bounded
-    # Those with a score on every task. The resample goes by the order of the runs, and the board must not.
+    # Those with a score on every task. The resample goes by the order of the runs, and the board
+    # must not.
     cells = {id(run): _cells(run, tasks, metric) for run in runs}
-    complete = [run for run in runs if len(tasks) == sum(map(_scored, cells[id(run)].values()))]
+    complete = [
+        run for run in runs if len(tasks) == sum(map(_scored, cells[id(run)].values()))
+    ]
     complete.sort(key=lambda run: (run.id, run.label, run.data["started"]))
     found: list[Matrix] = []
     if complete and not mixed:
         found = matrices(
-            complete, {task.name: [cells[id(run)][task.name] for run in complete] for task in tasks}
+            complete,
+            {
+                task.name: [cells[id(run)][task.name] for run in complete]
+                for task in tasks
+            },
         )
     places = {id(run): place for place, run in enumerate(complete)} if found else {}
     node = overall_node(runs, [task.name for task in tasks])
@@ -193,15 +269,26 @@ def _board(
         made = rank(whole.samples, weights=whole.weights, tasks_are=tasks_are)
     together = _together(whole)
     inner = (
-        {} if metric else {one.name: one for one in distinct(outer_first(common_trees(runs))) if one != node}
+        {}
+        if metric
+        else {
+            one.name: one
+            for one in distinct(outer_first(common_trees(runs)))
+            if one != node
+        }
     )
     factual = metric is None and tasks[0].bounded and is_factual(runs)
     rows = []
     for given, run in enumerate(runs):
         place = places.get(id(run))
-        row = _row(run, tasks, cells[id(run)], given, factual_shares(run) if factual else {})
+        row = _row(
+            run, tasks, cells[id(run)], given, factual_shares(run) if factual else {}
+        )
         own = {group.name: group for group in run.groups}
-        row = replace(row, groups={name: own[name].metrics[0] for name in inner if own[name].metrics})
+        row = replace(
+            row,
+            groups={name: own[name].metrics[0] for name in inner if own[name].metrics},
+        )
         if place is not None and whole is not None:
             row = replace(
                 row,
@@ -212,7 +299,14 @@ def _board(
                 together=together[place] if together else None,
             )
         rows.append(row)
-    rows.sort(key=lambda row: (row.ranks is None and not mixed, _order(row, tasks[0]), row.label, row.run))
+    rows.sort(
+        key=lambda row: (
+            row.ranks is None and not mixed,
+            _order(row, tasks[0]),
+            row.label,
+            row.run,
+        )
+    )
     labels = called(runs)
     label_of = dict(zip(map(id, runs), labels, strict=True))
     names = [label_of[id(run)] for run in complete]
@@ -220,21 +314,31 @@ def _board(
     lost = [*_missing_notes(runs, labels, [*inner, *([node.name] if node else [])])]
     if node and (lacks := [task.name for task in tasks if task.name not in node.tasks]):
         lost.append(
-            f"The tree '{node.name}' lacks {listed(lacks, 5)}, so the overall score does not count it."
+            f"The tree '{node.name}' lacks {listed(lacks, 5)}, so the overall score"
+            " does not count it."
         )
-    notes = (*_notes(runs, rows, mixed, split, found, made, alone, names, tasks_are), *lost)
+    notes = (
+        *_notes(runs, rows, mixed, split, found, made, alone, names, tasks_are),
+        *lost,
+    )
     return Board(tasks, tuple(rows), notes, tuple(_group_columns(rows, inner)))
 
 
-def _group_columns(rows: Sequence[BoardRow], inner: Iterable[str]) -> Iterator[BoardTask]:
+def _group_columns(
+    rows: Sequence[BoardRow], inner: Iterable[str]
+) -> Iterator[BoardTask]:
     for name in inner:
         if found := [row.groups[name] for row in rows if name in row.groups]:
-            found = [one for one in found if not math.isnan(one.estimate.value)] or found
+            found = [
+                one for one in found if not math.isnan(one.estimate.value)
+            ] or found
             bounded = {one.kind for one in found} <= BOUNDED
             yield BoardTask(name, found[0].label, bounded, found[0].less_is_better)
 
 
-def _missing_notes(runs: Sequence[Run], labels: Sequence[str], nodes: Sequence[str]) -> Iterator[str]:
+def _missing_notes(
+    runs: Sequence[Run], labels: Sequence[str], nodes: Sequence[str]
+) -> Iterator[str]:
     """What the tree's nodes lack. labels: the names of the runs."""
     for name in nodes:
         found: dict[str, list[str]] = {}
@@ -253,13 +357,20 @@ def _columns(runs: Sequence[Run], metric: str | None) -> tuple[BoardTask, ...]:
             shown = task.metric(metric)
             if shown is None:
                 continue
-            column = BoardTask(task.name, shown.label, shown.kind in BOUNDED, shown.less_is_better)
+            column = BoardTask(
+                task.name, shown.label, shown.kind in BOUNDED, shown.less_is_better
+            )
             if (first := found.setdefault(task.name, column)) != column:
                 how = f"different metrics ({first.metric} and {column.metric})"
                 if first.metric == column.metric:
-                    how = f"'{first.metric}', but it is not the same number in all, as where --scoring was published in one and corrected in another"
+                    how = (
+                        f"'{first.metric}', but it is not the same number in all, as"
+                        " where --scoring was published in one and corrected in"
+                        " another"
+                    )
                 raise RunError(
-                    f"The runs show '{task.name}' by {how}, so they cannot be on one board. Score one of them again with `evalwright score`."
+                    f"The runs show '{task.name}' by {how}, so they cannot be on one"
+                    " board. Score one of them again with `evalwright score`."
                 )
     if not found and metric is not None:
         raise unknown_metric(metric, [task for run in runs for task in run.tasks])
@@ -268,10 +379,16 @@ def _columns(runs: Sequence[Run], metric: str | None) -> tuple[BoardTask, ...]:
     return tuple(found.values())
 
 
-def _cells(run: Run, tasks: Sequence[BoardTask], metric: str | None) -> dict[str, MetricResult]:
+def _cells(
+    run: Run, tasks: Sequence[BoardTask], metric: str | None
+) -> dict[str, MetricResult]:
     """A run's scores on the tasks of the board."""
     names = {task.name for task in tasks}
-    return {one.name: shown for one in run.tasks if one.name in names and (shown := one.metric(metric))}
+    return {
+        one.name: shown
+        for one in run.tasks
+        if one.name in names and (shown := one.metric(metric))
+    }
 
 
 def _scored(found: MetricResult) -> bool:
@@ -282,7 +399,9 @@ def _overall(whole: Average, row: BoardRow, place: int) -> Estimate:
     """The average of a run's own metrics, with the covariance of tasks that share units."""
     if any(one.measure.task not in row.cells for one in whole.samples):
         return whole.mean(place)
-    return whole.mean(place, own=[row.cells[one.measure.task].estimate for one in whole.samples])
+    return whole.mean(
+        place, own=[row.cells[one.measure.task].estimate for one in whole.samples]
+    )
 
 
 def _row(
@@ -307,10 +426,14 @@ def _row(
         n_not_asked=sum(_count_not_asked(run, name) for name in cells),
         provisional=_lacks_many(run, cells),
         cost=run.cost,
-        outcomes=dict(sum((Counter(task.outcomes) for task in run.tasks), Counter[str]())),
+        outcomes=dict(
+            sum((Counter(task.outcomes) for task in run.tasks), Counter[str]())
+        ),
         faults={
             str(kind): n
-            for kind, n in model_faults([task for task in run.tasks if task.name in cells]).items()
+            for kind, n in model_faults(
+                [task for task in run.tasks if task.name in cells]
+            ).items()
         },
         metrics={task.name: task.metrics for task in run.tasks},
         place=place,
@@ -323,13 +446,17 @@ def _count_not_asked(run: Run, task: str) -> int:
     """Items of a task that a stopping rule or a budget left out."""
     parts = (run.data.get("stopping") or {}).get("tasks", ())
     draws = max(1, int(run.record(task).get("draws", 1)))
-    return sum((part["of"] - part["asked"]) // draws for part in parts if part["task"] == task)
+    return sum(
+        (part["of"] - part["asked"]) // draws for part in parts if part["task"] == task
+    )
 
 
 def _lacks_many(run: Run, cells: Mapping[str, MetricResult]) -> bool:
-    """Whether more answers are missing than a final number may lack, as a mean over tasks counts them.
+    """Whether more answers are missing than a final number may lack, as a mean over tasks counts
+    them.
 
-    The share is of all that were asked: items to which the column's scorer gives no score are not missing.
+    The share is of all that were asked: items to which the column's scorer gives no score are not
+    missing.
     """
     shares = [
         cells[task.name].estimate.n_missing / task.n_samples
@@ -341,7 +468,9 @@ def _lacks_many(run: Run, cells: Mapping[str, MetricResult]) -> bool:
 
 def _order(row: BoardRow, first: BoardTask) -> float:
     """What rows are sorted by, the best least: the overall score, else that of the first task."""
-    estimate = row.overall or (row.cells[first.name].estimate if first.name in row.cells else None)
+    estimate = row.overall or (
+        row.cells[first.name].estimate if first.name in row.cells else None
+    )
     if estimate is None or math.isnan(estimate.value):
         return math.inf
     return estimate.value if first.lower_is_better else -estimate.value
@@ -366,12 +495,17 @@ def _together(whole: Average | None) -> list[Estimate]:
 
 
 def _within(estimate: Estimate, found: Matrix, row: int) -> Estimate:
-    """The estimate of pseudo-values as that of the metric: it rests on items, and stays in the range that the metric has."""
+    """The estimate of pseudo-values as that of the metric: it rests on items, and stays in the
+    range that the metric has.
+    """
     if not found.estimates:
         return estimate
-    low, high = estimate.low, estimate.high
-    if found.measure.kind in BOUNDED - {"chance-normalised"}:  # less than what guessing gives is below 0
-        low, high = max(0.0, low), min(1.0, high)
+    low = estimate.low
+    high = estimate.high
+    # less than what guessing gives is below 0
+    if found.measure.kind in BOUNDED - {"chance-normalised"}:
+        low = max(0.0, low)
+        high = min(1.0, high)
     return replace(estimate, n=found.estimates[row].n, low=low, high=high)
 
 
@@ -386,32 +520,52 @@ def _notes(
     names: Sequence[str],
     tasks_are: TasksAre,
 ) -> Iterator[str]:
-    """names: of the runs of `found`, alone: of those that no other can be compared with, and whether they have items
-    in common with any."""
-    yield "Intervals are 95%. Scores generalise to items drawn like these, not only to these items."
+    """names: of the runs of `found`, alone: of those that no other can be compared with, and
+    whether they have items in common with any.
+    """
+    yield (
+        "Intervals are 95%. Scores generalise to items drawn like these, not only to"
+        " these items."
+    )
     if tasks_are == "sample":
-        yield "Overall scores and ranks generalise to tasks like these: the spread between the tasks counts, not only that of items."
+        yield (
+            "Overall scores and ranks generalise to tasks like these: the spread"
+            " between the tasks counts, not only that of items."
+        )
     unsure = [row.n_unsure for row in rows]
     if sum(unsure):
         answers = counted(sum(unsure), "unsure answer")
-        low, high = min(unsure), max(unsure)
+        low = min(unsure)
+        high = max(unsure)
         each = "" if len(rows) == 1 else f" ({low:,} to {high:,} in each run)"
         if len(rows) > 1 and low == high:
             each = f" ({high:,} in each run)"
         yield (
-            f"{answers}{each}: scored, but a careful reader might score {plural(sum(unsure), 'it', 'them')} otherwise. "
-            "`evalwright runs samples RUN --unsure` lists them; a judge can read them (`evalwright score RUN --judge provider/name`)."
+            f"{answers}{each}: scored, but a careful reader might score"
+            f" {plural(sum(unsure), 'it', 'them')} otherwise. `evalwright runs samples"
+            " RUN --unsure` lists them; a judge can read them (`evalwright score RUN"
+            " --judge provider/name`)."
         )
     if split:
-        yield "The tasks have different units or directions, so each unit has a table of its own, and there is no overall score."
+        yield (
+            "The tasks have different units or directions, so each unit has a table of"
+            " its own, and there is no overall score."
+        )
     if mixed:
-        yield "Scores in this unit are not averaged over tasks, so there is no overall score and no rank."
+        yield (
+            "Scores in this unit are not averaged over tasks, so there is no overall"
+            " score and no rank."
+        )
     elif made is not None:
         yield (
-            "A rank is a range: the best and the worst rank that the model can have. All ranges hold simultaneously at 95% "
-            "confidence (paired differences, Holm-adjusted over all pairs); models whose ranges do not overlap are significantly different."
+            "A rank is a range: the best and the worst rank that the model can have."
+            " All ranges hold simultaneously at 95% confidence (paired differences,"
+            " Holm-adjusted over all pairs); models whose ranges do not overlap are"
+            " significantly different."
         )
-        if made.letters and any(row.ranks and row.ranks[0] != row.ranks[1] for row in rows):
+        if made.letters and any(
+            row.ranks and row.ranks[0] != row.ranks[1] for row in rows
+        ):
             yield TIED_NOTE
         if any(row.together for row in rows):
             yield SIMULTANEOUS_NOTE
@@ -421,14 +575,26 @@ def _notes(
             them = "it" if len(some) == 1 else "them"
             what = "No other model has enough items in common with {}"
             if common:
-                what = "The differences of {} from the others have no interval (they are all alike, and the range of a score is not known)"
-            yield f"{what.format(listed(some))}: every rank is possible for {them}, whatever the score."
+                what = (
+                    "The differences of {} from the others have no interval (they are"
+                    " all alike, and the range of a score is not known)"
+                )
+            yield (
+                f"{what.format(listed(some))}: every rank is possible for {them},"
+                " whatever the score."
+            )
         yield from _common_notes(found)
         for one in found:
-            yield from filter(None, (other_questions_by_pair(one, names), *pairing_notes(one, names)))
+            yield from filter(
+                None, (other_questions_by_pair(one, names), *pairing_notes(one, names))
+            )
     few = []
     for task in dict.fromkeys(name for row in rows for name in row.cells):
-        cells = [row.cells[task].estimate.effective_clusters for row in rows if task in row.cells]
+        cells = [
+            row.cells[task].estimate.effective_clusters
+            for row in rows
+            if task in row.cells
+        ]
         few.append((f"'{task}'", few_clusters(min(filter(None, cells), default=None))))
     yield from (f"On {tasks} {said}" for tasks, said in said_once(few) if said)
     yield from _differing_notes(runs, called(runs))
@@ -436,20 +602,36 @@ def _notes(
     yield from early_notes(runs)
     if any(row.shares for row in rows):
         yield (
-            "Hallucinated and refused are shares of the stress questions, which have no answer: refused (or corrected) is right."
+            "Hallucinated and refused are shares of the stress questions, which have no"
+            " answer: refused (or corrected) is right."
         )
     if any(row.n_missing for row in rows):
-        ranked = "; ranks come from the items that two models both have" if made is not None else ""
+        ranked = (
+            "; ranks come from the items that two models both have"
+            if made is not None
+            else ""
+        )
         yield f"Missing answers are left out and counted{ranked}."
-        shown_metrics = [metric for row in rows for task in row.cells for metric in row.metrics[task]]
-        if any(metric.kind in RATES_OF_ALL and metric.estimate.n_missing for metric in shown_metrics):
+        shown_metrics = [
+            metric for row in rows for task in row.cells for metric in row.metrics[task]
+        ]
+        if any(
+            metric.kind in RATES_OF_ALL and metric.estimate.n_missing
+            for metric in shown_metrics
+        ):
             yield RATES_OF_ALL_NOTE
     yield from _given_up_notes(runs, called(runs))
-    if provisional := [f"{row.label} ({_missing_percent(row)})" for row in rows if row.provisional]:
-        their = "their scores and ranks are" if len(provisional) > 1 else "its score and rank are"
+    if provisional := [
+        f"{row.label} ({_missing_percent(row)})" for row in rows if row.provisional
+    ]:
+        their = (
+            "their scores and ranks are"
+            if len(provisional) > 1
+            else "its score and rank are"
+        )
         yield (
-            f"More than 5% of the answers of {listed(provisional)} are missing, so {their} provisional (marked *). "
-            f"{how_to_fill(runs)}"
+            f"More than 5% of the answers of {listed(provisional)} are missing, so"
+            f" {their} provisional (marked *). {how_to_fill(runs)}"
         )
     yield from _not_asked_notes(runs, rows)
     if silent := [
@@ -457,25 +639,34 @@ def _notes(
         for row in rows
         if (n_silent := row.n_asked - row.n - row.n_missing) > 0
     ]:
-        yield f"Answers to which the scorer of the column gives no score: {listed(silent, 8)}."
+        yield (
+            "Answers to which the scorer of the column gives no score:"
+            f" {listed(silent, 8)}."
+        )
     yield from caveats(runs, found)
     if any(row.ranks is None for row in rows) and not mixed:
         yield "Models without a rank have no score on at least one of the tasks."
 
 
 def _given_up_notes(runs: Sequence[Run], labels: Sequence[str]) -> Iterator[str]:
-    """How many samples were given up, by model, where the runs were made with a share of failures that is accepted."""
+    """How many samples were given up, by model, where the runs were made with a share of failures
+    that is accepted.
+    """
     parts = []
     for run, label in zip(runs, labels, strict=True):
         if not accepts_failures(run):
             continue
         missing = missing_samples(run)
         ids = dict.fromkeys(name for task in missing for name in task.ids)
-        too_many = "" if all(task.is_accepted for task in missing) else ", more than accepted"
+        too_many = (
+            "" if all(task.is_accepted for task in missing) else ", more than accepted"
+        )
         which = f" ({listed(list(ids), 5)}{too_many})" if ids else ""
         parts.append(f"{label} {sum(len(task.ids) for task in missing):,}{which}")
     if parts:
-        limits = [str(run.data["configuration"].get("accept_failures") or "") for run in runs]
+        limits = [
+            str(run.data["configuration"].get("accept_failures") or "") for run in runs
+        ]
         accepted = listed(list(dict.fromkeys(filter(None, limits))))
         how = f", where up to {accepted} of a task are accepted" if accepted else ""
         yield f"Samples given up after their requests failed{how}: {'; '.join(parts)}."
@@ -488,15 +679,25 @@ def _missing_percent(row: BoardRow) -> str:
 def _not_asked_notes(runs: Sequence[Run], rows: Sequence[BoardRow]) -> Iterator[str]:
     """Which runs were made of a part of the items, where no note of early ends says it."""
     limits = {run.id: run.data["configuration"].get("limit") for run in runs}
-    limited = [f"{row.label} ({limits[row.run]:g})" for row in rows if limits.get(row.run) is not None]
+    limited = [
+        f"{row.label} ({limits[row.run]:g})"
+        for row in rows
+        if limits.get(row.run) is not None
+    ]
     if limited:
         yield f"Limited to part of the items (--limit): {listed(limited, 8)}."
 
 
 def _common_notes(found: Sequence[Matrix]) -> Iterator[str]:
     """What a reader must know of the items that pairs share, and of metrics by the jackknife."""
-    without = "are compared as independent samples" if len(found) == 1 else "cannot be separated"
-    remarks = [(f"'{one.measure.task}'", note) for one in found for note in group_notes(one)]
+    without = (
+        "are compared as independent samples"
+        if len(found) == 1
+        else "cannot be separated"
+    )
+    remarks = [
+        (f"'{one.measure.task}'", note) for one in found for note in group_notes(one)
+    ]
     yield from (f"On {tasks} {note}" for tasks, note in said_once(remarks))
     for one in found:
         counts = common_counts(one)
@@ -512,9 +713,12 @@ def _common_notes(found: Sequence[Matrix]) -> Iterator[str]:
 
 
 def _order_notes(rows: Sequence[BoardRow]) -> Iterator[str]:
-    """Rows whose place in the order of the scores is none of their possible ranks, or that have a better rank than one above."""
+    """Rows whose place in the order of the scores is none of their possible ranks, or that have a
+    better rank than one above.
+    """
     ranked = [row for row in rows if row.ranks]
-    odd, best = [], (0, 0)
+    odd = []
+    best = (0, 0)
     for place, row in enumerate(ranked, 1):
         assert row.ranks is not None
         low, high = row.ranks
@@ -523,13 +727,17 @@ def _order_notes(rows: Sequence[BoardRow]) -> Iterator[str]:
         best = max(best[0], low), max(best[1], high)
     if odd:
         yield (
-            f"Rows are ordered by their scores, each over the items that the model answered; ranks follow from differences on the items "
-            f"that two models both answered. So order and rank disagree for {listed(odd, 5)}: trust the rank."
+            "Rows are ordered by their scores, each over the items that the model"
+            " answered; ranks follow from differences on the items that two models"
+            f" both answered. So order and rank disagree for {listed(odd, 5)}: trust"
+            " the rank."
         )
 
 
 def _differing_notes(runs: Sequence[Run], labels: Sequence[str]) -> Iterator[str]:
-    """What the runs were given that was not the same for all, by task; and roles that different models played."""
+    """What the runs were given that was not the same for all, by task; and roles that different
+    models played.
+    """
     roles: dict[str, dict[str, str]] = {}
     for run in runs:
         for role, model in run.data.get("roles", {}).items():
@@ -542,4 +750,7 @@ def _differing_notes(runs: Sequence[Run], labels: Sequence[str]) -> Iterator[str
     for role, models in roles.items():
         if len(models) > 1:
             names = ", ".join(sorted(set(models.values())))
-            yield f"Different models played the role '{role}' ({names}): scores that they gave are not comparable."
+            yield (
+                f"Different models played the role '{role}' ({names}): scores that they"
+                " gave are not comparable."
+            )

@@ -1,7 +1,9 @@
-"""How robust a claim about the interval of a difference is: that two runs are equivalent, or that a gate's margin is ruled out.
+"""How robust a claim about the interval of a difference is: that two runs are equivalent, or that a
+gate's margin is ruled out.
 
-A verdict on which run is higher has its tipping points in `analysis/robustness`. A claim about a margin is made of one or two
-sides, such as "the interval ends below 3 points", and falls as soon as one of them does.
+A verdict on which run is higher has its tipping points in `analysis/robustness`. A claim about a
+margin is made of one or two sides, such as "the interval ends below 3 points", and falls as soon as
+one of them does.
 """
 
 from __future__ import annotations
@@ -33,8 +35,10 @@ class ClaimRobustness:
     """Tipping points of a claim.
 
     Args:
-        missing: how many of the missing answers would have to go against it; None without any, or where that is not known.
-        unsure: how many of the unsure answers would have to be misread in one direction; None likewise.
+        missing: how many of the missing answers would have to go against it; None without any, or
+        where that is not known.
+        unsure: how many of the unsure answers would have to be misread in one direction; None
+        likewise.
     """
 
     missing: TippingPoint | None = None
@@ -47,18 +51,25 @@ class ClaimRobustness:
         falls = list[str]()
         if self.missing is not None:
             if self.missing.fewest is None:
-                holds.append(f"whatever the {self.missing.n:,} missing would have scored")
+                holds.append(
+                    f"whatever the {self.missing.n:,} missing would have scored"
+                )
             else:
                 falls.append(
-                    f"{self.missing.fewest:,} of the {self.missing.n:,} missing would have to go against it"
+                    f"{self.missing.fewest:,} of the {self.missing.n:,} missing would"
+                    " have to go against it"
                 )
         if self.unsure is not None:
             answers = f"{self.unsure.n:,} unsure {plural(self.unsure.n, 'answer')}"
             if self.unsure.fewest is None:
-                holds.append(f"even if the {answers} {plural(self.unsure.n, 'was', 'were all')} misread")
+                holds.append(
+                    f"even if the {answers} {plural(self.unsure.n, 'was', 'were all')}"
+                    " misread"
+                )
             else:
                 falls.append(
-                    f"{self.unsure.fewest:,} of the {answers} would have to be misread in one direction"
+                    f"{self.unsure.fewest:,} of the {answers} would have to be misread"
+                    " in one direction"
                 )
         clauses = [f"It holds {listed(holds)}"] if holds else []
         if falls:
@@ -71,8 +82,12 @@ def robustness_of_claim(whole: Average, sides: Sequence[ClaimSide]) -> ClaimRobu
     if not sides:
         return ClaimRobustness()
     return ClaimRobustness(
-        missing=_weakest([tipping_point(whole, side.sign, "missing", side.holds) for side in sides]),
-        unsure=_weakest([tipping_point(whole, side.sign, "unsure", side.holds) for side in sides]),
+        missing=_weakest(
+            [tipping_point(whole, side.sign, "missing", side.holds) for side in sides]
+        ),
+        unsure=_weakest(
+            [tipping_point(whole, side.sign, "unsure", side.holds) for side in sides]
+        ),
     )
 
 
@@ -80,4 +95,6 @@ def _weakest(points: Sequence[TippingPoint | None]) -> TippingPoint | None:
     known = [point for point in points if point is not None]
     if not known:
         return None
-    return min(known, key=lambda point: point.n + 1 if point.fewest is None else point.fewest)
+    return min(
+        known, key=lambda point: point.n + 1 if point.fewest is None else point.fewest
+    )

@@ -1,7 +1,9 @@
-"""Whether a model knows when it is right: calibration and risk-coverage of a finished run, from its recorded answers.
+"""Whether a model knows when it is right: calibration and risk-coverage of a finished run, from its
+recorded answers.
 
-An answer's confidence is the one it states ("Confidence: 80%"), or, where the model chose by log-probabilities, the chosen option's
-share of the options' probability. Answers without one are counted, never guessed.
+An answer's confidence is the one it states ("Confidence: 80%"), or, where the model chose by
+log-probabilities, the chosen option's share of the options' probability. Answers without one are
+counted, never guessed.
 """
 
 from __future__ import annotations
@@ -32,13 +34,15 @@ from evalwright.statistics import (
     risk_coverage,
 )
 
-STATED, OPTIONS = "stated in the answer", "log-probabilities of the options"
+STATED = "stated in the answer"
+OPTIONS = "log-probabilities of the options"
 COVERAGES = (0.25, 0.5, 0.75, 1.0)
 
 
 @dataclass(frozen=True, slots=True)
 class TaskConfidence(Plain):
-    """One task: what its confidences are worth. source: where they come from; without: answers that have none; failed: no score.
+    """One task: what its confidences are worth. source: where they come from; without: answers that
+    have none; failed: no score.
 
     at_coverage: accuracy where only the most confident share is answered.
     """
@@ -58,7 +62,9 @@ class TaskConfidence(Plain):
 
 @dataclass(slots=True)
 class ConfidenceRows:
-    """The records of one task: right holds scores, nan where there is none; keys: of items or their clusters."""
+    """The records of one task: right holds scores, nan where there is none; keys: of items or their
+    clusters.
+    """
 
     scorer: str
     stated: list[float] = field(default_factory=list)
@@ -69,7 +75,11 @@ class ConfidenceRows:
     def add(self, row: Mapping[str, Any]) -> None:
         """Take a record."""
         value = row["scores"].get(self.scorer, {}).get("value")
-        said = None if "failure" in row else stated_confidence(str(row.get("answer") or ""))
+        said = (
+            None
+            if "failure" in row
+            else stated_confidence(str(row.get("answer") or ""))
+        )
         self.stated.append(NAN if said is None else said)
         self.options.append(_of_options(row))
         self.right.append(NAN if value is None else float(value))
@@ -77,8 +87,11 @@ class ConfidenceRows:
         self.keys.append(cluster_code(row.get("cluster"), hashed(str(row["id"]))))
 
     def confidence(self) -> tuple[str, NDArray[np.float64]]:
-        """Where confidence comes from, and that of every record, (records,); nan where there is none."""
-        stated, options = np.array(self.stated), np.array(self.options)
+        """Where confidence comes from, and that of every record, (records,); nan where there is
+        none.
+        """
+        stated = np.array(self.stated)
+        options = np.array(self.options)
         of_options = (~np.isnan(stated)).sum() < (~np.isnan(options)).sum()
         return (OPTIONS, options) if of_options else (STATED, stated)
 
@@ -86,19 +99,26 @@ class ConfidenceRows:
 def confidence_of(run: Run) -> tuple[TaskConfidence, ...]:
     """The tasks of a run whose answers have a confidence.
 
-    Raises RunError where none has, where scores are not right or wrong alone, and where records cannot be read.
+    Raises RunError where none has, where scores are not right or wrong alone, and where records
+    cannot be read.
     """
-    found = tuple(one for name, rows in _read(run).items() if (one := _measured(name, rows)) is not None)
+    found = tuple(
+        one
+        for name, rows in _read(run).items()
+        if (one := _measured(name, rows)) is not None
+    )
     if not found:
         raise RunError(
-            f"No answer of '{run.id}' has a confidence: none is stated, and no option was chosen by log-probabilities. Ask for one in "
-            "the prompt, on a line of its own after an empty line: Confidence: 80%."
+            f"No answer of '{run.id}' has a confidence: none is stated, and no option"
+            " was chosen by log-probabilities. Ask for one in the prompt, on a line of"
+            " its own after an empty line: Confidence: 80%."
         )
     return found
 
 
 def confidences(run: Run) -> list[tuple[str, list[float], list[int]]]:
-    """Each task's confidences from 0 to 1, and whether those answers were right; answers that lack one of both are left out.
+    """Each task's confidences from 0 to 1, and whether those answers were right; answers that lack
+    one of both are left out.
 
     Raises RunError as `confidence_of`.
     """
@@ -106,14 +126,19 @@ def confidences(run: Run) -> list[tuple[str, list[float], list[int]]]:
     out = []
     for one in confidence_of(run):
         rows = tasks[one.task]
-        right, (_, confidence) = np.array(rows.right), rows.confidence()
+        right = np.array(rows.right)
+        _, confidence = rows.confidence()
         both = ~(np.isnan(confidence) | np.isnan(right))
-        out.append((one.task, confidence[both].tolist(), right[both].astype(int).tolist()))
+        out.append(
+            (one.task, confidence[both].tolist(), right[both].astype(int).tolist())
+        )
     return out
 
 
 def _read(run: Run) -> dict[str, ConfidenceRows]:
-    tasks = {task.name: ConfidenceRows(task.main.scorer) for task in run.tasks if task.main}
+    tasks = {
+        task.name: ConfidenceRows(task.main.scorer) for task in run.tasks if task.main
+    }
     read_rows(run, tasks)
     return tasks
 
@@ -127,7 +152,8 @@ def _measured(task: str, rows: ConfidenceRows) -> TaskConfidence | None:
     if not np.isin(right[~np.isnan(right)], (0.0, 1.0)).all():
         scores = f"The scores of '{task}' ({rows.scorer})"
         raise RunError(
-            f"{scores} are not all right or wrong (1 or 0), so confidence cannot be compared with them."
+            f"{scores} are not all right or wrong (1 or 0), so confidence cannot be"
+            " compared with them."
         )
     keys = np.array(rows.keys, np.int64)
     scored = int((~np.isnan(right)).sum())
@@ -142,13 +168,19 @@ def _measured(task: str, rows: ConfidenceRows) -> TaskConfidence | None:
         calibration=calibration_error(confidence, right, clusters=keys),
         auroc=auroc(confidence, right, clusters=keys),
         risk_coverage=risk_coverage(confidence, right, clusters=keys),
-        at_coverage=tuple(accuracy_at_coverage(confidence, right, share, clusters=keys) for share in COVERAGES),
-    )  # fmt: skip
+        at_coverage=tuple(
+            accuracy_at_coverage(confidence, right, share, clusters=keys)
+            for share in COVERAGES
+        ),
+    )
 
 
 def _of_options(row: Mapping[str, Any]) -> float:
-    """The chosen option's share of the probability of all options, nan where nothing was chosen by it."""
-    values, choice = row.get("log_likelihoods") or (), row.get("choice")
+    """The chosen option's share of the probability of all options, nan where nothing was chosen by
+    it.
+    """
+    values = row.get("log_likelihoods") or ()
+    choice = row.get("choice")
     if choice is None or len(values) < 2 or not 0 <= choice < len(values):
         return NAN
     most = max(values)

@@ -1,8 +1,10 @@
-"""Context gain: one run's answers with passages minus its answers to the same questions without them, paired by question.
+"""Context gain: one run's answers with passages minus its answers to the same questions without
+them, paired by question.
 
-A task NAME with passages has a twin NAME-closed-book without them, and both are scored alike, so the difference is that of the
-passages. It is shown over all questions and apart for those that the passages answer and those that they do not: a model that
-knows nothing and says so is right on the latter in both.
+A task NAME with passages has a twin NAME-closed-book without them, and both are scored alike, so
+the difference is that of the passages. It is shown over all questions and apart for those that the
+passages answer and those that they do not: a model that knows nothing and says so is right on the
+latter in both.
 """
 
 from __future__ import annotations
@@ -25,8 +27,9 @@ _PARTS = {"True": "answerable", "False": "not answerable"}
 
 @dataclass(frozen=True, slots=True)
 class ContextGain:
-    """What passages add to one run on one task. parts: with passages minus without, over all questions first, then by whether the
-    passages answer them."""
+    """What passages add to one run on one task. parts: with passages minus without, over all
+    questions first, then by whether the passages answer them.
+    """
 
     run: str
     task: str
@@ -35,14 +38,19 @@ class ContextGain:
 
     def as_dict(self) -> dict[str, Any]:
         """A plain mapping for JSON."""
-        parts = [{"questions": name, **found.as_dict()} for name, found in self.parts.items()]
+        parts = [
+            {"questions": name, **found.as_dict()} for name, found in self.parts.items()
+        ]
         task = {"task": self.task, "without": self.task + TWIN}
         return {"run": self.run, **task, "scorer": self.scorer, "parts": parts}
 
 
 def context_gains(run: Run) -> tuple[ContextGain, ...]:
     """The gain of each task of the run whose twin it has too, by the first scorer that both have."""
-    records = {record["name"]: [one["name"] for one in record["scorers"]] for record in run.data["tasks"]}
+    records = {
+        record["name"]: [one["name"] for one in record["scorers"]]
+        for record in run.data["tasks"]
+    }
     found = []
     for task, scorers in records.items():
         shared = [name for name in records.get(task + TWIN, ()) if name in scorers]
@@ -65,6 +73,8 @@ def _parts(run: Run, task: str, scorer: str) -> dict[str, PairedComparison]:
 
     def compared(items: NDArray[np.bool_]) -> PairedComparison:
         groups = None if clusters is None else clusters[items]
-        return compare_paired(*values[:, items], missing=missing[:, items], clusters=groups)
+        return compare_paired(
+            *values[:, items], missing=missing[:, items], clusters=groups
+        )
 
     return {name: compared(items) for name, items in chosen.items() if items.any()}

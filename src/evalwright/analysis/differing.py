@@ -1,6 +1,8 @@
-"""What differs between how two runs were made: prompts, models, scorers, data, seed and versions, old value and new.
+"""What differs between how two runs were made: prompts, models, scorers, data, seed and versions,
+old value and new.
 
-Run folders hold no secrets of ours, but they may come from elsewhere: what is named or looks like a secret is not shown.
+Run folders hold no secrets of ours, but they may come from elsewhere: what is named or looks like a
+secret is not shown.
 """
 
 from __future__ import annotations
@@ -21,14 +23,18 @@ _NOTHING = object()
 
 
 def configuration_differences(a: Run, b: Run) -> Iterator[str]:
-    """What differs between two runs besides the names of their models, a line each: where, the value in A, that in B."""
-    one, other = a.data["configuration"], b.data["configuration"]
+    """What differs between two runs besides the names of their models, a line each: where, the
+    value in A, that in B.
+    """
+    one = a.data["configuration"]
+    other = b.data["configuration"]
     for key in ("seed", "limit", "format"):
         if one.get(key) != other.get(key):
             yield _line(key, one.get(key), other.get(key))
     for path, left, right in _changes(_arguments(a), _arguments(b)):
         yield _line(f"model argument {path}", left, right)
-    model_a, model_b = a.data["model"], b.data["model"]
+    model_a = a.data["model"]
+    model_b = b.data["model"]
     prints = model_a.get("fingerprint"), model_b.get("fingerprint")
     if model_a["name"] == model_b["name"] and prints[0] != prints[1]:
         yield _line("model: fingerprint", *prints)
@@ -41,7 +47,9 @@ def configuration_differences(a: Run, b: Run) -> Iterator[str]:
     yield from early_notes((a, b))
     if a.data["evalwright"] != b.data["evalwright"]:
         yield _line("evalwright", a.data["evalwright"], b.data["evalwright"])
-    for path, left, right in _changes(a.data.get("environment", {}), b.data.get("environment", {})):
+    for path, left, right in _changes(
+        a.data.get("environment", {}), b.data.get("environment", {})
+    ):
         yield _line(f"environment: {path}", left, right)
 
 
@@ -51,7 +59,8 @@ _MOST_FORMS = 4
 
 
 def differing_task(runs: Sequence[Run], labels: Sequence[str], task: str) -> str:
-    """What the runs had different of a task, with the values and whose they are: "shots (0 in a and b, 5 in c), prompts (...)".
+    """What the runs had different of a task, with the values and whose they are: "shots (0 in a and
+    b, 5 in c), prompts (...)".
 
     labels: what the runs are called. "" where nothing differs.
     """
@@ -60,20 +69,36 @@ def differing_task(runs: Sequence[Run], labels: Sequence[str], task: str) -> str
         for record in run.data["tasks"]:
             if record["name"] == task:
                 for what, value in _facts(run, record):
-                    text = value if isinstance(value, str) else json.dumps(value, sort_keys=True, default=str)
+                    text = (
+                        value
+                        if isinstance(value, str)
+                        else json.dumps(value, sort_keys=True, default=str)
+                    )
                     forms.setdefault(what, {}).setdefault(text, []).append(label)
-    values = [_values(what, found) for what, found in forms.items() if what in _SHOWN and len(found) > 1]
+    values = [
+        _values(what, found)
+        for what, found in forms.items()
+        if what in _SHOWN and len(found) > 1
+    ]
     who: dict[str, list[str]] = {}
     for what, found in forms.items():
         if what not in _SHOWN and len(found) > 1:
             who.setdefault(_sides(found), []).append(what)
-    return ", ".join([*values, *(f"{listed(whats)} ({sides})" for sides, whats in who.items())])
+    return ", ".join(
+        [*values, *(f"{listed(whats)} ({sides})" for sides, whats in who.items())]
+    )
 
 
 def _values(what: str, found: Mapping[str, Sequence[str]]) -> str:
     if len(found) <= _MOST_FORMS:
-        return f"{what} ({'; '.join(f'{value} in {listed(own, 3)}' for value, own in found.items())})"
-    return f"{what} ({', '.join(found) if len(found) <= 2 * _MOST_FORMS else f'{len(found)} different'})"
+        return (
+            f"{what}"
+            f" ({'; '.join(f'{value} in {listed(own, 3)}' for value, own in found.items())})"
+        )
+    return (
+        f"{what}"
+        f" ({', '.join(found) if len(found) <= 2 * _MOST_FORMS else f'{len(found)} different'})"
+    )
 
 
 def _sides(found: Mapping[str, Sequence[str]]) -> str:
@@ -83,7 +108,8 @@ def _sides(found: Mapping[str, Sequence[str]]) -> str:
 
 
 def _facts(run: Run, record: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    record = published_task(record)  # some of the runs may be published without the texts of their rows
+    # some of the runs may be published without the texts of their rows
+    record = published_task(record)
     definition = record.get("definition", {})
     prompt = definition.get("prompt") if isinstance(definition, Mapping) else None
     own = prompt.get("few_shot", {}) if isinstance(prompt, Mapping) else {}
@@ -91,11 +117,21 @@ def _facts(run: Run, record: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     yield "versions", str(record["version"])
     yield "data", record["content_hash"]
     rest = (
-        {key: prompt[key] for key in prompt if key != "few_shot"} if isinstance(prompt, Mapping) else prompt
+        {key: prompt[key] for key in prompt if key != "few_shot"}
+        if isinstance(prompt, Mapping)
+        else prompt
     )
     yield "prompts", rest
-    yield "shots", str(own.get("count", 0) if shots is None and isinstance(own, Mapping) else shots)
-    yield "ways of answering", definition.get("answer") if isinstance(definition, Mapping) else None
+    yield (
+        "shots",
+        str(
+            own.get("count", 0) if shots is None and isinstance(own, Mapping) else shots
+        ),
+    )
+    yield (
+        "ways of answering",
+        (definition.get("answer") if isinstance(definition, Mapping) else None),
+    )
     yield "scorers", record["scorers"]
     yield "items", f"{int(record['n_samples']):,}"
     yield "draws", str(record.get("draws", 1))
@@ -107,7 +143,9 @@ def _arguments(run: Run) -> Mapping[str, Any]:
     """The arguments that the run's model was opened with."""
     models = run.data["configuration"].get("models")
     for spec in models if isinstance(models, list) else ():
-        if isinstance(spec, Mapping) and (len(models) == 1 or spec.get("name") == run.model):
+        if isinstance(spec, Mapping) and (
+            len(models) == 1 or spec.get("name") == run.model
+        ):
             found = spec.get("arguments")
             return found if isinstance(found, Mapping) else {}
     return {}
@@ -120,13 +158,23 @@ def _task(one: Mapping[str, Any], other: Mapping[str, Any]) -> Iterator[str]:
     if one["version"] != other["version"]:
         yield _line(f"{name}: version", one["version"], other["version"])
     if one["content_hash"] != other["content_hash"]:
-        hashes = (_apart(_text("hash", task["content_hash"]), "")[0] for task in (one, other))
+        hashes = (
+            _apart(_text("hash", task["content_hash"]), "")[0] for task in (one, other)
+        )
         yield f"{name}: the data differ ({' against '.join(hashes)})"
-    published_one, published_other = published_task(one), published_task(other)
+    published_one = published_task(one)
+    published_other = published_task(other)
     is_scored_otherwise = published_one["scorers"] != published_other["scorers"]
-    if is_scored_otherwise and published_one["definition"] == published_other["definition"]:
-        left, right = ([scorer["name"] for scorer in task["scorers"]] for task in (one, other))
-        said = f" ({', '.join(left)} against {', '.join(right)})" if left != right else ""
+    if (
+        is_scored_otherwise
+        and published_one["definition"] == published_other["definition"]
+    ):
+        left, right = (
+            [scorer["name"] for scorer in task["scorers"]] for task in (one, other)
+        )
+        said = (
+            f" ({', '.join(left)} against {', '.join(right)})" if left != right else ""
+        )
         yield f"{name}: the scorers differ, as one of the runs was scored again{said}"
 
 
@@ -149,7 +197,11 @@ def _text(path: str, value: Any) -> str:
     if value is _NOTHING:
         return "not set"
     # A number of tokens is no secret, whatever it is called.
-    name = next(filter(is_secret, path.split(".")), "") if isinstance(value, (str, Mapping, list)) else ""
+    name = (
+        next(filter(is_secret, path.split(".")), "")
+        if isinstance(value, (str, Mapping, list))
+        else ""
+    )
     value = masked_arguments(value, name)
     if isinstance(value, (Mapping, list)):
         value = json.dumps(value, ensure_ascii=False, sort_keys=True, default=str)
@@ -160,7 +212,9 @@ def _apart(one: str, other: str) -> tuple[str, str]:
     """Both texts, long ones cut to the stretch where they begin to differ."""
     begin = 0
     if max(len(one), len(other)) > _LONGEST and one != other:
-        same = next((i for i, (x, y) in enumerate(zip_longest(one, other)) if x != y), 0)
+        same = next(
+            (i for i, (x, y) in enumerate(zip_longest(one, other)) if x != y), 0
+        )
         begin = max(0, same - _LONGEST // 3) if same > _LONGEST // 2 else 0
 
     def cut(text: str) -> str:

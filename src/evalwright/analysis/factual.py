@@ -1,7 +1,9 @@
-"""The three numbers of a factual run: accuracy of short answers, and how many stress questions were hallucinated or refused.
+"""The three numbers of a factual run: accuracy of short answers, and how many stress questions were
+hallucinated or refused.
 
-A stress question rests on something false, so that the right answer is no answer. Refused means that the answer refuses or
-corrects, hallucinated that it names something made up or goes along; what is neither (partial, empty, unreadable) is in neither share.
+A stress question rests on something false, so that the right answer is no answer. Refused means
+that the answer refuses or corrects, hallucinated that it names something made up or goes along;
+what is neither (partial, empty, unreadable) is in neither share.
 """
 
 from __future__ import annotations
@@ -18,14 +20,18 @@ from evalwright.runs.reader import Run
 from evalwright.runs.scores import cluster_code, hashed
 from evalwright.statistics import Estimate, macro_average
 
-ACCURACY, HALLUCINATED, REFUSED = "accuracy", "hallucinated", "refused"
+ACCURACY = "accuracy"
+HALLUCINATED = "hallucinated"
+REFUSED = "refused"
 SHARES = (ACCURACY, HALLUCINATED, REFUSED)
 STRESS = "stress"
 """The scorer of stress questions."""
 
 CLASSES: Mapping[str, frozenset[str]] = {
     REFUSED: frozenset({"refusal", "correction", "refusal_or_correction"}),
-    HALLUCINATED: frozenset({"fabricated", "premise accepted", "hallucination_candidate"}),
+    HALLUCINATED: frozenset(
+        {"fabricated", "premise accepted", "hallucination_candidate"}
+    ),
 }
 """Labels of the scorer, and those that imported runs have for the same, by share."""
 
@@ -36,8 +42,11 @@ def is_factual(runs: Sequence[Run]) -> bool:
     """Whether all tasks of all runs are of factual questions, some of them stress questions."""
     tasks = [task for run in runs for task in run.data["tasks"]]
     metadata = [task.get("metadata") or {} for task in tasks]
-    # Runs imported before the tag was given have none; a stress scorer beside them says what they are.
-    of_facts = all(_TAG in (one.get("tags") or ()) or "imported" in one for one in metadata)
+    # Runs imported before the tag was given have none; a stress scorer beside them says what they
+    # are.
+    of_facts = all(
+        _TAG in (one.get("tags") or ()) or "imported" in one for one in metadata
+    )
     return of_facts and any(map(_is_stress, tasks))
 
 
@@ -46,10 +55,12 @@ def _is_stress(task: Mapping[str, Any]) -> bool:
 
 
 def factual_shares(run: Run) -> dict[str, Estimate]:
-    """The numbers of a run by name, those that it has. Accuracy is the mean over its tasks whose first metric is accuracy.
+    """The numbers of a run by name, those that it has.
 
-    A stress answer is one item (its draws' mean) with the label read; missing and unsure ones are counted beside it. Raises RunError
-    where records cannot be read.
+    Accuracy is the mean over its tasks whose first metric is accuracy.
+
+    A stress answer is one item (its draws' mean) with the label read; missing and unsure ones are
+    counted beside it. Raises RunError where records cannot be read.
     """
     stress = {task["name"] for task in run.data["tasks"] if _is_stress(task)}
     found: dict[str, Estimate] = {}
@@ -66,14 +77,18 @@ def factual_shares(run: Run) -> dict[str, Estimate]:
 
 
 Labels = Mapping[tuple[str, str], tuple[str, Sequence[str], Sequence[str]]]
-"""(task, id) -> cluster, the labels of its draws (none where all are missing), and why readings are unsure."""
+"""(task, id) -> cluster, the labels of its draws (none where all are missing), and why readings are
+unsure.
+"""
 
 
 def _labels(run: Run, tasks: set[str]) -> Labels:
     out: dict[tuple[str, str], tuple[str, list[str], list[str]]] = {}
     for row in run.score_rows():
         if row["task"] in tasks:
-            _, labels, unsure = out.setdefault((row["task"], row["id"]), (row.get("cluster", ""), [], []))
+            _, labels, unsure = out.setdefault(
+                (row["task"], row["id"]), (row.get("cluster", ""), [], [])
+            )
             if (score := row["scores"].get(STRESS)) is not None:
                 labels.append(str(score.get("label", "")))
                 unsure += [reason] if (reason := score.get("unsure")) else []
@@ -82,18 +97,31 @@ def _labels(run: Run, tasks: set[str]) -> Labels:
 
 def _share(labels: Labels, classes: frozenset[str]) -> Estimate:
     scored = {key: one for key, one in labels.items() if one[1]}
-    values = np.array([sum(label in classes for label in each) / len(each) for _, each, _ in scored.values()])
-    codes = [cluster_code(cluster, hashed("\0".join(key))) for key, (cluster, _, _) in scored.items()]
+    values = np.array(
+        [
+            sum(label in classes for label in each) / len(each)
+            for _, each, _ in scored.values()
+        ]
+    )
+    codes = [
+        cluster_code(cluster, hashed("\0".join(key)))
+        for key, (cluster, _, _) in scored.items()
+    ]
     column = Column(values, {}, np.array(codes, np.int64), len(labels) - len(scored))
     return replace(
-        compute("accuracy", column), n_unsure=sum(bool(unsure) for _, _, unsure in scored.values())
+        compute("accuracy", column),
+        n_unsure=sum(bool(unsure) for _, _, unsure in scored.values()),
     )
 
 
 def hardware_of(run: Run) -> str:
-    """The hardware's label, as recorded by the run, or by the file that it was made from; "" where there is none."""
+    """The hardware's label, as recorded by the run, or by the file that it was made from; "" where
+    there is none.
+    """
     configuration = run.data["configuration"]
     places = [(run.data.get("hardware"), "label")]
-    places += [(configuration.get(part), "hardware") for part in ("imported", "submission")]
+    places += [
+        (configuration.get(part), "hardware") for part in ("imported", "submission")
+    ]
     found = [part.get(key) for part, key in places if isinstance(part, Mapping)]
     return next((label for label in found if isinstance(label, str) and label), "")

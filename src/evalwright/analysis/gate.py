@@ -1,26 +1,33 @@
-"""A gate: rules that run B must meet against run A, judged with their uncertainty; and the small language of these rules.
+"""A gate: rules that run B must meet against run A, judged with their uncertainty; and the small
+language of these rules.
 
     accuracy drops by more than 0.02          drops, rises, changes: B's score less A's
     factual.accuracy rises by more than 2 points
-    overall changes by more than 5%           of A's score; "overall" is the mean over tasks, by the runs' tree where they have one
+    overall changes by more than 5%           of A's score; "overall" is the mean over tasks, by the
+    runs' tree where they have one
     tree.science drops by more than 1 point   a node of that tree
     accuracy is below 80%                     is below, is above: B's score alone
     accuracy differs
     n_missing is above 0                       factual.n_missing is that of one task
 
-A metric is named by its label; without a task the rule holds for every task that has it. There are two ways of reading a
-rule, and the sentence of each outcome says which:
+A metric is named by its label; without a task the rule holds for every task that has it. There are
+two ways of reading a rule, and the sentence of each outcome says which:
 
-- "shown": the rule fails when the data show what it says. With "drops by more than 0.02", when the whole one-sided 95%
-  interval of the drop lies beyond 0.02. A gate that is too small to show anything lets everything pass.
-- "not-ruled-out" (non-inferiority): the rule fails unless the data rule out what it says: the one-sided 95% interval must
+- "shown": the rule fails when the data show what it says. With "drops by more than 0.02", when the
+  whole one-sided 95%
+  interval of the drop lies beyond 0.02. A gate that is too small to show anything lets everything
+  pass.
+- "not-ruled-out" (non-inferiority): the rule fails unless the data rule out what it says: the
+  one-sided 95% interval must
   leave the margin out. A gate that is too small lets nothing pass.
 
-Where several rules or tasks are tested for being shown, the 5% are shared among them (Bonferroni). To pass the other way every
-single one must be ruled out, which needs no correction. Missing answers are left out, as in the comparison, and a difference is shown as
-there: A - B. Where too many are missing, or a judge read the unsure answers of one run only, the verdict is provisional, and then nothing is
-ruled out. Each verdict says how many of the missing answers, and of the unsure ones, would overturn it. What cannot be judged (nothing was
-scored) fails both ways. A rule that passes says the smallest difference that it would have caught, four times out of five.
+Where several rules or tasks are tested for being shown, the 5% are shared among them (Bonferroni).
+To pass the other way every single one must be ruled out, which needs no correction. Missing answers
+are left out, as in the comparison, and a difference is shown as there: A - B. Where too many are
+missing, or a judge read the unsure answers of one run only, the verdict is provisional, and then
+nothing is ruled out. Each verdict says how many of the missing answers, and of the unsure ones,
+would overturn it. What cannot be judged (nothing was scored) fails both ways. A rule that passes
+says the smallest difference that it would have caught, four times out of five.
 """
 
 from __future__ import annotations
@@ -68,7 +75,9 @@ OLD_N_MISSING = "n_failed"
 OVERALL = "overall"
 TREE = "tree."
 
-_NUMBER = r"(?P<amount>[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*(?P<unit>points?|%)?"
+_NUMBER = (
+    r"(?P<amount>[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*(?P<unit>points?|%)?"
+)
 _RULES = tuple(
     re.compile(rf"(?P<what>.+?)\s+{form}", re.IGNORECASE | re.DOTALL)
     for form in (
@@ -102,13 +111,26 @@ def parse_gate_rule(text: str) -> GateRule:
         if match:
             found = match.groupdict()
             amount = float(found.get("amount") or 0)
-            unit: Unit = "%" if found.get("unit") == "%" else "points" if found.get("unit") else ""
+            unit: Unit = (
+                "%"
+                if found.get("unit") == "%"
+                else "points"
+                if found.get("unit")
+                else ""
+            )
             verb = cast(Verb, found["verb"].lower())
-            if not math.isfinite(amount) or (amount < 0 and verb in ("drops", "rises", "changes")):
-                raise ConfigurationError(f"The rule '{text}' needs a number of 0 or more after 'than'.")
-            return GateRule(text.strip(), _current_name(found["what"]), verb, amount, unit)
+            if not math.isfinite(amount) or (
+                amount < 0 and verb in ("drops", "rises", "changes")
+            ):
+                raise ConfigurationError(
+                    f"The rule '{text}' needs a number of 0 or more after 'than'."
+                )
+            return GateRule(
+                text.strip(), _current_name(found["what"]), verb, amount, unit
+            )
     raise ConfigurationError(
-        f"The rule '{text}' cannot be read. Rules are: {'; '.join(FORMS)}. For example: --fail-if \"{EXAMPLE}\"."
+        f"The rule '{text}' cannot be read. Rules are: {'; '.join(FORMS)}. For example:"
+        f' --fail-if "{EXAMPLE}".'
     )
 
 
@@ -122,16 +144,20 @@ def _current_name(what: str) -> str:
 
 
 def level_of(rule: GateRule, *, bounded: bool) -> float:
-    """The rule's amount as a score; "%" and "points" are hundredths. Raises ConfigurationError where the unit does not fit the metric."""
+    """The rule's amount as a score; "%" and "points" are hundredths.
+
+    Raises ConfigurationError where the unit does not fit the metric.
+    """
     if rule.unit and not bounded:
         raise ConfigurationError(
-            f"The rule '{rule.text}' counts in {rule.unit}, but '{rule.what}' is not between 0 and 1. Give a plain number."
+            f"The rule '{rule.text}' counts in {rule.unit}, but '{rule.what}' is not"
+            " between 0 and 1. Give a plain number."
         )
     amount = rule.amount / 100 if rule.unit else rule.amount
     if bounded and not rule.unit and amount > 1:
         raise ConfigurationError(
-            f"The rule '{rule.text}' is outside the range of '{rule.what}', which is 0 to 1. Write {rule.amount:g} points, "
-            f"or {rule.amount / 100:g}."
+            f"The rule '{rule.text}' is outside the range of '{rule.what}', which is 0"
+            f" to 1. Write {rule.amount:g} points, or {rule.amount / 100:g}."
         )
     return amount
 
@@ -144,12 +170,14 @@ POWER = 0.8
 
 @dataclass(frozen=True, slots=True)
 class RuleResult:
-    """One rule on one task ("" for all of them). judged: whether there were numbers to judge it by; if not, it failed.
+    """One rule on one task ("" for all of them). judged: whether there were numbers to judge it by;
+    if not, it failed.
 
-    provisional: why its numbers are no final ones, "" where they are. smallest_caught: of a rule that passed, the smallest true
-    difference that would have made it fail with a probability of 80%; None of rules about one run. missing, unsure: how many missing
-    answers would have to go against the verdict, and how many unsure ones would have to be misread in one direction; None where there
-    are none, and of rules about one run.
+    provisional: why its numbers are no final ones, "" where they are. smallest_caught: of a rule
+    that passed, the smallest true difference that would have made it fail with a probability of
+    80%; None of rules about one run. missing, unsure: how many missing answers would have to go
+    against the verdict, and how many unsure ones would have to be misread in one direction; None
+    where there are none, and of rules about one run.
     """
 
     rule: str
@@ -166,7 +194,9 @@ class RuleResult:
 
 @dataclass(frozen=True, slots=True)
 class Gate(Plain):
-    """All rules of run B against run A. numbers_from: by run, what its numbers were made of, where that is not its samples."""
+    """All rules of run B against run A. numbers_from: by run, what its numbers were made of, where
+    that is not its samples.
+    """
 
     a: str
     b: str
@@ -183,20 +213,42 @@ class Gate(Plain):
     def conclusion(self) -> str:
         """How many rules failed, and what that means, in a sentence."""
         bad = sum(outcome.failed for outcome in self.outcomes)
-        fails = "fails if the data show it" if self.mode == "shown" else "fails unless the data rule it out"
+        fails = (
+            "fails if the data show it"
+            if self.mode == "shown"
+            else "fails unless the data rule it out"
+        )
         total = len(self.outcomes)
-        said = f"{bad} of {total} failed" if bad else f"all {total} passed" if total > 1 else "passed"
-        return f"Gate '{self.mode}' of {self.b} against {self.a}: {said}; a rule {fails}."
+        said = (
+            f"{bad} of {total} failed"
+            if bad
+            else f"all {total} passed"
+            if total > 1
+            else "passed"
+        )
+        return (
+            f"Gate '{self.mode}' of {self.b} against {self.a}: {said}; a rule {fails}."
+        )
 
     def as_dict(self) -> dict[str, Any]:
         """A plain mapping for JSON."""
-        found = {**Plain.as_dict(self), "failed": self.failed, "conclusion": self.conclusion}
-        return found if self.numbers_from else {key: found[key] for key in found if key != "numbers_from"}
+        found = {
+            **Plain.as_dict(self),
+            "failed": self.failed,
+            "conclusion": self.conclusion,
+        }
+        return (
+            found
+            if self.numbers_from
+            else {key: found[key] for key in found if key != "numbers_from"}
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class _Target:
-    """What a rule is judged on: a task's metric, the mean over tasks, a node of their tree, or missing answers."""
+    """What a rule is judged on: a task's metric, the mean over tasks, a node of their tree, or
+    missing answers.
+    """
 
     rule: GateRule
     task: str
@@ -214,17 +266,21 @@ def judge(
     tasks_are: TasksAre = "fixed",
     missing: MissingPolicy = "scored",
 ) -> Gate:
-    """Judge run B against run A, the reference. families: how many such gates share the 5% (runs held against one A).
-    tasks_are: of rules over all tasks, as of `compare_runs`; missing: likewise.
+    """Judge run B against run A, the reference. families: how many such gates share the 5% (runs
+    held against one A). tasks_are: of rules over all tasks, as of `compare_runs`; missing:
+    likewise.
 
-    Raises ConfigurationError for a rule that names no metric of both runs, or asks what cannot be asked of it.
+    Raises ConfigurationError for a rule that names no metric of both runs, or asks what cannot be
+    asked of it.
     """
     refuse_shards([a, b])
     a, b = confirm_all([a, b])
     targets = [target for rule in rules for target in _targets(a, b, rule)]
     for target in targets:
         _check(target.rule, mode)
-    tests = sum(target.rule.verb not in ("above", "below") for target in targets) * families
+    tests = (
+        sum(target.rule.verb not in ("above", "below") for target in targets) * families
+    )
     cache: dict[str | None, list[Matrix]] = {}
     outcomes = []
     for target in targets:
@@ -237,62 +293,93 @@ def judge(
             if metric not in cache:
                 cache[metric] = read_matrices([a, b], metric=metric, missing=missing)
             shared = tests if mode == "shown" else 1
-            outcomes.append(_difference((a, b), target, cache[metric], mode, shared, tasks_are))
+            outcomes.append(
+                _difference((a, b), target, cache[metric], mode, shared, tasks_are)
+            )
     return Gate(a.id, b.id, mode, tuple(outcomes), published_from([a, b]))
 
 
 def _targets(a: Run, b: Run, rule: GateRule) -> Iterator[_Target]:
-    nodes = {f"{TREE}{node.name}": node for tree in common_trees([a, b]) for node in tree.nodes()}
+    nodes = {
+        f"{TREE}{node.name}": node
+        for tree in common_trees([a, b])
+        for node in tree.nodes()
+    }
     if rule.what in (N_MISSING, OVERALL) or rule.what in nodes:
         tasks = [task.name for task in a.tasks]
         yield _Target(rule, "", (), nodes.get(rule.what) or overall_node([a, b], tasks))
         return
     names_b = {task.name for task in b.tasks}
-    labels = {task.name: [one.label for one in task.metrics] for task in a.tasks if task.name in names_b}
+    labels = {
+        task.name: [one.label for one in task.metrics]
+        for task in a.tasks
+        if task.name in names_b
+    }
     found = False
     for task, own in labels.items():
         for label in (*own, N_MISSING):
             if rule.what in (label, f"{task}.{label}"):
                 found = True
-                yield _Target(rule, task, () if label == N_MISSING else common_results([a, b], label)[task])
+                yield _Target(
+                    rule,
+                    task,
+                    () if label == N_MISSING else common_results([a, b], label)[task],
+                )
     if not found:
         every = dict.fromkeys(label for own in labels.values() for label in own)
         named = [f"{task}.{label}" for task, own in labels.items() for label in own]
         known = [*every, *named, OVERALL, *nodes, N_MISSING]
         hint = " or ".join(map(repr, closest(rule.what, known)))
         raise ConfigurationError(
-            f"The rule '{rule.text}' names '{rule.what}', which is not a metric of both runs. "
-            f"{f'Did you mean {hint}? ' if hint else ''}There are: {listed(known, 12)}."
+            f"The rule '{rule.text}' names '{rule.what}', which is not a metric of both"
+            f" runs. {f'Did you mean {hint}? ' if hint else ''}There are:"
+            f" {listed(known, 12)}."
         )
 
 
 def _check(rule: GateRule, mode: Mode) -> None:
     absolute = rule.verb in ("above", "below")
     if rule.counts_missing and not absolute:
-        raise ConfigurationError(f"The rule '{rule.text}' is of a count. Write '{rule.what} is above X'.")
+        raise ConfigurationError(
+            f"The rule '{rule.text}' is of a count. Write '{rule.what} is above X'."
+        )
     if (rule.what == OVERALL or rule.what.startswith(TREE)) and absolute:
         raise ConfigurationError(
-            f"The rule '{rule.text}': '{rule.what}' can drop, rise, change or differ only."
+            f"The rule '{rule.text}': '{rule.what}' can drop, rise, change or differ"
+            " only."
         )
     if rule.verb == "differs" and mode == "not-ruled-out":
         raise ConfigurationError(
-            f"The rule '{rule.text}' has no margin, and data cannot rule out every difference. Write "
-            f"'{rule.what} changes by more than X', or use --gate shown."
+            f"The rule '{rule.text}' has no margin, and data cannot rule out every"
+            f" difference. Write '{rule.what} changes by more than X', or use --gate"
+            " shown."
         )
 
 
 def _count_rule(b: Run, target: _Target) -> RuleResult:
-    rule, task = target.rule, target.task
+    rule = target.rule
+    task = target.task
     n_missing = b.task(task).n_missing if task else b.n_missing
-    failed = n_missing > rule.amount if rule.verb == "above" else n_missing < rule.amount
-    text = f"{counted(n_missing, 'answer')} of {b.id} {plural(n_missing, 'is', 'are')} missing; the limit is {rule.amount:g}."
-    return RuleResult(rule.text, task, N_MISSING, failed, True, f"{task}: {text}" if task else text)
+    failed = (
+        n_missing > rule.amount if rule.verb == "above" else n_missing < rule.amount
+    )
+    text = (
+        f"{counted(n_missing, 'answer')} of {b.id} {plural(n_missing, 'is', 'are')}"
+        f" missing; the limit is {rule.amount:g}."
+    )
+    return RuleResult(
+        rule.text, task, N_MISSING, failed, True, f"{task}: {text}" if task else text
+    )
 
 
-def _threshold(b: Run, target: _Target, mode: Mode, missing: MissingPolicy) -> RuleResult:
+def _threshold(
+    b: Run, target: _Target, mode: Mode, missing: MissingPolicy
+) -> RuleResult:
     """is below, is above: by the interval of B's score alone."""
-    rule, result = target.rule, target.results[1]
-    bounded, found = result.kind in BOUNDED, result.estimate
+    rule = target.rule
+    result = target.results[1]
+    bounded = result.kind in BOUNDED
+    found = result.estimate
     limit = level_of(rule, bounded=bounded)
     ends = found.low, found.high
     if missing == "worst-case" and found.n_missing:
@@ -305,13 +392,17 @@ def _threshold(b: Run, target: _Target, mode: Mode, missing: MissingPolicy) -> R
     failed = high < limit if rule.verb == "below" else low > limit
     verdict = _verdict(failed, mode)
     if provisional and mode == "not-ruled-out" and not failed:
-        failed, verdict = True, NOT_FINAL
+        failed = True
+        verdict = NOT_FINAL
     value, *limits, shown = (_number(x, bounded) for x in (found.value, *ends, limit))
     text = (
-        f"{target.task}: {result.label} of {b.id} is {value} [{', '.join(limits)}]; that it is {rule.verb} {shown} "
-        f"{verdict} (one-sided {50 + 50 * found.level:g}%).{_provisional_text(provisional)}"
+        f"{target.task}: {result.label} of {b.id} is {value} [{', '.join(limits)}];"
+        f" that it is {rule.verb} {shown} {verdict} (one-sided"
+        f" {50 + 50 * found.level:g}%).{_provisional_text(provisional)}"
     )
-    return RuleResult(rule.text, target.task, result.label, failed, True, text, provisional)
+    return RuleResult(
+        rule.text, target.task, result.label, failed, True, text, provisional
+    )
 
 
 def _difference(
@@ -322,19 +413,26 @@ def _difference(
     tests: int,
     tasks_are: TasksAre,
 ) -> RuleResult:
-    """Drops, rises, changes and differs: by the interval of A - B, which is what the comparison shows; a drop is above 0."""
-    rule, task = target.rule, target.task
+    """Drops, rises, changes and differs: by the interval of A - B, which is what the comparison
+    shows; a drop is above 0.
+    """
+    rule = target.rule
+    task = target.task
     if task:
         found = [one for one in found if one.measure.task == task]
     first = found[0].measure
-    label, bounded = first.metric if task else rule.what, first.bounded
-    lost = target.node.missing([one.measure.task for one in found]) if target.node else ()
+    label = first.metric if task else rule.what
+    bounded = first.bounded
+    lost = (
+        target.node.missing([one.measure.task for one in found]) if target.node else ()
+    )
     whole = Average(tuple(found)) if task else average_of(found, target.node, tasks_are)
     if whole is None and lost:
         return _not_judged(target, label, why=f"there is no number for {listed(lost)}")
     if whole is None or not (task or target.node or len(found) > 1):
         raise ConfigurationError(
-            f"The rule '{rule.text}' needs a mean over tasks: there is none. Name a metric."
+            f"The rule '{rule.text}' needs a mean over tasks: there is none. Name a"
+            " metric."
         )
     two_sided = rule.verb in ("changes", "differs") and mode == "shown"
     level = 1 - ALPHA / tests if two_sided else 1 - 2 * ALPHA / tests
@@ -350,18 +448,30 @@ def _difference(
     provisional = _provisional_difference(whole, runs)
     verdict = _verdict(failed, mode)
     if provisional and mode == "not-ruled-out" and not failed:
-        failed, verdict = True, NOT_FINAL
+        failed = True
+        verdict = NOT_FINAL
     caught = None if failed else _smallest_caught(rule, gap, margin, mode, bounded)
     robustness = ClaimRobustness()
     if whole.paired:
-        sides = _sides_of_verdict(rule, mode, level, bounded=bounded, fails=(drop, rise))
+        sides = _sides_of_verdict(
+            rule, mode, level, bounded=bounded, fails=(drop, rise)
+        )
         robustness = robustness_of_claim(whole, sides)
-    shown, *ends = (_number(x, bounded, signed=True) for x in (gap.difference, gap.low, gap.high))
-    beyond = "" if rule.verb == "differs" else f" by more than {_number(margin, bounded)}"
-    sure = f"two-sided {100 * level:.4g}%" if two_sided else f"one-sided {50 + 50 * level:.4g}%"
+    shown, *ends = (
+        _number(x, bounded, signed=True) for x in (gap.difference, gap.low, gap.high)
+    )
+    beyond = (
+        "" if rule.verb == "differs" else f" by more than {_number(margin, bounded)}"
+    )
+    sure = (
+        f"two-sided {100 * level:.4g}%"
+        if two_sided
+        else f"one-sided {50 + 50 * level:.4g}%"
+    )
     shared = f", Bonferroni over {tests} tests" if tests > 1 else ""
     text = (
-        f"A - B in {label} is {shown} [{', '.join(ends)}] ({gap.how}); that B {rule.verb}{beyond} {verdict} "
+        f"A - B in {label} is {shown} [{', '.join(ends)}] ({gap.how}); that B"
+        f" {rule.verb}{beyond} {verdict} "
         f"({sure}{shared}).{_caught_text(rule, caught, bounded)}{_provisional_text(provisional)}"
     )
     if robustness.sentence:
@@ -397,9 +507,11 @@ def _fails(gap: _Gap, margin: float, mode: Mode) -> tuple[bool, bool]:
 def _sides_of_verdict(
     rule: GateRule, mode: Mode, level: float, *, bounded: bool, fails: tuple[bool, bool]
 ) -> list[ClaimSide]:
-    """What would overturn the verdict on a rule: that one of the sides on which it passes fails, or that the failing one passes.
+    """What would overturn the verdict on a rule: that one of the sides on which it passes fails, or
+    that the failing one passes.
 
-    fails: as of `_fails`. A rule about changes that is not ruled out has none: it takes both sides to pass.
+    fails: as of `_fails`. A rule about changes that is not ruled out has none: it takes both sides
+    to pass.
     """
     sides = {"drops": [0], "rises": [1]}.get(rule.verb, [0, 1])
     failing = [side for side in sides if fails[side]]
@@ -409,9 +521,13 @@ def _sides_of_verdict(
     def stands(side: int) -> ClaimSide:
         def holds(moved: Average) -> bool:
             gap = _gap(moved, level)
-            return _fails(gap, _margin(rule, gap, bounded=bounded), mode)[side] == fails[side]
+            return (
+                _fails(gap, _margin(rule, gap, bounded=bounded), mode)[side]
+                == fails[side]
+            )
 
-        # A drop is overturned by a lower A - B, that there is none by a higher one; a rise the other way round.
+        # A drop is overturned by a lower A - B, that there is none by a higher one; a rise the
+        # other way round.
         towards_drop = 1 if side == 0 else -1
         return ClaimSide(towards_drop if fails[side] else -towards_drop, holds)
 
@@ -419,13 +535,18 @@ def _sides_of_verdict(
 
 
 def _provisional_difference(whole: Average, runs: tuple[Run, Run]) -> str:
-    """Why a verdict on both runs is provisional, "" where it is not: by missing answers, also of runs without a common item, or a judge."""
+    """Why a verdict on both runs is provisional, "" where it is not: by missing answers, also of
+    runs without a common item, or a judge.
+    """
     names = (runs[0].id, runs[1].id)
     tasks = [sample.measure.task for sample in whole.samples]
     reasons = [provisional_reason(whole, names)]
     if not whole.paired and whole.samples[0].missing_policy != "worst-case":
         of_runs = [
-            _provisional_score(run, task) for task in tasks for run in runs if task in _task_names(run)
+            _provisional_score(run, task)
+            for task in tasks
+            for run in runs
+            if task in _task_names(run)
         ]
         reasons = list(dict.fromkeys(filter(None, [*reasons, *of_runs])))
     reasons.append(one_sided_judge(runs, tasks, names))
@@ -438,7 +559,9 @@ def _task_names(run: Run) -> set[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Gap:
-    """A - B with its interval, A's mean, the smallest difference that its test shows with a power of 80%, and how it was compared."""
+    """A - B with its interval, A's mean, the smallest difference that its test shows with a power
+    of 80%, and how it was compared.
+    """
 
     difference: float
     low: float
@@ -458,30 +581,54 @@ def _gap(whole: Average, level: float) -> _Gap:
         how += _missing_text(apart.n_missing_a + apart.n_missing_b)
         visible = math.nan
         if apart.standard_error:
-            visible = float(smallest_visible_difference(1, apart.standard_error**2, level=level))
+            visible = float(
+                smallest_visible_difference(1, apart.standard_error**2, level=level)
+            )
         return _Gap(apart.difference, apart.low, apart.high, apart.mean_a, visible, how)
     parts = whole.parts(level=level)
     more = _missing_text(sum(part.n_missing for part in parts))
     for one in found:
         if clause := other_questions(one):
-            more += f"; on {one.measure.task} {clause}" if len(found) > 1 else f"; {clause}"
+            more += (
+                f"; on {one.measure.task} {clause}" if len(found) > 1 else f"; {clause}"
+            )
     weights = whole.weights or [1 / len(parts)] * len(parts)
-    reference = sum(weight * part.mean_a for weight, part in zip(weights, parts, strict=True))
+    reference = sum(
+        weight * part.mean_a for weight, part in zip(weights, parts, strict=True)
+    )
     if len(parts) == 1:
         only = parts[0]
         how = f"paired, n = {only.n:,}{more}"
-        return _Gap(only.difference, only.low, only.high, reference, only.smallest_visible_difference, how)
+        return _Gap(
+            only.difference,
+            only.low,
+            only.high,
+            reference,
+            only.smallest_visible_difference,
+            how,
+        )
     made = whole.difference(level=level)
     how = f"{whole.words}, n = {made.n:,}{more}"
-    return _Gap(made.difference, made.low, made.high, reference, made.smallest_visible_difference, how)
+    return _Gap(
+        made.difference,
+        made.low,
+        made.high,
+        reference,
+        made.smallest_visible_difference,
+        how,
+    )
 
 
-def _smallest_caught(rule: GateRule, gap: _Gap, margin: float, mode: Mode, bounded: bool) -> float | None:
-    """The smallest true difference that would have failed a rule that passed, four times out of five; None where that is not known, or none would have.
+def _smallest_caught(
+    rule: GateRule, gap: _Gap, margin: float, mode: Mode, bounded: bool
+) -> float | None:
+    """The smallest true difference that would have failed a rule that passed, four times out of
+    five; None where that is not known, or none would have.
 
-    "shown" fails once the interval lies beyond the margin: four times out of five for a difference beyond it by what the test detects.
-    "not-ruled-out" fails unless the interval ends within the margin: a difference of the margin itself fails 19 times out of 20, and
-    four times out of five one that is smaller by (z.95 - z.80) standard errors; 0 where no difference is needed.
+    "shown" fails once the interval lies beyond the margin: four times out of five for a difference
+    beyond it by what the test detects. "not-ruled-out" fails unless the interval ends within the
+    margin: a difference of the margin itself fails 19 times out of 20, and four times out of five
+    one that is smaller by (z.95 - z.80) standard errors; 0 where no difference is needed.
     """
     if mode == "not-ruled-out":
         return _smallest_not_ruled_out(rule, gap, margin)
@@ -492,7 +639,9 @@ def _smallest_caught(rule: GateRule, gap: _Gap, margin: float, mode: Mode, bound
 def _smallest_not_ruled_out(rule: GateRule, gap: _Gap, margin: float) -> float | None:
     below = gap.difference - gap.low
     above = gap.high - gap.difference
-    error = gap.visible / (NormalDist().inv_cdf(1 - ALPHA) + NormalDist().inv_cdf(POWER))
+    error = gap.visible / (
+        NormalDist().inv_cdf(1 - ALPHA) + NormalDist().inv_cdf(POWER)
+    )
     if not math.isfinite(error):
         return None
     if error == 0:
@@ -506,7 +655,8 @@ def _smallest_not_ruled_out(rule: GateRule, gap: _Gap, margin: float) -> float |
             fails += NormalDist().cdf((away - margin - difference) / error)
         return fails
 
-    low, high = 0.0, margin
+    low = 0.0
+    high = margin
     if power(low) >= POWER:
         return 0.0
     while high - low > margin / 10_000:
@@ -520,8 +670,13 @@ def _caught_text(rule: GateRule, caught: float | None, bounded: bool) -> str:
         return ""
     what = {"drops": "drop", "rises": "rise"}.get(rule.verb, "difference")
     if caught == 0:
-        return f" This gate would have failed four times out of five without any {what}."
-    return f" The smallest {what} that this gate would have caught is {_number(caught, bounded)}."
+        return (
+            f" This gate would have failed four times out of five without any {what}."
+        )
+    return (
+        f" The smallest {what} that this gate would have caught is"
+        f" {_number(caught, bounded)}."
+    )
 
 
 def _missing_text(n_missing: int) -> str:
@@ -546,12 +701,18 @@ def _provisional_score(run: Run, task: str) -> str:
     share = result.n_missing / result.n_samples if result.n_samples else 0.0
     if share <= MAX_MISSING_SHARE:
         return ""
-    return f"{result.n_missing:,} of {result.n_samples:,} answers of {run.id} are missing ({100 * share:.1f}%, more than 5%)."
+    return (
+        f"{result.n_missing:,} of {result.n_samples:,} answers of {run.id} are missing"
+        f" ({100 * share:.1f}%, more than 5%)."
+    )
 
 
 def _not_judged(target: _Target, label: str, why: str = "") -> RuleResult:
     rule = target.rule.text
-    text = f"{target.task or label}: '{rule}' cannot be judged: {why or 'too few items have a score'}. It counts as failed."
+    text = (
+        f"{target.task or label}: '{rule}' cannot be judged:"
+        f" {why or 'too few items have a score'}. It counts as failed."
+    )
     return RuleResult(rule, target.task, label, True, False, text)
 
 

@@ -1,4 +1,6 @@
-"""The cheapest next step where a comparison of two runs is open: fill a gap, label a few answers, or ask more items."""
+"""The cheapest next step where a comparison of two runs is open: fill a gap, label a few answers,
+or ask more items.
+"""
 
 from __future__ import annotations
 
@@ -21,17 +23,22 @@ MAX_LABELS = 200
 """Answers that somebody might label for a single verdict."""
 
 MAX_TIMES_THE_ITEMS = 20
-"""A difference that takes more than so many times the items that there are is better called small."""
+"""A difference that takes more than so many times the items that there are is better called small.
+"""
 
 EQUIVALENCE_STRETCH = 1.779
-"""A 90% interval must be so many times narrower than the margin, (1.645 + 1.282) / 1.645, to lie inside it four times out of five."""
+"""A 90% interval must be so many times narrower than the margin, (1.645 + 1.282) / 1.645, to lie
+inside it four times out of five.
+"""
 
 StepKind = Literal["fill", "label", "items", "equivalence"]
 
 
 @dataclass(frozen=True, slots=True)
 class NextStep(Plain):
-    """What to do next. n: answers to label, or items to add; cost: US dollars, None where no price is known or nothing is sent."""
+    """What to do next. n: answers to label, or items to add; cost: US dollars, None where no price
+    is known or nothing is sent.
+    """
 
     kind: StepKind
     n: int
@@ -45,7 +52,8 @@ class OpenComparison:
 
     Args:
         shown: the difference in words, such as "1.2 points".
-        design: what the comparison would be with more items, as `evalwright plan` takes it; None where that is not known.
+        design: what the comparison would be with more items, as `evalwright plan` takes it; None
+        where that is not known.
         visible: the smallest difference that it would have shown four times out of five.
         margin: of a test of equivalence that was made, in words `margin_shown`; None for none.
         half_width_90: half of the interval of that test.
@@ -63,13 +71,18 @@ class OpenComparison:
 
 
 def design_of(matrix: Matrix, paired: PairedComparison) -> Design | None:
-    """What the comparison of the first two runs would be with other items; None where nothing is known of that.
+    """What the comparison of the first two runs would be with other items; None where nothing is
+    known of that.
 
     Args:
         matrix: the scores of one task.
         paired: the comparison of the matrix; its level and power are the design's.
     """
-    if paired.n < 2 or math.isnan(paired.smallest_visible_difference) or matrix.scores is not None:
+    if (
+        paired.n < 2
+        or math.isnan(paired.smallest_visible_difference)
+        or matrix.scores is not None
+    ):
         return None
     part = matrix.part(matrix.common())
     pairs = paired_differences(
@@ -82,11 +95,15 @@ def design_of(matrix: Matrix, paired: PairedComparison) -> Design | None:
     return replace(
         design,
         unknown=paired.smallest_visible_difference - design.visible(design.asked),
-        wider=max(0.0, (paired.high - paired.low) / 2 - design.half_width(design.asked)),
+        wider=max(
+            0.0, (paired.high - paired.low) / 2 - design.half_width(design.asked)
+        ),
     )
 
 
-def next_steps(whole: Average, runs: tuple[Run, Run], comparison: OpenComparison) -> tuple[NextStep, ...]:
+def next_steps(
+    whole: Average, runs: tuple[Run, Run], comparison: OpenComparison
+) -> tuple[NextStep, ...]:
     """What could settle an open comparison, the cheapest first; items are always last.
 
     Args:
@@ -108,22 +125,32 @@ def next_steps(whole: Average, runs: tuple[Run, Run], comparison: OpenComparison
 
     unsure = deciding_moves(whole, sign, "unsure")
     if unsure is not None and unsure.fewest is not None and unsure.n <= MAX_LABELS:
-        steps.append(NextStep("label", unsure.n, None, _label_sentence(unsure.n, unsure.fewest, runs, sign)))
+        steps.append(
+            NextStep(
+                "label",
+                unsure.n,
+                None,
+                _label_sentence(unsure.n, unsure.fewest, runs, sign),
+            )
+        )
 
     items = None if n_missing else _items_for_difference(whole, runs, comparison)
     if items is not None:
         steps.append(items)
     elif not steps:
         sentence = (
-            f"To show a difference of {comparison.shown} would take far more items. If so small a difference does not "
-            "matter, test whether the two are the same: --equivalent MARGIN."
+            f"To show a difference of {comparison.shown} would take far more items. If"
+            " so small a difference does not matter, test whether the two are the"
+            " same: --equivalent MARGIN."
         )
         steps.append(NextStep("equivalence", 0, None, sentence))
     return tuple(steps)
 
 
 def _missing_in_worst_case(whole: Average) -> int:
-    """Items that lack an answer, where the verdict is that of the worst case, which more items do not help."""
+    """Items that lack an answer, where the verdict is that of the worst case, which more items do
+    not help.
+    """
     if whole.samples[0].missing_policy != "worst-case":
         return 0
     n_missing = 0
@@ -137,20 +164,27 @@ def _missing_in_worst_case(whole: Average) -> int:
 def _label_sentence(n: int, fewest: int, runs: tuple[Run, Run], sign: int) -> str:
     names = " ".join(run.name for run in runs)
     these = f"these {count(n)} unsure answers" if n > 1 else "this unsure answer"
-    labels = [run.label for run in runs] if runs[0].label != runs[1].label else [run.id for run in runs]
+    labels = (
+        [run.label for run in runs]
+        if runs[0].label != runs[1].label
+        else [run.id for run in runs]
+    )
     higher, lower = labels if sign > 0 else reversed(labels)
     misread = "was misread" if fewest == 1 else "were misread"
     return (
-        f"Label {these}: a difference shows if {count(fewest)} of them {misread}, "
-        f"{direction_words(high=lower, low=higher)} "
-        f"(`evalwright runs samples RUN --unsure` lists them, `evalwright judge sample {names}` makes a table to fill in)."
+        f"Label {these}: a difference shows if {count(fewest)} of them {misread},"
+        f" {direction_words(high=lower, low=higher)} (`evalwright runs samples RUN"
+        f" --unsure` lists them, `evalwright judge sample {names}` makes a table to"
+        " fill in)."
     )
 
 
 def _items_for_difference(
     whole: Average, runs: tuple[Run, Run], comparison: OpenComparison
 ) -> NextStep | None:
-    """The items that would show a difference of the size seen, four times out of five; None where that is out of reach."""
+    """The items that would show a difference of the size seen, four times out of five; None where
+    that is out of reach.
+    """
     difference = abs(comparison.difference)
     if not comparison.n or not math.isfinite(difference) or difference == 0:
         return None
@@ -158,12 +192,17 @@ def _items_for_difference(
     if needed is None:
         return None
     n_asked = comparison.n if comparison.design is None else comparison.design.asked
-    goal = f"a true difference of {comparison.shown} would then show four times out of five"
+    goal = (
+        f"a true difference of {comparison.shown} would then show four times out of"
+        " five"
+    )
     return _more_items(whole, runs, n_asked, needed, goal)
 
 
 def _needed_items(comparison: OpenComparison, difference: float) -> int | None:
-    """Items with which a difference shows four times out of five, by the function that `evalwright plan` uses."""
+    """Items with which a difference shows four times out of five, by the function that `evalwright
+    plan` uses.
+    """
     if comparison.design is not None:
         return comparison.design.items_for(difference)
     if not comparison.standard_error:
@@ -174,7 +213,9 @@ def _needed_items(comparison: OpenComparison, difference: float) -> int | None:
     needed = int(items_for_difference(difference, variance))
     if math.isfinite(comparison.visible):
         # What the comparison would have shown on its items shrinks with their square root.
-        needed = max(needed, math.ceil(comparison.n * (comparison.visible / difference) ** 2))
+        needed = max(
+            needed, math.ceil(comparison.n * (comparison.visible / difference) ** 2)
+        )
     return needed
 
 
@@ -182,11 +223,15 @@ def _items_for_equivalence(
     whole: Average, runs: tuple[Run, Run], comparison: OpenComparison
 ) -> NextStep | None:
     """The items with which two models that are the same are shown to be, four times out of five."""
-    margin, half_width = comparison.margin, comparison.half_width_90
+    margin = comparison.margin
+    half_width = comparison.half_width_90
     if margin is None or not math.isfinite(half_width) or not comparison.n:
         return None
     needed = math.ceil(comparison.n * (EQUIVALENCE_STRETCH * half_width / margin) ** 2)
-    goal = f"if the two are the same, equivalence within {comparison.margin_shown} would then show four times out of five"
+    goal = (
+        f"if the two are the same, equivalence within {comparison.margin_shown} would"
+        " then show four times out of five"
+    )
     return _more_items(whole, runs, comparison.n, needed, goal)
 
 
@@ -202,13 +247,17 @@ def _more_items(
         return None
     n_available = _available_items(whole, runs)
     if n_available is not None and needed > n_available:
-        sentence = f"Use a larger set of questions, of about {counted(needed, 'item')} (there are {count(n_available)}): {goal}."
+        sentence = (
+            f"Use a larger set of questions, of about {counted(needed, 'item')} (there"
+            f" are {count(n_available)}): {goal}."
+        )
         return NextStep("items", more, None, sentence)
     cost = _price_of_items(runs, more)
     price = "" if cost is None else f", about {_dollars(cost)}"
     unknown = "" if n_available is not None else ", if there are as many"
     sentence = (
-        f"Evaluate both on {counted(more, 'more item')} ({count(needed)} in all{unknown}){price}: {goal}."
+        f"Evaluate both on {counted(more, 'more item')} ({count(needed)} in"
+        f" all{unknown}){price}: {goal}."
     )
     return NextStep("items", more, cost, sentence)
 
@@ -220,17 +269,25 @@ def _available_items(whole: Average, runs: Sequence[Run]) -> int | None:
         configuration = run.data["configuration"]
         if configuration.get("limit") is not None or "imported" in configuration:
             return None
-        wanted = {part["task"]: part["of"] for part in (run.data.get("stopping") or {}).get("tasks", ())}
+        wanted = {
+            part["task"]: part["of"]
+            for part in (run.data.get("stopping") or {}).get("tasks", ())
+        }
         total = 0
         for sample in whole.samples:
             record = run.record(sample.measure.task)
-            total += max(record["n_samples"], wanted.get(record["name"], 0) // max(1, record.get("draws", 1)))
+            total += max(
+                record["n_samples"],
+                wanted.get(record["name"], 0) // max(1, record.get("draws", 1)),
+            )
         totals.append(total)
     return min(totals)
 
 
 def _price_of_items(runs: Sequence[Run], n: int) -> float | None:
-    """What n more items of every run would cost at the price of those that were asked; None where it is not known."""
+    """What n more items of every run would cost at the price of those that were asked; None where
+    it is not known.
+    """
     total = 0.0
     for run in runs:
         asked = sum(task.n_samples for task in run.tasks)

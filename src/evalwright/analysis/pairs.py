@@ -1,4 +1,6 @@
-"""What a reader must know of the pairs that runs were compared in: ids with other questions, and pairs not found by id and question."""
+"""What a reader must know of the pairs that runs were compared in: ids with other questions, and
+pairs not found by id and question.
+"""
 
 from __future__ import annotations
 
@@ -18,33 +20,48 @@ def other_questions(found: Matrix) -> str:
         return ALL_DIFFER
     have, are = ("has", "is") if differing == 1 else ("have", "are")
     clause = (
-        f"{differing:,} of {shared:,} items {have} the same id but another question and {are} not compared"
+        f"{differing:,} of {shared:,} items {have} the same id but another question and"
+        f" {are} not compared"
     )
     return clause if differing else ""
 
 
-def other_questions_by_pair(found: Matrix, names: Sequence[str], baseline: int | None = None) -> str:
+def other_questions_by_pair(
+    found: Matrix, names: Sequence[str], baseline: int | None = None
+) -> str:
     """The same of several runs, in a sentence that names the pairs."""
     pairs = []
     for b, a in combinations(range(len(names)), 2):
         differing, shared = found.other_questions(a, b)
         if differing and (baseline is None or baseline in (a, b)):
-            pairs.append(f"{names[b]} and {names[a]} ({differing:,} of {shared:,} items)")
+            pairs.append(
+                f"{names[b]} and {names[a]} ({differing:,} of {shared:,} items)"
+            )
     if not pairs:
         return ""
-    return f"On {found.measure.task}, other questions have the same ids and are not compared: {listed(pairs, 5)}."
+    return (
+        f"On {found.measure.task}, other questions have the same ids and are not"
+        f" compared: {listed(pairs, 5)}."
+    )
 
 
 def pairing_notes(found: Matrix, names: Sequence[str]) -> Iterator[str]:
     """Sentences on items that were paired by id alone, or under other ids. names: of the runs."""
     if found.pairing is None or len(names) < 2:
         return
-    if bare := [name for name, n in zip(names, found.pairing.unknown.tolist(), strict=True) if n]:
+    if bare := [
+        name for name, n in zip(names, found.pairing.unknown.tolist(), strict=True) if n
+    ]:
         several = len(bare) > 1
         yield (
-            f"The record{'s' if several else ''} of {listed(bare, 5)} {'do' if several else 'does'} not hold the questions of all "
-            "items: those are paired by id alone."
+            f"The record{'s' if several else ''} of {listed(bare, 5)}"
+            f" {'do' if several else 'does'} not hold the questions of all items: those"
+            " are paired by id alone."
         )
     if most := int(found.pairing.renumbered.max(initial=0)):
-        upto, noun = ("Up to " if len(names) > 2 else ""), ("item has" if most == 1 else "items have")
-        yield f"{upto}{most:,} {noun} another id in each run and are paired by their questions."
+        upto = "Up to " if len(names) > 2 else ""
+        noun = "item has" if most == 1 else "items have"
+        yield (
+            f"{upto}{most:,} {noun} another id in each run and are paired by their"
+            " questions."
+        )

@@ -1,7 +1,9 @@
-"""How several runs stand to each other: all pairs at once, ranks as sets, and letters for those that cannot be told apart.
+"""How several runs stand to each other: all pairs at once, ranks as sets, and letters for those
+that cannot be told apart.
 
-A pair differs significantly where Holm's adjusted p-value, over all pairs, is below 5%; on one task a pair without common items is
-compared as two independent samples (`all_differences`; over several tasks `all_macro_differences`, which leaves such a pair open).
+A pair differs significantly where Holm's adjusted p-value, over all pairs, is below 5%; on one task
+a pair without common items is compared as two independent samples (`all_differences`; over several
+tasks `all_macro_differences`, which leaves such a pair open).
 """
 
 from __future__ import annotations
@@ -35,10 +37,12 @@ MOST_LETTERS = 26
 
 @dataclass(frozen=True, slots=True)
 class Pair(Plain):
-    """Run number `a` less run number `b`. verdict: of a, in the direction of the metric; visible: the smallest difference
-    that this pair would have shown with a power of 80%, nan where that is not known. n_missing: items without a score from one of
-    them or both. [low, high]: at `level`, the one at which Holm tested the pair, so that it agrees with the verdict. provisional: why the
-    verdict is no final one, "" where it is."""
+    """Run number `a` less run number `b`. verdict: of a, in the direction of the metric; visible:
+    the smallest difference that this pair would have shown with a power of 80%, nan where that is
+    not known. n_missing: items without a score from one of them or both. [low, high]: at `level`,
+    the one at which Holm tested the pair, so that it agrees with the verdict. provisional: why the
+    verdict is no final one, "" where it is.
+    """
 
     a: int
     b: int
@@ -58,10 +62,11 @@ class Pair(Plain):
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """Runs by number. ranks: the sets that hold all true ranks together; own_ranks: each for one run chosen beforehand.
+    """Runs by number. ranks: the sets that hold all true ranks together; own_ranks: each for one
+    run chosen beforehand.
 
-    letters: runs that share one cannot be told apart; "" for a run that could be compared with no other, and () where there
-    would be too many.
+    letters: runs that share one cannot be told apart; "" for a run that could be compared with no
+    other, and () where there would be too many.
     """
 
     differences: AllDifferences
@@ -78,21 +83,30 @@ class Ranking:
         return 1 - (1 - self.differences.level) / max(1, pairs)
 
     def pairs(self, baseline: int | None = None, family: int = 1) -> tuple[Pair, ...]:
-        """All pairs, or every other run less the baseline. family: by how many such families p is multiplied.
+        """All pairs, or every other run less the baseline. family: by how many such families p is
+        multiplied.
 
-        Against a baseline the intervals hold together for its pairs alone, and p is Holm-adjusted over them.
+        Against a baseline the intervals hold together for its pairs alone, and p is Holm-adjusted
+        over them.
         """
-        found, level = self.differences, self.level_of_a_pair(baseline)
+        found = self.differences
+        level = self.level_of_a_pair(baseline)
         runs = range(len(found.difference))
         if baseline is None:
             places = list(combinations(runs, 2))
-            low, high, pair_level = found.low, found.high, found.pair_level
+            low = found.low
+            high = found.high
+            pair_level = found.pair_level
             adjusted = [float(found.p_adjusted[place]) for place in places]
         else:
             places = [(other, baseline) for other in runs if other != baseline]
             # The family of the baseline's questions: its own row, seen from the other side.
-            low, high, pair_level = -found.own_high.T, -found.own_low.T, found.own_level.T
-            adjusted = [float(found.own_p_adjusted[baseline, other]) for other, _ in places]
+            low = -found.own_high.T
+            high = -found.own_low.T
+            pair_level = found.own_level.T
+            adjusted = [
+                float(found.own_p_adjusted[baseline, other]) for other, _ in places
+            ]
         return tuple(
             Pair(
                 a=place[0],
@@ -105,7 +119,9 @@ class Ranking:
                 visible=_visible(found, place, level, self.span),
                 n=int(found.n[place]),
                 units=int(found.units[place]),
-                verdict=_verdict(float(low[place]), float(high[place]), self.lower_is_better),
+                verdict=_verdict(
+                    float(low[place]), float(high[place]), self.lower_is_better
+                ),
                 n_missing=int(found.n_missing[place]),
                 level=float(pair_level[place]),
             )
@@ -115,7 +131,9 @@ class Ranking:
     @property
     def alone(self) -> tuple[int, ...]:
         """Runs that could be compared with no other."""
-        return tuple(np.flatnonzero(np.isnan(self.differences.low).all(axis=1)).tolist())
+        return tuple(
+            np.flatnonzero(np.isnan(self.differences.low).all(axis=1)).tolist()
+        )
 
     def common(self, run: int) -> bool:
         """Whether a run has an item in common with any other."""
@@ -129,7 +147,8 @@ def rank(
     level: float = 0.95,
     tasks_are: TasksAre = "fixed",
 ) -> Ranking:
-    """How the runs of some matrices stand, over all of these tasks. weights: by default each the same; tasks_are: as of `Average`.
+    """How the runs of some matrices stand, over all of these tasks. weights: by default each the
+    same; tasks_are: as of `Average`.
 
     All matrices must have the same runs and direction.
     """
@@ -137,9 +156,13 @@ def rank(
     if len(found) == 1:
         one = found[0]
         differences = all_differences(
-            one.values, one.clusters, missing=one.missing, missing_policy=one.missing_policy, level=level,
+            one.values,
+            one.clusters,
+            missing=one.missing,
+            missing_policy=one.missing_policy,
+            level=level,
             value_range=span,
-        )  # fmt: skip
+        )
     else:
         parts = [(one.values, one.units) for one in found]
         settings: dict[str, Any] = {
@@ -152,26 +175,45 @@ def rank(
             differences = all_sampled_differences(parts, **settings)
         else:
             differences = all_macro_differences(parts, weights=weights, **settings)
-    differences = _of_groups(differences, [one for one in found if one.scores is not None])
+    differences = _of_groups(
+        differences, [one for one in found if one.scores is not None]
+    )
     less = found[0].measure.lower_is_better
     sets = [
-        rank_sets(differences, simultaneous=together, higher_is_better=not less) for together in (True, False)
+        rank_sets(differences, simultaneous=together, higher_is_better=not less)
+        for together in (True, False)
     ]
     ranks, own = (
-        tuple((int(best), int(worst)) for best, worst in zip(one.low, one.high, strict=True)) for one in sets
+        tuple(
+            (int(best), int(worst))
+            for best, worst in zip(one.low, one.high, strict=True)
+        )
+        for one in sets
     )
     width = math.nan if span is None else span[1] - span[0]
     return Ranking(differences, width, less, ranks, own, _letters(differences, less))
 
 
 def _of_groups(differences: AllDifferences, found: Sequence[Matrix]) -> AllDifferences:
-    """What rests on groups of items: pairs count items, and the worst case of missing answers has no bounds."""
+    """What rests on groups of items: pairs count items, and the worst case of missing answers has
+    no bounds.
+    """
     if not found:
         return differences
     unbounded = np.logical_or.reduce([one.unbounded for one in found])
     lost = unbounded[:, None] | unbounded
-    names = ("low", "high", "own_low", "own_high", "p_value", "p_adjusted", "own_p_adjusted")
-    unknown: dict[str, Any] = {name: np.where(lost, np.nan, getattr(differences, name)) for name in names}
+    names = (
+        "low",
+        "high",
+        "own_low",
+        "own_high",
+        "p_value",
+        "p_adjusted",
+        "own_p_adjusted",
+    )
+    unknown: dict[str, Any] = {
+        name: np.where(lost, np.nan, getattr(differences, name)) for name in names
+    }
     grouped = [common_counts(one) - common_units(one) for one in found]
     return replace(differences, n=differences.n + sum(grouped), **unknown)
 
@@ -184,9 +226,14 @@ def _verdict(low: float, high: float, less: bool) -> PairVerdict:
     return "no difference seen"
 
 
-def _visible(found: AllDifferences, place: tuple[int, int], level: float, span: float) -> float:
-    """The smallest visible difference of a standard error; nan where the differences show no spread."""
-    error, lost = float(found.standard_error[place]), int(found.n_missing[place])
+def _visible(
+    found: AllDifferences, place: tuple[int, int], level: float, span: float
+) -> float:
+    """The smallest visible difference of a standard error; nan where the differences show no
+    spread.
+    """
+    error = float(found.standard_error[place])
+    lost = int(found.n_missing[place])
     if not error > 0:
         return math.nan
     seen = float(smallest_visible_difference(1, error * error, level=level))
@@ -198,7 +245,9 @@ def _visible(found: AllDifferences, place: tuple[int, int], level: float, span: 
 
 
 def _letters(found: AllDifferences, less: bool) -> tuple[str, ...]:
-    """Letters by insert and absorb (Piepho 2004): every sure pair splits the groups that hold both of it."""
+    """Letters by insert and absorb (Piepho 2004): every sure pair splits the groups that hold both
+    of it.
+    """
     runs = len(found.difference)
     sure = found.differs
     compared = [not np.isnan(row).all() for row in found.low]
@@ -209,7 +258,9 @@ def _letters(found: AllDifferences, less: bool) -> tuple[str, ...]:
         both = (1 << a) | (1 << b)
         holding = [group for group in groups if group & both == both]
         groups = [group for group in groups if group & both != both]
-        for part in (cut for group in holding for cut in (group & ~(1 << a), group & ~(1 << b))):
+        for part in (
+            cut for group in holding for cut in (group & ~(1 << a), group & ~(1 << b))
+        ):
             if not any(part & other == part for other in groups):
                 groups = [other for other in groups if other & part != other]
                 groups.append(part)
@@ -217,10 +268,13 @@ def _letters(found: AllDifferences, less: bool) -> tuple[str, ...]:
             return ()
     if len(groups) > MOST_LETTERS:
         return ()
-    score = np.nan_to_num(np.nan_to_num(found.difference).mean(axis=1)) * (-1 if less else 1)
+    score = np.nan_to_num(np.nan_to_num(found.difference).mean(axis=1)) * (
+        -1 if less else 1
+    )
     members = [[i for i in range(runs) if group >> i & 1] for group in groups]
     members.sort(key=lambda group: tuple(sorted(-score[i] for i in group)))
     names = [chr(ord("a") + place) for place in range(len(members))]
     return tuple(
-        "".join(name for name, group in zip(names, members, strict=True) if i in group) for i in range(runs)
+        "".join(name for name, group in zip(names, members, strict=True) if i in group)
+        for i in range(runs)
     )

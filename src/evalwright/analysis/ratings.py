@@ -1,7 +1,9 @@
-"""Ratings of the runs of a board, on the scale of Elo (1978): how often a model's score on an item is the higher one of two.
+"""Ratings of the runs of a board, on the scale of Elo (1978): how often a model's score on an item
+is the higher one of two.
 
-They rest on the order of scores alone, so tasks in different units and directions count together, each as much as in the runs' common
-tree, or all the same. Where a metric is no mean of its items' scores, items are compared by those scores.
+They rest on the order of scores alone, so tasks in different units and directions count together,
+each as much as in the runs' common tree, or all the same. Where a metric is no mean of its items'
+scores, items are compared by those scores.
 """
 
 from __future__ import annotations
@@ -27,7 +29,9 @@ from evalwright.statistics.bradley_terry import Ratings as Fitted
 from evalwright.statistics.bradley_terry import Scored, bradley_terry
 from evalwright.tasks.files import failing_as
 
-SCALE, BASE, MEAN = 400.0, 10.0, 1000.0
+SCALE = 400.0
+BASE = 10.0
+MEAN = 1000.0
 """A difference of 400 stands for odds of 10 to 1; the mean rating is 1000."""
 
 
@@ -51,26 +55,35 @@ class Ratings(Plain):
 
 
 def make_ratings(
-    runs: Sequence[Run], labels: Sequence[str], results: Sequence[Mapping[str, MetricResult]]
+    runs: Sequence[Run],
+    labels: Sequence[str],
+    results: Sequence[Mapping[str, MetricResult]],
 ) -> Ratings:
-    """The ratings. labels: what the runs are called; results: of each run, the metric of each task that is shown.
+    """The ratings. labels: what the runs are called; results: of each run, the metric of each task
+    that is shown.
 
     Raises RunError where the runs have too little in common.
     """
     order = sorted(range(len(runs)), key=lambda place: (runs[place].id, labels[place]))
     tasks = sorted({task for own in results for task in own})
     found = {
-        task: _side_by_side(task, [runs[i] for i in order], [results[i].get(task) for i in order])
+        task: _side_by_side(
+            task, [runs[i] for i in order], [results[i].get(task) for i in order]
+        )
         for task in tasks
     }
     node = overall_node(runs, tasks)
     sizes = {task: one.scores.shape[1] for task, (one, _) in found.items()}
     weights = _weights(node, sizes)
     with failing_as(RunError, "There are no ratings", ValueError):
-        made = bradley_terry([found[task][0]._replace(weight=weight) for task, weight in weights.items()])
+        made = bradley_terry(
+            [found[task][0]._replace(weight=weight) for task, weight in weights.items()]
+        )
     unit = SCALE / math.log(BASE)
     counted_in = [found[task] for task in weights]
-    n = np.sum([(one.scores == one.scores).sum(axis=1) for one, _ in counted_in], axis=0)
+    n = np.sum(
+        [(one.scores == one.scores).sum(axis=1) for one, _ in counted_in], axis=0
+    )
     n_missing = np.sum([missing.sum(axis=1) for _, missing in counted_in], axis=0)
     rows = [
         Rated(
@@ -85,29 +98,47 @@ def make_ratings(
                 n_missing=int(n_missing[row]),
                 n_clusters=made.units,
                 standard_error=unit * float(made.errors[row]),
-                method=f"Bradley-Terry, {'weak prior' if made.unbounded else 'sandwich'}, t",
+                method=(
+                    "Bradley-Terry,"
+                    f" {'weak prior' if made.unbounded else 'sandwich'}, t"
+                ),
             ),
             float(made.wins[row]),
         )
         for row, place in enumerate(order)
     ]
     rows.sort(key=lambda row: (-row.rating.value, row.label, row.run))
-    notes = _notes(made, node, [task for task in tasks if task not in weights], int(n_missing.sum()))
+    notes = _notes(
+        made,
+        node,
+        [task for task in tasks if task not in weights],
+        int(n_missing.sum()),
+    )
     return Ratings(tuple(rows), weights, tuple(notes))
 
 
 def _side_by_side(
     task: str, runs: Sequence[Run], results: Sequence[MetricResult | None]
 ) -> tuple[Scored, NDArray[np.bool_]]:
-    """All runs' scores on the items of a task, nan also for a run that lacks it; and which are missing."""
-    there = [(row, run, shown) for row, (run, shown) in enumerate(zip(runs, results, strict=True)) if shown]
+    """All runs' scores on the items of a task, nan also for a run that lacks it; and which are
+    missing.
+    """
+    there = [
+        (row, run, shown)
+        for row, (run, shown) in enumerate(zip(runs, results, strict=True))
+        if shown
+    ]
     scores = [item_scores(run, {task: shown.scorer})[task] for _, run, shown in there]
     one = make_matrix(task, [shown for *_, shown in there], scores)
     values = np.full((len(runs), len(one.keys)), np.nan)
     missing = np.zeros(values.shape, dtype=bool)
     rows = [row for row, *_ in there]
     # Scores of metrics that are no means are better when higher, whatever the metric is.
-    values[rows] = -one.values if one.measure.is_mean and one.measure.lower_is_better else one.values
+    values[rows] = (
+        -one.values
+        if one.measure.is_mean and one.measure.lower_is_better
+        else one.values
+    )
     missing[rows] = one.missing
     return Scored(values, one.units), missing
 
@@ -118,21 +149,30 @@ def _weights(node: Node | None, sizes: Mapping[str, int]) -> dict[str, float]:
     if not samples:
         return dict.fromkeys(sizes, 1 / len(sizes))
     pools = [(one, max(1, sum(sizes[task] for task in one.tasks))) for one in samples]
-    found = {task: one.weight * sizes[task] / items for one, items in pools for task in one.tasks}
+    found = {
+        task: one.weight * sizes[task] / items
+        for one, items in pools
+        for task in one.tasks
+    }
     return {task: weight for task, weight in found.items() if weight > 0}
 
 
-def _notes(made: Fitted, node: Node | None, lacking: Sequence[str], failed: int) -> Iterator[str]:
+def _notes(
+    made: Fitted, node: Node | None, lacking: Sequence[str], failed: int
+) -> Iterator[str]:
     yield (
-        f"Ratings are those of Bradley and Terry over {counted(made.games, 'comparison')} on the same items, {count(made.ties)} of them ties, "
-        f"which count as half a win. A difference of {SCALE:g} stands for odds of {BASE:g} to 1, and the mean is {MEAN:,g}. "
-        "Each interval is its own 95%, over items (or clusters) like these; the tasks count "
+        "Ratings are those of Bradley and Terry over"
+        f" {counted(made.games, 'comparison')} on the same items, {count(made.ties)} of"
+        f" them ties, which count as half a win. A difference of {SCALE:g} stands for"
+        f" odds of {BASE:g} to 1, and the mean is {MEAN:,g}. Each interval is its own"
+        " 95%, over items (or clusters) like these; the tasks count "
         + (f"as in the tree '{node.name}'." if node else "the same each.")
     )
     if made.unbounded:
         yield (
-            "Some models never lose or draw against some others (or all are always tied), so the data bound no rating: half a win and half a "
-            "loss against a model of mean strength are added for each, and the intervals are wide."
+            "Some models never lose or draw against some others (or all are always"
+            " tied), so the data bound no rating: half a win and half a loss against a"
+            " model of mean strength are added for each, and the intervals are wide."
         )
     if lacking:
         yield f"The tree lacks {listed(lacking, 5)}, so the ratings do not count it."

@@ -1,8 +1,11 @@
-"""How robust a verdict on two runs is, and whether it is provisional: what missing answers and unsure answers could change.
+"""How robust a verdict on two runs is, and whether it is provisional: what missing answers and
+unsure answers could change.
 
-The verdict comes from the items that both runs have a score for. Beside it stands how many of the missing answers would have to go against
-it before it falls, and how many of the unsure answers would have to be misread in one direction (`statistics/tipping`). It is provisional where
-more than 5% of either run's answers are missing, or the two runs lack answers to different degrees, which is no accident then.
+The verdict comes from the items that both runs have a score for. Beside it stands how many of the
+missing answers would have to go against it before it falls, and how many of the unsure answers
+would have to be misread in one direction (`statistics/tipping`). It is provisional where more than
+5% of either run's answers are missing, or the two runs lack answers to different degrees, which is
+no accident then.
 """
 
 from __future__ import annotations
@@ -39,9 +42,11 @@ class Robustness(Plain):
         n_asked: items that both runs were asked.
         n_missing_a, n_missing_b: answers that each lacks.
         n_unsure_a, n_unsure_b: readings of each with which a careful reader might argue.
-        missing: how many of the items that lack an answer would have to go against the verdict; None without a verdict, without
+        missing: how many of the items that lack an answer would have to go against the verdict;
+        None without a verdict, without
             such items, or where the range of a score is not known.
-        unsure: how many of the unsure answers would have to be misread in one direction; None likewise.
+        unsure: how many of the unsure answers would have to be misread in one direction; None
+        likewise.
     """
 
     n_asked: int
@@ -59,7 +64,9 @@ def verdict_sign(low: float, high: float) -> int:
 
 
 def robustness_of(whole: Average, sign: int) -> Robustness:
-    """How robust the verdict on the first two runs is. sign: as of `verdict_sign`, of the verdict on all samples together."""
+    """How robust the verdict on the first two runs is. sign: as of `verdict_sign`, of the verdict
+    on all samples together.
+    """
     asked = missing = unsure = np.zeros(2, np.int64)
     for sample in whole.samples:
         items = sample.of_items
@@ -81,26 +88,35 @@ def robustness_of(whole: Average, sign: int) -> Robustness:
     of_missing = (
         None
         if worst
-        else _tipping(whole, _moves(whole, sign, "missing"), lambda moved: _sign_of(moved) == sign)
+        else _tipping(
+            whole, _moves(whole, sign, "missing"), lambda moved: _sign_of(moved) == sign
+        )
     )
-    of_unsure = _tipping(whole, _moves(whole, sign, "unsure"), lambda moved: _sign_of(moved) == sign)
+    of_unsure = _tipping(
+        whole, _moves(whole, sign, "unsure"), lambda moved: _sign_of(moved) == sign
+    )
     return replace(counts, missing=of_missing, unsure=of_unsure)
 
 
 def deciding_moves(whole: Average, sign: int, what: str) -> TippingPoint | None:
-    """How many missing answers or unsure answers, all in favour of one run, would make a verdict where there is none.
+    """How many missing answers or unsure answers, all in favour of one run, would make a verdict
+    where there is none.
 
-    sign: 1 where they would favour the first run; what: "missing" or "unsure". None where there are none or their range is not known.
+    sign: 1 where they would favour the first run; what: "missing" or "unsure". None where there are
+    none or their range is not known.
     """
     if not _is_bounded(whole):
         return None
-    return _tipping(whole, _moves(whole, -sign, what), lambda moved: _sign_of(moved) != sign)
+    return _tipping(
+        whole, _moves(whole, -sign, what), lambda moved: _sign_of(moved) != sign
+    )
 
 
 def tipping_point(
     whole: Average, sign: int, what: str, holds: Callable[[Average], bool]
 ) -> TippingPoint | None:
-    """How many missing answers or unsure readings, moved one after the other, overturn a claim about the first two runs.
+    """How many missing answers or unsure readings, moved one after the other, overturn a claim
+    about the first two runs.
 
     Args:
         sign: 1 where a lower difference speaks against the claim, -1 where a higher one does.
@@ -108,7 +124,8 @@ def tipping_point(
         holds: whether the claim holds on these samples.
 
     Returns:
-        None where there are none, where their range is not known, or where the claim is about the worst case already.
+        None where there are none, where their range is not known, or where the claim is about the
+        worst case already.
     """
     if not _is_bounded(whole):
         return None
@@ -117,11 +134,17 @@ def tipping_point(
     return _tipping(whole, _moves(whole, sign, what), holds)
 
 
-def provisional_reason(whole: Average, names: tuple[str, str], rows: tuple[int, int] = (0, 1)) -> str:
-    """Why a verdict on two runs is provisional, in a sentence; "" where it is not. names: what the two are called."""
+def provisional_reason(
+    whole: Average, names: tuple[str, str], rows: tuple[int, int] = (0, 1)
+) -> str:
+    """Why a verdict on two runs is provisional, in a sentence; "" where it is not. names: what the
+    two are called.
+    """
     if whole.samples[0].missing_policy == "worst-case":
         return ""  # it holds whatever they would have scored
-    shares, counts, n_asked = np.zeros(2), np.zeros(2, np.int64), 0
+    shares = np.zeros(2)
+    counts = np.zeros(2, np.int64)
+    n_asked = 0
     lost = list[np.ndarray[tuple[int, int], np.dtype[np.bool_]]]()
     for sample, weight in zip(whole.samples, _weights(whole), strict=True):
         items = sample.of_items
@@ -136,7 +159,8 @@ def provisional_reason(whole: Average, names: tuple[str, str], rows: tuple[int, 
     if not lost:
         return ""
     high = [
-        f"{count(int(counts[run]))} of {count(n_asked)} answers of {names[run]} are missing ({100 * shares[run]:.1f}%, more than 5%)"
+        f"{count(int(counts[run]))} of {count(n_asked)} answers of {names[run]} are"
+        f" missing ({100 * shares[run]:.1f}%, more than 5%)"
         for run in (0, 1)
         if shares[run] > MAX_MISSING_SHARE
     ]
@@ -144,19 +168,25 @@ def provisional_reason(whole: Average, names: tuple[str, str], rows: tuple[int, 
         return f"{listed(high)}."
     if shares_differ_p(np.concatenate(lost, axis=1)) < SHARES_DIFFER_P:
         return (
-            f"{count(int(counts[0]))} answers of {names[0]} and {count(int(counts[1]))} of {names[1]} are missing of {count(n_asked)}, "
-            "which differs by more than chance."
+            f"{count(int(counts[0]))} answers of {names[0]} and {count(int(counts[1]))}"
+            f" of {names[1]} are missing of {count(n_asked)}, which differs by more"
+            " than chance."
         )
     return ""
 
 
 def direction_words(*, high: str, low: str) -> str:
-    """In which direction unsure answers would have to be misread. high: whose scores are too high; low: whose are too low."""
+    """In which direction unsure answers would have to be misread. high: whose scores are too high;
+    low: whose are too low.
+    """
     return f"with {high} scored too high or {low} too low"
 
 
-def one_sided_judge(runs: tuple[Run, Run], tasks: Sequence[str], names: tuple[str, str]) -> str:
-    """Why a verdict is provisional where a judge gave scores of one run only, and what to do; "" elsewhere.
+def one_sided_judge(
+    runs: tuple[Run, Run], tasks: Sequence[str], names: tuple[str, str]
+) -> str:
+    """Why a verdict is provisional where a judge gave scores of one run only, and what to do; ""
+    elsewhere.
 
     Args:
         tasks: that the verdict is about.
@@ -166,15 +196,17 @@ def one_sided_judge(runs: tuple[Run, Run], tasks: Sequence[str], names: tuple[st
     for judged, unjudged in ((0, 1), (1, 0)):
         n_judged = n_unsure = 0
         for task in tasks:
-            of_judged, of_unjudged = runs[judged].task(task), runs[unjudged].task(task)
+            of_judged = runs[judged].task(task)
+            of_unjudged = runs[unjudged].task(task)
             if of_judged.n_judged and of_unjudged.n_unsure and not of_unjudged.n_judged:
                 n_judged += of_judged.n_judged
                 n_unsure += of_unjudged.n_unsure
         if n_judged:
             sentences.append(
-                f"A judge read {counted(n_judged, 'unsure answer')} of {names[judged]}, but none of the {count(n_unsure)} of "
-                f"{names[unjudged]}, so part of the difference may be the judge's; score both alike: "
-                f"`evalwright score {runs[unjudged].name} --judge provider/name`."
+                f"A judge read {counted(n_judged, 'unsure answer')} of {names[judged]},"
+                f" but none of the {count(n_unsure)} of {names[unjudged]}, so part of"
+                " the difference may be the judge's; score both alike: `evalwright"
+                f" score {runs[unjudged].name} --judge provider/name`."
             )
     return " ".join(sentences)
 
@@ -183,26 +215,44 @@ def how_to_fill(runs: Sequence[Run]) -> str:
     """What fills the gap of missing answers, in a sentence; "" where nothing is missing."""
     lacking = [run for run in runs if run.n_missing]
     if older := [run for run in lacking if run.n_left_out]:
-        return f"{listed([f'`evalwright score {run.name}`' for run in older])} fills the gap from the record, without a request."
+        return (
+            f"{listed([f'`evalwright score {run.name}`' for run in older])} fills the"
+            " gap from the record, without a request."
+        )
     if not lacking:
         return ""
     if all("imported" in run.data["configuration"] for run in lacking):
         return "Only the program that made them can send these requests again."
-    kinds = {kind for run in lacking for task in run.tasks for kind, n in task.failures.items() if n}
+    kinds = {
+        kind
+        for run in lacking
+        for task in run.tasks
+        for kind, n in task.failures.items()
+        if n
+    }
     if kinds and kinds <= {FILTERED}:
-        return "The provider's filter stopped these prompts; its settings, or another provider, would fill the gap."
+        return (
+            "The provider's filter stopped these prompts; its settings, or another"
+            " provider, would fill the gap."
+        )
     if kinds and kinds <= {"scorer error"}:
         names = listed([f"`evalwright score {run.name}`" for run in lacking])
-        return f"The scorer raised errors: fix it, then {names} fills the gap without a request."
+        return (
+            f"The scorer raised errors: fix it, then {names} fills the gap without a"
+            " request."
+        )
     imported = [run for run in lacking if "imported" in run.data["configuration"]]
     names = listed([f"'{run.name}'" for run in lacking if run not in imported])
     if imported:
         theirs = listed([f"'{run.name}'" for run in imported])
         return (
-            f"Repeat the `evalwright run` command that made {names} to fill its gap; only the program that made {theirs} can send "
-            f"these requests again."
+            f"Repeat the `evalwright run` command that made {names} to fill its gap;"
+            f" only the program that made {theirs} can send these requests again."
         )
-    return f"Repeat the `evalwright run` command that made {names} to fill the gap: only what is missing is sent."
+    return (
+        f"Repeat the `evalwright run` command that made {names} to fill the gap: only"
+        " what is missing is sent."
+    )
 
 
 def _is_bounded(whole: Average) -> bool:
@@ -210,18 +260,25 @@ def _is_bounded(whole: Average) -> bool:
 
 
 def _weights(whole: Average) -> F64:
-    weights = np.ones(len(whole.samples)) if whole.weights is None else np.asarray(whole.weights)
+    weights = (
+        np.ones(len(whole.samples))
+        if whole.weights is None
+        else np.asarray(whole.weights)
+    )
     shares: F64 = weights / weights.sum()
     return shares
 
 
 def _moves(whole: Average, sign: int, what: str) -> list[tuple[Matrix, Moves]]:
-    """The samples on the items that both runs were asked, with the moves against a verdict of that sign."""
+    """The samples on the items that both runs were asked, with the moves against a verdict of that
+    sign.
+    """
     out = []
     for sample in whole.samples:
         part = sample.part(sample.asked[0] & sample.asked[1])
         assert sample.measure.value_range is not None
-        values, span = part.values[:2], sample.measure.value_range
+        values = part.values[:2]
+        span = sample.measure.value_range
         moves = (
             moves_of_missing(values, part.missing[:2], span, sign)
             if what == "missing"
@@ -230,14 +287,21 @@ def _moves(whole: Average, sign: int, what: str) -> list[tuple[Matrix, Moves]]:
         # What stays missing is left out, as if it had not been asked.
         none = np.zeros(values.shape, bool)
         scored = replace(
-            part, values=values, asked=part.asked[:2], missing=none, unsure=part.unsure[:2], missing_policy="scored"
-        )  # fmt: skip
+            part,
+            values=values,
+            asked=part.asked[:2],
+            missing=none,
+            unsure=part.unsure[:2],
+            missing_policy="scored",
+        )
         out.append((scored, moves))
     return out
 
 
 def _tipping(
-    whole: Average, parts: Sequence[tuple[Matrix, Moves]], holds: Callable[[Average], bool]
+    whole: Average,
+    parts: Sequence[tuple[Matrix, Moves]],
+    holds: Callable[[Average], bool],
 ) -> TippingPoint | None:
     """The fewest moves after which a claim about the samples no longer holds."""
     n_moves = sum(len(moves) for _, moves in parts)
@@ -259,15 +323,23 @@ def _tipping(
 
 def _common_order(
     whole: Average, parts: Sequence[tuple[Matrix, Moves]]
-) -> tuple[np.ndarray[tuple[int], np.dtype[np.intp]], np.ndarray[tuple[int], np.dtype[np.intp]]]:
-    """Which task each move is of, and all moves in the order of what they do to the mean over tasks."""
+) -> tuple[
+    np.ndarray[tuple[int], np.dtype[np.intp]], np.ndarray[tuple[int], np.dtype[np.intp]]
+]:
+    """Which task each move is of, and all moves in the order of what they do to the mean over
+    tasks.
+    """
     owners = np.repeat(np.arange(len(parts)), [len(moves) for _, moves in parts])
     weights = [
-        weight / max(1, len(part.keys)) for weight, (part, _) in zip(_weights(whole), parts, strict=True)
+        weight / max(1, len(part.keys))
+        for weight, (part, _) in zip(_weights(whole), parts, strict=True)
     ]
     harm = np.concatenate([moves.harm for _, moves in parts])
     effects = np.concatenate(
-        [weight * (moves.harm + 1e-9) for weight, (_, moves) in zip(weights, parts, strict=True)]
+        [
+            weight * (moves.harm + 1e-9)
+            for weight, (_, moves) in zip(weights, parts, strict=True)
+        ]
     )
     return owners, np.lexsort((-effects, harm == 0))
 

@@ -1,4 +1,6 @@
-"""Whether runs are whole: nothing damaged or changed, no task and no sample missing, nothing failed, and the tasks those of today."""
+"""Whether runs are whole: nothing damaged or changed, no task and no sample missing, nothing
+failed, and the tasks those of today.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,9 @@ _NAMED = 3
 
 @dataclass(frozen=True, slots=True)
 class Checked(Plain):
-    """What was found of one run. problems: why it is not whole, in words; notes: what could not be checked; tasks: those that are whole."""
+    """What was found of one run. problems: why it is not whole, in words; notes: what could not be
+    checked; tasks: those that are whole.
+    """
 
     run: str
     model: str
@@ -43,7 +47,9 @@ def listed(names: Sequence[str]) -> str:
 
 
 def in_words(problems: Mapping[str, Mapping[str, str]]) -> list[str]:
-    """What is wrong, in words: some of the names, each with why, "" where there is nothing more to say."""
+    """What is wrong, in words: some of the names, each with why, "" where there is nothing more to
+    say.
+    """
     told = {
         what: [f"{name} ({why})" if why else name for name, why in names.items()]
         for what, names in problems.items()
@@ -54,7 +60,11 @@ def in_words(problems: Mapping[str, Mapping[str, str]]) -> list[str]:
 def runs_in(folder: Path) -> list[Path]:
     """The folders of runs directly under a folder, those too that were never finished."""
     return sorted(
-        {file.parent for name in (RUN_FILE, ".samples.jsonl.*") for file in folder.glob(f"*/{name}")}
+        {
+            file.parent
+            for name in (RUN_FILE, ".samples.jsonl.*")
+            for file in folder.glob(f"*/{name}")
+        }
     )
 
 
@@ -63,8 +73,9 @@ _UNCOUNTED = frozenset({"answer", "passages", "exchanges"})
 
 
 class RecordFaults:
-    """Takes a run's records one by one, and says what cannot be: scores that are no numbers, a sample twice, numbers that its records
-    do not give. counts: records by task."""
+    """Takes a run's records one by one, and says what cannot be: scores that are no numbers, a
+    sample twice, numbers that its records do not give. counts: records by task.
+    """
 
     def __init__(self, run: Run) -> None:
         self._run = run
@@ -94,21 +105,33 @@ class RecordFaults:
             try:
                 record_from({key: row[key] for key in row if key not in _UNCOUNTED})
                 self._scores.add(row)
-            except (KeyError, TypeError, AttributeError, ValueError, IndexError, RunError) as error:
+            except (
+                KeyError,
+                TypeError,
+                AttributeError,
+                ValueError,
+                IndexError,
+                RunError,
+            ) as error:
                 self._bad.append(
-                    f"record {self._number:,} is not that of a sample ({type(error).__name__}: {printable(str(error))[:100]})"
+                    f"record {self._number:,} is not that of a sample"
+                    f" ({type(error).__name__}: {printable(str(error))[:100]})"
                 )
                 self._unread.add(task)
         else:
             self._bad.append(
-                f"record {self._number:,} is of '{printable(task)[:60]}', which is no task of the run"
+                f"record {self._number:,} is of '{printable(task)[:60]}', which is no"
+                " task of the run"
             )
 
     @property
     def broken(self) -> Mapping[str, Mapping[str, str]]:
         """What the records have that cannot be."""
         twice = dict.fromkeys(self._twice, "")
-        return {"impossible records": dict.fromkeys(self._bad, ""), "samples recorded twice": twice}
+        return {
+            "impossible records": dict.fromkeys(self._bad, ""),
+            "samples recorded twice": twice,
+        }
 
     @property
     def sentences(self) -> list[str]:
@@ -118,13 +141,16 @@ class RecordFaults:
 
     @property
     def as_published(self) -> str:
-        """Which figures another program or a plug-in made, and could not be made again; "" where there are none."""
+        """Which figures another program or a plug-in made, and could not be made again; "" where
+        there are none.
+        """
         try:
             named = self._made_again.as_published
         except RunError:
             return ""
         return (
-            f"{AS_PUBLISHED[0].upper()}{AS_PUBLISHED[1:]}: {listed(list(map(printable, named)))}"
+            f"{AS_PUBLISHED[0].upper()}{AS_PUBLISHED[1:]}:"
+            f" {listed(list(map(printable, named)))}"
             if named
             else ""
         )
@@ -134,7 +160,9 @@ class RecordFaults:
         return self._scores.confirmation(frozenset(self._unread))
 
     def changed(self) -> dict[str, str]:
-        """By task, or for the whole run, the first figure that is recorded otherwise than it was made again from the samples."""
+        """By task, or for the whole run, the first figure that is recorded otherwise than it was
+        made again from the samples.
+        """
         try:
             found = self._made_again.disagreements
         except RunError as error:  # scores that the metric cannot have
@@ -145,8 +173,13 @@ class RecordFaults:
 _CHANGED = "numbers that its samples do not give"
 
 
-def check_run(name: str | Path, runs_folder: Path, settings: Mapping[str, Any]) -> Checked:
-    """Check one run. settings: of tasks of other frameworks, such as `task_root`. Raises UnknownName where there is no such run."""
+def check_run(
+    name: str | Path, runs_folder: Path, settings: Mapping[str, Any]
+) -> Checked:
+    """Check one run. settings: of tasks of other frameworks, such as `task_root`.
+
+    Raises UnknownName where there is no such run.
+    """
     try:
         run = open_run(name, runs_folder)
     except RunError as error:
@@ -161,17 +194,23 @@ def check_run(name: str | Path, runs_folder: Path, settings: Mapping[str, Any]) 
     for task in run.data["tasks"]:
         wanted = int(task["n_samples"]) * int(task.get("draws", 1))
         if records.counts[task["name"]] < wanted and not run.data.get("stopping"):
-            short[task["name"]] = f"{wanted - records.counts[task['name']]:,} of {wanted:,}"
+            short[task["name"]] = (
+                f"{wanted - records.counts[task['name']]:,} of {wanted:,}"
+            )
     failed = {task.name: "" for task in run.tasks if task.n_missing or task.failures}
     older = _recorded_earlier(run) if run.n_left_out else {}
     changed = records.changed()
     without_metrics = {
-        str(task["name"]): listed([printable(str(spec["label"])) for spec in task["metric_specs"]])
+        str(task["name"]): listed(
+            [printable(str(spec["label"])) for spec in task["metric_specs"]]
+        )
         for task in run.data["tasks"]
         if task.get("metric_specs") and not task["metrics"]
     }
     left_out = {
-        str(one["name"]) for task in run.data["tasks"] for one in task["definition"].get("left_out") or ()
+        str(one["name"])
+        for task in run.data["tasks"]
+        for one in task["definition"].get("left_out") or ()
     }
     today, notes = _today(run, settings)
     if records.as_published:
@@ -181,28 +220,50 @@ def check_run(name: str | Path, runs_folder: Path, settings: Mapping[str, Any]) 
     stale = dict(_stale(run, today))
     images, image_notes = image_faults(run)
     problems = {
-        **records.broken, "images": images, "samples missing": short, "failures": {} if older else failed,
-        "recorded by an earlier version": older, _CHANGED: changed, "metrics missing": without_metrics, "tasks missing": missing,
+        **records.broken,
+        "images": images,
+        "samples missing": short,
+        "failures": {} if older else failed,
+        "recorded by an earlier version": older,
+        _CHANGED: changed,
+        "metrics missing": without_metrics,
+        "tasks missing": missing,
         "not of today": stale,
-    }  # fmt: skip
+    }
     whole = there - {*short, *failed, *changed, *without_metrics, *stale}
     said = tuple(in_words(problems))
-    return Checked(run.name, run.label, len(whole), len(there | {*missing}), said, (*notes, *image_notes))
+    return Checked(
+        run.name,
+        run.label,
+        len(whole),
+        len(there | {*missing}),
+        said,
+        (*notes, *image_notes),
+    )
 
 
 def _recorded_earlier(run: Run) -> dict[str, str]:
-    """How many answers an earlier version left without a score, and the command that gives them one."""
+    """How many answers an earlier version left without a score, and the command that gives them
+    one.
+    """
     n_left_out = run.n_left_out
     answers = "1 answer has" if n_left_out == 1 else f"{n_left_out:,} answers have"
     return {
-        f"{answers} no score": f"evalwright score {quote(str(run.folder))} gives every answer one, without a request"
+        f"{answers} no score": (
+            f"evalwright score {quote(str(run.folder))} gives every answer one, without"
+            " a request"
+        )
     }
 
 
 def _today(run: Run, settings: Mapping[str, Any]) -> tuple[dict[str, Task], list[str]]:
     """The tasks that the run's names stand for now, and why some cannot be read."""
     configuration = run.data["configuration"]
-    recorded = {key: value for key, value in (configuration.get("dialect") or {}).items() if key != "trust"}
+    recorded = {
+        key: value
+        for key, value in (configuration.get("dialect") or {}).items()
+        if key != "trust"
+    }
     found: dict[str, Task] = {}
     notes: dict[str, None] = {}
     for name in configuration.get("tasks") or ():
@@ -210,7 +271,9 @@ def _today(run: Run, settings: Mapping[str, Any]) -> tuple[dict[str, Task], list
             continue
         try:
             made = load_tasks(
-                name, overrides=configuration.get("overrides") or {}, dialect={**recorded, **settings}
+                name,
+                overrides=configuration.get("overrides") or {},
+                dialect={**recorded, **settings},
             )
             found |= {task.name: task for task in made}
         except EvalwrightError as error:
@@ -222,7 +285,9 @@ def _stale(run: Run, today: Mapping[str, Task]) -> Iterator[tuple[str, str]]:
     for task in run.data["tasks"]:
         now = today.get(task["name"])
         # Rows that another program recorded are those of a task of ours in name only.
-        if now is None or task["definition"].get("dialect") != now.definition.get("dialect"):
+        if now is None or task["definition"].get("dialect") != now.definition.get(
+            "dialect"
+        ):
             continue
         if now.version != task["version"]:
             yield task["name"], f"version {task['version']}, now {now.version}"

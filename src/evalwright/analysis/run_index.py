@@ -1,4 +1,7 @@
-"""The index of a folder of runs: made of the runs alone, so that the same runs give the same bytes. Never edited by hand."""
+"""The index of a folder of runs: made of the runs alone, so that the same runs give the same bytes.
+
+Never edited by hand.
+"""
 
 from __future__ import annotations
 
@@ -13,15 +16,22 @@ from evalwright.runs.reader import Run, open_run
 from evalwright.runs.results import MetricResult
 from evalwright.runs.writer import RUN_FILE
 
-INDEX_JSON, INDEX_MD = "index.json", "index.md"
+INDEX_JSON = "index.json"
+INDEX_MD = "index.md"
 MADE_BY = "Made by `evalwright runs index`; do not edit."
 
 
 def index_of(folder: Path) -> dict[str, Any]:
-    """All runs of a folder as one mapping, oldest first, and those whose record cannot be read. Raises RunError for no folder."""
+    """All runs of a folder as one mapping, oldest first, and those whose record cannot be read.
+
+    Raises RunError for no folder.
+    """
     if not folder.is_dir():
-        raise RunError(f"The folder '{folder}' does not exist: name the folder of runs with --out.")
-    runs, damaged = [], []
+        raise RunError(
+            f"The folder '{folder}' does not exist: name the folder of runs with --out."
+        )
+    runs = []
+    damaged = []
     for file in sorted(folder.glob(f"*/{RUN_FILE}")):
         try:
             run = confirm(open_run(file.parent))
@@ -30,8 +40,14 @@ def index_of(folder: Path) -> dict[str, Any]:
             why = str(error).replace(str(folder), folder.name)
             damaged.append({"folder": file.parent.name, "error": why})
     runs.sort(key=lambda pair: (str(pair[0].data["started"]), pair[0].folder.name))
-    entries, by_slice = [entry for _, entry in runs], _by_slice([run for run, _ in runs])
-    return {"made_by": MADE_BY, "runs": entries, "by_slice": by_slice, "damaged": damaged}
+    entries = [entry for _, entry in runs]
+    by_slice = _by_slice([run for run, _ in runs])
+    return {
+        "made_by": MADE_BY,
+        "runs": entries,
+        "by_slice": by_slice,
+        "damaged": damaged,
+    }
 
 
 def _entry(run: Run) -> dict[str, Any]:
@@ -62,12 +78,16 @@ def _entry(run: Run) -> dict[str, Any]:
         "limit": configuration.get("limit"),
         "simulation": run.simulated,
     }
-    return {key: value for key, value in entry.items() if value not in (None, "", {}, False)}
+    return {
+        key: value for key, value in entry.items() if value not in (None, "", {}, False)
+    }
 
 
 def _numbers(metric: MetricResult) -> dict[str, Any]:
     found = metric.estimate.as_dict()
-    return {key: found[key] for key in ("value", "low", "high", "n", "n_missing", "method")}
+    return {
+        key: found[key] for key in ("value", "low", "high", "n", "n_missing", "method")
+    }
 
 
 def _by_slice(runs: Sequence[Run]) -> dict[str, dict[str, dict[str, dict[str, Any]]]]:
@@ -79,8 +99,12 @@ def _by_slice(runs: Sequence[Run]) -> dict[str, dict[str, dict[str, dict[str, An
                 for value, metrics in by_value.items():
                     if metrics:
                         keys = out.setdefault(task.name, {}).setdefault(key, {})
-                        keys.setdefault(value, {})[run.folder.name] = _numbers(metrics[0])
+                        keys.setdefault(value, {})[run.folder.name] = _numbers(
+                            metrics[0]
+                        )
     return {
-        task: {key: dict(sorted(values.items())) for key, values in sorted(keys.items())}
+        task: {
+            key: dict(sorted(values.items())) for key, values in sorted(keys.items())
+        }
         for task, keys in sorted(out.items())
     }

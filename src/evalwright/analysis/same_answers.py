@@ -1,4 +1,6 @@
-"""Unsure answers of two runs that are the same words on the same item: whatever they are worth, it cancels in the difference."""
+"""Unsure answers of two runs that are the same words on the same item: whatever they are worth, it
+cancels in the difference.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,9 @@ MAX_COMPARED_ITEMS = 200_000
 _DIGEST_BYTES = 16
 
 
-def without_same_answers(runs: tuple[Run, Run], matrices: Sequence[Matrix]) -> list[Matrix]:
+def without_same_answers(
+    runs: tuple[Run, Run], matrices: Sequence[Matrix]
+) -> list[Matrix]:
     """The matrices with the readings of identical answers no longer counted as unsure.
 
     The records are read only where an item is unsure in both runs with the same score.
@@ -26,7 +30,8 @@ def without_same_answers(runs: tuple[Run, Run], matrices: Sequence[Matrix]) -> l
     candidates = {
         matrix.measure.task: keys
         for matrix in matrices
-        if matrix.scores is None and 0 < len(keys := _unsure_in_both(matrix)) <= MAX_COMPARED_ITEMS
+        if matrix.scores is None
+        and 0 < len(keys := _unsure_in_both(matrix)) <= MAX_COMPARED_ITEMS
     }
     if not candidates:
         return list(matrices)
@@ -38,10 +43,13 @@ def without_same_answers(runs: tuple[Run, Run], matrices: Sequence[Matrix]) -> l
         same = [
             key
             for key in candidates.get(task, ())
-            if (task, key) in digests[0] and digests[0][task, key] == digests[1].get((task, key))
+            if (task, key) in digests[0]
+            and digests[0][task, key] == digests[1].get((task, key))
         ]
         is_same = np.isin(matrix.keys, np.array(same, matrix.keys.dtype))
-        settled.append(replace(matrix, unsure=matrix.unsure & ~is_same) if same else matrix)
+        settled.append(
+            replace(matrix, unsure=matrix.unsure & ~is_same) if same else matrix
+        )
     return settled
 
 
@@ -51,14 +59,24 @@ def _unsure_in_both(matrix: Matrix) -> set[int]:
     return set(matrix.keys[both].tolist())
 
 
-def _answer_digests(run: Run, keys_by_task: Mapping[str, Collection[int]]) -> dict[tuple[str, int], bytes]:
+def _answer_digests(
+    run: Run, keys_by_task: Mapping[str, Collection[int]]
+) -> dict[tuple[str, int], bytes]:
     """What stands for the texts of an item's answers, draw by draw, by task and key."""
     hashes = dict[tuple[str, int], blake2b]()
     for row in () if run.has_published_scores else run.rows():
         keys = keys_by_task.get(row["task"])
-        if keys is None or (key := hashed(row["id"])) not in keys or not row.get("answer"):
+        if (
+            keys is None
+            or (key := hashed(row["id"])) not in keys
+            or not row.get("answer")
+        ):
             continue
-        digest = hashes.setdefault((row["task"], key), blake2b(digest_size=_DIGEST_BYTES))
+        digest = hashes.setdefault(
+            (row["task"], key), blake2b(digest_size=_DIGEST_BYTES)
+        )
         text = str(row["answer"]).strip()
-        digest.update(f"{row.get('draw', 0)} {len(text)} {text}".encode("utf-8", "surrogatepass"))
+        digest.update(
+            f"{row.get('draw', 0)} {len(text)} {text}".encode("utf-8", "surrogatepass")
+        )
     return {place: digest.digest() for place, digest in hashes.items()}

@@ -1,7 +1,7 @@
 """Samples of a run by what is recorded of them, and those that another run scored differently.
 
-A condition is KEY OPERATOR VALUE: `label=incorrect`, `score<0.5`, `language=ko`, `answer~Paris`. Keys are the fields of a record, the
-names of scorers, and metadata keys.
+A condition is KEY OPERATOR VALUE: `label=incorrect`, `score<0.5`, `language=ko`, `answer~Paris`.
+Keys are the fields of a record, the names of scorers, and metadata keys.
 """
 
 from __future__ import annotations
@@ -20,10 +20,23 @@ from evalwright.runs.reader import Run
 from evalwright.runs.score_tables import item_scores
 from evalwright.runs.scores import hashed, paired_scores
 
-_CONDITION = re.compile(r"(?P<key>[^=<>~!]+)(?P<operator>!=|<=|>=|=|<|>|~)(?P<value>.*)", re.DOTALL)
+_CONDITION = re.compile(
+    r"(?P<key>[^=<>~!]+)(?P<operator>!=|<=|>=|=|<|>|~)(?P<value>.*)", re.DOTALL
+)
 _FIELDS = (
-    "task", "id", "draw", "outcome", "input", "target", "answer", "reasoning", "label", "score", "unsure", "failure",
-)  # fmt: skip
+    "task",
+    "id",
+    "draw",
+    "outcome",
+    "input",
+    "target",
+    "answer",
+    "reasoning",
+    "label",
+    "score",
+    "unsure",
+    "failure",
+)
 _ORDERED: Mapping[str, Callable[[float, float], bool]] = {
     "<": operator.lt,
     "<=": operator.le,
@@ -40,14 +53,18 @@ _MOST_VALUES = 30
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """One condition on a record. operator: "=", "!=", "<", "<=", ">", ">=", or "~" (contains, whatever the case)."""
+    """One condition on a record. operator: "=", "!=", "<", "<=", ">", ">=", or "~" (contains,
+    whatever the case).
+    """
 
     key: str
     operator: str
     value: str
 
     def holds(self, found: Sequence[Any]) -> bool:
-        """Whether one of the values that a record has for the key fulfils it; for "!=", whether none is the value."""
+        """Whether one of the values that a record has for the key fulfils it; for "!=", whether
+        none is the value.
+        """
         if self.operator == "!=":
             return not any(_same(one, self.value) for one in found)
         return any(self._one(one) for one in found)
@@ -58,7 +75,9 @@ class Condition:
         if self.operator == "~":
             return self.value.casefold() in str(found).casefold()
         number = _number(found)
-        return not math.isnan(number) and _ORDERED[self.operator](number, float(self.value))
+        return not math.isnan(number) and _ORDERED[self.operator](
+            number, float(self.value)
+        )
 
 
 def condition(text: str) -> Condition:
@@ -66,12 +85,14 @@ def condition(text: str) -> Condition:
     match = _CONDITION.fullmatch(text)
     if not match:
         raise ConfigurationError(
-            f"'{text}' is not a condition: write KEY=VALUE, or one of != < <= > >= and ~ (contains), "
-            "such as label=incorrect, 'score<0.5' or answer~Paris."
+            f"'{text}' is not a condition: write KEY=VALUE, or one of != < <= > >= and"
+            " ~ (contains), such as label=incorrect, 'score<0.5' or answer~Paris."
         )
     key, sign, value = (part.strip() for part in match.groups())
     if sign in _ORDERED and math.isnan(_number(value)):
-        raise ConfigurationError(f"In '{text}', {sign} compares numbers, and '{value}' is not a number.")
+        raise ConfigurationError(
+            f"In '{text}', {sign} compares numbers, and '{value}' is not a number."
+        )
     return Condition(key, sign, value)
 
 
@@ -79,7 +100,8 @@ def condition(text: str) -> Condition:
 class Found:
     """A record as it is written, with its main score, by `scorer`.
 
-    Where another run is compared, other is that run's mean score of the item, and theirs its first record of it.
+    Where another run is compared, other is that run's mean score of the item, and theirs its first
+    record of it.
     """
 
     row: Mapping[str, Any]
@@ -91,25 +113,35 @@ class Found:
     @property
     def gain(self) -> float:
         """How much more it scored than in the other run; no score counts as 0."""
-        ours, theirs = (0.0 if math.isnan(value) else value for value in (self.score, self.other))
+        ours, theirs = (
+            0.0 if math.isnan(value) else value for value in (self.score, self.other)
+        )
         return ours - theirs
 
     def as_dict(self) -> dict[str, Any]:
         """A plain mapping for JSON."""
         theirs = {"other_record": self.theirs} if self.theirs else {}
-        return {"score": plain(self.score), "other": plain(self.other), "record": self.row, **theirs}
+        return {
+            "score": plain(self.score),
+            "other": plain(self.other),
+            "record": self.row,
+            **theirs,
+        }
 
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """What to look for. missing: only records whose answer or score is missing, through no fault of the model."""
+    """What to look for. missing: only records whose answer or score is missing, through no fault of
+    the model.
+    """
 
     conditions: Sequence[Condition] = ()
     missing: bool = False
     against: Run | None = None
 
     def samples(self, run: Run, most: int | None = None) -> list[Found]:
-        """The records found, at most so many: in the order of the run, or those that lost most against the other run first.
+        """The records found, at most so many: in the order of the run, or those that lost most
+        against the other run first.
 
         Raises UnknownName for a key that no record has, RunError where a record cannot be read.
         """
@@ -123,12 +155,18 @@ class Search:
             for row in self.against.rows()
             if (key := (row["task"], row["id"])) in wanted and not row["draw"]
         }
-        return [replace(one, theirs=theirs.get((one.row["task"], one.row["id"]), {})) for one in worst]
+        return [
+            replace(one, theirs=theirs.get((one.row["task"], one.row["id"]), {}))
+            for one in worst
+        ]
 
     def _found(self, run: Run) -> Iterator[Found]:
         scorers = {task.name: task.main.scorer for task in run.tasks if task.main}
-        flipped = _flipped(run, self.against, scorers) if self.against is not None else None
-        unknown, seen = {one.key for one in self.conditions} - {*_FIELDS}, set[str]()
+        flipped = (
+            _flipped(run, self.against, scorers) if self.against is not None else None
+        )
+        unknown = {one.key for one in self.conditions} - {*_FIELDS}
+        seen = set[str]()
         for row in run.rows():
             names = {*keys_of(row)} - {*_FIELDS}
             seen |= names
@@ -138,9 +176,13 @@ class Search:
             if self.missing and not (row.get("failure") or row.get("score_failures")):
                 continue
             held: dict[tuple[str, object], bool] = {}
-            for one in self.conditions:  # equal keys with "=" are alternatives, as in `run --where`
+            for one in (
+                self.conditions
+            ):  # equal keys with "=" are alternatives, as in `run --where`
                 group = (one.key, "=" if one.operator == "=" else one)
-                held[group] = held.get(group, False) or one.holds(values_of(row, one.key, score))
+                held[group] = held.get(group, False) or one.holds(
+                    values_of(row, one.key, score)
+                )
             if not all(held.values()):
                 continue
             if flipped is None:
@@ -168,27 +210,44 @@ def check_sample(run: Run, name: str) -> None:
 
 
 def values_there(run: Run, conditions: Sequence[Condition]) -> list[str]:
-    """For each value that no record has, a sentence with those that there are, the closest first; none for keys with many values."""
+    """For each value that no record has, a sentence with those that there are, the closest first;
+    none for keys with many values.
+    """
     scorers = {task.name: task.main.scorer for task in run.tasks if task.main}
-    wanted = {one: set[str]() for one in conditions if one.operator == "=" and one.key not in _OWN_EACH}
+    wanted = {
+        one: set[str]()
+        for one in conditions
+        if one.operator == "=" and one.key not in _OWN_EACH
+    }
     for row in run.rows():
-        score = _number(row["scores"].get(scorers.get(row["task"], ""), {}).get("value"))
+        score = _number(
+            row["scores"].get(scorers.get(row["task"], ""), {}).get("value")
+        )
         for one, values in tuple(wanted.items()):
             if one.holds(found := values_of(row, one.key, score)):
                 del wanted[one]
             elif len(values) <= _MOST_VALUES:
-                values.update(str(value)[:100] for value in found if isinstance(value, str) and value)
+                values.update(
+                    str(value)[:100]
+                    for value in found
+                    if isinstance(value, str) and value
+                )
     out = []
     for one, values in wanted.items():
         if 0 < len(values) <= _MOST_VALUES:
             near = closest(one.value, values)
             meant = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
-            out.append(f"None has {one.key} '{one.value}'.{meant} There are: {', '.join(sorted(values))}.")
+            out.append(
+                f"None has {one.key} '{one.value}'.{meant} There are:"
+                f" {', '.join(sorted(values))}."
+            )
     return out
 
 
 def values_of(row: Mapping[str, Any], key: str, score: float) -> list[Any]:
-    """What a record has under a key: of a field, of a scorer (its value and its label), of its metadata."""
+    """What a record has under a key: of a field, of a scorer (its value and its label), of its
+    metadata.
+    """
     scores = row["scores"]
     if key == "score":
         return [score]
@@ -207,30 +266,51 @@ def values_of(row: Mapping[str, Any], key: str, score: float) -> list[Any]:
     if key in scores:
         found += [scores[key].get("value"), scores[key].get("label")]
     metadata = row.get("metadata", {}).get(key, [])
-    return [*found, *(metadata if isinstance(metadata, list) else [metadata] if metadata is not None else [])]
+    return [
+        *found,
+        *(
+            metadata
+            if isinstance(metadata, list)
+            else [metadata]
+            if metadata is not None
+            else []
+        ),
+    ]
 
 
-def _flipped(run: Run, other: Run, scorers: Mapping[str, str]) -> dict[tuple[str, int], float]:
-    """The items of both runs with another mean score in each: the other run's, by task and hashed id.
+def _flipped(
+    run: Run, other: Run, scorers: Mapping[str, str]
+) -> dict[tuple[str, int], float]:
+    """The items of both runs with another mean score in each: the other run's, by task and hashed
+    id.
 
     Raises ConfigurationError where the runs have no task in common.
     """
     import numpy as np
 
     theirs = {task.name: task.main.scorer for task in other.tasks if task.main}
-    shared = {name: scorer for name, scorer in scorers.items() if theirs.get(name) == scorer}
+    shared = {
+        name: scorer for name, scorer in scorers.items() if theirs.get(name) == scorer
+    }
     if not shared:
         raise ConfigurationError(
-            f"The runs '{run.name}' and '{other.name}' have no task in common, with the same scorer."
+            f"The runs '{run.name}' and '{other.name}' have no task in common, with the"
+            " same scorer."
         )
-    ours, those = item_scores(run, shared), item_scores(other, shared)
+    ours = item_scores(run, shared)
+    those = item_scores(other, shared)
     out: dict[tuple[str, int], float] = {}
     for task in shared:
         keys, values, _, _ = paired_scores(ours[task], those[task])
         differs = values[0] != values[1]
         differs &= ~np.isnan(values).all(axis=0)
-        asked = [one.contents[np.searchsorted(one.keys, keys)] for one in (ours[task], those[task])]
-        differs &= asked[0] == asked[1]  # an id may stand for another question in the other run
+        asked = [
+            one.contents[np.searchsorted(one.keys, keys)]
+            for one in (ours[task], those[task])
+        ]
+        differs &= (
+            asked[0] == asked[1]
+        )  # an id may stand for another question in the other run
         out |= {
             (task, int(key)): float(value)
             for key, value in zip(keys[differs], values[1][differs], strict=True)
@@ -241,7 +321,9 @@ def _flipped(run: Run, other: Run, scorers: Mapping[str, str]) -> dict[tuple[str
 def _same(found: Any, wanted: str) -> bool:
     number = _number(wanted)
     return str(found) == wanted or (
-        not math.isnan(number) and not isinstance(found, str) and _number(found) == number
+        not math.isnan(number)
+        and not isinstance(found, str)
+        and _number(found) == number
     )
 
 

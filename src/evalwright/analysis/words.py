@@ -24,14 +24,20 @@ def counted(n: int, word: str, many: str = "") -> str:
 
 
 def listed(parts: Sequence[str], most: int = 0) -> str:
-    """The parts in a sentence: "a, b and c"; with more than `most` of them, where that is given, "a, b and 5 more"."""
+    """The parts in a sentence: "a, b and c"; with more than `most` of them, where that is given,
+    "a, b and 5 more".
+    """
     if most and len(parts) > most:
         parts = [*parts[:most], f"{len(parts) - most} more"]
-    return "".join(parts) if len(parts) < 2 else f"{', '.join(parts[:-1])} and {parts[-1]}"
+    return (
+        "".join(parts) if len(parts) < 2 else f"{', '.join(parts[:-1])} and {parts[-1]}"
+    )
 
 
 def points(x: float, bounded: bool) -> str:
-    """A score or difference: in points of 100 with a decimal, else with four digits; without a minus before zero."""
+    """A score or difference: in points of 100 with a decimal, else with four digits; without a
+    minus before zero.
+    """
     text = f"{100 * x:.1f}" if bounded else f"{x:.4g}"
     return "0.0" if text == "-0.0" else text
 
@@ -45,7 +51,9 @@ def said_once(remarks: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
 
 
 def duration(seconds: float) -> str:
-    """A time in the two units that matter: "0.42 s", "12 s", "3 min 05 s", "2 h 03 min", "4 d 01 h"; "n/a" for none."""
+    """A time in the two units that matter: "0.42 s", "12 s", "3 min 05 s", "2 h 03 min", "4 d 01
+    h"; "n/a" for none.
+    """
     if not math.isfinite(seconds) or seconds < 0:
         return "n/a"
     if seconds < 9.95:
@@ -61,10 +69,12 @@ def duration(seconds: float) -> str:
 
 
 def few_clusters(effective: float | None) -> str:
-    """What to know of an interval over so few clusters, counted as if they had one size; "" where there are enough."""
+    """What to know of an interval over so few clusters, counted as if they had one size; "" where
+    there are enough.
+    """
     if effective is None or not effective < _FEW_CLUSTERS:
         return ""
     return (
-        f"the clusters count as only {effective:.2g} of equal size; with fewer than {_FEW_CLUSTERS}, intervals are wide and "
-        f"assume that these few are typical."
+        f"the clusters count as only {effective:.2g} of equal size; with fewer than"
+        f" {_FEW_CLUSTERS}, intervals are wide and assume that these few are typical."
     )

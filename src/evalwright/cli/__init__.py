@@ -1,7 +1,7 @@
 """The command `evalwright`: one file per command, each parses, calls the API and shows.
 
-Exit codes: 0 done; 1 done, with failures or a gate not met; 2 wrong usage, or nothing could be kept; 130 interrupted
-(143 by SIGTERM, 129 by SIGHUP).
+Exit codes: 0 done; 1 done, with failures or a gate not met; 2 wrong usage, or nothing could be
+kept; 130 interrupted (143 by SIGTERM, 129 by SIGHUP).
 """
 
 from __future__ import annotations
@@ -25,30 +25,69 @@ if TYPE_CHECKING:
     from evalwright.cli.signals import StopSignals
 
 COMMANDS = {
-    "init": ("init:init", "Write a task, a suite file and a GitHub workflow, from two questions."),
+    "init": (
+        "init:init",
+        "Write a task, a suite file and a GitHub workflow, from two questions.",
+    ),
     "run": ("run:run", "Evaluate models on tasks."),
-    "jobs": ("jobs:jobs", "Print job files that run an evaluation in shards on a cluster."),
-    "plan": ("plan:plan", "Estimate what a run costs and what it can detect, before any request is sent."),
+    "jobs": (
+        "jobs:jobs",
+        "Print job files that run an evaluation in shards on a cluster.",
+    ),
+    "plan": (
+        "plan:plan",
+        "Estimate what a run costs and what it can detect, before any request is sent.",
+    ),
     "tasks": ("tasks:tasks", "List, show, preview and check tasks."),
-    "models": ("models:models", "List model providers; check that a model can be used."),
-    "doctor": ("doctor:doctor", "Say what works here; with --live, try real providers, the hub and devices."),
+    "models": (
+        "models:models",
+        "List model providers; check that a model can be used.",
+    ),
+    "doctor": (
+        "doctor:doctor",
+        "Say what works here; with --live, try real providers, the hub and devices.",
+    ),
     "score": ("score:score", "Score a run's recorded answers again."),
-    "aggregate": ("aggregate:aggregate", "Compute a run's metrics again from its recorded scores."),
-    "compare": ("compare:compare", "Compare runs, paired by item; fail where one is worse."),
-    "calibration": ("calibration:calibration", "Check whether models know when they are right."),
-    "contamination": ("contamination:contamination", "Look for signs that a model has memorised questions."),
+    "aggregate": (
+        "aggregate:aggregate",
+        "Compute a run's metrics again from its recorded scores.",
+    ),
+    "compare": (
+        "compare:compare",
+        "Compare runs, paired by item; fail where one is worse.",
+    ),
+    "calibration": (
+        "calibration:calibration",
+        "Check whether models know when they are right.",
+    ),
+    "contamination": (
+        "contamination:contamination",
+        "Look for signs that a model has memorised questions.",
+    ),
     "leaderboard": ("leaderboard:leaderboard", "Make a leaderboard of runs."),
-    "plot": ("plot:plot", "Draw a figure of runs: scores, differences, cost, calibration and others."),
+    "plot": (
+        "plot:plot",
+        "Draw a figure of runs: scores, differences, cost, calibration and others.",
+    ),
     "judge": ("judge:judge", "Check a judge against people, and correct its scores."),
     "batches": ("batches:batches", "List batch jobs at providers; forget one."),
-    "store": ("store:store", "Show, check, prune, export, import and merge stored responses."),
-    "submit": ("submit:submit", "Write, verify and add files of results for another leaderboard."),
+    "store": (
+        "store:store",
+        "Show, check, prune, export, import and merge stored responses.",
+    ),
+    "submit": (
+        "submit:submit",
+        "Write, verify and add files of results for another leaderboard.",
+    ),
     "runs": ("runs:runs", "List, show, check and merge runs; write their index."),
     "view": ("view:view", "Look at runs and their samples in a browser."),
     "import": ("foreign:import_", "Import results of other programs as runs."),
     "export": ("foreign:export", "Export runs as files of other programs."),
     **FOREIGN_COMMANDS,
-    "completion": ("completion:completion", "Print what completes commands and names in a shell."),
+    "completion": (
+        "completion:completion",
+        "Print what completes commands and names in a shell.",
+    ),
 }
 
 COMPLETE = "_EVALWRIGHT_COMPLETE"
@@ -73,7 +112,9 @@ class LazyGroup(click.Group):
         if cmd_name not in COMMANDS:
             return None
         place = COMMANDS[cmd_name][0]
-        command: click.Command = resolve_name(place if "." in place else f"evalwright.cli.{place}")
+        command: click.Command = resolve_name(
+            place if "." in place else f"evalwright.cli.{place}"
+        )
         return command
 
     def resolve_command(
@@ -83,13 +124,19 @@ class LazyGroup(click.Group):
         if args and args[0] not in self.table and not args[0].startswith("-"):
             from evalwright.core.errors import UnknownName, closest
 
-            hint = "To resume a run, run the same command again. " if args[0] in _AGAIN else ""
+            hint = (
+                "To resume a run, run the same command again. "
+                if args[0] in _AGAIN
+                else ""
+            )
             if not closest(args[0], self.table):
                 hint += f"Commands: {', '.join(self.table)}."
             raise UnknownName("command", args[0], self.table, hint)
         return super().resolve_command(ctx, args)
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+    def format_commands(
+        self, ctx: click.Context, formatter: click.HelpFormatter
+    ) -> None:
         """The list of commands, without importing any."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, text) for name, (_, text) in self.table.items()])
@@ -98,7 +145,10 @@ class LazyGroup(click.Group):
 @click.group(
     cls=LazyGroup,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
-    epilog="First steps: evalwright run factual-choice --model demo/small --model demo/large. For your own: evalwright init",
+    epilog=(
+        "First steps: evalwright run factual-choice --model demo/small --model"
+        " demo/large. For your own: evalwright init"
+    ),
 )
 @click.version_option(__version__, message="evalwright %(version)s")
 def cli() -> None:
@@ -106,14 +156,18 @@ def cli() -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line and return its exit code; no traceback ever reaches a person for bad input."""
+    """Run the command line and return its exit code; no traceback ever reaches a person for bad
+    input.
+    """
     if os.environ.get(COMPLETE):
         code: int = resolve_name("evalwright.cli.completion:complete")()
         return code
     return run_command(cli, arguments, "evalwright")
 
 
-def run_command(command: click.Command, arguments: Sequence[str] | None, name: str, **context: Any) -> int:
+def run_command(
+    command: click.Command, arguments: Sequence[str] | None, name: str, **context: Any
+) -> int:
     """Run a command as `main` does. context: settings of click's, such as `obj`."""
     from evalwright.cli.output import outlets
     from evalwright.cli.signals import stop_signals
@@ -121,7 +175,11 @@ def run_command(command: click.Command, arguments: Sequence[str] | None, name: s
     given = list(arguments) if arguments is not None else None
     with outlets() as out, stop_signals() as stop, _old_names_as_notes():
         code = _run(
-            lambda: command.main(args=given, prog_name=name, standalone_mode=False, **context), stop, given
+            lambda: command.main(
+                args=given, prog_name=name, standalone_mode=False, **context
+            ),
+            stop,
+            given,
         )
         if out.lost is not None and out.lost.errno not in (errno.EPIPE, errno.EBADF):
             say(f"The result could not be printed: {out.lost.strerror or out.lost}.")
@@ -131,11 +189,15 @@ def run_command(command: click.Command, arguments: Sequence[str] | None, name: s
 
 @contextmanager
 def _old_names_as_notes() -> Iterator[None]:
-    """Old names that are still read are said in a line, without the place in our code that a warning would show."""
+    """Old names that are still read are said in a line, without the place in our code that a
+    warning would show.
+    """
     with warnings.catch_warnings():
         show_other = warnings.showwarning
 
-        def show(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
+        def show(
+            message: Warning | str, category: type[Warning], *place: Any, **more: Any
+        ) -> None:
             if issubclass(category, OldName):
                 say(f"Note: {message}")
             else:
@@ -146,7 +208,9 @@ def _old_names_as_notes() -> Iterator[None]:
         yield
 
 
-def _run(command: Callable[[], Any], stop: StopSignals, given: Sequence[str] | None) -> int:
+def _run(
+    command: Callable[[], Any], stop: StopSignals, given: Sequence[str] | None
+) -> int:
     from evalwright.cli.signals import ServingEnded
 
     try:
@@ -166,12 +230,19 @@ def _run(command: Callable[[], Any], stop: StopSignals, given: Sequence[str] | N
     except ServingEnded:
         return stop.exit_code
     except (KeyboardInterrupt, click.Abort):
-        say("Interrupted. Answers that a run had received are kept; run the same command again to continue.")
+        say(
+            "Interrupted. Answers that a run had received are kept; run the same"
+            " command again to continue."
+        )
         return stop.exit_code
     except SystemExit as ended:
         # Code that it ran wanted to leave, or click took an error of its pipes for one of ours.
         cause = ended.__context__
-        return _failed(cause if isinstance(cause, OSError) else RuntimeError(f"SystemExit({ended.code!r})"))
+        return _failed(
+            cause
+            if isinstance(cause, OSError)
+            else RuntimeError(f"SystemExit({ended.code!r})")
+        )
     except Exception as error:
         return _failed(error)
 
@@ -189,7 +260,9 @@ def _meant(error: click.NoSuchOption, given: Sequence[str]) -> str | None:
     }
     for spelling in SPELLINGS:
         rest = list(given)[len(path) :]
-        meant: str | None = resolve_name(spelling)(error.option_name, tuple(path), rest, native)
+        meant: str | None = resolve_name(spelling)(
+            error.option_name, tuple(path), rest, native
+        )
         if meant:
             return meant
     return None
@@ -204,8 +277,9 @@ def _failed(error: Exception) -> int:
     if os.environ.get("EVALWRIGHT_DEBUG"):
         raise error
     say(
-        f"Error: this is a bug in evalwright, not in your command ({type(error).__name__}: {error}). "
-        f"Answers received so far are kept. Set EVALWRIGHT_DEBUG=1 to see where it happened, and please report it."
+        "Error: this is a bug in evalwright, not in your command"
+        f" ({type(error).__name__}: {error}). Answers received so far are kept. Set"
+        " EVALWRIGHT_DEBUG=1 to see where it happened, and please report it."
     )
     return 2
 

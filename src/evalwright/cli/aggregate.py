@@ -6,7 +6,14 @@ from typing import Any
 
 import click
 
-from evalwright.cli.options import AS_JSON, PLUGINS, RUNS_FOLDER, opened, option, several
+from evalwright.cli.options import (
+    AS_JSON,
+    PLUGINS,
+    RUNS_FOLDER,
+    opened,
+    option,
+    several,
+)
 from evalwright.cli.output import print_result
 from evalwright.core.errors import ConfigurationError
 from evalwright.core.tasks import MetricSpec
@@ -14,15 +21,29 @@ from evalwright.core.tasks import MetricSpec
 
 @click.command()
 @click.argument("run")
-@several("--slice slices", "KEY", "A metadata key to show the metrics by, in place of the run's own.")
-@option("--level", "L", "Confidence level of the intervals, e.g. 0.99. Default: the run's own.", type=float)
+@several(
+    "--slice slices",
+    "KEY",
+    "A metadata key to show the metrics by, in place of the run's own.",
+)
+@option(
+    "--level",
+    "L",
+    "Confidence level of the intervals, e.g. 0.99. Default: the run's own.",
+    type=float,
+)
 @option(
     "--metric metrics",
     "[LABEL=]METRIC[:SCORER]",
     "A metric in place of the run's own. Repeatable.",
     multiple=True,
 )
-@option("--name", "ID", "The new run's name. Default: the old one with '.aggregated'.", default="")
+@option(
+    "--name",
+    "ID",
+    "The new run's name. Default: the old one with '.aggregated'.",
+    default="",
+)
 @RUNS_FOLDER
 @PLUGINS
 @AS_JSON
@@ -42,7 +63,9 @@ def aggregate(run: str, **given: Any) -> int:
         level=given["level"],
         name=given["name"],
     )
-    print_result(given["as_json"], {**made.data, "folder": str(made.folder)}, run_summary(made))
+    print_result(
+        given["as_json"], {**made.data, "folder": str(made.folder)}, run_summary(made)
+    )
     if made.n_left_out:
         say(unscored_sentences([made]))
     return 1 if made.n_missing else 0
@@ -54,6 +77,7 @@ def _metric(text: str) -> MetricSpec:
     kind, colon, scorer = (rest if equals else label).partition(":")
     if not kind or (equals and not label) or (colon and not scorer):
         raise ConfigurationError(
-            f"--metric takes [LABEL=]METRIC[:SCORER], such as answer-rate:answered, not '{text}'."
+            "--metric takes [LABEL=]METRIC[:SCORER], such as answer-rate:answered, not"
+            f" '{text}'."
         )
     return MetricSpec(label if equals else kind, kind, scorer)

@@ -19,7 +19,9 @@ from evalwright.tasks.images import BY_FLAG, VARIABLE
 
 
 def key_values(pairs: Sequence[str], option: str) -> dict[str, Any]:
-    """`key=value` pairs as a mapping. Values are JSON where they parse as such, else text; dots nest.
+    """`key=value` pairs as a mapping.
+
+    Values are JSON where they parse as such, else text; dots nest.
 
     `["timeout=5", "extra_body.top_k=3"]` -> `{"timeout": 5, "extra_body": {"top_k": 3}}`.
     """
@@ -34,10 +36,13 @@ def key_values(pairs: Sequence[str], option: str) -> dict[str, Any]:
             place = place.setdefault(step, {})
             if not isinstance(place, dict):
                 raise ConfigurationError(
-                    f"{option} sets '{step}' both as a value and as a group, in '{pair}'."
+                    f"{option} sets '{step}' both as a value and as a group, in"
+                    f" '{pair}'."
                 )
         if isinstance(place.get(last), dict):
-            raise ConfigurationError(f"{option} sets '{last}' both as a value and as a group, in '{pair}'.")
+            raise ConfigurationError(
+                f"{option} sets '{last}' both as a value and as a group, in '{pair}'."
+            )
         place[last] = _value(value)
     return out
 
@@ -45,7 +50,11 @@ def key_values(pairs: Sequence[str], option: str) -> dict[str, Any]:
 def dialect_settings(given: Mapping[str, Any]) -> dict[str, Any]:
     """The flags for other frameworks' tasks that were given, as a configuration's `dialect`."""
     flags = {key: given.get(key) for key in ("task_root", "trust", "scoring")}
-    found = {key: list(value) if isinstance(value, tuple) else value for key, value in flags.items() if value}
+    found = {
+        key: list(value) if isinstance(value, tuple) else value
+        for key, value in flags.items()
+        if value
+    }
     return {**key_values(given.get("dialect_values") or (), "-D"), **found}
 
 
@@ -65,65 +74,91 @@ def _no_number(name: str) -> None:
 def role_specs(
     roles: Sequence[str], arguments: Sequence[str], judges: Sequence[str] = ()
 ) -> dict[str, ModelSpec]:
-    """`--role judge=provider/name`, `--judge provider/name` and `-R judge.key=value` as model specifications by role."""
+    """`--role judge=provider/name`, `--judge provider/name` and `-R judge.key=value` as model
+    specifications by role.
+    """
     named = dict(zip(judge_roles(judges), judges, strict=True))
     for pair in roles:
         role, equals, name = pair.partition("=")
         if not equals or not role or not name:
             raise ConfigurationError(
-                f"--role takes role=provider/name, for example judge=openai/gpt-4o, not '{pair}'."
+                "--role takes role=provider/name, for example judge=openai/gpt-4o, not"
+                f" '{pair}'."
             )
         if judges and role in named:
             raise ConfigurationError(
-                f"--judge and --role {role}=... both name a model for the role '{role}'. Leave one out."
+                f"--judge and --role {role}=... both name a model for the role"
+                f" '{role}'. Leave one out."
             )
         named[role] = name
     given = key_values(arguments, "-R")
     for role, values in given.items():
         if not isinstance(values, Mapping):
             raise ConfigurationError(
-                f"-R takes ROLE.KEY=VALUE, for example {role}.temperature=0, not '{role}=...'."
+                f"-R takes ROLE.KEY=VALUE, for example {role}.temperature=0, not"
+                f" '{role}=...'."
             )
         if role not in named:
             raise ConfigurationError(
-                f"-R {role}.{next(iter(values), 'KEY')}=... is for the role '{role}', which no --role or --judge names."
+                f"-R {role}.{next(iter(values), 'KEY')}=... is for the role '{role}',"
+                " which no --role or --judge names."
             )
     return {role: ModelSpec(name, given.get(role, {})) for role, name in named.items()}
 
 
 def judge_roles(judges: Sequence[str]) -> list[str]:
     """The roles that several --judge have: judge, judge-2, ..."""
-    return ["judge" if number == 1 else f"judge-{number}" for number in range(1, len(judges) + 1)]
+    return [
+        "judge" if number == 1 else f"judge-{number}"
+        for number in range(1, len(judges) + 1)
+    ]
 
 
-def judge_settings(given: Mapping[str, Any], overrides: Mapping[str, Any]) -> dict[str, Any]:
-    """What --judge, --rubric and --column come to: the scorer that decides what rules cannot, and overrides of the tasks.
+def judge_settings(
+    given: Mapping[str, Any], overrides: Mapping[str, Any]
+) -> dict[str, Any]:
+    """What --judge, --rubric and --column come to: the scorer that decides what rules cannot, and
+    overrides of the tasks.
 
-    overrides: those that are typed, which keep what they name. Raises ConfigurationError where two of them contradict each other.
+    overrides: those that are typed, which keep what they name. Raises ConfigurationError where two
+    of them contradict each other.
     """
-    several = {"judges": judge_roles(given["judges"])} if len(given["judges"]) > 1 else {}
+    several = (
+        {"judges": judge_roles(given["judges"])} if len(given["judges"]) > 1 else {}
+    )
     out: dict[str, Any] = {}
     made: dict[str, Any] = {}
     if given["rubric"]:
         for key in ("scorers", "metrics"):
             if key in overrides:
                 raise ConfigurationError(
-                    f"--rubric takes the place of the tasks' scorers and metrics, so -T {key}... cannot be used with it. For a rubric "
-                    "with points or classes, write it in a task file."
+                    "--rubric takes the place of the tasks' scorers and metrics, so -T"
+                    f" {key}... cannot be used with it. For a rubric with points or"
+                    " classes, write it in a task file."
                 )
         criteria = list(given["rubric"])
         metrics = [{"name": "rubric", "use": "accuracy"}]
         names = [one.name for one in read_criteria(criteria, "--rubric")]
-        metrics += [{"name": name, "use": "part-mean", "part": name} for name in names if len(names) > 1]
+        metrics += [
+            {"name": name, "use": "part-mean", "part": name}
+            for name in names
+            if len(names) > 1
+        ]
         if several:
-            metrics.append({"name": "judges agree", "use": "part-mean", "part": "agreement"})
-        made = {"scorers": [{"judge-rubric": {"criteria": criteria, **several}}], "metrics": metrics}
+            metrics.append(
+                {"name": "judges agree", "use": "part-mean", "part": "agreement"}
+            )
+        made = {
+            "scorers": [{"judge-rubric": {"criteria": criteria, **several}}],
+            "metrics": metrics,
+        }
     elif given["judges"]:
         out["unsure"] = {"scorer": "judge-correct", **several}
     if given["columns"]:
         if not any(map(as_data_file, given.get("tasks") or ())):
             raise ConfigurationError(
-                "--column names the columns of a data file, such as mine.csv, and no task is one."
+                "--column names the columns of a data file, such as mine.csv, and no"
+                " task is one."
             )
         made |= named_columns(key_values(given["columns"], "--column"))
     if made:
@@ -141,7 +176,9 @@ def evaluation_settings(given: Mapping[str, Any]) -> dict[str, Any]:
     if given.get("image_urls"):
         os.environ[VARIABLE] = BY_FLAG
     if given["roles"] or given["role_arguments"] or given["judges"]:
-        out["roles"] = role_specs(given["roles"], given["role_arguments"], given["judges"])
+        out["roles"] = role_specs(
+            given["roles"], given["role_arguments"], given["judges"]
+        )
     if given["where"]:
         out["where"] = tuple(given["where"])
     if given["prompt_format"]:
@@ -159,7 +196,8 @@ def evaluation_settings(given: Mapping[str, Any]) -> dict[str, Any]:
 def load_plugins(files: Sequence[str]) -> None:
     """Load the files that the user names.
 
-    Python files register models, tasks, scorers and metrics as they load; TOML files hold providers and prices.
+    Python files register models, tasks, scorers and metrics as they load; TOML files hold providers
+    and prices.
     """
     for file in files:
         path = Path(file)
@@ -170,9 +208,13 @@ def load_plugins(files: Sequence[str]) -> None:
 
             add_file(path)
             continue
-        spec = importlib.util.spec_from_file_location(f"evalwright_plugin_{path.stem}", path)
+        spec = importlib.util.spec_from_file_location(
+            f"evalwright_plugin_{path.stem}", path
+        )
         if spec is None or spec.loader is None:
-            raise ConfigurationError(f"The plug-in '{file}' is neither a Python file nor TOML.")
+            raise ConfigurationError(
+                f"The plug-in '{file}' is neither a Python file nor TOML."
+            )
         module = importlib.util.module_from_spec(spec)
         sys.modules[spec.name] = module
         try:
@@ -181,5 +223,6 @@ def load_plugins(files: Sequence[str]) -> None:
             raise
         except Exception as error:
             raise ConfigurationError(
-                f"The plug-in '{file}' failed while loading: {type(error).__name__}: {error}"
+                f"The plug-in '{file}' failed while loading: {type(error).__name__}:"
+                f" {error}"
             ) from error

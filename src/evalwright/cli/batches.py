@@ -37,8 +37,12 @@ def list_(home: str | None, as_json: bool) -> None:
             "at": entry.place,
             "batch": entry.batch,
             "requests": entry.n,
-            "made": datetime.fromtimestamp(entry.created, UTC).isoformat(timespec="seconds"),
-            "state": "ended" if entry.ended else "open" if entry.batch else "never confirmed",
+            "made": (
+                datetime.fromtimestamp(entry.created, UTC).isoformat(timespec="seconds")
+            ),
+            "state": (
+                "ended" if entry.ended else "open" if entry.batch else "never confirmed"
+            ),
         }
         for entry in entries
     ]
@@ -54,7 +58,9 @@ def list_(home: str | None, as_json: bool) -> None:
 @click.argument("number", type=int)
 @HOME
 def forget(number: int, home: str | None) -> None:
-    """Forget batch NUMBER: its requests may then be sent again, and you pay for its answers although they are lost."""
+    """Forget batch NUMBER: its requests may then be sent again, and you pay for its answers
+    although they are lost.
+    """
     from evalwright.models.remote.batch.journal import Journal
 
     known = None
@@ -65,5 +71,10 @@ def forget(number: int, home: str | None) -> None:
             journal.forget(number)
         journal.close()
     if known is None:
-        raise ConfigurationError(f"No batch has the number {number}: see 'evalwright batches list'.")
-    echo(f"Forgotten: batch {known.batch or '(never confirmed)'} of {known.n} requests to {known.name}.")
+        raise ConfigurationError(
+            f"No batch has the number {number}: see 'evalwright batches list'."
+        )
+    echo(
+        f"Forgotten: batch {known.batch or '(never confirmed)'} of {known.n} requests"
+        f" to {known.name}."
+    )

@@ -15,9 +15,11 @@ from evalwright.cli.output import print_result
 @RUNS_FOLDER
 @AS_JSON
 def calibration(runs: tuple[str, ...], as_json: bool, **_: Any) -> int:
-    """Compare the confidence of RUNS' answers with their scores: Brier score, calibration error, risk and coverage.
+    """Compare the confidence of RUNS' answers with their scores: Brier score, calibration error,
+    risk and coverage.
 
-    The confidence is what answers state ("Confidence: 80%"), or the log-probabilities of options. No request is sent.
+    The confidence is what answers state ("Confidence: 80%"), or the log-probabilities of options.
+    No request is sent.
     """
     from evalwright.analysis.confidence import confidence_of
     from evalwright.reports.documents.analysis import confidence_document
@@ -25,7 +27,13 @@ def calibration(runs: tuple[str, ...], as_json: bool, **_: Any) -> int:
     found = [(run, confidence_of(run)) for run in opened(*runs)]
     print_result(
         as_json,
-        [{"run": run.id, "tasks": [one.as_dict() for one in tasks]} for run, tasks in found],
-        *(confidence_document(f"{run.label} (run {run.id})", tasks) for run, tasks in found),
+        [
+            {"run": run.id, "tasks": [one.as_dict() for one in tasks]}
+            for run, tasks in found
+        ],
+        *(
+            confidence_document(f"{run.label} (run {run.id})", tasks)
+            for run, tasks in found
+        ),
     )
     return 0

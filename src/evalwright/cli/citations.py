@@ -28,19 +28,32 @@ if TYPE_CHECKING:
 @option(
     "--into output",
     "FILE",
-    "Where it is written: .tex for a document that compiles, .bib for the entries alone. Default: the terminal, as .tex.",
+    "Where it is written: .tex for a document that compiles, .bib for the entries"
+    " alone. Default: the terminal, as .tex.",
 )
-@option("--runs runs_folder", "DIR", "Where runs given by name are. Default: runs.", default="runs")
-def citations(tasks: tuple[str, ...], run: tuple[str, ...], output: str | None, **_: Any) -> None:
-    """Write a LaTeX table of tasks with their licences and citations, and the BibTeX entries. No data is fetched.
+@option(
+    "--runs runs_folder",
+    "DIR",
+    "Where runs given by name are. Default: runs.",
+    default="runs",
+)
+def citations(
+    tasks: tuple[str, ...], run: tuple[str, ...], output: str | None, **_: Any
+) -> None:
+    """Write a LaTeX table of tasks with their licences and citations, and the BibTeX entries.
 
-    A task without an entry is listed as "citation missing". Of a run on BenchHub, each benchmark is a row.
+    No data is fetched.
+
+    A task without an entry is listed as "citation missing". Of a run on BenchHub, each benchmark is
+    a row.
     """
     from evalwright.analysis.words import counted
     from evalwright.tasks.citations import MISSING, bib_text, tex_document
 
     if not tasks and not run:
-        raise click.UsageError("Name at least one task, for example gsm8k, or a run with --run.")
+        raise click.UsageError(
+            "Name at least one task, for example gsm8k, or a run with --run."
+        )
     rows = [
         *(row for name in tasks for row in _of_task(name)),
         *(row for one in opened(*run) for row in _of_run(one)),
@@ -53,10 +66,16 @@ def citations(tasks: tuple[str, ...], run: tuple[str, ...], output: str | None, 
             echo(tex_document(rows).rstrip())
         else:
             stem = re.sub("[^A-Za-z0-9]", "-", path.stem).strip("-") or "tasks"
-            write_file(path, bib_text(rows) if path.suffix == ".bib" else tex_document(rows, stem))
+            write_file(
+                path,
+                bib_text(rows) if path.suffix == ".bib" else tex_document(rows, stem),
+            )
     missing = [row for row in rows if not row.entries]
     if path is not None:
-        echo(f"Written: {path} ({counted(len(rows), 'task')}, {len(missing)} without a citation)")
+        echo(
+            f"Written: {path} ({counted(len(rows), 'task')}, {len(missing)} without a"
+            " citation)"
+        )
     for row in missing:
         say(f"{MISSING.capitalize()}: {row.name}{f': {row.why}' if row.why else ''}.")
 
@@ -66,7 +85,11 @@ def _of_task(name: str) -> Iterator[Cited]:
     from evalwright.tasks.loading import find_definitions
 
     for one in find_definitions(name):
-        metadata = one.metadata if isinstance(one, Task) else one.document.value.get("metadata")
+        metadata = (
+            one.metadata
+            if isinstance(one, Task)
+            else one.document.value.get("metadata")
+        )
         yield cited(one.name, metadata if isinstance(metadata, dict) else {})
 
 
@@ -79,6 +102,8 @@ def _of_run(run: Run) -> Iterator[Cited]:
             parts.setdefault(row["task"], Counter())[str(benchmark)] += 1
     for task in run.tasks:
         (record,) = (one for one in run.data["tasks"] if one["name"] == task.name)
-        yield cited(task.name, record["definition"].get("metadata") or {}, task.n_samples)
+        yield cited(
+            task.name, record["definition"].get("metadata") or {}, task.n_samples
+        )
         for benchmark, count in sorted(parts.get(task.name, {}).items()):
             yield cited_benchmark(benchmark, count)

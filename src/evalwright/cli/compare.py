@@ -29,13 +29,18 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("runs", nargs=-1, required=True)
 @RUNS_FOLDER
-@option("--baseline", "RUN", "With three or more runs: compare every other with this one, not all pairs.")
+@option(
+    "--baseline",
+    "RUN",
+    "With three or more runs: compare every other with this one, not all pairs.",
+)
 @METRIC
 @several("--slice slices", "KEY", "Compare by the values of this metadata key too.")
 @option(
     "--slices-adjust",
     "",
-    "How many slices are adjusted for: 5% of findings false, 5% for any false finding, or not.",
+    "How many slices are adjusted for: 5% of findings false, 5% for any false finding,"
+    " or not.",
     type=click.Choice(["bh", "holm", "none"]),
     default="bh",
     show_default=True,
@@ -48,41 +53,56 @@ if TYPE_CHECKING:
     default=5,
     show_default=True,
 )
-@option("--equivalent", "MARGIN", "Test whether two runs are the same up to this margin (TOST).", type=float)
+@option(
+    "--equivalent",
+    "MARGIN",
+    "Test whether two runs are the same up to this margin (TOST).",
+    type=float,
+)
 @TASKS_ARE
 @option(
     "--missing",
     "",
-    "What verdicts rest on: the items that both runs have a score for, or the worst that the missing answers could be.",
+    "What verdicts rest on: the items that both runs have a score for, or the worst"
+    " that the missing answers could be.",
     type=click.Choice(["scored", "worst-case"]),
     default="scored",
     show_default=True,
 )
 @several(
-    "--fail-if rules", "RULE", 'End with 1 if this holds of B against A: "accuracy drops by more than 0.02".'
+    "--fail-if rules",
+    "RULE",
+    'End with 1 if this holds of B against A: "accuracy drops by more than 0.02".',
 )
 @option(
     "--gate mode",
     "",
-    "Whether a rule fails if the data show it, or unless the data rule it out (non-inferiority).",
+    "Whether a rule fails if the data show it, or unless the data rule it out"
+    " (non-inferiority).",
     type=click.Choice(["shown", "not-ruled-out"]),
     default="shown",
     show_default=True,
 )
-@option("--junit", "FILE", "Write the gate as JUnit XML, a test case per rule and task.")
+@option(
+    "--junit", "FILE", "Write the gate as JUnit XML, a test case per rule and task."
+)
 @AS_JSON
 @option("--json-file", "FILE", "Write the comparison as JSON to a file.")
 def compare(runs: tuple[str, ...], **given: Any) -> int:
     """Compare RUNS on the items that they share: differences, intervals, tests, and what flipped.
 
-    The first run is A, the reference. With three or more runs all pairs are compared, with errors controlled over all of
-    them. `--fail-if` makes it a gate: B against A, or every other run against A. A single run with a task NAME and its
-    twin NAME-closed-book is compared with itself: what the passages add.
+    The first run is A, the reference. With three or more runs all pairs are compared, with errors
+    controlled over all of them. `--fail-if` makes it a gate: B against A, or every other run
+    against A. A single run with a task NAME and its twin NAME-closed-book is compared with itself:
+    what the passages add.
     """
     from evalwright.analysis.comparison import Comparison
     from evalwright.analysis.gate import parse_gate_rule
     from evalwright.api import compare as compare_runs
-    from evalwright.reports.documents.comparison import comparison_document, several_document
+    from evalwright.reports.documents.comparison import (
+        comparison_document,
+        several_document,
+    )
     from evalwright.runs.confirmed import confirm, confirm_all, kept_note, numbers_from
 
     only_with(mode="rules", junit="rules", slices_adjust="slices")
@@ -90,24 +110,44 @@ def compare(runs: tuple[str, ...], **given: Any) -> int:
         if len(runs) == 1 and given[name]:
             typed = name.removesuffix("s").replace("_", "-")
             raise ConfigurationError(
-                f"--{typed} compares two runs or more: name another run, or leave it out."
+                f"--{typed} compares two runs or more: name another run, or leave it"
+                " out."
             )
     if len(runs) > 2 and was_typed("flips"):
-        raise ConfigurationError("--flips names items of two runs; with more it has no effect. Leave it out.")
-    if len(runs) == 1 and not given["rules"] and _gains(opened(*runs)[0], given["as_json"]):
+        raise ConfigurationError(
+            "--flips names items of two runs; with more it has no effect. Leave it out."
+        )
+    if (
+        len(runs) == 1
+        and not given["rules"]
+        and _gains(opened(*runs)[0], given["as_json"])
+    ):
         return 0
     if len(runs) < 2:
         raise ConfigurationError(
-            "A comparison needs two runs or more: `evalwright compare A B`. `evalwright runs list` shows what there is."
+            "A comparison needs two runs or more: `evalwright compare A B`. `evalwright"
+            " runs list` shows what there is."
         )
     rules = [parse_gate_rule(rule) for rule in given["rules"]]
     compared = confirm_all(opened(*runs))
     baseline = confirm(opened(given["baseline"])[0]) if given["baseline"] else None
     settings = {
-        key: given[key] for key in ("metric", "slices", "slices_adjust", "equivalent", "tasks_are", "missing")
+        key: given[key]
+        for key in (
+            "metric",
+            "slices",
+            "slices_adjust",
+            "equivalent",
+            "tasks_are",
+            "missing",
+        )
     }
-    comparison = compare_runs(*compared, baseline=baseline, most_flips=given["flips"], **settings)
-    gates = _gates(compared, baseline, rules, given["mode"], given["tasks_are"], given["missing"])
+    comparison = compare_runs(
+        *compared, baseline=baseline, most_flips=given["flips"], **settings
+    )
+    gates = _gates(
+        compared, baseline, rules, given["mode"], given["tasks_are"], given["missing"]
+    )
     data = comparison.as_dict()
     if sources := numbers_from(compared):
         data["numbers_from"] = sources
@@ -137,12 +177,19 @@ def _gains(run: Run, as_json: bool) -> bool:
 
     found = context_gains(run)
     if found:
-        print_result(as_json, [gain.as_dict() for gain in found], gains_document(run.id, found))
+        print_result(
+            as_json, [gain.as_dict() for gain in found], gains_document(run.id, found)
+        )
     return bool(found)
 
 
 def _gates(
-    compared: list[Run], baseline: Run | None, rules: list[GateRule], mode: Any, tasks_are: Any, missing: Any
+    compared: list[Run],
+    baseline: Run | None,
+    rules: list[GateRule],
+    mode: Any,
+    tasks_are: Any,
+    missing: Any,
 ) -> list[Gate]:
     """The rules for every run against the baseline, which is the first run where none is named."""
     if not rules:
@@ -150,9 +197,21 @@ def _gates(
     from evalwright.analysis.gate import judge
 
     reference = baseline or compared[0]
-    place = next(i for i, run in enumerate(compared) if run.folder.resolve() == reference.folder.resolve())
+    place = next(
+        i
+        for i, run in enumerate(compared)
+        if run.folder.resolve() == reference.folder.resolve()
+    )
     others = [run for i, run in enumerate(compared) if i != place]
     return [
-        judge(reference, other, rules, mode=mode, families=len(others), tasks_are=tasks_are, missing=missing)
+        judge(
+            reference,
+            other,
+            rules,
+            mode=mode,
+            families=len(others),
+            tasks_are=tasks_are,
+            missing=missing,
+        )
         for other in others
     ]

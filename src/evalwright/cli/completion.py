@@ -1,7 +1,8 @@
-"""Completion of commands, options, tasks, runs and models in bash, zsh and fish: `eval "$(evalwright completion bash)"`.
+"""Completion of commands, options, tasks, runs and models in bash, zsh and fish: `eval
+"$(evalwright completion bash)"`.
 
-The shell calls the command with `_EVALWRIGHT_COMPLETE` set; click reads what was typed. Which parameter takes which names is said by a table
-here, so that no command needs to know of it.
+The shell calls the command with `_EVALWRIGHT_COMPLETE` set; click reads what was typed. Which
+parameter takes which names is said by a table here, so that no command needs to know of it.
 """
 
 from __future__ import annotations
@@ -14,7 +15,13 @@ from pathlib import Path
 from typing import Any
 
 import click
-from click.shell_completion import BashComplete, CompletionItem, FishComplete, ShellComplete, ZshComplete
+from click.shell_completion import (
+    BashComplete,
+    CompletionItem,
+    FishComplete,
+    ShellComplete,
+    ZshComplete,
+)
 
 from evalwright.cli import COMMANDS, COMPLETE, LazyGroup, cli
 from evalwright.cli.options import LocalPath
@@ -33,12 +40,16 @@ def task_names(context: click.Context) -> Iterator[str]:
 def run_names(context: click.Context) -> Iterator[str]:
     """Runs of the folder of runs, the newest first."""
     folder = Path(context.params.get("runs_folder") or "runs")
-    found = sorted(folder.glob("*/run.json"), key=lambda path: path.stat().st_mtime, reverse=True)
+    found = sorted(
+        folder.glob("*/run.json"), key=lambda path: path.stat().st_mtime, reverse=True
+    )
     return (path.parent.name for path in found)
 
 
 def model_names(context: click.Context) -> Iterator[str]:
-    """Providers with a slash, then their models that are known: those of the package, and those with a price."""
+    """Providers with a slash, then their models that are known: those of the package, and those
+    with a price.
+    """
     from evalwright.models.local.demo import demo_names
     from evalwright.models.registry import providers
     from evalwright.models.remote import prices
@@ -51,7 +62,11 @@ def model_names(context: click.Context) -> Iterator[str]:
 
 def suite_files(context: click.Context) -> Iterator[str]:
     """YAML files of this folder."""
-    return (path.name for pattern in ("*.yaml", "*.yml") for path in sorted(Path().glob(pattern)))
+    return (
+        path.name
+        for pattern in ("*.yaml", "*.yml")
+        for path in sorted(Path().glob(pattern))
+    )
 
 
 def plot_kinds(context: click.Context) -> Iterable[str]:
@@ -82,21 +97,31 @@ def sample_keys(context: click.Context) -> Iterator[str]:
     from evalwright.analysis.sample_search import keys_of
 
     return (
-        f"{key}=" for key in dict.fromkeys(key for row in _rows(context, _LOOKED) for key in keys_of(row))
+        f"{key}="
+        for key in dict.fromkeys(
+            key for row in _rows(context, _LOOKED) for key in keys_of(row)
+        )
     )
 
 
 def metadata_keys(context: click.Context) -> Iterator[str]:
-    """What conditions on the tasks that were typed may begin with: the metadata of their first samples."""
+    """What conditions on the tasks that were typed may begin with: the metadata of their first
+    samples.
+    """
     from evalwright.tasks.loading import load_tasks
 
     for name in context.params.get("tasks") or context.args:
         with suppress(EvalwrightError):
             for task in load_tasks(name):
-                yield from (f"{key}=" for one in islice(task.samples, _LOOKED) for key in one.metadata)
+                yield from (
+                    f"{key}="
+                    for one in islice(task.samples, _LOOKED)
+                    for key in one.metadata
+                )
 
 
-_SAMPLES, _LOOKED = 10_000, 100
+_SAMPLES = 10_000
+_LOOKED = 100
 """Samples whose ids are offered, and those whose keys are."""
 
 
@@ -135,11 +160,19 @@ class _Named(click.types.StringParamType):
     def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[CompletionItem]:
-        """Names that begin so, without those that would act on a terminal; paths where there are none."""
-        found = dict.fromkeys(name for name in self._names(ctx) if name.startswith(incomplete))
+        """Names that begin so, without those that would act on a terminal; paths where there are
+        none.
+        """
+        found = dict.fromkeys(
+            name for name in self._names(ctx) if name.startswith(incomplete)
+        )
         if self._names is model_names and "/" not in incomplete:
             found = dict.fromkeys(name for name in found if name.endswith("/"))
-        items = [CompletionItem(name) for name in found if name.isprintable() and name != incomplete]
+        items = [
+            CompletionItem(name)
+            for name in found
+            if name.isprintable() and name != incomplete
+        ]
         path = "dir" if param.metavar == "DIR" else "file"
         return items or [CompletionItem(incomplete, type=path)]
 
@@ -168,7 +201,9 @@ class _Completing(LazyGroup):
             _name_parameters(command)
         return command
 
-    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+    def shell_complete(
+        self, ctx: click.Context, incomplete: str
+    ) -> list[CompletionItem]:
         """The names of the commands."""
         named = [
             CompletionItem(name, help=text)
@@ -182,27 +217,37 @@ class _Bash(BashComplete):
     # No space after a provider, whose model follows, nor after a key, whose value does.
     source_template = BashComplete.source_template.replace(
         "    return 0",
-        "    [[ ${#COMPREPLY[@]} -eq 1 && ${COMPREPLY[0]} == *[/=] ]] && compopt -o nospace\n\n    return 0",
+        "    [[ ${#COMPREPLY[@]} -eq 1 && ${COMPREPLY[0]} == *[/=] ]] && compopt -o"
+        " nospace\n\n    return 0",
     )
 
 
 class _Zsh(ZshComplete):
     source_template = ZshComplete.source_template.replace(
         "        compadd -U -V unsorted -a completions",
-        "        [[ ${completions[1]} == *[/=] ]] && compadd -U -S '' -V unsorted -a completions || "
-        "compadd -U -V unsorted -a completions",
+        "        [[ ${completions[1]} == *[/=] ]] && compadd -U -S '' -V unsorted -a"
+        " completions || compadd -U -V unsorted -a completions",
     )
 
 
-SHELLS: dict[str, type[ShellComplete]] = {"bash": _Bash, "zsh": _Zsh, "fish": FishComplete}
+SHELLS: dict[str, type[ShellComplete]] = {
+    "bash": _Bash,
+    "zsh": _Zsh,
+    "fish": FishComplete,
+}
 
 
 def _of(shell: str) -> ShellComplete:
-    return SHELLS[shell](_Completing("evalwright", params=cli.params), {}, "evalwright", COMPLETE)
+    return SHELLS[shell](
+        _Completing("evalwright", params=cli.params), {}, "evalwright", COMPLETE
+    )
 
 
 def complete() -> int:
-    """Print what may follow what was typed, for the shell that asks in the environment. Whatever goes wrong, there is nothing then."""
+    """Print what may follow what was typed, for the shell that asks in the environment.
+
+    Whatever goes wrong, there is nothing then.
+    """
     shell, _, what = os.environ[COMPLETE].partition("_")
     if shell not in SHELLS or what != "complete":
         return 2
@@ -218,7 +263,8 @@ def complete() -> int:
 def completion(shell: Any) -> None:
     """Print what completes commands, options, tasks, runs and models in SHELL.
 
-    For bash, in ~/.bashrc: eval "$(evalwright completion bash)". For zsh, in ~/.zshrc: eval "$(evalwright completion zsh)". For fish:
-    evalwright completion fish > ~/.config/fish/completions/evalwright.fish
+    For bash, in ~/.bashrc: eval "$(evalwright completion bash)". For zsh, in ~/.zshrc: eval
+    "$(evalwright completion zsh)". For fish: evalwright completion fish >
+    ~/.config/fish/completions/evalwright.fish
     """
     click.echo(_of(shell).source())

@@ -6,7 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from evalwright.cli.options import AS_JSON, RUNS_FOLDER, only_with, opened, option, several
+from evalwright.cli.options import (
+    AS_JSON,
+    RUNS_FOLDER,
+    only_with,
+    opened,
+    option,
+    several,
+)
 from evalwright.cli.output import print_result, write_result
 from evalwright.core.errors import ConfigurationError
 
@@ -19,7 +26,8 @@ if TYPE_CHECKING:
 @several(
     "--rewrites",
     "RUN",
-    "A run of the same model on a rewritten task. Repeatable; with several RUNs, each uses those of its model.",
+    "A run of the same model on a rewritten task. Repeatable; with several RUNs, each"
+    " uses those of its model.",
 )
 @option(
     "--cut-off",
@@ -30,7 +38,8 @@ if TYPE_CHECKING:
 @option(
     "--date-key",
     "KEY",
-    "The metadata that dates a question. Default: the first of created_at, known_since, date and year that divides a task's items.",
+    "The metadata that dates a question. Default: the first of created_at, known_since,"
+    " date and year that divides a task's items.",
     default="",
 )
 @option(
@@ -39,43 +48,63 @@ if TYPE_CHECKING:
     "Items with this metadata are control items: questions that no model has seen.",
     default="",
 )
-@several("--corpus", "PATH", "A file or folder of text in which to look for the questions' n-grams.")
+@several(
+    "--corpus",
+    "PATH",
+    "A file or folder of text in which to look for the questions' n-grams.",
+)
 @option("--ngram", "N", "Words of an n-gram.", type=int, default=13, show_default=True)
 @RUNS_FOLDER
 @AS_JSON
 @option("--json-file", "FILE", "Write the reports as JSON to a file.")
 @option("--markdown", "FILE", "Write the reports as Markdown to a file.")
 def contamination(runs: tuple[str, ...], **given: Any) -> None:
-    """Report on RUNS: scores by a cut-off and by overlap with a corpus, and the paired drop to rewritten questions.
+    """Report on RUNS: scores by a cut-off and by overlap with a corpus, and the paired drop to
+    rewritten questions.
 
-    The drop on control items, which no model can have seen, is subtracted, because a rewrite may simply be harder. The exit
-    code is 0 whatever is found: it is a reason to look closer, not a proof.
+    The drop on control items, which no model can have seen, is subtracted, because a rewrite may
+    simply be harder. The exit code is 0 whatever is found: it is a reason to look closer, not a
+    proof.
     """
     from evalwright.analysis.contamination.report import contamination_report
     from evalwright.reports.documents.contamination import contamination_document
     from evalwright.reports.markdown import to_markdown
 
     only_with(date_key="cut_off", ngram="corpus")
-    reported, rewrites = opened(*runs), opened(*given["rewrites"])
-    of_model: dict[Any, list[Run]] = {run.data["model"].get("fingerprint"): [] for run in reported}
+    reported = opened(*runs)
+    rewrites = opened(*given["rewrites"])
+    of_model: dict[Any, list[Run]] = {
+        run.data["model"].get("fingerprint"): [] for run in reported
+    }
     for one in rewrites if len(reported) > 1 else ():
         found = of_model.get(one.data["model"].get("fingerprint"))
         if found is None:
             raise ConfigurationError(
-                f"--rewrites {one.id} has no effect: it is a run of '{one.label}', of which there is no other run here."
+                f"--rewrites {one.id} has no effect: it is a run of '{one.label}', of"
+                " which there is no other run here."
             )
         found.append(one)
     settings = {key: given[key] for key in ("cut_off", "date_key", "control", "corpus")}
     reports = []
     for run in reported:
-        own = of_model[run.data["model"].get("fingerprint")] if len(reported) > 1 else rewrites
-        reports.append(contamination_report(run, rewrites=own, n=given["ngram"], **settings))
+        own = (
+            of_model[run.data["model"].get("fingerprint")]
+            if len(reported) > 1
+            else rewrites
+        )
+        reports.append(
+            contamination_report(run, rewrites=own, n=given["ngram"], **settings)
+        )
     documents = [contamination_document(report) for report in reports]
     data = [
-        {**report.as_dict(), **document.words()} for report, document in zip(reports, documents, strict=True)
+        {**report.as_dict(), **document.words()}
+        for report, document in zip(reports, documents, strict=True)
     ]
     print_result(given["as_json"], data, *documents)
     if given["json_file"]:
         write_result(given["json_file"], data)
     if given["markdown"]:
-        write_result(given["markdown"], "\n".join(to_markdown(document, 2) for document in documents))
+        write_result(
+            given["markdown"],
+            "\n".join(to_markdown(document, 2) for document in documents),
+        )

@@ -25,28 +25,54 @@ PARTS = ("providers", "hub", "devices")
 
 
 @click.command()
-@flag("--live", "Also send requests to providers, fetch from the hub and compute on the devices.")
-@several("--only", "PART", "With --live: of providers, hub and devices, only this.", type=click.Choice(PARTS))
+@flag(
+    "--live",
+    "Also send requests to providers, fetch from the hub and compute on the devices.",
+)
 @several(
-    "--model models", "MODEL", "With --live: this model, in place of an example of each provider with a key."
+    "--only",
+    "PART",
+    "With --live: of providers, hub and devices, only this.",
+    type=click.Choice(PARTS),
+)
+@several(
+    "--model models",
+    "MODEL",
+    "With --live: this model, in place of an example of each provider with a key.",
 )
 @option("--budget", "SUM", "With --live: send no more than this. Default: 0.05 USD.")
-@flag("--unpriced", "With --live: also models whose price is not known, which a sum of dollars cannot hold.")
+@flag(
+    "--unpriced",
+    "With --live: also models whose price is not known, which a sum of dollars cannot"
+    " hold.",
+)
 @flag("--yes", "With --live: do not ask before sending.")
-@option("--out", "FILE", "With --live: where the report goes, as JSON. Default: doctor.json.")
+@option(
+    "--out",
+    "FILE",
+    "With --live: where the report goes, as JSON. Default: doctor.json.",
+)
 @PLUGINS
 @AS_JSON
 def doctor(live: bool, as_json: bool, **given: Any) -> int:
-    """Say what works here: versions, libraries, store, keys and devices; with --live real providers, hub and devices.
+    """Say what works here: versions, libraries, store, keys and devices; with --live real
+    providers, hub and devices.
 
-    Without --live nothing is sent. With it, what is sent and the most that it can cost are shown first. The report names no key. Exit code 1
-    where something fails.
+    Without --live nothing is sent. With it, what is sent and the most that it can cost are shown
+    first. The report names no key. Exit code 1 where something fails.
     """
     from evalwright.cli.arguments import load_plugins
     from evalwright.evaluation.doctor.checks import Report
     from evalwright.evaluation.doctor.here import check_here
 
-    only_with(only="live", models="live", budget="live", unpriced="live", yes="live", out="live")
+    only_with(
+        only="live",
+        models="live",
+        budget="live",
+        unpriced="live",
+        yes="live",
+        out="live",
+    )
     load_plugins(given["plugins"])
     if live:
         _check_can_be_written(Path(given["out"] or "doctor.json"))
@@ -65,7 +91,13 @@ def doctor(live: bool, as_json: bool, **given: Any) -> int:
     if as_json:
         print_json(data)
     else:
-        echo(", ".join(f"{number} {outcome}" for outcome, number in report.counts().items() if number))
+        echo(
+            ", ".join(
+                f"{number} {outcome}"
+                for outcome, number in report.counts().items()
+                if number
+            )
+        )
         if live:
             echo(f"Report: {given['out'] or 'doctor.json'} (no keys in it)")
     return int(report.has_failures)
@@ -78,11 +110,17 @@ def _live(
     from evalwright.evaluation.budgets import parse_budget
     from evalwright.evaluation.doctor.devices import check_devices
     from evalwright.evaluation.doctor.hub import check_hub
-    from evalwright.evaluation.doctor.providers import DEFAULT_CEILING, plan_requests, send_requests
+    from evalwright.evaluation.doctor.providers import (
+        DEFAULT_CEILING,
+        plan_requests,
+        send_requests,
+    )
 
     parts = given["only"] or PARTS
     if given["models"] and "providers" not in parts:
-        raise click.UsageError("--model has no effect without the part 'providers': leave one of them out.")
+        raise click.UsageError(
+            "--model has no effect without the part 'providers': leave one of them out."
+        )
     limits = parse_budget([given["budget"] or DEFAULT_CEILING])
     checks: list[Check] = []
     spent: dict[str, float] = {}
@@ -90,7 +128,9 @@ def _live(
         planned, skipped = plan_requests(given["models"], unpriced=given["unpriced"])
         checks += _taken(skipped, show)
         if planned and _agreed(planned, limits, given["yes"]):
-            sent, budget = send_requests(planned, limits, lambda sentence: echo(sentence, error=True))
+            sent, budget = send_requests(
+                planned, limits, lambda sentence: echo(sentence, error=True)
+            )
             checks += _taken(sent, show)
             spent = budget.spent.as_dict()
             if not as_json:
@@ -110,15 +150,21 @@ def _agreed(planned: Sequence[PlannedRequest], limits: Limits, yes: bool) -> boo
     """Say what is to be sent and the ceiling, and ask. Raises UsageError where nobody can be asked."""
     dollars = sum(request.dollars or 0.0 for request in planned)
     subjects = list(dict.fromkeys(request.subject for request in planned))
-    unpriced = list(dict.fromkeys(request.subject for request in planned if request.dollars is None))
+    unpriced = list(
+        dict.fromkeys(request.subject for request in planned if request.dollars is None)
+    )
     echo(f"To be sent: {len(planned)} requests to {', '.join(subjects)}.", error=True)
     echo(
-        f"They cost ${dollars:.4f} at the most, and no more than {_shown(limits.as_dict())} is spent.",
+        f"They cost ${dollars:.4f} at the most, and no more than"
+        f" {_shown(limits.as_dict())} is spent.",
         error=True,
     )
     if unpriced:
         tokens = sum(request.tokens for request in planned if request.dollars is None)
-        echo(f"Of unknown price, at most {tokens:,} tokens: {', '.join(unpriced)}.", error=True)
+        echo(
+            f"Of unknown price, at most {tokens:,} tokens: {', '.join(unpriced)}.",
+            error=True,
+        )
     if yes:
         return True
     try:
@@ -127,7 +173,8 @@ def _agreed(planned: Sequence[PlannedRequest], limits: Limits, yes: bool) -> boo
         interactive = False
     if not interactive:
         raise click.UsageError(
-            "Nobody can be asked whether to send this, because there is no terminal: add --yes."
+            "Nobody can be asked whether to send this, because there is no terminal:"
+            " add --yes."
         )
     with suppress(click.Abort):
         return click.confirm("Send them?", err=True)
@@ -137,7 +184,10 @@ def _agreed(planned: Sequence[PlannedRequest], limits: Limits, yes: bool) -> boo
 def _declined(planned: Sequence[PlannedRequest]) -> list[Check]:
     from evalwright.evaluation.doctor.checks import Check
 
-    return [Check("provider", request.subject, request.name, "skipped", "you said no") for request in planned]
+    return [
+        Check("provider", request.subject, request.name, "skipped", "you said no")
+        for request in planned
+    ]
 
 
 def _taken(checks: Any, show: Callable[[Check], None]) -> list[Check]:
@@ -158,8 +208,15 @@ def _show(check: Check) -> None:
 
 
 def _shown(sums: dict[str, float]) -> str:
-    words = {"dollars": "${:,.4f}", "requests": "{:,.0f} requests", "tokens": "{:,.0f} tokens"}
-    return ", ".join(words[name].format(number) for name, number in sums.items()) or "nothing"
+    words = {
+        "dollars": "${:,.4f}",
+        "requests": "{:,.0f} requests",
+        "tokens": "{:,.0f} tokens",
+    }
+    return (
+        ", ".join(words[name].format(number) for name, number in sums.items())
+        or "nothing"
+    )
 
 
 def _check_can_be_written(file: Path) -> None:
@@ -168,10 +225,17 @@ def _check_can_be_written(file: Path) -> None:
 
     folder = next(parent for parent in file.absolute().parents if parent.exists())
     can_write = folder.is_dir() and os.access(folder, os.W_OK)
-    why = "it is a folder" if file.is_dir() else "" if can_write else f"{folder} cannot be written"
+    why = (
+        "it is a folder"
+        if file.is_dir()
+        else ""
+        if can_write
+        else f"{folder} cannot be written"
+    )
     if why:
         raise ConfigurationError(
-            f"The report cannot be written to '{file}': {why}. Name another file with --out."
+            f"The report cannot be written to '{file}': {why}. Name another file with"
+            " --out."
         )
 
 
@@ -180,8 +244,11 @@ def _write(file: Path, data: dict[str, Any]) -> None:
     from evalwright.tasks.files import write_text
 
     try:
-        write_text(file.resolve(), json.dumps(data, indent=1, ensure_ascii=False) + "\n")
+        write_text(
+            file.resolve(), json.dumps(data, indent=1, ensure_ascii=False) + "\n"
+        )
     except OSError as error:
         raise ConfigurationError(
-            f"The report cannot be written to '{file}': {error.strerror}. Name another file with --out."
+            f"The report cannot be written to '{file}': {error.strerror}. Name another"
+            " file with --out."
         ) from None

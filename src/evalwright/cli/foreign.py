@@ -1,4 +1,6 @@
-"""Foreign systems on the command line, each a line of a table: their results in and out, and programs of theirs."""
+"""Foreign systems on the command line, each a line of a table: their results in and out, and
+programs of theirs.
+"""
 
 from __future__ import annotations
 
@@ -23,40 +25,64 @@ MOST_FILES = 20
 def _systems(attribute: str, about: dict[str, str]) -> dict[str, tuple[str, str]]:
     """A table of systems by name: where each is, and what it is for."""
     place = "evalwright.compat.{}.command:" + attribute
-    return {name: (place.format(name.replace("-", "_")), text) for name, text in about.items()}
+    return {
+        name: (place.format(name.replace("-", "_")), text)
+        for name, text in about.items()
+    }
 
 
-IMPORTERS = _systems("IMPORTER", {
-    "lm-eval": "Results of lm-evaluation-harness.",
-    "hhem": "Recorded runs of the HHEM leaderboard engine.",
-    "open-factual-bench": "Recorded runs of open-factual-bench.",
-    "sea-helm": "Result folders of SEA-HELM.",
-    "hret": "Saved results of the HaeRae Evaluation Toolkit.",
-    "inspect": "Logs of inspect_ai.",
-    "every-eval-ever": "Records of Every Eval Ever.",
-    "parquet": "Runs that were exported as Parquet.",
-})  # fmt: skip
-EXPORTERS = _systems("EXPORTER", {
-    "lm-eval": "Results as lm-evaluation-harness writes them.",
-    "sea-helm": "Result folders as SEA-HELM writes them.",
-    "inspect": "Logs as inspect_ai writes them.",
-    "every-eval-ever": "Records of Every Eval Ever.",
-    "parquet": "Samples and scores as Parquet.",
-}) | {
-    "hf-results": ("evalwright.compat.huggingface.command:RESULTS", "Structured results for a leaderboard on the Hugging Face Hub."),
-    "eval-results": ("evalwright.compat.huggingface.command:EVAL_RESULTS", "A result for a model repository on the Hugging Face Hub."),
-}  # fmt: skip
+IMPORTERS = _systems(
+    "IMPORTER",
+    {
+        "lm-eval": "Results of lm-evaluation-harness.",
+        "hhem": "Recorded runs of the HHEM leaderboard engine.",
+        "open-factual-bench": "Recorded runs of open-factual-bench.",
+        "sea-helm": "Result folders of SEA-HELM.",
+        "hret": "Saved results of the HaeRae Evaluation Toolkit.",
+        "inspect": "Logs of inspect_ai.",
+        "every-eval-ever": "Records of Every Eval Ever.",
+        "parquet": "Runs that were exported as Parquet.",
+    },
+)
+EXPORTERS = _systems(
+    "EXPORTER",
+    {
+        "lm-eval": "Results as lm-evaluation-harness writes them.",
+        "sea-helm": "Result folders as SEA-HELM writes them.",
+        "inspect": "Logs as inspect_ai writes them.",
+        "every-eval-ever": "Records of Every Eval Ever.",
+        "parquet": "Samples and scores as Parquet.",
+    },
+) | {
+    "hf-results": (
+        "evalwright.compat.huggingface.command:RESULTS",
+        "Structured results for a leaderboard on the Hugging Face Hub.",
+    ),
+    "eval-results": (
+        "evalwright.compat.huggingface.command:EVAL_RESULTS",
+        "A result for a model repository on the Hugging Face Hub.",
+    ),
+}
 OWN = {
-    "site": ("evalwright.cli.view:site", "The explorer of runs, as files for a web server."),
+    "site": (
+        "evalwright.cli.view:site",
+        "The explorer of runs, as files for a web server.",
+    ),
     "scores": (
         "evalwright.cli.publishing:scores",
         "Runs without their samples: scores by item, for boards of private test sets.",
     ),
-    "citations": ("evalwright.cli.citations:citations", "LaTeX and BibTeX of what to cite for tasks."),
+    "citations": (
+        "evalwright.cli.citations:citations",
+        "LaTeX and BibTeX of what to cite for tasks.",
+    ),
 }
 """Commands of `export` that are no foreign system's."""
 CHECKERS = (
-    ("evalwright.compat.sea_helm.results:is_results", "evalwright.compat.sea_helm.results:check_folder"),
+    (
+        "evalwright.compat.sea_helm.results:is_results",
+        "evalwright.compat.sea_helm.results:check_folder",
+    ),
 )
 """Result folders that `runs check` takes: whether a folder is one, and what checks it."""
 PROGRAMS = {"hhem-leaderboard": "evalwright.compat.hhem.command:hhem_leaderboard"}
@@ -69,7 +95,9 @@ class _Importers(LazyGroup):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """The command of an importer."""
         return (
-            import_command(cmd_name, resolve_name(IMPORTERS[cmd_name][0])) if cmd_name in IMPORTERS else None
+            import_command(cmd_name, resolve_name(IMPORTERS[cmd_name][0]))
+            if cmd_name in IMPORTERS
+            else None
         )
 
 
@@ -82,7 +110,9 @@ class _Exporters(LazyGroup):
             command: click.Command = resolve_name(OWN[cmd_name][0])
             return command
         return (
-            export_command(cmd_name, resolve_name(EXPORTERS[cmd_name][0])) if cmd_name in EXPORTERS else None
+            export_command(cmd_name, resolve_name(EXPORTERS[cmd_name][0]))
+            if cmd_name in EXPORTERS
+            else None
         )
 
 
@@ -102,19 +132,28 @@ def hhem_leaderboard(arguments: Sequence[str] | None = None) -> int:
 
 
 def program(name: str, arguments: Sequence[str] | None = None) -> int:
-    """Run a program of a foreign system and return its exit code. arguments: those of this process by default."""
-    return run_command(resolve_name(PROGRAMS[name]), arguments, name, obj=_CommandLine())
+    """Run a program of a foreign system and return its exit code. arguments: those of this process
+    by default.
+    """
+    return run_command(
+        resolve_name(PROGRAMS[name]), arguments, name, obj=_CommandLine()
+    )
 
 
 class _CommandLine:
     """Our own command line, as programs of foreign systems use it."""
 
     def __call__(self, arguments: Sequence[str]) -> int:
-        code = cli.main(args=list(arguments), prog_name="evalwright", standalone_mode=False)
+        code = cli.main(
+            args=list(arguments), prog_name="evalwright", standalone_mode=False
+        )
         return code if isinstance(code, int) else 0
 
     def load_plugins(self, files: Sequence[str]) -> None:
-        """Load plug-ins that the person named: Python files, and TOML files of providers. Raises ConfigurationError."""
+        """Load plug-ins that the person named: Python files, and TOML files of providers.
+
+        Raises ConfigurationError.
+        """
         from evalwright.cli.arguments import load_plugins
 
         load_plugins(files)
@@ -125,7 +164,9 @@ def import_command(name: str, importer: Importer) -> click.Command:
 
     @click.command(name, help=importer.about)
     @click.argument("path")
-    @option("--name", "ID", f"The run's name. Default: {importer.run_name}.", default="")
+    @option(
+        "--name", "ID", f"The run's name. Default: {importer.run_name}.", default=""
+    )
     @option("--out", "DIR", "Where runs are written. Default: runs.", default="runs")
     @AS_JSON
     def work(path: str, out: str, name: str, as_json: bool, **options: Any) -> None:
@@ -153,10 +194,23 @@ def export_command(name: str, exporter: Exporter) -> click.Command:
         nargs=-1 if exporter.several else 1,
         required=True,
     )
-    @option("--out", "DIR", f"{exporter.out_help} Default: {place}.", default=exporter.out)
-    @option("--runs runs_folder", "DIR", "Where runs given by name are. Default: runs.", default="runs")
+    @option(
+        "--out", "DIR", f"{exporter.out_help} Default: {place}.", default=exporter.out
+    )
+    @option(
+        "--runs runs_folder",
+        "DIR",
+        "Where runs given by name are. Default: runs.",
+        default="runs",
+    )
     @AS_JSON
-    def work(runs: str | tuple[str, ...], out: str, as_json: bool, runs_folder: str, **options: Any) -> None:
+    def work(
+        runs: str | tuple[str, ...],
+        out: str,
+        as_json: bool,
+        runs_folder: str,
+        **options: Any,
+    ) -> None:
         from evalwright.runs.confirmed import confirm_all, kept_note, published_notes
         from evalwright.runs.simulations import refuse_shards
 
@@ -171,7 +225,9 @@ def export_command(name: str, exporter: Exporter) -> click.Command:
                 echo(f"Written: {file}")
             if len(made.files) > MOST_FILES:
                 echo(f"And {len(made.files) - MOST_FILES:,} more files in {out}.")
-        for sentence in filter(None, (*made.notes, *published_notes(exported), kept_note(exported))):
+        for sentence in filter(
+            None, (*made.notes, *published_notes(exported), kept_note(exported))
+        ):
             say(sentence)
 
     work.params[1:1] = exporter.options

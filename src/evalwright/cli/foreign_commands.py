@@ -1,4 +1,6 @@
-"""Commands of `evalwright` that stand for a foreign system's program, where each is and what it does; and whose options are known."""
+"""Commands of `evalwright` that stand for a foreign system's program, where each is and what it
+does; and whose options are known.
+"""
 
 FOREIGN_COMMANDS = {
     "lm-eval": (

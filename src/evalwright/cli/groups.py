@@ -18,6 +18,9 @@ class CommandGroup(click.Group):
         if name and not name.startswith("-") and self.get_command(ctx, name) is None:
             known = self.list_commands(ctx)
             raise UnknownName(
-                f"command of `{ctx.command_path}`", name, known, known_names(name, known, "Commands: ")
+                f"command of `{ctx.command_path}`",
+                name,
+                known,
+                known_names(name, known, "Commands: "),
             )
         return super().resolve_command(ctx, args)

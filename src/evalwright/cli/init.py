@@ -27,7 +27,8 @@ BOARDS = ("leaderboard.md", "leaderboard.html")
 @option(
     "--task",
     "FILE|TASK",
-    "A CSV or JSONL file of your own questions, or a bundled benchmark. questions.csv is begun with examples where there is none.",
+    "A CSV or JSONL file of your own questions, or a bundled benchmark. questions.csv"
+    " is begun with examples where there is none.",
 )
 @several("--model models", "M", "A model, provider/name.")
 @JUDGES
@@ -38,23 +39,36 @@ BOARDS = ("leaderboard.md", "leaderboard.html")
 def init(**given: Any) -> None:
     """Write a task, a suite file and a GitHub workflow into this folder, from two questions.
 
-    --task and --model answer the questions beforehand. No file is replaced without a question or --replace, and no request is sent.
+    --task and --model answer the questions beforehand. No file is replaced without a question or
+    --replace, and no request is sent.
     """
     question = (
-        "What to evaluate: a CSV or JSONL file of your questions, or a benchmark (`evalwright tasks list`)"
+        "What to evaluate: a CSV or JSONL file of your questions, or a benchmark"
+        " (`evalwright tasks list`)"
     )
-    task = given["task"] or _asked(question, EXAMPLES, "--task", lambda answer: _check_task(answer, given))
+    task = given["task"] or _asked(
+        question, EXAMPLES, "--task", lambda answer: _check_task(answer, given)
+    )
     models = given["models"]
     if not models:
-        question, default = "Which models (provider/name, separated by spaces)", "demo/small demo/large"
-        models = tuple(_asked(question, default, "--model", lambda one: _check_models(one.split())).split())
+        question = "Which models (provider/name, separated by spaces)"
+        default = "demo/small demo/large"
+        models = tuple(
+            _asked(
+                question, default, "--model", lambda one: _check_models(one.split())
+            ).split()
+        )
     files = _files(task, models, given)
     _write(files, given["replace"])
     _end(files)
 
 
-def _asked(question: str, default: str, option: str, check: Callable[[str], None]) -> str:
-    """A person's answer, asked again while `check` raises an error, so that one wrong answer does not lose those before it."""
+def _asked(
+    question: str, default: str, option: str, check: Callable[[str], None]
+) -> str:
+    """A person's answer, asked again while `check` raises an error, so that one wrong answer does
+    not lose those before it.
+    """
     wrong: list[click.UsageError] = []
 
     def checked(answer: str) -> str:
@@ -66,7 +80,9 @@ def _asked(question: str, default: str, option: str, check: Callable[[str], None
         return answer.strip()
 
     try:
-        return str(click.prompt(question, default=default, err=True, value_proc=checked))
+        return str(
+            click.prompt(question, default=default, err=True, value_proc=checked)
+        )
     except click.Abort as abort:
         if isinstance(abort.__context__, EOFError):
             echo("", error=True)
@@ -87,19 +103,28 @@ def _check_task(task: str, given: Mapping[str, Any]) -> None:
 
 
 def _check_models(names: Sequence[str]) -> None:
-    """Raise UnknownName for a model whose provider there is not, and for a demonstration model that there is not."""
+    """Raise UnknownName for a model whose provider there is not, and for a demonstration model that
+    there is not.
+    """
     from evalwright.models.local.demo import check_demo_name
     from evalwright.models.registry import parse_name, providers
 
     for name in names:
         provider, model, _ = parse_name(name)
         if provider not in providers():
-            raise UnknownName("model provider", provider, providers(), "`evalwright models list` shows all.")
+            raise UnknownName(
+                "model provider",
+                provider,
+                providers(),
+                "`evalwright models list` shows all.",
+            )
         if provider == "demo":
             check_demo_name(model)
 
 
-def _files(task: str, models: tuple[str, ...], given: Mapping[str, Any]) -> dict[str, str]:
+def _files(
+    task: str, models: tuple[str, ...], given: Mapping[str, Any]
+) -> dict[str, str]:
     """What is to be written, by path. Raises an error of usage before anything is."""
     from evalwright.cli.arguments import judge_settings, role_specs
     from evalwright.evaluation.needs import is_from_hub
@@ -108,33 +133,50 @@ def _files(task: str, models: tuple[str, ...], given: Mapping[str, Any]) -> dict
 
     _check_models((*models, *given["judges"]))
     if given["rubric"] and not given["judges"]:
-        raise click.UsageError("--rubric needs a judge: name one with --judge provider/name.")
+        raise click.UsageError(
+            "--rubric needs a judge: name one with --judge provider/name."
+        )
     made: dict[str, str] = {}
     data = Path(task)
     if data.suffix.lower() in SUFFIXES:
         task_file, extras = _own(data, given, made)
-        tasks, name = [task_file], Path(task_file).stem
+        tasks = [task_file]
+        name = Path(task_file).stem
     else:
         from evalwright.tasks.loading import find_definitions
 
         if given["columns"] or given["rubric"]:
-            raise click.UsageError("--column and --rubric are for a file of your own questions.")
-        tasks, extras = [task], ["hub"] if any(map(is_from_hub, find_definitions(task))) else []
-        name = re.sub(r"[^\w.-]+", "-", Path(task).stem if Path(task).is_file() else task)
+            raise click.UsageError(
+                "--column and --rubric are for a file of your own questions."
+            )
+        tasks = [task]
+        extras = ["hub"] if any(map(is_from_hub, find_definitions(task))) else []
+        name = re.sub(
+            r"[^\w.-]+", "-", Path(task).stem if Path(task).is_file() else task
+        )
     judging = judge_settings({**given, "tasks": [task]}, {})
     judging.pop("overrides", None)
     if given["judges"]:
-        judging["roles"] = {role: spec.model for role, spec in role_specs((), (), given["judges"]).items()}
+        judging["roles"] = {
+            role: spec.model
+            for role, spec in role_specs((), (), given["judges"]).items()
+        }
     made[SUITE] = suite_text(name, tasks, models, judging)
     if not given["no_workflow"]:
         made[WORKFLOW] = _workflow(
-            models + given["judges"], extras, [path for path in (*tasks, task) if Path(path).suffix]
+            models + given["judges"],
+            extras,
+            [path for path in (*tasks, task) if Path(path).suffix],
         )
     return made
 
 
-def _own(data: Path, given: Mapping[str, Any], made: dict[str, str]) -> tuple[str, list[str]]:
-    """The task file of a person's data file, and the extras that reading it needs; what is to be written is put into `made`."""
+def _own(
+    data: Path, given: Mapping[str, Any], made: dict[str, str]
+) -> tuple[str, list[str]]:
+    """The task file of a person's data file, and the extras that reading it needs; what is to be
+    written is put into `made`.
+    """
     from evalwright.cli.arguments import judge_settings
     from evalwright.reports.starter import EXAMPLE, task_text
     from evalwright.tasks.data_files import columns_of, data_file_task
@@ -143,12 +185,17 @@ def _own(data: Path, given: Mapping[str, Any], made: dict[str, str]) -> tuple[st
     place = Path(os.path.relpath(data.expanduser().resolve(), Path.cwd().resolve()))
     if place.parts[0] == "..":
         raise ConfigurationError(
-            f"'{data}' is outside this folder: copy it here, so that both can be in one repository."
+            f"'{data}' is outside this folder: copy it here, so that both can be in one"
+            " repository."
         )
     if place.is_file():
-        overrides = judge_settings({**given, "tasks": [str(place)]}, {}).get("overrides", {})
+        overrides = judge_settings({**given, "tasks": [str(place)]}, {}).get(
+            "overrides", {}
+        )
         definition = data_file_task(place, {**overrides, "answer.mode": "generate"})
-        definition |= {key: overrides[key] for key in ("scorers", "metrics") if key in overrides}
+        definition |= {
+            key: overrides[key] for key in ("scorers", "metrics") if key in overrides
+        }
         columns = columns_of(place)
     elif str(place) == EXAMPLES:
         made[str(place)] = EXAMPLE
@@ -156,13 +203,18 @@ def _own(data: Path, given: Mapping[str, Any], made: dict[str, str]) -> tuple[st
         sample = {"input": "{{ row['question'] }}", "target": "{{ row['answer'] }}"}
         definition = {"task": place.stem, "sample": sample, "scorers": ["short-answer"]}
     else:
-        there = [path.name for path in place.parent.glob("*") if path.suffix.lower() in SUFFIXES]
+        there = [
+            path.name
+            for path in place.parent.glob("*")
+            if path.suffix.lower() in SUFFIXES
+        ]
         hint = f"`--task {EXAMPLES}` begins a file of that name with example questions."
         raise UnknownName("data file", str(data), there, f"It does not exist. {hint}")
     file = f"{definition['task']}.yaml"
     if file == SUITE:
         raise ConfigurationError(
-            f"The task of '{data}' would be {SUITE}, which is the suite: rename the data file."
+            f"The task of '{data}' would be {SUITE}, which is the suite: rename the"
+            " data file."
         )
     made[file] = task_text(definition, place.as_posix(), columns)
     kind = place.suffix.lower().removeprefix(".")
@@ -175,7 +227,9 @@ def _workflow(models: tuple[str, ...], extras: list[str], watched: list[str]) ->
 
     configuration = Configuration(models=tuple(map(ModelSpec, models)))
     options = [
-        part for path in BOARDS for part in (f"--{path.rpartition('.')[2].replace('md', 'markdown')}", path)
+        part
+        for path in BOARDS
+        for part in (f"--{path.rpartition('.')[2].replace('md', 'markdown')}", path)
     ]
     all_extras = (*extras_of(configuration), *extras)
     return workflow(
@@ -198,7 +252,9 @@ def _write(files: Mapping[str, str], replace: bool) -> None:
     for path in files:
         check_file(Path(path))
     there = [
-        path for path, text in files.items() if Path(path).exists() and read_file(Path(path)) != text.encode()
+        path
+        for path, text in files.items()
+        if Path(path).exists() and read_file(Path(path)) != text.encode()
     ]
     if there and not replace:
         listed = ", ".join(there)
@@ -211,12 +267,16 @@ def _write(files: Mapping[str, str], replace: bool) -> None:
             agreed = False
         if not agreed:
             raise ConfigurationError(
-                f"Nothing was written: {listed} would be replaced. Add --replace if that is meant."
+                f"Nothing was written: {listed} would be replaced. Add --replace if"
+                " that is meant."
             )
     for path, text in files.items():
         changed = write_file(Path(path), text)
         what = " (examples: put your own questions in)" if text == EXAMPLE else ""
-        echo(f"{'Replaced' if path in there else 'Written' if changed else 'Unchanged'}: {path}{what}")
+        echo(
+            f"{'Replaced' if path in there else 'Written' if changed else 'Unchanged'}:"
+            f" {path}{what}"
+        )
 
 
 def _end(files: Mapping[str, str]) -> None:

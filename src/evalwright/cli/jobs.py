@@ -13,26 +13,42 @@ from evalwright.core.secrets import masked_arguments
 from evalwright.reports.jobs import SYSTEMS, Jobs, job_file
 
 PODS_AT_ONCE = 16
-"""A cluster that others use too is not filled by one evaluation, and a provider's rate limit is shared by all pods."""
+"""A cluster that others use too is not filled by one evaluation, and a provider's rate limit is
+shared by all pods.
+"""
 
 
 @click.command(context_settings={"ignore_unknown_options": True})
 @click.argument("system", type=click.Choice(SYSTEMS))
-@click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED, metavar="-- run ...")
-@option("--shards", "N", "How many shards.", type=click.IntRange(2, 100_000), default=8, show_default=True)
+@click.argument(
+    "command", nargs=-1, required=True, type=click.UNPROCESSED, metavar="-- run ..."
+)
+@option(
+    "--shards",
+    "N",
+    "How many shards.",
+    type=click.IntRange(2, 100_000),
+    default=8,
+    show_default=True,
+)
 @several(
     "--option options",
     "TEXT",
-    "An option of the submission of shards, e.g. --option=--gres=gpu:1; for Kubernetes a limit, e.g. nvidia.com/gpu=1.",
+    "An option of the submission of shards, e.g. --option=--gres=gpu:1; for Kubernetes"
+    " a limit, e.g. nvidia.com/gpu=1.",
 )
 @option("--image", "", "For Kubernetes: the image, with evalwright in it.", default="")
 @option(
-    "--claim", "", "For Kubernetes: the volume claim of the working folder. Default: evalwright.", default=""
+    "--claim",
+    "",
+    "For Kubernetes: the volume claim of the working folder. Default: evalwright.",
+    default="",
 )
 @several(
     "--merge-option merge_options",
     "TEXT",
-    "An option of the submission of the merge. It has the account, partition, queue and the like of --option.",
+    "An option of the submission of the merge. It has the account, partition, queue and"
+    " the like of --option.",
 )
 @option(
     "--at-once",
@@ -53,15 +69,25 @@ PODS_AT_ONCE = 16
 )
 @option("--into", "FILE", "Write the file, in place of printing it.")
 def jobs(system: str, command: tuple[str, ...], **given: Any) -> None:
-    """Print job files that run an evaluation in shards and merge them: evalwright jobs slurm --shards 8 -- run TASK --model M --name NAME"""
+    """Print job files that run an evaluation in shards and merge them: evalwright jobs slurm
+    --shards 8 -- run TASK --model M --name NAME
+    """
     kubernetes = system == "kubernetes"
     if kubernetes and not given["image"]:
-        raise ConfigurationError("Kubernetes needs an image that has evalwright in it: name it with --image.")
-    for name in ("merge_options",) if kubernetes else ("image", "claim", "tolerations", "shared_memory"):
+        raise ConfigurationError(
+            "Kubernetes needs an image that has evalwright in it: name it with --image."
+        )
+    for name in (
+        ("merge_options",)
+        if kubernetes
+        else ("image", "claim", "tolerations", "shared_memory")
+    ):
         if given[name]:
             typed = name.removesuffix("s").replace("_", "-")
             where = "slurm and pbs" if kubernetes else "kubernetes"
-            raise ConfigurationError(f"--{typed} has no effect: it is for {where}. Leave it out.")
+            raise ConfigurationError(
+                f"--{typed} has no effect: it is for {where}. Leave it out."
+            )
     name, out, merge = _checked(command)
     made = Jobs(
         name,
@@ -84,35 +110,54 @@ def jobs(system: str, command: tuple[str, ...], **given: Any) -> None:
 
 
 def _checked(command: tuple[str, ...]) -> tuple[str, list[str], list[str]]:
-    """The name of the evaluation, what its command must say too, and the arguments of the merge. Raises what the command would."""
+    """The name of the evaluation, what its command must say too, and the arguments of the merge.
+
+    Raises what the command would.
+    """
     from evalwright.cli.arguments import key_values
     from evalwright.cli.run import run
     from evalwright.runs.writer import check_run_name
 
     if command[0] != "run":
         raise ConfigurationError(
-            f"Jobs are for `evalwright run`, not for '{command[0]}': evalwright jobs SYSTEM --shards N -- run TASK --model M --name NAME"
+            f"Jobs are for `evalwright run`, not for '{command[0]}': evalwright jobs"
+            " SYSTEM --shards N -- run TASK --model M --name NAME"
         )
     given = run.make_context("evalwright run", list(command[1:])).params
     if not given["name"]:
-        raise ConfigurationError("Give the evaluation a --name: its shards are merged by it.")
+        raise ConfigurationError(
+            "Give the evaluation a --name: its shards are merged by it."
+        )
     for key in ("shard", "until", "as_json"):
         if given[key]:
             raise ConfigurationError(
-                f"--{key.removeprefix('as_')} cannot be in a job's command: leave it out."
+                f"--{key.removeprefix('as_')} cannot be in a job's command: leave it"
+                " out."
             )
     if given["home"]:
         raise ConfigurationError(
-            "--home would be one store for all shards: leave it out, and set EVALWRIGHT_HOME or EVALWRIGHT_STORE (docs/clusters.md)."
+            "--home would be one store for all shards: leave it out, and set"
+            " EVALWRIGHT_HOME or EVALWRIGHT_STORE (docs/clusters.md)."
         )
-    arguments = [key_values(given[key], "-M") for key in ("arguments", "role_arguments")]
+    arguments = [
+        key_values(given[key], "-M") for key in ("arguments", "role_arguments")
+    ]
     named = [*given["models"], *given["roles"], *given["judges"]]
-    if masked_arguments(arguments) != arguments or any(masked_arguments(one) != one for one in named):
+    if masked_arguments(arguments) != arguments or any(
+        masked_arguments(one) != one for one in named
+    ):
         raise ConfigurationError(
-            "The command has a key in it, and job files hold none: put keys into the environment, .env or a secret."
+            "The command has a key in it, and job files hold none: put keys into the"
+            " environment, .env or a secret."
         )
     # Wins over what a file says, so that the merge looks in the right place.
     out = [] if given["out"] else ["--out", "runs"]
     both = [("--plugin", "plugins"), ("--task-root", "task_root"), ("--trust", "trust")]
-    more = [word for typed, key in both for value in given[key] for word in (typed, value)]
-    return check_run_name(given["name"]), out, ["--out", given["out"] or "runs", *more, "--", given["name"]]
+    more = [
+        word for typed, key in both for value in given[key] for word in (typed, value)
+    ]
+    return (
+        check_run_name(given["name"]),
+        out,
+        ["--out", given["out"] or "runs", *more, "--", given["name"]],
+    )

@@ -11,7 +11,15 @@ import click
 
 from evalwright.cli import say
 from evalwright.cli.groups import CommandGroup
-from evalwright.cli.options import AS_JSON, RUNS_FOLDER, only_with, opened, option, several, together
+from evalwright.cli.options import (
+    AS_JSON,
+    RUNS_FOLDER,
+    only_with,
+    opened,
+    option,
+    several,
+    together,
+)
 from evalwright.cli.output import echo, print_json, print_result, write_result
 from evalwright.core.errors import ConfigurationError
 from evalwright.tasks.files import write_file
@@ -20,13 +28,18 @@ if TYPE_CHECKING:
     from evalwright.analysis.judge_validation.drawing import LabelSet
 
 _SCORER = option(
-    "--scorer", "NAME", "The scorer whose verdicts to check. Default: the run's only judge.", default=""
+    "--scorer",
+    "NAME",
+    "The scorer whose verdicts to check. Default: the run's only judge.",
+    default="",
 )
 
 
 @click.group(cls=CommandGroup)
 def judge() -> None:
-    """Check a judge against people and against other judges: draw answers to label, correct its score, measure agreement."""
+    """Check a judge against people and against other judges: draw answers to label, correct its
+    score, measure agreement.
+    """
 
 
 @judge.command()
@@ -34,7 +47,9 @@ def judge() -> None:
 @click.argument("run2", required=False)
 @_SCORER
 @several("--task tasks", "NAME", "Only answers to this task.")
-@option("--n size", "N", "How many answers. Default: 200, or all.", type=click.IntRange(1))
+@option(
+    "--n size", "N", "How many answers. Default: 200, or all.", type=click.IntRange(1)
+)
 @option(
     "--design",
     "",
@@ -43,17 +58,27 @@ def judge() -> None:
     default="random",
     show_default=True,
 )
-@option("--seed", "S", "Fixes which answers are drawn. Default: 0.", type=click.IntRange(0), default=0)
+@option(
+    "--seed",
+    "S",
+    "Fixes which answers are drawn. Default: 0.",
+    type=click.IntRange(0),
+    default=0,
+)
 @option("--to", "FILE", "The table to write. Default: RUN.labels.csv here.")
-@option("--page", "FILE", "Write an HTML page to label on, in place of the table (or with --to, as well).")
+@option(
+    "--page",
+    "FILE",
+    "Write an HTML page to label on, in place of the table (or with --to, as well).",
+)
 @option("--question", "TEXT", "The question on the page. Default: Is the answer right?")
 @RUNS_FOLDER
 @AS_JSON
 def sample(runs_folder: str, as_json: bool, **settings: Any) -> None:
     """Draw answers of RUN for people to label; with RUN2, the same items' answers of both.
 
-    The judge's own verdicts are not in the table. Fill in the column 'label' (1 right, 0 wrong), then:
-    evalwright judge calibrate RUN --labels FILE
+    The judge's own verdicts are not in the table. Fill in the column 'label' (1 right, 0 wrong),
+    then: evalwright judge calibrate RUN --labels FILE
     """
     only_with(question="page")
     _show_drawn(_draw(runs_folder, **settings), as_json)
@@ -69,12 +94,16 @@ def sample(runs_folder: str, as_json: bool, **settings: Any) -> None:
 def calibrate(run: str, run2: str | None, files: tuple[str, ...], **given: Any) -> None:
     """Correct a judge's score of RUN by people's labels; with RUN2, the difference between the two.
 
-    Labels of answers chosen by hand ("Label this" of `evalwright view`) say how the judge fared on these alone.
-    Without --labels it draws the answers to label, as `judge sample` does, and says what to do next.
+    Labels of answers chosen by hand ("Label this" of `evalwright view`) say how the judge fared on
+    these alone. Without --labels it draws the answers to label, as `judge sample` does, and says
+    what to do next.
     """
-    scorer, as_json = given["scorer"], given["as_json"]
+    scorer = given["scorer"]
+    as_json = given["as_json"]
     if not files:
-        _show_drawn(_draw(given["runs_folder"], run=run, run2=run2, scorer=scorer), as_json)
+        _show_drawn(
+            _draw(given["runs_folder"], run=run, run2=run2, scorer=scorer), as_json
+        )
         return
     from evalwright.analysis.judge_validation.calibration import (
         beside_chosen,
@@ -84,7 +113,11 @@ def calibrate(run: str, run2: str | None, files: tuple[str, ...], **given: Any) 
         keep_calibration,
     )
     from evalwright.analysis.judge_validation.labels import read_label_files
-    from evalwright.reports.documents.judges import calibration_document, chosen_document, difference_document
+    from evalwright.reports.documents.judges import (
+        calibration_document,
+        chosen_document,
+        difference_document,
+    )
 
     first, *second = opened(*filter(None, (run, run2)))
     if run2 is None and chosen_by_hand(tables := read_label_files(files)):
@@ -93,10 +126,14 @@ def calibrate(run: str, run2: str | None, files: tuple[str, ...], **given: Any) 
         return
     if not second:
         one = calibrate_judge(first, files, scorer=scorer)
-        found, document, name = one.as_dict(), calibration_document(one), one.scorer
+        found = one.as_dict()
+        document = calibration_document(one)
+        name = one.scorer
     else:
         both = calibrate_difference(first, second[0], files, scorer=scorer)
-        found, document, name = both.as_dict(), difference_document(both), f"{both.scorer}-{second[0].id}"
+        found = both.as_dict()
+        document = difference_document(both)
+        name = f"{both.scorer}-{second[0].id}"
     data = {**found, **document.words()}
     path = keep_calibration(first, data, name)
     print_result(as_json, data, document)
@@ -111,7 +148,13 @@ _COMPARED = together(
         "The scorer whose judges to look at. Default: every scorer that uses a model.",
         default="",
     ),
-    option("--level", "L", "Confidence level of the intervals. Default: 0.95.", type=float, default=0.95),
+    option(
+        "--level",
+        "L",
+        "Confidence level of the intervals. Default: 0.95.",
+        type=float,
+        default=0.95,
+    ),
 )
 
 
@@ -121,9 +164,12 @@ _COMPARED = together(
 @RUNS_FOLDER
 @AS_JSON
 def agreement(runs: tuple[str, ...], scorer: str, level: float, **given: Any) -> None:
-    """Measure how far several judges of the same answers agree, from recorded scores. No request is sent.
+    """Measure how far several judges of the same answers agree, from recorded scores.
 
-    RUNS is one run whose scorer uses several judges, or several runs with the same answers (`evalwright score`).
+    No request is sent.
+
+    RUNS is one run whose scorer uses several judges, or several runs with the same answers
+    (`evalwright score`).
     """
     from evalwright.analysis.judge_validation.panels import judges_agreement
     from evalwright.reports.documents.judges import agreement_document
@@ -140,10 +186,14 @@ def agreement(runs: tuple[str, ...], scorer: str, level: float, **given: Any) ->
 @_COMPARED
 @RUNS_FOLDER
 @AS_JSON
-def bias(runs: tuple[str, ...], scorer: str, level: float, as_json: bool, **_: Any) -> None:
-    """Measure the biases of the judges of RUNS, for length, position and their own answers, from recorded scores. No request is sent.
+def bias(
+    runs: tuple[str, ...], scorer: str, level: float, as_json: bool, **_: Any
+) -> None:
+    """Measure the biases of the judges of RUNS, for length, position and their own answers, from
+    recorded scores. No request is sent.
 
-    Position needs `judge-pair`; self-preference runs of the judge's own model and of another, scored by several judges.
+    Position needs `judge-pair`; self-preference runs of the judge's own model and of another,
+    scored by several judges.
     """
     from evalwright.analysis.judge_validation.probes import judge_biases
     from evalwright.reports.documents.judges import biases_document
@@ -167,7 +217,12 @@ def _draw(
     question: str | None = None,
 ) -> dict[str, Any]:
     """Draw a set, write its table or page, and keep the set beside its runs."""
-    from evalwright.analysis.judge_validation.drawing import draw_set, draw_sets, keep_set, sheet_rows
+    from evalwright.analysis.judge_validation.drawing import (
+        draw_set,
+        draw_sets,
+        keep_set,
+        sheet_rows,
+    )
     from evalwright.analysis.judge_validation.verdicts import read_verdicts
     from evalwright.reports.labelling import QUESTION, label_html, sheet_csv
 
@@ -178,8 +233,16 @@ def _draw(
         if len(verdicts) == 2
         else (draw_set(verdicts[0], size, design, seed),)
     )
-    files = {"table": to or (None if page else f"{runs[0].folder.resolve().name}.labels.csv"), "page": page}
-    command = f"evalwright judge calibrate {' '.join(shlex.quote(name) for name in (run, run2) if name)}"
+    files = {
+        "table": (
+            to or (None if page else f"{runs[0].folder.resolve().name}.labels.csv")
+        ),
+        "page": page,
+    }
+    command = (
+        "evalwright judge calibrate"
+        f" {' '.join(shlex.quote(name) for name in (run, run2) if name)}"
+    )
     command += f" --labels {shlex.quote(files['table'] or 'FILE.csv')}"
     command += "" if runs_folder == "runs" else f" --out {shlex.quote(runs_folder)}"
     _check_free(files, command)
@@ -188,7 +251,12 @@ def _draw(
     graded = sets[0].graded
     asked = question or QUESTION
     if page:
-        write_file(Path(page), label_html(rows, graded=graded, name=f"{runs[0].id}.labels", question=asked))
+        write_file(
+            Path(page),
+            label_html(
+                rows, graded=graded, name=f"{runs[0].id}.labels", question=asked
+            ),
+        )
     if files["table"]:
         write_file(Path(files["table"]), sheet_csv(rows))
     return {
@@ -211,8 +279,9 @@ def _check_free(files: dict[str, str | None], command: str) -> None:
     for name in files.values():
         if name and Path(name).exists():
             raise ConfigurationError(
-                f"'{name}' exists and may hold labels, so it was not overwritten. Once it is labelled: {command}. "
-                "For a new set name another file with --to or --page."
+                f"'{name}' exists and may hold labels, so it was not overwritten. Once"
+                f" it is labelled: {command}. For a new set name another file with --to"
+                " or --page."
             )
 
 
@@ -222,6 +291,13 @@ def _show_drawn(made: dict[str, Any], as_json: bool) -> None:
         return
     written = " and ".join(made[kind] for kind in ("table", "page") if made[kind])
     labels = "a number from 0 to 1" if made["graded"] else "1 right, 0 wrong"
-    how = f"the column 'label' ({labels})" if made["table"] else "the page, and download its table"
-    echo(f"{made['rows']} answers to label are in {written}. Fill in {how}; rows may be left unlabelled.")
+    how = (
+        f"the column 'label' ({labels})"
+        if made["table"]
+        else "the page, and download its table"
+    )
+    echo(
+        f"{made['rows']} answers to label are in {written}. Fill in {how}; rows may be"
+        " left unlabelled."
+    )
     echo(f"Then: {made['next']}")

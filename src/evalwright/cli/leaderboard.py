@@ -29,30 +29,50 @@ from evalwright.cli.output import print_result
 @METRIC
 @TASKS_ARE
 @flag("--ratings", "Add Bradley-Terry ratings (the scale of Elo) with intervals.")
-@option("--into", "FILE", "Put the board between its markers in a Markdown file (README.md).")
+@option(
+    "--into",
+    "FILE",
+    "Put the board between its markers in a Markdown file (README.md).",
+)
 @option("--markdown", "FILE", "Write the board as a Markdown table.")
 @option("--html", "FILE", "Write the board as one self-contained HTML page.")
-@option("--latex", "FILE", "Write the board as LaTeX tables (booktabs), to \\input into a paper.")
+@option(
+    "--latex",
+    "FILE",
+    "Write the board as LaTeX tables (booktabs), to \\input into a paper.",
+)
 @option("--pdf", "FILE", "Write the board as PDF (the extra plot).")
 @option("--csv", "FILE", "Write the board as CSV.")
-@option("--json-file", "FILE", "Write the board as JSON, with the columns of the table.")
+@option(
+    "--json-file", "FILE", "Write the board as JSON, with the columns of the table."
+)
 @several("--plot plots", "FILE", "Draw the board: FILE.svg, .png or .pdf.")
 @option("--best", "N", "Models in the plot. Default: 25.", type=int)
 @option(
-    "--least-answered", "PERCENT", "Leave models that answered less than this out of the plot.", type=float
+    "--least-answered",
+    "PERCENT",
+    "Leave models that answered less than this out of the plot.",
+    type=float,
 )
 @option("--pages", "DIR", "Write a page for each model; the board links to them.")
-@option("--examples", "N", "Low-scored samples on a model's page; 0 shows no text. Default: 5.", type=int)
+@option(
+    "--examples",
+    "N",
+    "Low-scored samples on a model's page; 0 shows no text. Default: 5.",
+    type=int,
+)
 @option(
     "--kept",
     "DIR",
-    "Keep the runs' records in DIR; a run with the same results as one there is shown with the first one's date.",
+    "Keep the runs' records in DIR; a run with the same results as one there is shown"
+    " with the first one's date.",
 )
 @option("--title", "", "The board's title.", default="Leaderboard", show_default=True)
 @option(
     "--workflow",
     "FILE",
-    "Write a GitHub workflow that runs --config and commits what the other options name; no RUNS.",
+    "Write a GitHub workflow that runs --config and commits what the other options"
+    " name; no RUNS.",
 )
 @option("--config", "FILE", "The suite file that the workflow runs.")
 @option("--suite", "NAME", "Which suite of that file, where it has several.")
@@ -60,31 +80,47 @@ from evalwright.cli.output import print_result
 @several(
     "--plugin plugins",
     "FILE",
-    "A Python file or a TOML file of providers that the workflow loads when it runs the suite.",
+    "A Python file or a TOML file of providers that the workflow loads when it runs the"
+    " suite.",
 )
 @several(
     "--install",
     "REQUIREMENT",
-    "What the workflow installs with pip, in place of this evalwright: a requirement, or a folder of the repository.",
+    "What the workflow installs with pip, in place of this evalwright: a requirement,"
+    " or a folder of the repository.",
 )
-@several("--secret secrets", "NAME", "A secret that the workflow needs, such as OPENAI_API_KEY.")
+@several(
+    "--secret secrets",
+    "NAME",
+    "A secret that the workflow needs, such as OPENAI_API_KEY.",
+)
 @flag("--with-simulations", "Allow runs of oracle/... beside those of models.")
 @flag("--allow-baseline-judge", "Allow scores by baseline/..., to try things out.")
 @AS_JSON
 def leaderboard(runs: tuple[str, ...], **given: Any) -> int:
-    """Make a leaderboard of RUNS (folders or names): every score with its interval, ranks as ranges."""
+    """Make a leaderboard of RUNS (folders or names): every score with its interval, ranks as
+    ranges.
+    """
     from evalwright.cli.publishing import publish, write_workflow
 
     of_workflow = dict.fromkeys(
         ("config", "suite", "secrets", "trust_file", "plugins", "install"), "workflow"
     )
     titled = "into html latex pdf json_file plots pages workflow"
-    only_with(**of_workflow, best="plots", least_answered="plots", examples="pages", title=titled)
+    only_with(
+        **of_workflow,
+        best="plots",
+        least_answered="plots",
+        examples="pages",
+        title=titled,
+    )
     if given["workflow"]:
         write_workflow(runs, given)
         return 0
     if not runs:
-        raise click.UsageError("Missing argument 'RUNS...'. `evalwright runs list` shows what there is.")
+        raise click.UsageError(
+            "Missing argument 'RUNS...'. `evalwright runs list` shows what there is."
+        )
     from evalwright.analysis.board import make_board
     from evalwright.reports.documents.board import board_document
     from evalwright.runs.confirmed import confirm_all, kept_note, numbers_from
@@ -98,12 +134,18 @@ def leaderboard(runs: tuple[str, ...], **given: Any) -> int:
     if given["kept"]:
         ranked = kept_runs(ranked, Path(given["kept"]))
     ranked = confirm_all(ranked)
-    board = make_board(ranked, given["metric"], given["tasks_are"], ratings=given["ratings"])
+    board = make_board(
+        ranked, given["metric"], given["tasks_are"], ratings=given["ratings"]
+    )
     written, missing = publish(board, ranked, given)
     if given["kept"]:
         keep_runs(ranked, Path(given["kept"]))
-    data = board.as_dict() | ({"numbers_from": sources} if (sources := numbers_from(ranked)) else {})
-    print_result(given["as_json"], data, board_document(board, title=given["title"], costs=True))
+    data = board.as_dict() | (
+        {"numbers_from": sources} if (sources := numbers_from(ranked)) else {}
+    )
+    print_result(
+        given["as_json"], data, board_document(board, title=given["title"], costs=True)
+    )
     for line in filter(None, (*written, *missing, kept_note(ranked))):
         say(line)
     return int(bool(missing))

@@ -1,4 +1,6 @@
-"""What `--verbose` and `--log-file` show: the log of the package, on standard error or at the end of a file."""
+"""What `--verbose` and `--log-file` show: the log of the package, on standard error or at the end
+of a file.
+"""
 
 from __future__ import annotations
 
@@ -41,10 +43,17 @@ class _File(logging.StreamHandler[TextIOWrapper]):
 
 
 @contextmanager
-def logged(verbose: bool, file: str | None, tell: Callable[[str], None]) -> Iterator[None]:
-    """Log within the block: to `tell` (warnings always), and to a file. Raises ConfigurationError for a file that cannot be written."""
+def logged(
+    verbose: bool, file: str | None, tell: Callable[[str], None]
+) -> Iterator[None]:
+    """Log within the block: to `tell` (warnings always), and to a file.
+
+    Raises ConfigurationError for a file that cannot be written.
+    """
     logger = logging.getLogger("evalwright")
-    handlers: list[logging.Handler] = [_Lines(tell, logging.DEBUG if verbose else logging.WARNING)]
+    handlers: list[logging.Handler] = [
+        _Lines(tell, logging.DEBUG if verbose else logging.WARNING)
+    ]
     if file is not None:
         handlers.append(_opened(Path(file)))
     level = logger.level

@@ -10,7 +10,16 @@ from typing import Any
 import click
 
 from evalwright.cli.groups import CommandGroup
-from evalwright.cli.options import AS_JSON, HOME, MODEL_ARGUMENTS, PLUGINS, flag, only_with, option, several
+from evalwright.cli.options import (
+    AS_JSON,
+    HOME,
+    MODEL_ARGUMENTS,
+    PLUGINS,
+    flag,
+    only_with,
+    option,
+    several,
+)
 from evalwright.cli.output import echo, print_json
 from evalwright.core.errors import ConfigurationError, EvalwrightError
 from evalwright.core.private import home_folder
@@ -27,7 +36,9 @@ def models() -> None:
 @PLUGINS
 @AS_JSON
 def list_(every: bool, plugins: tuple[str, ...], as_json: bool) -> None:
-    """List the providers that a model's name may begin with, how such a name looks, and whether a key is set."""
+    """List the providers that a model's name may begin with, how such a name looks, and whether a
+    key is set.
+    """
     from evalwright.cli.arguments import load_plugins
     from evalwright.models.registry import providers
 
@@ -38,7 +49,9 @@ def list_(every: bool, plugins: tuple[str, ...], as_json: bool) -> None:
         return
     for group in _GROUPS:
         found = [row for row in rows if row["group"] == group]
-        shown = [row for row in found if every or group != _REMOTE or row["key"] == "set"]
+        shown = [
+            row for row in found if every or group != _REMOTE or row["key"] == "set"
+        ]
         if found:
             echo(f"{group}:")
         width = max((len(row["example"]) for row in shown), default=0)
@@ -52,12 +65,17 @@ def list_(every: bool, plugins: tuple[str, ...], as_json: bool) -> None:
             echo("  (--all shows how to name each, and which variable holds its key)")
 
 
-_HERE, _OWN, _LOCAL, _REMOTE = "In this process", "Your own", "Servers on this machine", "Providers"
+_HERE = "In this process"
+_OWN = "Your own"
+_LOCAL = "Servers on this machine"
+_REMOTE = "Providers"
 _GROUPS = (_HERE, _OWN, _LOCAL, _REMOTE)
 
 
 def _row(name: str) -> dict[str, Any]:
-    """What the list says of a provider. key: "set", "missing" or "none needed"; priced: models with a known price."""
+    """What the list says of a provider. key: "set", "missing" or "none needed"; priced: models with
+    a known price.
+    """
     from evalwright.models.built_in import EXAMPLES
     from evalwright.models.remote import prices
     from evalwright.models.remote.providers import find, own
@@ -74,7 +92,13 @@ def _row(name: str) -> dict[str, Any]:
         "group": _OWN if name in own() else _LOCAL if local else _REMOTE,
         "base_url": row.base_url,
         "variables": list(row.key),
-        "key": "none needed" if local or not row.key else "set" if _has_key(row.key) else "missing",
+        "key": (
+            "none needed"
+            if local or not row.key
+            else "set"
+            if _has_key(row.key)
+            else "missing"
+        ),
         "priced": prices.count_of(name),
         "docs": row.docs,
     }
@@ -90,8 +114,15 @@ def _has_key(variables: tuple[str, ...]) -> bool:
 
 
 def _said(row: dict[str, Any]) -> str:
-    keys = {"set": "key set", "missing": f"set {next(iter(row.get('variables', ())), '')}"}
-    parts = [row["what"], keys.get(row.get("key", "")), row.get("priced") and "prices known"]
+    keys = {
+        "set": "key set",
+        "missing": f"set {next(iter(row.get('variables', ())), '')}",
+    }
+    parts = [
+        row["what"],
+        keys.get(row.get("key", "")),
+        row.get("priced") and "prices known",
+    ]
     return ", ".join(filter(None, parts))
 
 
@@ -99,30 +130,53 @@ def _said(row: dict[str, Any]) -> str:
 @click.argument("model")
 @MODEL_ARGUMENTS
 @option("--ask", "TEXT", "Also send it TEXT and show the answer (this may cost money).")
-@option("--against", "MODEL", "Send both the same requests and say whether their answers may be mixed.")
+@option(
+    "--against",
+    "MODEL",
+    "Send both the same requests and say whether their answers may be mixed.",
+)
 @several("-A other_arguments", "KEY=VALUE", "An argument of the model --against names.")
-@several("--task tasks", "NAME", "With --against: a task in place of the two bundled ones.")
+@several(
+    "--task tasks", "NAME", "With --against: a task in place of the two bundled ones."
+)
 @option("--limit", "N", "With --against: samples of each task. Default: 100.", type=int)
-@option("--margin", "X", "With --against: the score difference that matters. Default: 0.03.", type=float)
+@option(
+    "--margin",
+    "X",
+    "With --against: the score difference that matters. Default: 0.03.",
+    type=float,
+)
 @PLUGINS
 @AS_JSON
-def check(model: str, ask: str | None, against: str | None, as_json: bool, **given: Any) -> int:
-    """Check that MODEL can be used, and show what it can do. Costs nothing without --ask or --against.
+def check(
+    model: str, ask: str | None, against: str | None, as_json: bool, **given: Any
+) -> int:
+    """Check that MODEL can be used, and show what it can do.
 
-    --against NAME asks both the same: log-likelihoods, texts at temperature 0, scores. Exit code 1 where their answers should not be
-    mixed in one comparison.
+    Costs nothing without --ask or --against.
+
+    --against NAME asks both the same: log-likelihoods, texts at temperature 0, scores. Exit code 1
+    where their answers should not be mixed in one comparison.
     """
     from evalwright.cli.arguments import key_values, load_plugins
     from evalwright.models.registry import open_model
 
-    only_with(other_arguments="against", tasks="against", limit="against", margin="against")
+    only_with(
+        other_arguments="against", tasks="against", limit="against", margin="against"
+    )
     load_plugins(given["plugins"])
     found = open_model(model, key_values(given["arguments"], "-M"))
     if against is not None:
         if ask is not None:
-            raise click.UsageError("--ask shows one model's answer: leave it out with --against.")
+            raise click.UsageError(
+                "--ask shows one model's answer: leave it out with --against."
+            )
         other = open_model(against, key_values(given["other_arguments"], "-A"))
-        wanted = {key: given[key] for key in ("tasks", "limit", "margin") if given[key] not in (None, ())}
+        wanted = {
+            key: given[key]
+            for key in ("tasks", "limit", "margin")
+            if given[key] not in (None, ())
+        }
         return _compare(found, other, as_json, wanted)
     found.check()
     answer = {} if ask is None else {"answer": _ask(found, ask)}
@@ -154,14 +208,26 @@ def _compare(found: Any, other: Any, as_json: bool, wanted: dict[str, Any]) -> i
             echo(f"  texts      {task.n_same} of {task.n_generated} are equal")
         if (tokens := task.tokens) is not None:
             split = (
-                f"; {tokens.n_split} further texts have another number of tokens" if tokens.n_split else ""
+                f"; {tokens.n_split} further texts have another number of tokens"
+                if tokens.n_split
+                else ""
             )
-            echo(f"  tokens     log-probability {tokens.mean:+.2g} on average (90% interval {tokens.low:+.2g} to {tokens.high:+.2g}), "
-                 f"at most {tokens.largest:.2g}, in {tokens.n} texts{split}")  # fmt: skip
+            echo(
+                f"  tokens     log-probability {tokens.mean:+.2g} on average (90%"
+                f" interval {tokens.low:+.2g} to {tokens.high:+.2g}), at most"
+                f" {tokens.largest:.2g}, in {tokens.n} texts{split}"
+            )
         if (scores := task.scores) is not None:
-            once = f"; {scores.n_missing} missing, whatever they would score" if scores.n_missing else ""
-            echo(f"  scores     {100 * scores.difference:+.2f} points (90% interval {100 * scores.low:+.2f} to "
-                 f"{100 * scores.high:+.2f}), of {scores.n} scored by both{once}")  # fmt: skip
+            once = (
+                f"; {scores.n_missing} missing, whatever they would score"
+                if scores.n_missing
+                else ""
+            )
+            echo(
+                f"  scores     {100 * scores.difference:+.2f} points (90% interval"
+                f" {100 * scores.low:+.2f} to {100 * scores.high:+.2f}), of {scores.n}"
+                f" scored by both{once}"
+            )
     if not as_json:
         echo(drift.sentence)
     return int(not drift.may_be_mixed)
@@ -176,14 +242,22 @@ def _shown(value: Any) -> str:
 @models.command()
 @click.argument("model")
 @MODEL_ARGUMENTS
-@option("--words", "N", "Length of the longest text. Default: 15000.", type=int, default=15_000)
+@option(
+    "--words",
+    "N",
+    "Length of the longest text. Default: 15000.",
+    type=int,
+    default=15_000,
+)
 @HOME
 @PLUGINS
 @AS_JSON
 def test(model: str, words: int, home: str | None, as_json: bool, **given: Any) -> int:
-    """Have MODEL summarise three texts (an ordinary one, an empty one, a very long one) and check the answers.
+    """Have MODEL summarise three texts (an ordinary one, an empty one, a very long one) and check
+    the answers.
 
-    Exit code 1 where it fails a case. "look" means that it can be evaluated, but that you should read the answer first.
+    Exit code 1 where it fails a case. "look" means that it can be evaluated, but that you should
+    read the answer first.
     """
     from evalwright.cli.arguments import key_values, load_plugins
     from evalwright.evaluation.smoke import smoke_test
@@ -195,7 +269,10 @@ def test(model: str, words: int, home: str | None, as_json: bool, **given: Any) 
     if as_json:
         print_json([verdict.as_dict() for verdict in verdicts])
     for verdict in verdicts if not as_json else ():
-        echo(f"{verdict.result:<5} {verdict.case} ({verdict.words:,} words): {verdict.why}")
+        echo(
+            f"{verdict.result:<5} {verdict.case} ({verdict.words:,} words):"
+            f" {verdict.why}"
+        )
         if verdict.answer:
             line = " ".join(verdict.answer.split())
             echo(f"      {line[:300]}{'…' if len(line) > 300 else ''}")
@@ -204,7 +281,10 @@ def test(model: str, words: int, home: str | None, as_json: bool, **given: Any) 
 
 @contextmanager
 def _telling() -> Iterator[Callable[[str], None]]:
-    """Says on standard error what happens. That a server is given up waits for the end: the error often is the same sentence."""
+    """Says on standard error what happens.
+
+    That a server is given up waits for the end: the error often is the same sentence.
+    """
     given_up: list[str] = []
 
     def say(sentence: str) -> None:
@@ -237,7 +317,9 @@ def _ask(model: object, text: str) -> str:
     async def once() -> str:
         with open_store(home_folder()) as store, _telling() as say:
             async with Engine(store, on_event=say) as engine:
-                response = await engine.door({"target": model})("target", Generate(prompt, max_tokens=64))
+                response = await engine.door({"target": model})(
+                    "target", Generate(prompt, max_tokens=64)
+                )
                 return response.text
 
     answer: str = run_blocking(once)

@@ -19,20 +19,28 @@ Option = Callable[[Any], Any]
 
 
 class LocalPath(click.ParamType[str]):
-    """A file or folder of this machine; an address such as s3://bucket is refused before anything is done."""
+    """A file or folder of this machine; an address such as s3://bucket is refused before anything
+    is done.
+    """
 
     name = "path"
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> str:
         """The path as it was typed. Raises ConfigurationError."""
-        check_local(value, param.opts[0] if isinstance(param, click.Option) else "The argument")
+        check_local(
+            value, param.opts[0] if isinstance(param, click.Option) else "The argument"
+        )
         return str(value)
 
 
 class Finite(click.FloatRange):
     """A range of numbers; click's takes "nan" for one in every range."""
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> Any:
         """The number. Raises click's BadParameter."""
         found = super().convert(value, param, ctx)
         if not math.isfinite(found):
@@ -41,7 +49,9 @@ class Finite(click.FloatRange):
 
 
 def option(names: str, metavar: str, help: str, **settings: Any) -> Option:
-    """An option with a value. names: as on the command line and, where it is another, the parameter's, with a space between."""
+    """An option with a value. names: as on the command line and, where it is another, the
+    parameter's, with a space between.
+    """
     if metavar in ("FILE", "DIR"):
         settings.setdefault("type", LocalPath())
     return click.option(*names.split(), metavar=metavar or None, help=help, **settings)
@@ -61,7 +71,8 @@ def several(names: str, metavar: str, help: str, **settings: Any) -> Option:
 def opened(*names: str) -> list[Run]:
     """The runs of these names; those that are no folders are looked for where RUNS_FOLDER says.
 
-    Raises UnknownName for a run that there is not, RunError for one that cannot be read or is named twice.
+    Raises UnknownName for a run that there is not, RunError for one that cannot be read or is named
+    twice.
     """
     from evalwright.api import open_run
     from evalwright.runs.reader import check_named_once
@@ -75,7 +86,9 @@ def opened(*names: str) -> list[Run]:
 class _Limit(click.ParamType[float]):
     name = "limit"
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
         """A whole number, or a share: 10% is 0.1."""
         text = str(value)
         try:
@@ -87,47 +100,76 @@ class _Limit(click.ParamType[float]):
         except (ValueError, OverflowError):
             pass
         return self.fail(
-            f"'{value}' is no whole number such as 100, and no share such as 0.1 or 10%.", param, ctx
+            f"'{value}' is no whole number such as 100, and no share such as 0.1 or"
+            " 10%.",
+            param,
+            ctx,
         )
 
 
 LIMIT = option(
     "--limit",
     "N",
-    "Use N samples of each task, or below 1 a share of them (0.1, 10%), drawn by the seed.",
+    "Use N samples of each task, or below 1 a share of them (0.1, 10%), drawn by the"
+    " seed.",
     type=_Limit(),
 )
 RUNS_FOLDER = option(
-    "--out runs_folder", "DIR", "Where runs given by name are. Default: runs.", default="runs"
+    "--out runs_folder",
+    "DIR",
+    "Where runs given by name are. Default: runs.",
+    default="runs",
 )
-METRIC = option("--metric", "NAME", "Use this metric, a label or TASK.LABEL, not each task's main one.")
+METRIC = option(
+    "--metric",
+    "NAME",
+    "Use this metric, a label or TASK.LABEL, not each task's main one.",
+)
 AS_JSON = flag("--json as_json", "Print the result as JSON.")
 PLUGINS = several(
     "--plugin plugins",
     "FILE",
-    "A Python file with models, tasks, scorers or metrics, or a TOML file with providers.",
+    "A Python file with models, tasks, scorers or metrics, or a TOML file with"
+    " providers.",
 )
 MODEL_ARGUMENTS = several("-M arguments", "KEY=VALUE", "An argument of the model.")
-ROLES = several("--role roles", "ROLE=MODEL", "A model for a role of a scorer, e.g. judge=...")
-ROLE_ARGUMENTS = several("-R role_arguments", "ROLE.KEY=VALUE", "An argument for a role's model.")
+ROLES = several(
+    "--role roles", "ROLE=MODEL", "A model for a role of a scorer, e.g. judge=..."
+)
+ROLE_ARGUMENTS = several(
+    "-R role_arguments", "ROLE.KEY=VALUE", "An argument for a role's model."
+)
 OVERRIDES = several(
     "-T overrides",
     "KEY=VALUE",
-    "A setting that overrides the task's, e.g. dataset.path=mine.csv, prompt.file=mine.txt.",
+    "A setting that overrides the task's, e.g. dataset.path=mine.csv,"
+    " prompt.file=mine.txt.",
 )
-IMAGE_URLS = flag("--image-urls", "Fetch images that rows name by http(s) addresses. Each is fetched once.")
-HOME = option("--home", "DIR", "Where responses are stored. Default: $EVALWRIGHT_HOME or .evalwright.")
+IMAGE_URLS = flag(
+    "--image-urls",
+    "Fetch images that rows name by http(s) addresses. Each is fetched once.",
+)
+HOME = option(
+    "--home",
+    "DIR",
+    "Where responses are stored. Default: $EVALWRIGHT_HOME or .evalwright.",
+)
 FORMAT = option(
-    "--format prompt_format", "", "How prompts are rendered.", type=click.Choice(["auto", "chat", "text"])
+    "--format prompt_format",
+    "",
+    "How prompts are rendered.",
+    type=click.Choice(["auto", "chat", "text"]),
 )
 NO_JUDGE = flag(
     "--no-judge",
-    "Leave out scorers that need a judge. The same command with a judge and another --name asks the judge alone.",
+    "Leave out scorers that need a judge. The same command with a judge and another"
+    " --name asks the judge alone.",
 )
 ACCEPT_FAILURES = option(
     "--accept-failures",
     "N",
-    "The run is complete although N samples of each task (3), or a share of them (2%), got no answer or score.",
+    "The run is complete although N samples of each task (3), or a share of them (2%),"
+    " got no answer or score.",
 )
 GIVE_UP = several(
     "--give-up",
@@ -138,19 +180,23 @@ QUIET = flag("--quiet", "Show no progress.")
 
 
 CONFIG = option(
-    "--config", "FILE", "A suite file, or a run.json, with the whole evaluation; flags override it."
+    "--config",
+    "FILE",
+    "A suite file, or a run.json, with the whole evaluation; flags override it.",
 )
 TRUST_FILE = option(
     "--trust-file",
     "FILE",
-    "The --config file, read and trusted: it may run code, name keys, addresses, headers and plug-ins.",
+    "The --config file, read and trusted: it may run code, name keys, addresses,"
+    " headers and plug-ins.",
 )
 
 
 TASKS_ARE = option(
     "--tasks-are",
     "",
-    "Whether means over tasks are about these tasks, or about tasks like these (3 or more).",
+    "Whether means over tasks are about these tasks, or about tasks like these (3 or"
+    " more).",
     type=click.Choice(["fixed", "sample"]),
     default="fixed",
     show_default=True,
@@ -159,25 +205,33 @@ TASKS_ARE = option(
 
 def was_typed(name: str) -> bool:
     """Whether a parameter was given on the command line."""
-    return click.get_current_context().get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE
+    return (
+        click.get_current_context().get_parameter_source(name)
+        is click.core.ParameterSource.COMMANDLINE
+    )
 
 
 def only_with(**needs: str) -> None:
-    """Raise UsageError where an option was typed that does nothing without another one, and that one was not.
+    """Raise UsageError where an option was typed that does nothing without another one, and that
+    one was not.
 
-    By name of the parameter the name of the one that it needs, or several of them separated by spaces.
+    By name of the parameter the name of the one that it needs, or several of them separated by
+    spaces.
     """
     context = click.get_current_context()
     named = {param.name: param.opts[0] for param in context.command.params}
     for name, others in needs.items():
         if was_typed(name) and not any(
-            context.params[other] not in (None, (), False, "") for other in others.split()
+            context.params[other] not in (None, (), False, "")
+            for other in others.split()
         ):
             wanted = " or ".join(named[other] for other in others.split())
             raise click.UsageError(f"{named[name]} can only be used with {wanted}.")
 
 
-def _use_sandbox(context: click.Context, option: click.Parameter, chosen: str | None) -> str | None:
+def _use_sandbox(
+    context: click.Context, option: click.Parameter, chosen: str | None
+) -> str | None:
     """The person's choice, for this process and those that it starts; no file makes it."""
     if chosen:
         from evalwright.scorers.code.containers import parsed
@@ -191,7 +245,8 @@ def _use_sandbox(context: click.Context, option: click.Parameter, chosen: str | 
 SANDBOX = option(
     "--sandbox",
     "WHERE",
-    "Where programs that models wrote run: jail, podman:IMAGE, docker:IMAGE, apptainer:FILE. Default: $EVALWRIGHT_SANDBOX or jail.",
+    "Where programs that models wrote run: jail, podman:IMAGE, docker:IMAGE,"
+    " apptainer:FILE. Default: $EVALWRIGHT_SANDBOX or jail.",
     callback=_use_sandbox,
 )
 
@@ -211,10 +266,13 @@ ON = together(
     option(
         "--on",
         "ray[:ADDRESS]",
-        "Run local models and heavy scorers on a Ray cluster; without ADDRESS ($RAY_ADDRESS) one is started here.",
+        "Run local models and heavy scorers on a Ray cluster; without ADDRESS"
+        " ($RAY_ADDRESS) one is started here.",
     ),
     option(
-        "--replicas", "auto|N", "How many copies of a local model. Default: auto, one on each GPU or node."
+        "--replicas",
+        "auto|N",
+        "How many copies of a local model. Default: auto, one on each GPU or node.",
     ),
     option(
         "--gpus-per-replica",
@@ -226,12 +284,14 @@ ON = together(
 JUDGES = several(
     "--judge judges",
     "M",
-    "A judge, provider/name: it scores by --rubric, or reads the unsure answers of tasks whose rules score.",
+    "A judge, provider/name: it scores by --rubric, or reads the unsure answers of"
+    " tasks whose rules score.",
 )
 RUBRIC = several(
     "--rubric rubric",
     "TEXT",
-    "What a good answer is, for a judge; in place of the tasks' scorers. Repeatable: each is a criterion of its own.",
+    "What a good answer is, for a judge; in place of the tasks' scorers. Repeatable:"
+    " each is a criterion of its own.",
 )
 COLUMNS = several(
     "--column columns",
@@ -250,20 +310,26 @@ MODELS = together(
     several(
         "--where",
         "KEY=VALUE",
-        "Only samples with this metadata: domain=science, language!=ko. Repeatable; equal keys are alternatives.",
+        "Only samples with this metadata: domain=science, language!=ko. Repeatable;"
+        " equal keys are alternatives.",
     ),
 )
 """What is asked of whom, as `run` and `plan` take it; `arguments.evaluation_settings` reads it."""
 
-# -- tasks of other frameworks (DIALECT:NAME) ----------------------------------------------------------------------------
+# -- tasks of other frameworks (DIALECT:NAME) ------------------------------------------
 
 root_options = together(
     several(
         "--task-root task_root",
         "DIR",
-        "Where another framework's tasks (DIALECT:NAME) are. Repeatable. Default: those of its installed package.",
+        "Where another framework's tasks (DIALECT:NAME) are. Repeatable. Default: those"
+        " of its installed package.",
     ),
-    several("--trust", "DIR", "A folder whose task files may run their Python and read files anywhere."),
+    several(
+        "--trust",
+        "DIR",
+        "A folder whose task files may run their Python and read files anywhere.",
+    ),
 )
 """Where their files are, and which of them may run Python."""
 
@@ -272,18 +338,22 @@ scoring_options = together(
     option(
         "--scoring",
         "",
-        "How another framework's tasks are scored: as published, or with known flaws corrected. Default: corrected.",
+        "How another framework's tasks are scored: as published, or with known flaws"
+        " corrected. Default: corrected.",
         type=click.Choice(SCORINGS),
     ),
     several(
         "-D dialect_values",
         "KEY=VALUE",
-        "A setting of another framework's tasks, e.g. base_model=true, generation.temperature=0.",
+        "A setting of another framework's tasks, e.g. base_model=true,"
+        " generation.temperature=0.",
     ),
 )
 """What holds where answers are scored again, too."""
 
 dialect_options = together(
     scoring_options,
-    option("--num-fewshot", "N", "Number of shots, in place of the tasks' own.", type=int),
+    option(
+        "--num-fewshot", "N", "Number of shots, in place of the tasks' own.", type=int
+    ),
 )

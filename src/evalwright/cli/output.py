@@ -1,8 +1,8 @@
 """Where a command's text leaves the program, and what several commands print in one way.
 
-While a command runs, standard output and standard error are `Outlet`s: the one place where text that would act on a terminal is
-made harmless and secrets are masked, whoever prints it (we, a library, a warning), and where an error of writing ends: it never
-reaches the work.
+While a command runs, standard output and standard error are `Outlet`s: the one place where text
+that would act on a terminal is made harmless and secrets are masked, whoever prints it (we, a
+library, a warning), and where an error of writing ends: it never reaches the work.
 """
 
 from __future__ import annotations
@@ -27,7 +27,9 @@ if TYPE_CHECKING:
 
 
 class Outlet(io.TextIOBase):
-    """A stream to a person or a file. `styled` is the same for text that holds colours of ours and is harmless already.
+    """A stream to a person or a file.
+
+    `styled` is the same for text that holds colours of ours and is harmless already.
 
     lost: why it cannot be written any more, else None. What comes after is dropped.
     """
@@ -73,14 +75,20 @@ class Outlet(io.TextIOBase):
             return
         text = mask(text)
         try:
-            self._stream.write(text.encode(self.encoding, "backslashreplace").decode(self.encoding))
+            self._stream.write(
+                text.encode(self.encoding, "backslashreplace").decode(self.encoding)
+            )
             self._stream.flush()
         except BlockingIOError:  # another program made it non-blocking, and it is slow
             with suppress(OSError, ValueError):
                 os.set_blocking(self._stream.fileno(), True)
                 self._stream.flush()
         except (OSError, ValueError) as error:
-            self.lost = error if isinstance(error, OSError) else OSError(errno.EBADF, str(error))
+            self.lost = (
+                error
+                if isinstance(error, OSError)
+                else OSError(errno.EBADF, str(error))
+            )
             with suppress(OSError, ValueError):
                 # What waits in its buffer would fail again when the interpreter ends.
                 os.dup2(os.open(os.devnull, os.O_WRONLY), self._stream.fileno())
@@ -94,11 +102,13 @@ def outlets() -> Iterator[Outlet]:
     """Standard output and standard error as Outlets; gives the one of standard output."""
     with suppress(OSError):
         while (handle := os.open(os.devnull, os.O_RDWR)) < 3:
-            pass  # one of 0, 1 and 2 was closed: a file of ours must not become what libraries print to
+            # one of 0, 1 and 2 was closed: a file of ours must not become what libraries print to
+            pass
         os.close(handle)
     before = sys.stdout, sys.stderr
     out = Outlet(before[0])
-    sys.stdout, sys.stderr = cast(TextIO, out), cast(TextIO, Outlet(before[1]))
+    sys.stdout = cast(TextIO, out)
+    sys.stderr = cast(TextIO, Outlet(before[1]))
     try:
         yield out
     finally:
@@ -106,17 +116,25 @@ def outlets() -> Iterator[Outlet]:
 
 
 def print_json(data: Any) -> None:
-    """One JSON document on standard output, for other programs; what would act on a terminal is escaped as JSON does."""
+    """One JSON document on standard output, for other programs; what would act on a terminal is
+    escaped as JSON does.
+    """
     click.echo(json_escaped(json.dumps(data, indent=2, ensure_ascii=False)))
 
 
 def echo(text: str, *, before: str = "", error: bool = False, **style: bool) -> None:
-    """Text to a person, whoever wrote it: what would act on a terminal is shown as its escape; lines and tabs stay.
+    """Text to a person, whoever wrote it: what would act on a terminal is shown as its escape;
+    lines and tabs stay.
 
-    before: what stands before it, in that style (as click's, e.g. `dim=True`); without it the text has the style.
+    before: what stands before it, in that style (as click's, e.g. `dim=True`); without it the text
+    has the style.
     """
     plain = inert_lines(text)
-    shown = click.style(inert_lines(before), **style) + plain if before else click.style(plain, **style)
+    shown = (
+        click.style(inert_lines(before), **style) + plain
+        if before
+        else click.style(plain, **style)
+    )
     file = sys.stderr if error else sys.stdout
     click.echo(shown if style else plain, file=getattr(file, "styled", file))
 
@@ -135,6 +153,10 @@ def write_result(file: str, data: Any) -> None:
     """Write a file that a person named, text as it is and all else as JSON, and say so."""
     from evalwright.tasks.files import write_file
 
-    text = data if isinstance(data, str | bytes) else json.dumps(data, indent=2, ensure_ascii=False) + "\n"
+    text = (
+        data
+        if isinstance(data, str | bytes)
+        else json.dumps(data, indent=2, ensure_ascii=False) + "\n"
+    )
     write_file(Path(file), text)
     echo(f"Written: {file}", error=True)

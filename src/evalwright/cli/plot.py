@@ -19,11 +19,18 @@ from evalwright.tasks.files import write_file
 @METRIC
 @option("--into", "FILE", "The figure: FILE.svg, .png or .pdf.", required=True)
 @option("--title", "TEXT", "Its title. Default: what it shows.", default="")
-def plot(kind: str, runs: tuple[str, ...], metric: str | None, into: str, title: str, **_: Any) -> None:
+def plot(
+    kind: str,
+    runs: tuple[str, ...],
+    metric: str | None,
+    into: str,
+    title: str,
+    **_: Any,
+) -> None:
     """Draw a figure of RUNS. No request is sent.
 
-    KIND is scores, differences, cost, latency, date (a score against these), length (of the answers), calibration
-    or agreement (of judges).
+    KIND is scores, differences, cost, latency, date (a score against these), length (of the
+    answers), calibration or agreement (of judges).
     """
     from evalwright.core.errors import check_known
     from evalwright.reports.figures import KINDS, figure

@@ -1,8 +1,8 @@
 """What `evalwright leaderboard` writes.
 
-Everything is made before anything is written, so that a fault leaves all as it was; only models' pages, which read the
-samples, are written one by one, before the files that link to them. What a library that is not installed would draw is left out,
-and said: the other files are written.
+Everything is made before anything is written, so that a fault leaves all as it was; only models'
+pages, which read the samples, are written one by one, before the files that link to them. What a
+library that is not installed would draw is left out, and said: the other files are written.
 """
 
 from __future__ import annotations
@@ -27,8 +27,11 @@ if TYPE_CHECKING:
 _FILES = ("into", "markdown", "html", "latex", "pdf", "csv", "json_file")
 
 
-def publish(board: Board, runs: Sequence[Run], given: Mapping[str, Any]) -> tuple[list[str], list[str]]:
-    """Write what was asked for; a sentence for each file written, and one for each that could not be drawn.
+def publish(
+    board: Board, runs: Sequence[Run], given: Mapping[str, Any]
+) -> tuple[list[str], list[str]]:
+    """Write what was asked for; a sentence for each file written, and one for each that could not
+    be drawn.
 
     runs: those of the board, in the same order.
     """
@@ -58,26 +61,43 @@ def publish(board: Board, runs: Sequence[Run], given: Mapping[str, Any]) -> tupl
         board_page = Path(given["html"]) if given["html"] else None
         examples = EXAMPLES if given["examples"] is None else given["examples"]
         write_pages(
-            board, runs, Path(given["pages"]), title=given["title"], board_page=board_page, examples=examples
+            board,
+            runs,
+            Path(given["pages"]),
+            title=given["title"],
+            board_page=board_page,
+            examples=examples,
         )
         count = f"{len(pages)} pages" if len(pages) > 1 else "1 page"
         said.append(f"Written: {given['pages']} ({count})")
         stale = remove_stale_pages(board, Path(given["pages"]), given["title"])
         said += [f"Removed: {file} (no longer on the board)" for file in stale]
     for path, data in made.items():
-        said.append(f"Written: {path}" if write_file(path, data) else f"Unchanged: {path}")
+        said.append(
+            f"Written: {path}" if write_file(path, data) else f"Unchanged: {path}"
+        )
     return said, missing
 
 
 @click.command("scores")
 @click.argument("runs", nargs=-1, required=True)
 @option(
-    "--out", "DIR", "Where the folders of the published runs go. Default: published.", default="published"
+    "--out",
+    "DIR",
+    "Where the folders of the published runs go. Default: published.",
+    default="published",
 )
-@option("--runs runs_folder", "DIR", "Where runs given by name are. Default: runs.", default="runs")
+@option(
+    "--runs runs_folder",
+    "DIR",
+    "Where runs given by name are. Default: runs.",
+    default="runs",
+)
 @AS_JSON
 def scores(runs: tuple[str, ...], out: str, as_json: bool, **_: Any) -> None:
-    """Publish RUNS without their samples: run.json and scores by item, of which others can make boards and comparisons."""
+    """Publish RUNS without their samples: run.json and scores by item, of which others can make
+    boards and comparisons.
+    """
     from evalwright.runs.confirmed import confirm
     from evalwright.runs.published_scores import publish_scores
     from evalwright.runs.simulations import refuse_shards
@@ -94,13 +114,16 @@ def scores(runs: tuple[str, ...], out: str, as_json: bool, **_: Any) -> None:
     for file in files:
         echo(f"Written: {file}")
     say(
-        "Questions and answers are left out. run.json has how the runs were made (models, settings, prompts as templates, scorers) and their "
-        "numbers; what may hold a text of a row has its SHA-256 in its place."
+        "Questions and answers are left out. run.json has how the runs were made"
+        " (models, settings, prompts as templates, scorers) and their numbers; what may"
+        " hold a text of a row has its SHA-256 in its place."
     )
 
 
 def _drawable(given: Mapping[str, Any]) -> tuple[Mapping[str, Any], list[str]]:
-    """The options without the files that need a library that is not installed, and a sentence for each of these."""
+    """The options without the files that need a library that is not installed, and a sentence for
+    each of these.
+    """
     from evalwright.reports.plot import check_plot
 
     drawn = [*given["plots"], *([given["pdf"]] if given["pdf"] else [])]
@@ -110,14 +133,18 @@ def _drawable(given: Mapping[str, Any]) -> tuple[Mapping[str, Any], list[str]]:
         if given["pdf"]:
             check_plot("board.pdf")
     except MissingExtra as error:
-        return {**given, "plots": (), "pdf": None}, [f"Not written: {file}. {error}" for file in drawn]
+        return {**given, "plots": (), "pdf": None}, [
+            f"Not written: {file}. {error}" for file in drawn
+        ]
     return given, []
 
 
 def _check_distinct(given: Mapping[str, Any]) -> None:
     """Raise UsageError where two options name one file."""
     seen: dict[Path, str] = {}
-    named = [(f"--{name.replace('_', '-')}", given[name]) for name in _FILES if given[name]]
+    named = [
+        (f"--{name.replace('_', '-')}", given[name]) for name in _FILES if given[name]
+    ]
     for typed_option, file in [*named, *(("--plot", plot) for plot in given["plots"])]:
         other = seen.setdefault(Path(file).resolve(), typed_option)
         if other != typed_option:
@@ -133,7 +160,10 @@ def _pictures(board: Board, given: Mapping[str, Any]) -> dict[Path, bytes]:
     best = BEST if given["best"] is None else given["best"]
     view = plot_view(board, given["title"], best, given["least_answered"])
     kinds = [check_plot(file) for file in given["plots"]]
-    return {Path(file): draw_plot(view, kind) for file, kind in zip(given["plots"], kinds, strict=True)}
+    return {
+        Path(file): draw_plot(view, kind)
+        for file, kind in zip(given["plots"], kinds, strict=True)
+    }
 
 
 def _texts(
@@ -155,15 +185,25 @@ def _texts(
         return board_document(board, title=given["title"], **more)
 
     makers: dict[str, Callable[[str], bytes | str]] = {
-        "markdown": lambda file: to_markdown(board_document(board, links=links(file)), 0),
+        "markdown": lambda file: to_markdown(
+            board_document(board, links=links(file)), 0
+        ),
         "html": lambda file: to_html(document(runs=runs, links=links(file))),
         "latex": lambda file: to_latex(document()),
         "pdf": lambda file: to_pdf(document()),
         "csv": lambda file: board_csv(board),
-        "json_file": lambda file: to_json(board_json(board, given["title"], links(file)), indent=2) + "\n",
+        "json_file": (
+            lambda file: (
+                to_json(board_json(board, given["title"], links(file)), indent=2) + "\n"
+            )
+        ),
         "into": lambda file: _into(board, given, links(file)),
     }
-    return {Path(given[name]): make(given[name]) for name, make in makers.items() if given[name]}
+    return {
+        Path(given[name]): make(given[name])
+        for name, make in makers.items()
+        if given[name]
+    }
 
 
 def _into(board: Board, given: Mapping[str, Any], links: Sequence[str]) -> bytes:
@@ -179,14 +219,19 @@ def _into(board: Board, given: Mapping[str, Any], links: Sequence[str]) -> bytes
     try:
         return put_between(read_file(file), block, escape(given["title"]))
     except ConfigurationError as error:
-        raise ConfigurationError(f"The board cannot be written into '{file}': {error}") from None
+        raise ConfigurationError(
+            f"The board cannot be written into '{file}': {error}"
+        ) from None
 
 
-# -- the workflow -------------------------------------------------------------------------------------------------------
+# -- the workflow ----------------------------------------------------------------------
 
 
 def write_workflow(runs: Sequence[str], given: Mapping[str, Any]) -> None:
-    """Write the workflow file. Raises UsageError or ConfigurationError for what it cannot be made of."""
+    """Write the workflow file.
+
+    Raises UsageError or ConfigurationError for what it cannot be made of.
+    """
     from evalwright.cli.arguments import load_plugins
     from evalwright.evaluation.configuration_file import read_configuration
     from evalwright.evaluation.needs import extras_of, files_of, keys_of
@@ -194,21 +239,31 @@ def write_workflow(runs: Sequence[str], given: Mapping[str, Any]) -> None:
     from evalwright.reports.workflow import Publication, requirement_here, workflow
 
     if runs:
-        raise click.UsageError("--workflow takes no RUNS: the workflow makes them, from --config.")
+        raise click.UsageError(
+            "--workflow takes no RUNS: the workflow makes them, from --config."
+        )
     if not given["config"]:
-        raise click.UsageError("--workflow needs --config FILE, the suite file that is run.")
+        raise click.UsageError(
+            "--workflow needs --config FILE, the suite file that is run."
+        )
     for name in ("kept", "with_simulations", "ratings", "as_json"):
         if given[name]:
             typed = name.removeprefix("as_").replace("_", "-")
             raise click.UsageError(f"--{typed} has no effect with --workflow.")
     load_plugins(given["plugins"])
-    configuration = read_configuration(Path(given["config"]), given["suite"], given["trust_file"])
+    configuration = read_configuration(
+        Path(given["config"]), given["suite"], given["trust_file"]
+    )
     Objects().providers(configuration)  # those of its plug-ins have keys, too
     if not configuration.tasks or not configuration.models:
         raise ConfigurationError(
-            f"'{given['config']}' must name tasks and models, because the workflow runs it without other options."
+            f"'{given['config']}' must name tasks and models, because the workflow runs"
+            " it without other options."
         )
-    extras = (*extras_of(configuration), *(["plot"] if given["plots"] or given["pdf"] else []))
+    extras = (
+        *extras_of(configuration),
+        *(["plot"] if given["plots"] or given["pdf"] else []),
+    )
     requirement = requirement_here(extras)
     made = Publication(
         config=given["config"],

@@ -26,41 +26,69 @@ if TYPE_CHECKING:
 @click.argument("tasks", nargs=-1)
 @options.MODELS
 @options.LIMIT
-@option("--seed", "S", "Fixes the order of samples and what --limit draws. Default: 0.", type=int)
+@option(
+    "--seed",
+    "S",
+    "Fixes the order of samples and what --limit draws. Default: 0.",
+    type=int,
+)
 @several(
     "--until",
     "RULE",
-    "Stop as soon as this is known: 'accuracy +-0.02', 'A beats B', 'A differs from B or not by 0.03'.",
+    "Stop as soon as this is known: 'accuracy +-0.02', 'A beats B', 'A differs from B"
+    " or not by 0.03'.",
 )
 @several("--budget", "SUM", "Spend no more than '5 USD', '2M tokens', '1000 requests'.")
 @several(
     "--price",
     "[MODEL=]IN/OUT",
-    "US dollars per million tokens read and written, e.g. 0.15/0.60; for --budget in USD.",
+    "US dollars per million tokens read and written, e.g. 0.15/0.60; for --budget in"
+    " USD.",
 )
-@option("--name", "ID", "The run's name; with several models, the beginning of each run's name.")
+@option(
+    "--name",
+    "ID",
+    "The run's name; with several models, the beginning of each run's name.",
+)
 @option(
     "--shard",
     "I/N",
-    "Only part I of N of the samples, for N processes; auto in an array of jobs or several launched processes. `runs merge` makes the whole run.",
+    "Only part I of N of the samples, for N processes; auto in an array of jobs or"
+    " several launched processes. `runs merge` makes the whole run.",
 )
 @option("--out", "DIR", "Where run folders are written. Default: runs.")
 @options.HOME
 @options.FORMAT
 @options.IMAGE_URLS
-@option("--max-resident", "N", "Heavy local models in memory at a time. Default: 1.", type=int)
+@option(
+    "--max-resident",
+    "N",
+    "Heavy local models in memory at a time. Default: 1.",
+    type=int,
+)
 @options.ON
 @options.CONFIG
 @options.TRUST_FILE
 @option("--suite", "NAME", "Which of the suites in the --config file.")
 @options.PLUGINS
 @flag(
-    "--batch", "Use the providers' batch jobs: cheaper, within a day. The same command resumes after a stop."
+    "--batch",
+    "Use the providers' batch jobs: cheaper, within a day. The same command resumes"
+    " after a stop.",
 )
-@option("--hardware", "LABEL", "A label for this machine in the record: 'T4', 'my laptop'.")
+@option(
+    "--hardware", "LABEL", "A label for this machine in the record: 'T4', 'my laptop'."
+)
 @flag("--resend-empty", "Send requests again that were paid before and got no answer.")
-@flag("--no-images", "Keep no pictures of the prompts' images beside the record (store_images: false).")
-@several("--track", "NAME[=WHERE]", "Log finished runs to mlflow, wandb, trackio or tensorboard.")
+@flag(
+    "--no-images",
+    "Keep no pictures of the prompts' images beside the record (store_images: false).",
+)
+@several(
+    "--track",
+    "NAME[=WHERE]",
+    "Log finished runs to mlflow, wandb, trackio or tensorboard.",
+)
 @options.dialect_options
 @options.SANDBOX
 @flag("--replace", "Replace a run of the same name that has other settings.")
@@ -70,7 +98,8 @@ if TYPE_CHECKING:
 @option(
     "--grace",
     "SECONDS",
-    "After Ctrl-C, SIGTERM or SIGHUP, requests that were sent may take this long to be answered. Default: 4.",
+    "After Ctrl-C, SIGTERM or SIGHUP, requests that were sent may take this long to be"
+    " answered. Default: 4.",
     type=options.Finite(min=0, max=86_400),
     default=4.0,
     envvar="EVALWRIGHT_GRACE",
@@ -81,24 +110,34 @@ if TYPE_CHECKING:
 def run(**given: Any) -> int:
     """Evaluate models on TASKS (names or YAML files), one run per model.
 
-    Responses are cached: to resume after an interruption, or to request only what is missing, run the same command again.
+    Responses are cached: to resume after an interruption, or to request only what is missing, run
+    the same command again.
     """
     from evalwright.cli.arguments import evaluation_settings, key_values, load_plugins
     from evalwright.evaluation.configuration_file import configuration_from
     from evalwright.evaluation.processes import check_one_process
 
     options.only_with(replicas="on", gpus_per_replica="on")
-    if given["no_judge"] and (given["roles"] or given["judges"] or given["role_arguments"]):
+    if given["no_judge"] and (
+        given["roles"] or given["judges"] or given["role_arguments"]
+    ):
         raise click.UsageError(
-            "--no-judge leaves every judge out: leave out --judge, --role and -R, or --no-judge."
+            "--no-judge leaves every judge out: leave out --judge, --role and -R, or"
+            " --no-judge."
         )
     load_plugins(given["plugins"])
     arguments = key_values(given["arguments"], "-M")
     flags = evaluation_settings(given)
     named = ("limit", "name", "max_resident", "hardware", "shard")
     flags |= {key: given[key] for key in named if given[key] is not None}
-    flags |= {key: tuple(given[key]) for key in ("until", "budget", "price") if given[key]}
-    flags |= {key: True for key in ("replace", "resend_empty", "batch", "no_judge") if given[key]}
+    flags |= {
+        key: tuple(given[key]) for key in ("until", "budget", "price") if given[key]
+    }
+    flags |= {
+        key: True
+        for key in ("replace", "resend_empty", "batch", "no_judge")
+        if given[key]
+    }
     flags |= {key: given[key] for key in ("accept_failures", "give_up") if given[key]}
     if given["no_images"]:
         flags["store_images"] = False
@@ -107,7 +146,9 @@ def run(**given: Any) -> int:
     if given["models"]:
         flags["models"] = tuple(ModelSpec(name, arguments) for name in given["models"])
     arguments = {} if given["models"] else arguments
-    configuration = configuration_from(given["config"], flags, arguments, given["suite"], given["trust_file"])
+    configuration = configuration_from(
+        given["config"], flags, arguments, given["suite"], given["trust_file"]
+    )
     if configuration.home:
         # Caches of data sets and hashes are beside the store.
         os.environ["EVALWRIGHT_HOME"] = configuration.home
@@ -128,13 +169,22 @@ def _place(given: dict[str, Any]) -> Any:
     from evalwright.models.local.cluster import On
 
     files = [str(Path(file).resolve()) for file in given["plugins"]]
-    return On.given(given["on"], given["replicas"], given["gpus_per_replica"], partial(load_plugins, files))
+    return On.given(
+        given["on"],
+        given["replicas"],
+        given["gpus_per_replica"],
+        partial(load_plugins, files),
+    )
 
 
 def _evaluate(configuration: Any, given: dict[str, Any], on: Any) -> int:
     from evalwright.analysis.board import make_board
     from evalwright.evaluation.running import evaluate_configuration, run_blocking
-    from evalwright.reports.documents.summary import board_summary, run_summary, runs_summary
+    from evalwright.reports.documents.summary import (
+        board_summary,
+        run_summary,
+        runs_summary,
+    )
     from evalwright.reports.endings import (
         judge_failed_throughout,
         remarks,
@@ -146,11 +196,20 @@ def _evaluate(configuration: Any, given: dict[str, Any], on: Any) -> int:
     from evalwright.trackers import open_trackers
 
     told = Callbacks(open_trackers(given["track"]))
-    quiet, log_file = given["quiet"], given["log_file"]
+    quiet = given["quiet"]
+    log_file = given["log_file"]
     with ExitStack() as stack:
         # What progress says is logged too, so that a log without a terminal has it.
-        hidden = stack.enter_context(Path(os.devnull).open("w")) if quiet and log_file else None
-        progress = None if quiet and not log_file else stack.enter_context(TerminalProgress(hidden))
+        hidden = (
+            stack.enter_context(Path(os.devnull).open("w"))
+            if quiet and log_file
+            else None
+        )
+        progress = (
+            None
+            if quiet and not log_file
+            else stack.enter_context(TerminalProgress(hidden))
+        )
         tell = progress.show if progress and not quiet else say
         stack.enter_context(logged(given["verbose"], log_file, tell))
         settings = {key: given[key] for key in ("grace", "sandbox")}
@@ -179,7 +238,8 @@ def _evaluate(configuration: Any, given: dict[str, Any], on: Any) -> int:
 def _verdict(runs: Sequence[Run]) -> str:
     """Which of a few runs is better and by how much, in a sentence.
 
-    "" where they cannot be compared, where stopping rules have said it, and for more runs than a sentence can hold.
+    "" where they cannot be compared, where stopping rules have said it, and for more runs than a
+    sentence can hold.
     """
     from evalwright.analysis.comparison import compare_runs
     from evalwright.analysis.several import compare_several
@@ -203,10 +263,13 @@ def _spent(runs: Any) -> str:
         return ""
     if processes := (ended[0].get("budget") or {}).get("processes"):
         return (
-            f"The budget of {ended[0]['budget_reached']} was spent by all {processes} shards together before everything was answered. "
-            "To go on, run the same commands with a higher --budget: what was spent counts again, and stored responses cost nothing."
+            f"The budget of {ended[0]['budget_reached']} was spent by all {processes}"
+            " shards together before everything was answered. To go on, run the same"
+            " commands with a higher --budget: what was spent counts again, and stored"
+            " responses cost nothing."
         )
     return (
-        f"The budget of {ended[0]['budget_reached']} was spent before everything was answered. The same command continues "
-        f"from here: stored responses cost nothing, and the budget is per command."
+        f"The budget of {ended[0]['budget_reached']} was spent before everything was"
+        " answered. The same command continues from here: stored responses cost"
+        " nothing, and the budget is per command."
     )

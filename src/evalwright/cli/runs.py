@@ -13,7 +13,16 @@ import click
 from evalwright.cli import conclude, say
 from evalwright.cli.foreign import CHECKERS
 from evalwright.cli.groups import CommandGroup
-from evalwright.cli.options import AS_JSON, PLUGINS, RUNS_FOLDER, flag, opened, option, root_options, several
+from evalwright.cli.options import (
+    AS_JSON,
+    PLUGINS,
+    RUNS_FOLDER,
+    flag,
+    opened,
+    option,
+    root_options,
+    several,
+)
 from evalwright.cli.output import echo, print_json, print_result
 from evalwright.core.errors import ConfigurationError, RunError
 from evalwright.tasks.files import write_file
@@ -38,32 +47,49 @@ def list_(runs_folder: str, as_json: bool) -> None:
 
     place = Path(runs_folder)
     if not place.is_dir() and (place.exists() or runs_folder != "runs"):
-        raise ConfigurationError(f"'{runs_folder}' is not a folder: name the folder of runs with --out.")
+        raise ConfigurationError(
+            f"'{runs_folder}' is not a folder: name the folder of runs with --out."
+        )
     damaged: dict[Path, str] = {}
     found = list_runs(place, damaged)
     for folder, reason in damaged.items():
         say(f"{folder} cannot be read: {reason}")
     if as_json:
         rows = [
-            {"id": run.name, "model": run.model, "started": run.data["started"], "n_missing": run.n_missing}
+            {
+                "id": run.name,
+                "model": run.model,
+                "started": run.data["started"],
+                "n_missing": run.n_missing,
+            }
             for run in found
         ]
         print_json(rows)
     elif found:
         terminal.show(runs_document(found))
     else:
-        echo(f"No runs in '{runs_folder}'. `evalwright run factual --model demo/small` makes one.")
+        echo(
+            f"No runs in '{runs_folder}'. `evalwright run factual --model demo/small`"
+            " makes one."
+        )
 
 
 @runs.command()
 @click.argument("run")
 @RUNS_FOLDER
-@flag("--verify", "Also check the samples: their hash, their scores, and that they give the numbers.")
+@flag(
+    "--verify",
+    "Also check the samples: their hash, their scores, and that they give the numbers.",
+)
 @flag("--details", "All metrics, slices, usage and the machine.")
 @flag("--analysis", "Show what right and wrong answers have in common instead.")
 @AS_JSON
-def show(run: str, verify: bool, details: bool, analysis: bool, as_json: bool, **_: Any) -> None:
-    """Show one RUN: scores with intervals, missing and unsure answers, and cost; or an analysis of its answers."""
+def show(
+    run: str, verify: bool, details: bool, analysis: bool, as_json: bool, **_: Any
+) -> None:
+    """Show one RUN: scores with intervals, missing and unsure answers, and cost; or an analysis of
+    its answers.
+    """
     from evalwright.reports.documents.run import run_document
     from evalwright.reports.documents.summary import run_summary
     from evalwright.runs.confirmed import doubts
@@ -83,7 +109,11 @@ def show(run: str, verify: bool, details: bool, analysis: bool, as_json: bool, *
         made = analyse_run(found)
         print_result(as_json, [one.as_dict() for one in made], analysis_document(made))
         return
-    print_result(as_json, dict(found.data), run_document(found) if details else run_summary(found))
+    print_result(
+        as_json,
+        dict(found.data),
+        run_document(found) if details else run_summary(found),
+    )
 
 
 @runs.command()
@@ -93,34 +123,61 @@ def show(run: str, verify: bool, details: bool, analysis: bool, as_json: bool, *
 @several(
     "--where conditions",
     "CONDITION",
-    "Only samples of which this holds, e.g. label=incorrect, 'score<0.5', language=ko, answer~Paris; KEY=VALUE of one key are alternatives.",
+    "Only samples of which this holds, e.g. label=incorrect, 'score<0.5', language=ko,"
+    " answer~Paris; KEY=VALUE of one key are alternatives.",
 )
-@flag("--missing", "Only samples whose answer or score is missing, through no fault of the model.")
+@flag(
+    "--missing",
+    "Only samples whose answer or score is missing, through no fault of the model.",
+)
 @click.option("--failed", is_flag=True, hidden=True)
-@flag("--unsure", "Only unsure answers: those that a careful reader might score otherwise.")
+@flag(
+    "--unsure",
+    "Only unsure answers: those that a careful reader might score otherwise.",
+)
 @option(
-    "--flipped-against", "RUN", "Only samples that this run scored differently, those it did better first."
+    "--flipped-against",
+    "RUN",
+    "Only samples that this run scored differently, those it did better first.",
 )
 @option("--limit", "N", "How many to show. Default: 20.", type=click.IntRange(min=1))
 @flag(
     "--details",
-    "All that is recorded of each: messages, replies, scores and why, a judge's exchange, timings.",
+    "All that is recorded of each: messages, replies, scores and why, a judge's"
+    " exchange, timings.",
 )
 @AS_JSON
 def samples(
-    run: str, sample: str | None, limit: int | None, details: bool, as_json: bool, **given: Any
+    run: str,
+    sample: str | None,
+    limit: int | None,
+    details: bool,
+    as_json: bool,
+    **given: Any,
 ) -> None:
-    """Show samples of one RUN: results, answers and what was expected; or all that is recorded of the one whose id is SAMPLE."""
-    from evalwright.analysis.sample_search import Condition, Search, check_sample, condition, values_there
+    """Show samples of one RUN: results, answers and what was expected; or all that is recorded of
+    the one whose id is SAMPLE.
+    """
+    from evalwright.analysis.sample_search import (
+        Condition,
+        Search,
+        check_sample,
+        condition,
+        values_there,
+    )
     from evalwright.core.deprecation import warn_old_name
     from evalwright.reports.documents.samples import samples_document
 
     if details and as_json:
         raise click.UsageError("--json has all of each sample: leave out --details.")
     if details and sample is not None:
-        raise click.UsageError("A sample that is named is shown with all its details: leave out --details.")
+        raise click.UsageError(
+            "A sample that is named is shown with all its details: leave out --details."
+        )
     if limit is not None and sample is not None:
-        raise click.UsageError("A sample that is named is the only one that is shown: leave out --limit.")
+        raise click.UsageError(
+            "A sample that is named is the only one that is shown: leave out --limit."
+        )
     most = limit or 20
     against = opened(given["flipped_against"])[0] if given["flipped_against"] else None
     (searched,) = opened(run)
@@ -128,7 +185,10 @@ def samples(
     if sample is not None:
         wanted = (*wanted, Condition("id", "=", sample))
     if against is not None and against.folder.resolve() == searched.folder.resolve():
-        raise click.UsageError(f"--flipped-against names '{run}' itself: name another run of the same task.")
+        raise click.UsageError(
+            f"--flipped-against names '{run}' itself: name another run of the same"
+            " task."
+        )
     if given["failed"]:
         warn_old_name("--failed", "--missing", "The option")
     if given["unsure"]:
@@ -136,31 +196,47 @@ def samples(
     if given["unsure"] and searched.n_left_out:
         from evalwright.reports.endings import unscored_sentences
 
-        say(f"'{searched.id}' was recorded by an earlier version. {unscored_sentences([searched])}")
-    found = Search(wanted, given["missing"] or given["failed"], against).samples(searched, most)
+        say(
+            f"'{searched.id}' was recorded by an earlier version."
+            f" {unscored_sentences([searched])}"
+        )
+    found = Search(wanted, given["missing"] or given["failed"], against).samples(
+        searched, most
+    )
     if sample is not None and not found:
         check_sample(searched, sample)
     data = {"run": searched.name, "samples": [one.as_dict() for one in found]}
     whole = details or sample is not None
     hints = () if found or as_json else values_there(searched, wanted)
     print_result(
-        as_json, data, samples_document(searched, found, against, whole=whole, most=most, hints=hints)
+        as_json,
+        data,
+        samples_document(searched, found, against, whole=whole, most=most, hints=hints),
     )
 
 
 @runs.command()
 @click.argument("names", nargs=-1, required=True, metavar="RUN...")
-@option("--name", "ID", "The whole run's name. Default: the one that its shards were made for.", default="")
+@option(
+    "--name",
+    "ID",
+    "The whole run's name. Default: the one that its shards were made for.",
+    default="",
+)
 @flag(
     "--wait",
-    "Wait for shards that are missing, in place of ending with 2. It looks for them every 30 seconds.",
+    "Wait for shards that are missing, in place of ending with 2. It looks for them"
+    " every 30 seconds.",
 )
 @RUNS_FOLDER
 @root_options
 @PLUGINS
 @AS_JSON
 def merge(names: tuple[str, ...], **given: Any) -> int:
-    """Make whole runs of their shards (`run --shard`). RUN: the name of the whole run or of the evaluation, or each shard."""
+    """Make whole runs of their shards (`run --shard`).
+
+    RUN: the name of the whole run or of the evaluation, or each shard.
+    """
     from evalwright.reports.documents.summary import run_summary
     from evalwright.reports.endings import unscored_sentences
     from evalwright.runs.merging import ShardsMissing, merge_runs
@@ -173,7 +249,12 @@ def merge(names: tuple[str, ...], **given: Any) -> int:
     said = ""
     while True:
         try:
-            made = merge_runs(names, name=given["name"], runs_folder=given["runs_folder"], dialect=dialect)
+            made = merge_runs(
+                names,
+                name=given["name"],
+                runs_folder=given["runs_folder"],
+                dialect=dialect,
+            )
             break
         except ShardsMissing as error:
             if not given["wait"]:
@@ -191,7 +272,10 @@ def merge(names: tuple[str, ...], **given: Any) -> int:
 @RUNS_FOLDER
 @flag("--check", "Write nothing; exit with 1 if the index is out of date.")
 def index(runs_folder: str, check: bool) -> int:
-    """Write index.json and index.md: all runs of a folder, with their scores by domain. The same runs give the same bytes."""
+    """Write index.json and index.md: all runs of a folder, with their scores by domain.
+
+    The same runs give the same bytes.
+    """
     from evalwright.analysis.run_index import INDEX_JSON, INDEX_MD, MADE_BY, index_of
     from evalwright.reports.documents.registry import registry_document
     from evalwright.reports.markdown import to_markdown
@@ -201,7 +285,9 @@ def index(runs_folder: str, check: bool) -> int:
     found = index_of(place)
     files = {
         place / INDEX_JSON: to_json(found, indent=2) + "\n",
-        place / INDEX_MD: f"<!-- {MADE_BY} -->\n\n{to_markdown(registry_document(found))}",
+        place / INDEX_MD: (
+            f"<!-- {MADE_BY} -->\n\n{to_markdown(registry_document(found))}"
+        ),
     }
     if check:
         old = [str(path) for path, text in files.items() if not _is(path, text)]
@@ -210,17 +296,28 @@ def index(runs_folder: str, check: bool) -> int:
     for path, text in files.items():
         echo(f"{'Written' if write_file(path, text) else 'Unchanged'}: {path}")
     for one in found["damaged"]:
-        echo(f"Not readable, and listed separately: {one['folder']}: {one['error']}", error=True)
+        echo(
+            f"Not readable, and listed separately: {one['folder']}: {one['error']}",
+            error=True,
+        )
     return 0
 
 
 @runs.command()
 @click.argument("names", nargs=-1, required=True, metavar="RUN|FOLDER...")
 @RUNS_FOLDER
-@several("--task-root", "DIR", "Where another framework's tasks are now, in place of the recorded folder.")
+@several(
+    "--task-root",
+    "DIR",
+    "Where another framework's tasks are now, in place of the recorded folder.",
+)
 @AS_JSON
-def check(names: tuple[str, ...], runs_folder: str, task_root: tuple[str, ...], as_json: bool) -> int:
-    """Check that runs are whole: damage, missing samples, answers and tasks, tasks that have changed. FOLDER: of runs, or another program's."""
+def check(
+    names: tuple[str, ...], runs_folder: str, task_root: tuple[str, ...], as_json: bool
+) -> int:
+    """Check that runs are whole: damage, missing samples, answers and tasks, tasks that have
+    changed. FOLDER: of runs, or another program's.
+    """
     from evalwright.analysis.run_checks import check_run, runs_in
     from evalwright.reports.documents.registry import checks_document
 
@@ -228,15 +325,23 @@ def check(names: tuple[str, ...], runs_folder: str, task_root: tuple[str, ...], 
     found = []
     for name in names:
         place = Path(name)
-        inside: Sequence[str | Path] = runs_in(place) if not (place / "run.json").exists() else []
+        inside: Sequence[str | Path] = (
+            runs_in(place) if not (place / "run.json").exists() else []
+        )
         foreign = (
-            [] if inside or not place.is_dir() else [one for one in CHECKERS if resolve_name(one[0])(place)]
+            []
+            if inside or not place.is_dir()
+            else [one for one in CHECKERS if resolve_name(one[0])(place)]
         )
         if foreign:
             found += resolve_name(foreign[0][1])(place, settings)
         else:
-            found += [check_run(one, Path(runs_folder), settings) for one in inside or [name]]
-    print_result(as_json, {"runs": [one.as_dict() for one in found]}, checks_document(found))
+            found += [
+                check_run(one, Path(runs_folder), settings) for one in inside or [name]
+            ]
+    print_result(
+        as_json, {"runs": [one.as_dict() for one in found]}, checks_document(found)
+    )
     return 1 if any(one.problems for one in found) else 0
 
 

@@ -1,6 +1,8 @@
-"""Ctrl-C, SIGTERM and SIGHUP while a command runs: the first lets what was sent arrive, the second ends at once.
+"""Ctrl-C, SIGTERM and SIGHUP while a command runs: the first lets what was sent arrive, the second
+ends at once.
 
-What `run_blocking` runs is cancelled, so that it can put things in order; elsewhere KeyboardInterrupt is raised.
+What `run_blocking` runs is cancelled, so that it can put things in order; elsewhere
+KeyboardInterrupt is raised.
 """
 
 from __future__ import annotations
@@ -15,11 +17,15 @@ from types import FrameType
 from typing import Any
 
 _ONE_HANGUP = 0.5
-"""Seconds in which several SIGHUPs are one: a terminal that closes tells its processes, and so does its shell."""
+"""Seconds in which several SIGHUPs are one: a terminal that closes tells its processes, and so does
+its shell.
+"""
 
 
 class ServingEnded(Exception):
-    """A signal ended what serves until one comes: nothing was interrupted, and there is nothing to say."""
+    """A signal ended what serves until one comes: nothing was interrupted, and there is nothing to
+    say.
+    """
 
 
 class StopSignals:
@@ -35,19 +41,26 @@ class StopSignals:
         from evalwright.evaluation import interruption
 
         now = time.monotonic()
-        if os.getpid() != self._process:  # a fork of this process ends as it would have without us
+        if (
+            os.getpid() != self._process
+        ):  # a fork of this process ends as it would have without us
             os._exit(128 + number)
         if not self._came:
-            self._came, self.exit_code = now, 128 + number
+            self._came = now
+            self.exit_code = 128 + number
             if not interruption.cancel():
                 raise KeyboardInterrupt
-        elif number != getattr(signal, "SIGHUP", None) or now - self._came > _ONE_HANGUP:
+        elif (
+            number != getattr(signal, "SIGHUP", None) or now - self._came > _ONE_HANGUP
+        ):
             os._exit(self.exit_code)
 
 
 @contextmanager
 def stop_signals() -> Iterator[StopSignals]:
-    """Handle the signals in the main thread; one that was ignored before (`nohup`, a job in the background) stays so."""
+    """Handle the signals in the main thread; one that was ignored before (`nohup`, a job in the
+    background) stays so.
+    """
     stop = StopSignals()
     before: dict[int, Any] = {}
     if threading.current_thread() is threading.main_thread():

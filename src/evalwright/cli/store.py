@@ -1,4 +1,6 @@
-"""`evalwright store`: what is stored, whether it is whole, and how it gets from one place to another."""
+"""`evalwright store`: what is stored, whether it is whole, and how it gets from one place to
+another.
+"""
 
 from __future__ import annotations
 
@@ -65,7 +67,11 @@ def info(home: str | None, as_json: bool) -> None:
             "in_use_by": [process_of(owner) for owner in sorted(living)],
             "sendings": sum(row["sendings"] for row in ledger),
             "dollars": sum(row["dollars"] or 0.0 for row in ledger),
-            "warning": network_warning(database.path) if isinstance(database, SqliteDatabase) else "",
+            "warning": (
+                network_warning(database.path)
+                if isinstance(database, SqliteDatabase)
+                else ""
+            ),
         }
         if as_json:
             print_json(data)
@@ -74,38 +80,60 @@ def info(home: str | None, as_json: bool) -> None:
         if data["warning"]:
             echo(f"Warning: {data['warning']}")
         echo(
-            f"{counted(data['responses'], 'response')}; {counted(data['sendings'], 'sending')}, ${data['dollars']:,.4f}"
+            f"{counted(data['responses'], 'response')};"
+            f" {counted(data['sendings'], 'sending')}, ${data['dollars']:,.4f}"
         )
         for model, name, n, size, first, last in models:
-            echo(f"  {n:>9,}  {_size(size):>9}  {_day(first)} to {_day(last)}  {_called(model, name)}")
+            echo(
+                f"  {n:>9,}  {_size(size):>9}  {_day(first)} to {_day(last)} "
+                f" {_called(model, name)}"
+            )
         if users := ", ".join(data["in_use_by"]):
-            echo(f"In use by process {users}; {data['claims']:,} requests are being sent.")
+            echo(
+                f"In use by process {users}; {data['claims']:,} requests are being"
+                " sent."
+            )
 
 
 @store.command()
 @HOME
-@flag("--delete", "Delete damaged responses; they are requested again when they are needed.")
+@flag(
+    "--delete",
+    "Delete damaged responses; they are requested again when they are needed.",
+)
 @AS_JSON
 def verify(home: str | None, delete: bool, as_json: bool) -> int:
     """Read every response and check its checksum. Exit code 1 where one is damaged."""
     from evalwright.engine.rows import is_whole
 
     with _opened(home) as database:
-        structure, read, damaged = database.check(), 0, []
+        structure = database.check()
+        read = 0
+        damaged = []
         for page in database.pages():
             read += len(page)
             damaged += [row[0] for row in page if not is_whole(row)]
         deleted = database.delete(damaged) if delete else 0
     if as_json:
         keys = [key.hex() for key in damaged]
-        print_json({"responses": read, "damaged": keys, "deleted": deleted, "structure": structure})
+        print_json(
+            {
+                "responses": read,
+                "damaged": keys,
+                "deleted": deleted,
+                "structure": structure,
+            }
+        )
     else:
         for said in structure:
             echo(f"The file's structure: {said}")
         more = f", {deleted:,} deleted" if delete else ""
         echo(f"{counted(read, 'response')} read, {len(damaged):,} damaged{more}.")
         if damaged and not delete:
-            echo("Damaged responses are never used. 'evalwright store verify --delete' removes them.")
+            echo(
+                "Damaged responses are never used. 'evalwright store verify --delete'"
+                " removes them."
+            )
     return int(bool(damaged or structure))
 
 
@@ -114,16 +142,28 @@ def verify(home: str | None, delete: bool, as_json: bool) -> int:
 @option(
     "--model",
     "TEXT",
-    "Only responses of the model with this name, or whose fingerprint begins so, as 'store info' shows them.",
+    "Only responses of the model with this name, or whose fingerprint begins so, as"
+    " 'store info' shows them.",
 )
-@option("--older-than", "DAYS", "Only responses older than so many days.", type=Finite(min=0))
+@option(
+    "--older-than",
+    "DAYS",
+    "Only responses older than so many days.",
+    type=Finite(min=0),
+)
 @flag("--yes", "Delete them. Without this flag, only say what would be deleted.")
-def prune(home: str | None, model: str | None, older_than: float | None, yes: bool) -> None:
+def prune(
+    home: str | None, model: str | None, older_than: float | None, yes: bool
+) -> None:
     """Delete responses by model or age. What was sent and paid stays in the ledger."""
     if model is None and older_than is None:
-        raise click.UsageError("Say which responses to delete: --model, --older-than, or both.")
+        raise click.UsageError(
+            "Say which responses to delete: --model, --older-than, or both."
+        )
     with _opened(home) as database:
-        before = (database.now() if older_than else time.time() + 1e9) - 86400 * (older_than or 0.0)
+        before = (database.now() if older_than else time.time() + 1e9) - 86400 * (
+            older_than or 0.0
+        )
         found = 0
         stored = database.summary()
         known = [*database.names(), *(row[:2] for row in stored)]
@@ -138,17 +178,28 @@ def prune(home: str | None, model: str | None, older_than: float | None, yes: bo
             if not is_meant(*row[:2]):
                 continue
             here = (row[0], before)
-            n = int(database.rows("SELECT count(*) FROM responses WHERE model=? AND created<?", here)[0][0])
+            n = int(
+                database.rows(
+                    "SELECT count(*) FROM responses WHERE model=? AND created<?", here
+                )[0][0]
+            )
             if n and yes:
-                database.change("DELETE FROM responses WHERE model=? AND created<?", [here])
+                database.change(
+                    "DELETE FROM responses WHERE model=? AND created<?", [here]
+                )
             if n:
                 echo(f"  {n:>9,}  {_called(row[0], row[1])}")
             found += n
         if yes and found:
-            with suppress(Exception):  # others use it: the space stays with the store and is used again
+            # others use it: the space stays with the store and is used again
+            with suppress(Exception):
                 database.shrink()
     if not found:
-        echo("No stored response is that old." if older_than else "Nothing is stored of it.")
+        echo(
+            "No stored response is that old."
+            if older_than
+            else "Nothing is stored of it."
+        )
     elif yes:
         echo(f"{counted(found, 'response')} deleted.")
     else:
@@ -164,12 +215,19 @@ def export(file: Path, home: str | None) -> int:
     from evalwright.engine.exchange import unreadable, write_lines
 
     if file.exists():
-        raise ConfigurationError(f"{file} exists already: choose another name, or remove it.")
+        raise ConfigurationError(
+            f"{file} exists already: choose another name, or remove it."
+        )
     partial = file.with_name(f"{file.name}.partial")
     with _opened(home) as database:
         try:
             with open_private(partial) as raw, _text(raw, file) as out:
-                kept = database.pages(), database.empties(), database.ledger(), database.names()
+                kept = (
+                    database.pages(),
+                    database.empties(),
+                    database.ledger(),
+                    database.names(),
+                )
                 moved = write_lines(out, *kept)
             partial.replace(file)
         except OSError as error:
@@ -190,20 +248,28 @@ def import_(files: tuple[Path, ...], home: str | None) -> None:
     with _opened(home, new=True) as database:
         for file in files:
             if file.is_file() and not file.stat().st_size:
-                raise ConfigurationError(f"{file} is not an exported store: it is empty.")
+                raise ConfigurationError(
+                    f"{file} is not an exported store: it is empty."
+                )
             try:
-                with gzip.open(file) if file.suffix == ".gz" else file.open("rb") as lines:
+                with (
+                    gzip.open(file) if file.suffix == ".gz" else file.open("rb")
+                ) as lines:
                     moved = read_lines(cast("IO[bytes]", lines), str(file), database)
             except (OSError, EOFError) as error:
                 raise unreadable(error, str(file)) from error
-            echo(f"{file}: {counted(moved.responses, 'response')}, {moved.new:,} of them new.")
+            echo(
+                f"{file}: {counted(moved.responses, 'response')}, {moved.new:,} of them"
+                " new."
+            )
 
 
 @store.command()
 @click.argument("places", nargs=-1, required=True)
 @HOME
 def merge(places: tuple[str, ...], home: str | None) -> int:
-    """Add the responses of other stores: folders (--home of other runs), store files, or addresses of PostgreSQL databases.
+    """Add the responses of other stores: folders (--home of other runs), store files, or addresses
+    of PostgreSQL databases.
 
     What is stored already stays as it is, and a merge may be repeated.
     """
@@ -216,7 +282,10 @@ def merge(places: tuple[str, ...], home: str | None) -> int:
             with _database(place, new=False) as source:
                 moved = merge_stores(source, target)
             damaged += moved.damaged
-            said = f"{counted(moved.responses, 'response')}, {moved.new:,} of them new.{_left_out(moved)}"
+            said = (
+                f"{counted(moved.responses, 'response')}, {moved.new:,} of them"
+                f" new.{_left_out(moved)}"
+            )
             echo(f"{name_of(place)}: {said}")
     return int(bool(damaged))
 
@@ -248,7 +317,11 @@ def _database(place: str | Path, *, new: bool) -> Iterator[Database]:
 def _text(raw: IO[bytes], file: Path) -> Any:
     import io
 
-    binary = gzip.GzipFile(fileobj=raw, mode="wb", compresslevel=6) if file.suffix == ".gz" else raw
+    binary = (
+        gzip.GzipFile(fileobj=raw, mode="wb", compresslevel=6)
+        if file.suffix == ".gz"
+        else raw
+    )
     return io.TextIOWrapper(binary, encoding="utf-8", newline="\n")
 
 

@@ -24,15 +24,28 @@ def submit() -> None:
 
 @submit.command()
 @click.argument("run")
-@option("--into", "FILE", "The file to write: .json, or .json.gz for a compressed one.", required=True)
+@option(
+    "--into",
+    "FILE",
+    "The file to write: .json, or .json.gz for a compressed one.",
+    required=True,
+)
 @RUNS_FOLDER
-@flag("--allow-key-like", "Write also texts that have the form of a key but are none of yours.")
+@flag(
+    "--allow-key-like",
+    "Write also texts that have the form of a key but are none of yours.",
+)
 def make(run: str, into: str, allow_key_like: bool, **_: Any) -> None:
-    """Write RUN as one file: raw answers, settings, environment and hashes; no path, no address, no key."""
+    """Write RUN as one file: raw answers, settings, environment and hashes; no path, no address, no
+    key.
+    """
     from evalwright.analysis.submission.files import make_submission
 
     made = make_submission(opened(run)[0], Path(into), allow_key_like=allow_key_like)
-    echo(f"Written: {into} ({len(made.data['samples']):,} answers, SHA-256 {made.data['sha256'][:16]})")
+    echo(
+        f"Written: {into} ({len(made.data['samples']):,} answers, SHA-256"
+        f" {made.data['sha256'][:16]})"
+    )
 
 
 @submit.command()
@@ -40,7 +53,9 @@ def make(run: str, into: str, allow_key_like: bool, **_: Any) -> None:
 @several("--task tasks", "FILE", "A task file of your own that the results use.")
 @AS_JSON
 def verify(file: str, tasks: tuple[str, ...], as_json: bool) -> int:
-    """Score the answers in FILE again with the installed tasks, and list every row whose scores differ."""
+    """Score the answers in FILE again with the installed tasks, and list every row whose scores
+    differ.
+    """
     found = _verified(file, tasks)
     if as_json:
         print_json(found.as_dict())
@@ -70,14 +85,19 @@ def _verified(file: str, tasks: tuple[str, ...]) -> Verification:
     from evalwright.analysis.submission.files import read_submission
     from evalwright.analysis.submission.verifying import verify_submission
 
-    return verify_submission(read_submission(Path(file)), task_files=[Path(task) for task in tasks])
+    return verify_submission(
+        read_submission(Path(file)), task_files=[Path(task) for task in tasks]
+    )
 
 
 def _show(found: Verification) -> None:
     for result in found.results:
         for metric in result.metrics:
             one = metric.estimate
-            echo(f"{result.name}: {metric.label} {one.value:.4g} [{one.low:.4g}, {one.high:.4g}], n {one.n}")
+            echo(
+                f"{result.name}: {metric.label} {one.value:.4g} [{one.low:.4g},"
+                f" {one.high:.4g}], n {one.n}"
+            )
     total = len(found.submission.data["samples"])
     for problem in found.problems[:_SHOWN]:
         echo(f"Wrong ({problem.kind}): {problem}")

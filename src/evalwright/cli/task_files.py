@@ -1,4 +1,6 @@
-"""`evalwright tasks rewrite` and `tasks diff`: a task's questions in other words, and what changed between two versions."""
+"""`evalwright tasks rewrite` and `tasks diff`: a task's questions in other words, and what changed
+between two versions.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,15 @@ from typing import Any
 import click
 
 from evalwright.cli import say
-from evalwright.cli.options import AS_JSON, MODEL_ARGUMENTS, OVERRIDES, PLUGINS, flag, option, several
+from evalwright.cli.options import (
+    AS_JSON,
+    MODEL_ARGUMENTS,
+    OVERRIDES,
+    PLUGINS,
+    flag,
+    option,
+    several,
+)
 from evalwright.cli.output import echo, print_json, print_result
 from evalwright.core.errors import ConfigurationError
 from evalwright.core.private import home_folder
@@ -24,22 +34,36 @@ from evalwright.core.tasks import Task
     required=True,
     type=click.Choice(["paraphrase", "negate", "shuffle"]),
 )
-@option("--into", "FILE", "The task file to write; its data file is written beside it.", required=True)
+@option(
+    "--into",
+    "FILE",
+    "The task file to write; its data file is written beside it.",
+    required=True,
+)
 @option("--by", "MODEL", "The model that writes it (paraphrase, negate).")
 @MODEL_ARGUMENTS
-@option("--name", "NAME", "The new task's name. Default: made from the original's.", default="")
+@option(
+    "--name",
+    "NAME",
+    "The new task's name. Default: made from the original's.",
+    default="",
+)
 @flag("--replace over", "Replace existing files.")
 @PLUGINS
 @OVERRIDES
 @AS_JSON
 def rewrite(task: str, **given: Any) -> int:
-    """Write TASK's questions in other words, as a task of their own, for `evalwright contamination`.
+    """Write TASK's questions in other words, as a task of their own, for `evalwright
+    contamination`.
 
-    A rewrite that fails the checks is left out, and counted. Look through what was written: every row says whether a
-    person has checked it ("rewrite_checked").
+    A rewrite that fails the checks is left out, and counted. Look through what was written: every
+    row says whether a person has checked it ("rewrite_checked").
     """
     from evalwright.analysis.contamination import by_model
-    from evalwright.analysis.contamination.rewriting import only_definition, write_rewrites
+    from evalwright.analysis.contamination.rewriting import (
+        only_definition,
+        write_rewrites,
+    )
     from evalwright.cli.arguments import key_values, load_plugins
     from evalwright.models.registry import open_model
     from evalwright.tasks.loading import find_definitions, load_task
@@ -51,24 +75,44 @@ def rewrite(task: str, **given: Any) -> int:
     kinds = list(dict.fromkeys(given["kinds"]))
     arguments = key_values(given["arguments"], "-M")
     if arguments and not given["by"]:
-        raise ConfigurationError("-M sets arguments of a model: name the model with --by.")
+        raise ConfigurationError(
+            "-M sets arguments of a model: name the model with --by."
+        )
     if given["by"] and kinds == ["shuffle"]:
-        raise ConfigurationError("--by has no effect: no model is needed to shuffle. Leave it out.")
+        raise ConfigurationError(
+            "--by has no effect: no model is needed to shuffle. Leave it out."
+        )
     model = open_model(given["by"], arguments) if given["by"] else None
     found = by_model.rewrite(original, kinds, model, home_folder())
     into = Path(given["into"])
-    data = write_rewrites(found, original, definition, into, name=given["name"], over=given["over"])
+    data = write_rewrites(
+        found, original, definition, into, name=given["name"], over=given["over"]
+    )
     made = load_task(into)
     _check_prompts(original, made, into)
     refused = [(*why, count) for why, count in sorted(found.refused.items())]
     if given["as_json"]:
         counts = {"originals": found.n_originals, "rewrites": len(found.rewrites)}
-        lost = [{"kind": kind, "reason": reason, "n": count} for kind, reason, count in refused]
-        print_json({"task": made.name, "file": str(into), "data": str(data), **counts, "refused": lost})
+        lost = [
+            {"kind": kind, "reason": reason, "n": count}
+            for kind, reason, count in refused
+        ]
+        print_json(
+            {
+                "task": made.name,
+                "file": str(into),
+                "data": str(data),
+                **counts,
+                "refused": lost,
+            }
+        )
         return 0
     for kind, reason, count in refused:
         echo(f"{kind}: {count:,} of {found.n_originals:,} left out: {reason}")
-    echo(f"{made.name}: {len(found.rewrites):,} rewrites of {found.n_originals:,} questions")
+    echo(
+        f"{made.name}: {len(found.rewrites):,} rewrites of {found.n_originals:,}"
+        " questions"
+    )
     say(f"Written: {into} and {data}. No person has checked them yet.")
     return 0
 
@@ -79,7 +123,8 @@ def rewrite(task: str, **given: Any) -> int:
 @PLUGINS
 @AS_JSON
 def diff(a: str, b: str, plugins: tuple[str, ...], as_json: bool) -> int:
-    """Show what changed from task A to task B, two versions of one set: samples by id, references, wording, settings.
+    """Show what changed from task A to task B, two versions of one set: samples by id, references,
+    wording, settings.
 
     Exit code 1 where scores of the two cannot be compared: other questions, prompts or scoring.
     """
@@ -96,14 +141,19 @@ def diff(a: str, b: str, plugins: tuple[str, ...], as_json: bool) -> int:
 
 
 def _check_prompts(original: Task, made: Task, into: Path) -> None:
-    """Raise where a rewrite is sent in its original's wording: a prompt that does not read what was rewritten."""
+    """Raise where a rewrite is sent in its original's wording: a prompt that does not read what was
+    rewritten.
+    """
     from evalwright.analysis.task_checks.material import preview
 
     places = {sample.id: place for place, sample in enumerate(original.samples)}
     for place, sample in enumerate(made.samples):
         before = preview(original, places[str(sample.metadata["rewrite_of"])])
-        if [one.payload() for one in before] == [one.payload() for one in preview(made, place)]:
+        if [one.payload() for one in before] == [
+            one.payload() for one in preview(made, place)
+        ]:
             raise ConfigurationError(
-                f"The prompt of '{original.name}' does not show what was rewritten (the request of '{sample.id}' is that of its original), "
-                f"so '{into}' is useless. Use {{{{ input }}}} in its prompt."
+                f"The prompt of '{original.name}' does not show what was rewritten (the"
+                f" request of '{sample.id}' is that of its original), so '{into}' is"
+                " useless. Use {{ input }} in its prompt."
             )

@@ -48,9 +48,15 @@ tasks.add_command(diff)
 @tasks.command("list")
 @AS_JSON
 @option("--dialect", "NAME", "List another framework's tasks instead.")
-@several("--task-root", "DIR", "Where its tasks are. Repeatable. Default: those of its installed package.")
+@several(
+    "--task-root",
+    "DIR",
+    "Where its tasks are. Repeatable. Default: those of its installed package.",
+)
 def list_(as_json: bool, dialect: str | None, task_root: tuple[str, ...]) -> None:
-    """List all tasks that can be named: bundled, registered, and those in the folders of $EVALWRIGHT_TASKS."""
+    """List all tasks that can be named: bundled, registered, and those in the folders of
+    $EVALWRIGHT_TASKS.
+    """
     if dialect or task_root:
         _list_foreign(as_json, dialect, task_root)
         return
@@ -66,7 +72,9 @@ def list_(as_json: bool, dialect: str | None, task_root: tuple[str, ...]) -> Non
             groups.setdefault(group, []).extend(entry.members or (entry.name,))
     rows = {name: f"group: {', '.join(members)}" for name, members in groups.items()}
     rows |= {
-        entry.name: f"cannot be used: {entry.problem}" if entry.problem else entry.description
+        entry.name: (
+            f"cannot be used: {entry.problem}" if entry.problem else entry.description
+        )
         for entry in entries
     }
     width = max(map(len, rows), default=0)
@@ -85,7 +93,12 @@ def _list_foreign(as_json: bool, wanted: str | None, roots: tuple[str, ...]) -> 
     ]
     if as_json:
         keys = ("kind", "path", "members")
-        print_json([{"name": name, **{key: getattr(one, key) for key in keys}} for name, one in found])
+        print_json(
+            [
+                {"name": name, **{key: getattr(one, key) for key in keys}}
+                for name, one in found
+            ]
+        )
         return
     echo("\n".join(f"{name}  {one.kind}" for name, one in found))
 
@@ -97,7 +110,9 @@ def _list_foreign(as_json: bool, wanted: str | None, roots: tuple[str, ...]) -> 
 @dialect_options
 @AS_JSON
 def show(task: str, as_json: bool, **given: Any) -> None:
-    """Show what TASK is: its data, prompt, scorers, metrics and where it comes from; of a group, its parts."""
+    """Show what TASK is: its data, prompt, scorers, metrics and where it comes from; of a group,
+    its parts.
+    """
     from evalwright.cli.arguments import load_plugins
 
     load_plugins(given["plugins"])
@@ -109,22 +124,41 @@ def show(task: str, as_json: bool, **given: Any) -> None:
     from evalwright.reports import terminal
 
     if len(found) > 1:
-        lacking = [str(one.metadata["no data"]) for one in found if "no data" in one.metadata]
-        counts = [None if "no data" in one.metadata else len(one.samples) for one in found]
+        lacking = [
+            str(one.metadata["no data"]) for one in found if "no data" in one.metadata
+        ]
+        counts = [
+            None if "no data" in one.metadata else len(one.samples) for one in found
+        ]
         rows = [
-            (doc.Cell(one.name, name=True), "?" if count is None else f"{count:,}", doc.Cell(one.description))
+            (
+                doc.Cell(one.name, name=True),
+                "?" if count is None else f"{count:,}",
+                doc.Cell(one.description),
+            )
             for one, count in zip(found, counts, strict=True)
         ]
-        unread = f"; the data of {len(lacking)} cannot be read: {lacking[0]}" if lacking else "."
-        title = f"{task}: {len(found)} tasks, {sum(filter(None, counts)):,} samples{unread} To see one of them: evalwright tasks show NAME"
-        terminal.show(doc.Document(title, [doc.Table(doc.columns("Task", "Samples>", "~"), rows)]))
+        unread = (
+            f"; the data of {len(lacking)} cannot be read: {lacking[0]}"
+            if lacking
+            else "."
+        )
+        title = (
+            f"{task}: {len(found)} tasks, {sum(filter(None, counts)):,} samples{unread}"
+            " To see one of them: evalwright tasks show NAME"
+        )
+        terminal.show(
+            doc.Document(title, [doc.Table(doc.columns("Task", "Samples>", "~"), rows)])
+        )
         return
     for one in found:
         facts: dict[str, Any] = {
             "samples": f"{len(one.samples):,}",
             "needs": ", ".join(sorted(one.strategy.needs)),
             "scorers": ", ".join(scorer.name for scorer in one.scorers),
-            "metrics": ", ".join(f"{spec.label} ({spec.scorer})" for spec in one.metrics),
+            "metrics": ", ".join(
+                f"{spec.label} ({spec.scorer})" for spec in one.metrics
+            ),
             "slices": ", ".join(one.slices),
             **{
                 key: value if isinstance(value, str) else json.dumps(value)
@@ -133,7 +167,11 @@ def show(task: str, as_json: bool, **given: Any) -> None:
             "file": one.source,
         }
         shown = doc.Facts([(key, value) for key, value in facts.items() if value])
-        terminal.show(doc.Document(f"{one.name}, version {one.version}: {one.description}", [shown]))
+        terminal.show(
+            doc.Document(
+                f"{one.name}, version {one.version}: {one.description}", [shown]
+            )
+        )
 
 
 @tasks.command()
@@ -152,10 +190,16 @@ def preview(task: str, sample_id: str | None, as_json: bool, **given: Any) -> No
 
     load_plugins(given["plugins"])
     found = _sampled(_load(task, given, _model(given)), sample_id)
-    shown = [(one, one.samples[index].id, requests_of(one, index)) for one, index in found]
+    shown = [
+        (one, one.samples[index].id, requests_of(one, index)) for one, index in found
+    ]
     if as_json:
         rows = [
-            {"task": one.name, "sample": name, "requests": [request.payload() for request in requests]}
+            {
+                "task": one.name,
+                "sample": name,
+                "requests": [request.payload() for request in requests],
+            }
             for one, name, requests in shown
         ]
         print_json(rows)
@@ -168,9 +212,15 @@ def preview(task: str, sample_id: str | None, as_json: bool, **given: Any) -> No
 
 @tasks.command()
 @click.argument("names", metavar="TASK...", nargs=-1, required=True)
-@option("--model", "M", "Also check that prompts fit into this model's context. No request is sent.")
+@option(
+    "--model",
+    "M",
+    "Also check that prompts fit into this model's context. No request is sent.",
+)
 @MODEL_ARGUMENTS
-@option("--run run_name", "RUN", "Also check that answers could be extracted in this run.")
+@option(
+    "--run run_name", "RUN", "Also check that answers could be extracted in this run."
+)
 @RUNS_FOLDER
 @PLUGINS
 @OVERRIDES
@@ -189,12 +239,16 @@ def check(names: tuple[str, ...], as_json: bool, **given: Any) -> int:
     found: list[Examined] = []
     for name in names:
         try:
-            for one in examine(_load(name, given, model), name=name, model=model, run=run):
+            for one in examine(
+                _load(name, given, model), name=name, model=model, run=run
+            ):
                 found.append(one)
                 if not as_json:
                     _show_examined(one)
         except DatasetError as error:
-            found.append(Examined(name, name, (Finding("fault", "samples", str(error)),)))
+            found.append(
+                Examined(name, name, (Finding("fault", "samples", str(error)),))
+            )
             if not as_json:
                 _show_examined(found[-1])
     if as_json:
@@ -218,11 +272,15 @@ def _model(given: Mapping[str, Any]) -> Model | None:
 
     arguments = key_values(given["arguments"], "-M")
     if arguments and given["model"] is None:
-        raise ConfigurationError("-M sets arguments of a model: name the model with --model.")
+        raise ConfigurationError(
+            "-M sets arguments of a model: name the model with --model."
+        )
     return None if given["model"] is None else open_model(given["model"], arguments)
 
 
-def _load(name: str, given: Mapping[str, Any], model: Model | None = None) -> list[Task]:
+def _load(
+    name: str, given: Mapping[str, Any], model: Model | None = None
+) -> list[Task]:
     from evalwright.cli.arguments import dialect_settings, key_values
     from evalwright.tasks.data_files import as_data_file
     from evalwright.tasks.loading import load_tasks
@@ -249,16 +307,22 @@ def _load(name: str, given: Mapping[str, Any], model: Model | None = None) -> li
 
 
 def _sampled(tasks: list[Task], sample_id: str | None) -> list[tuple[Task, int]]:
-    """Each task with the place of the sample of that id, or of its first; tasks without that id are left out."""
+    """Each task with the place of the sample of that id, or of its first; tasks without that id are
+    left out.
+    """
     if sample_id is None:
         return [(task, 0) for task in tasks]
     ids = [[sample.id for sample in task.samples] for task in tasks]
     found = [
-        (task, names.index(sample_id)) for task, names in zip(tasks, ids, strict=True) if sample_id in names
+        (task, names.index(sample_id))
+        for task, names in zip(tasks, ids, strict=True)
+        if sample_id in names
     ]
     if not found:
         named = " and ".join(f"'{task.name}'" for task in tasks)
-        raise UnknownName(f"sample of {named}", sample_id, [name for names in ids for name in names])
+        raise UnknownName(
+            f"sample of {named}", sample_id, [name for names in ids for name in names]
+        )
     return found
 
 
@@ -267,11 +331,19 @@ def _show_request(request: Request) -> None:
     for role, content in _parts_of(kind, prompt):
         echo(f"[{role}]", dim=True)
         for part in [content] if isinstance(content, str) else content:
-            echo(part if isinstance(part, str) else f"({part['media_type']} {part['image'][:16]})")
+            echo(
+                part
+                if isinstance(part, str)
+                else f"({part['media_type']} {part['image'][:16]})"
+            )
     for key, setting in settings:
         if setting in (None, (), ""):
             continue
-        echo(setting if key in _WRITTEN_AS_JSON else _as_json(setting), before=f"[{key}] ", dim=True)
+        echo(
+            setting if key in _WRITTEN_AS_JSON else _as_json(setting),
+            before=f"[{key}] ",
+            dim=True,
+        )
     echo("")
 
 
@@ -284,7 +356,9 @@ def _parts_of(kind: str, prompt: Any) -> list[tuple[str, Any]]:
     if isinstance(prompt, str):
         return [(kind, prompt)]
     if kind == "classify":
-        return list(zip(("classify: premise", "classify: hypothesis"), prompt, strict=True))
+        return list(
+            zip(("classify: premise", "classify: hypothesis"), prompt, strict=True)
+        )
     return [(role, content) for role, content in prompt]
 
 

@@ -1,4 +1,6 @@
-"""`evalwright view` and `evalwright export site`: runs and their samples in a browser, served, as one file, or as a folder of files."""
+"""`evalwright view` and `evalwright export site`: runs and their samples in a browser, served, as
+one file, or as a folder of files.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,8 @@ if TYPE_CHECKING:
     from evalwright.runs.reader import Run
 
 IMAGES = flag(
-    "--images with_images", "Put the images of prompts into what is written; anybody who has it sees them."
+    "--images with_images",
+    "Put the images of prompts into what is written; anybody who has it sees them.",
 )
 TITLE = option("--title", "TEXT", "The page's title. Default: the names of the runs.")
 
@@ -29,44 +32,82 @@ TITLE = option("--title", "TEXT", "The page's title. Default: the names of the r
 @click.command()
 @click.argument("runs", nargs=-1, required=True)
 @RUNS_FOLDER
-@option("--html", "FILE", "Write one file that opens without a server or a network, instead.")
-@option("--port", "N", "Where to serve. Default: any free port.", type=click.IntRange(0, 65535))
+@option(
+    "--html",
+    "FILE",
+    "Write one file that opens without a server or a network, instead.",
+)
+@option(
+    "--port",
+    "N",
+    "Where to serve. Default: any free port.",
+    type=click.IntRange(0, 65535),
+)
 @flag("--no-browser", "Print the address, and open no browser.")
 @IMAGES
 @TITLE
-def view(runs: tuple[str, ...], html: str | None, port: int | None, title: str | None, **given: Any) -> None:
+def view(
+    runs: tuple[str, ...],
+    html: str | None,
+    port: int | None,
+    title: str | None,
+    **given: Any,
+) -> None:
     """Look at RUNS (folders or names) and their samples in a browser.
 
-    The page is served on this machine alone until Ctrl-C. Runs that are still going are followed, to their end, a stop, or a resume.
+    The page is served on this machine alone until Ctrl-C. Runs that are still going are followed,
+    to their end, a stop, or a resume.
     """
     if html:
         if port is not None or given["no_browser"]:
-            raise click.UsageError("--html serves nothing: leave out --port and --no-browser.")
+            raise click.UsageError(
+                "--html serves nothing: leave out --port and --no-browser."
+            )
         from evalwright.reports.explorer.page import write_page
 
         shown = opened(*runs)
         page_title = title or _title(shown)
         _warn(
             write_page(
-                shown, Path(html), title=page_title, progress=_progress, with_images=given["with_images"]
+                shown,
+                Path(html),
+                title=page_title,
+                progress=_progress,
+                with_images=given["with_images"],
             )
         )
         say(f"Written: {html} ({Path(html).stat().st_size / 1e6:,.1f} MB)")
         return
     if given["with_images"]:
-        raise click.UsageError("--images is for --html: a page that is served shows images anyway.")
+        raise click.UsageError(
+            "--images is for --html: a page that is served shows images anyway."
+        )
     folders = [_folder(run, Path(given["runs_folder"])) for run in runs]
     _serve(folders, port or 0, title, browser=not given["no_browser"])
 
 
 @click.command("site")
 @click.argument("runs", nargs=-1, required=True)
-@option("--out into", "DIR", "Where the page and its files go. Default: site.", default="site")
-@option("--runs runs_folder", "DIR", "Where runs given by name are. Default: runs.", default="runs")
+@option(
+    "--out into",
+    "DIR",
+    "Where the page and its files go. Default: site.",
+    default="site",
+)
+@option(
+    "--runs runs_folder",
+    "DIR",
+    "Where runs given by name are. Default: runs.",
+    default="runs",
+)
 @IMAGES
 @TITLE
-def site(runs: tuple[str, ...], into: str, title: str | None, with_images: bool, **_: Any) -> None:
-    """Write the explorer of RUNS as files for a web server; samples are loaded when they are looked at."""
+def site(
+    runs: tuple[str, ...], into: str, title: str | None, with_images: bool, **_: Any
+) -> None:
+    """Write the explorer of RUNS as files for a web server; samples are loaded when they are looked
+    at.
+    """
     from evalwright.reports.explorer.page import write_site
 
     shown = opened(*runs)
@@ -78,11 +119,15 @@ def site(runs: tuple[str, ...], into: str, title: str | None, with_images: bool,
     say(f"Written: {page}. Look at it with: python -m http.server --directory {into}")
 
 
-def _serve(folders: Sequence[Path], port: int, title: str | None, *, browser: bool) -> None:
+def _serve(
+    folders: Sequence[Path], port: int, title: str | None, *, browser: bool
+) -> None:
     from evalwright.reports.explorer.following import Follower
     from evalwright.reports.explorer.server import Server
 
-    follower = Follower(folders, title or _title([folder.resolve() for folder in folders]), say)
+    follower = Follower(
+        folders, title or _title([folder.resolve() for folder in folders]), say
+    )
     server = Server(follower, port)
     echo(server.url)
     say("Ctrl-C ends it.")
@@ -99,13 +144,20 @@ def _serve(folders: Sequence[Path], port: int, title: str | None, *, browser: bo
 
 
 def _folder(name: str, runs_folder: Path) -> Path:
-    """The folder of a run that is finished or still made. Raises UnknownName or RunError as `open_run`."""
+    """The folder of a run that is finished or still made.
+
+    Raises UnknownName or RunError as `open_run`.
+    """
     from evalwright.api import open_run
     from evalwright.runs.writer import RUN_FILE, growing
 
     for folder in (Path(name), runs_folder / name):
         folder = folder.parent if folder.name == RUN_FILE else folder
-        if folder.is_dir() and not (folder / RUN_FILE).is_file() and growing(folder) is not None:
+        if (
+            folder.is_dir()
+            and not (folder / RUN_FILE).is_file()
+            and growing(folder) is not None
+        ):
             return folder
     return open_run(name, runs_folder).folder
 
@@ -116,7 +168,9 @@ def _title(runs: Sequence[Run | Path]) -> str:
 
 
 def _open(url: str) -> None:
-    """Open a person's browser, where there is a screen to show it on: one in the terminal would take it over."""
+    """Open a person's browser, where there is a screen to show it on: one in the terminal would
+    take it over.
+    """
     import webbrowser
 
     screen = os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
@@ -140,6 +194,9 @@ def _warn(warnings: Sequence[str]) -> None:
 def _progress(words: str) -> None:
     """How far the work is, in one line of a terminal that is written over."""
     if sys.stderr.isatty():
-        stream = getattr(sys.stderr, "styled", sys.stderr)  # what clears the line is ours; the words are not
-        stream.write(f"\r\x1b[K{shorten(inert(words), get_terminal_size().columns - 1)}")
+        # what clears the line is ours; the words are not
+        stream = getattr(sys.stderr, "styled", sys.stderr)
+        stream.write(
+            f"\r\x1b[K{shorten(inert(words), get_terminal_size().columns - 1)}"
+        )
         stream.flush()

@@ -1,4 +1,6 @@
-"""What is made of a foreign system's folder of task files, kept under `$EVALWRIGHT_HOME` so that nothing is read twice."""
+"""What is made of a foreign system's folder of task files, kept under `$EVALWRIGHT_HOME` so that
+nothing is read twice.
+"""
 
 from __future__ import annotations
 
@@ -21,13 +23,20 @@ State = tuple[str, int, int]
 """A file as it is now: path, size, time."""
 
 
-def kept(system: str, folder: Path, files: Iterable[State], made: Callable[[], Any]) -> Any:
-    """What is made of a folder, for one state of its files. It is plain, and its key `outside` has the stamps of files elsewhere."""
+def kept(
+    system: str, folder: Path, files: Iterable[State], made: Callable[[], Any]
+) -> Any:
+    """What is made of a folder, for one state of its files.
+
+    It is plain, and its key `outside` has the stamps of files elsewhere.
+    """
     digest = hashlib.blake2b(f"{__version__}/{_VERSION}".encode(), digest_size=16)
     for path, size, time in files:
         digest.update(f"{path}\0{size}\0{time}\n".encode(errors="surrogateescape"))
     state = digest.hexdigest()
-    name = hashlib.blake2b(str(folder).encode(errors="surrogateescape"), digest_size=8).hexdigest()
+    name = hashlib.blake2b(
+        str(folder).encode(errors="surrogateescape"), digest_size=8
+    ).hexdigest()
     cache = home_folder() / system / f"index-{name}.json"
     with suppress(OSError, ValueError, LookupError, TypeError):
         data = from_json(ordinary(cache).read_text(encoding="utf-8"))

@@ -1,6 +1,8 @@
-"""What a foreign system adds to the command line: `evalwright import NAME`, `evalwright export NAME`, a program of its own.
+"""What a foreign system adds to the command line: `evalwright import NAME`, `evalwright export
+NAME`, a program of its own.
 
-The commands are written once, in `cli/foreign.py`, which knows the systems by a table; here is what it takes from them.
+The commands are written once, in `cli/foreign.py`, which knows the systems by a table; here is what
+it takes from them.
 """
 
 from __future__ import annotations
@@ -24,12 +26,17 @@ class Evalwright(Protocol):
         """Run a command by its arguments and return its exit code."""
 
     def load_plugins(self, files: Sequence[str]) -> None:
-        """Load plug-ins that the person named: Python files, and TOML files of providers. Raises ConfigurationError."""
+        """Load plug-ins that the person named: Python files, and TOML files of providers.
+
+        Raises ConfigurationError.
+        """
 
 
 @dataclass(frozen=True, slots=True)
 class Imports:
-    """What an import made. lines: for people; record: for other programs; left_out: a sentence for what was not imported."""
+    """What an import made. lines: for people; record: for other programs; left_out: a sentence for
+    what was not imported.
+    """
 
     lines: Sequence[str]
     record: Any
@@ -38,7 +45,8 @@ class Imports:
 
 @dataclass(frozen=True, slots=True)
 class Importer:
-    """`evalwright import NAME PATH --name --out --json`. make: called with PATH, --out, --name, and the options by name.
+    """`evalwright import NAME PATH --name --out --json`. make: called with PATH, --out, --name, and
+    the options by name.
 
     about: the help; run_name: what a run is called where no name is given. Raises RunError.
     """
@@ -58,9 +66,11 @@ class Exports(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Exporter:
-    """`evalwright export NAME RUN... --out --runs --json`. make: called with the runs, --out, and the options by name.
+    """`evalwright export NAME RUN... --out --runs --json`. make: called with the runs, --out, and
+    the options by name.
 
-    several: whether it takes more than one run. out: the default of --out, and out_help what that folder is for.
+    several: whether it takes more than one run. out: the default of --out, and out_help what that
+    folder is for.
     """
 
     about: str
@@ -73,7 +83,9 @@ class Exporter:
 
 def later(target: str) -> Callable[..., Any]:
     """A function that is imported when it is called. target: "module:function" in this room."""
-    return lambda *given, **options: resolve_name(f"evalwright.compat.{target}")(*given, **options)
+    return lambda *given, **options: resolve_name(f"evalwright.compat.{target}")(
+        *given, **options
+    )
 
 
 def option(*declarations: str, **settings: Any) -> click.Option:
@@ -92,7 +104,9 @@ def imports_of(
     kept: Sequence[str],
     left_out: Sequence[str] = (),
 ) -> Imports:
-    """What an import made. told: what stands behind a run's name, and further lines; kept: as of `record_of`."""
+    """What an import made. told: what stands behind a run's name, and further lines; kept: as of
+    `record_of`.
+    """
     lines: list[str] = []
     for run in runs:
         first, *more = told(run)
@@ -111,7 +125,9 @@ def record_of(run: Run, kept: Sequence[str]) -> dict[str, Any]:
         "folder": str(run.folder),
         **{key: imported[key] for key in kept},
         "metrics": {
-            task.name: {metric.label: metric.estimate.as_dict() for metric in task.metrics}
+            task.name: {
+                metric.label: metric.estimate.as_dict() for metric in task.metrics
+            }
             for task in run.tasks
         },
     }

@@ -1,4 +1,6 @@
-"""What all importers share, and exporters too: reading what was recorded and writing, where a run of it goes, and the parts of `run.json` that are alike."""
+"""What all importers share, and exporters too: reading what was recorded and writing, where a run
+of it goes, and the parts of `run.json` that are alike.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,14 @@ from io import BufferedReader
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple, Self
 
-from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import (
+    AliasChoices,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+)
 
 from evalwright._version import __version__
 from evalwright.bounded import from_json
@@ -41,13 +50,16 @@ UNKNOWN: dict[str, Any] = {
 """An environment of which nothing is known."""
 
 
-# -- files --------------------------------------------------------------------------------------------------------------
+# -- files -----------------------------------------------------------------------------
 
 
 @contextmanager
 def opened(path: Path) -> Iterator[BufferedReader]:
     """A file of somebody else's. Raises RunError where it cannot be read."""
-    with failing_as(RunError, f"{path} cannot be read"), ordinary(path).open("rb") as file:
+    with (
+        failing_as(RunError, f"{path} cannot be read"),
+        ordinary(path).open("rb") as file,
+    ):
         yield file
 
 
@@ -58,7 +70,10 @@ def writing(path: Path) -> AbstractContextManager[None]:
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """A new file that takes the place of this one when it is whole, and is removed where it is not. Raises OSError."""
+    """A new file that takes the place of this one when it is whole, and is removed where it is not.
+
+    Raises OSError.
+    """
     place_of(path.parent).mkdir(parents=True, exist_ok=True)
     target = place_of(path)
     temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
@@ -80,7 +95,10 @@ def read_whole(path: Path, most: int, hint: str = "") -> bytes:
 
 
 def read_rows(path: Path) -> Iterator[tuple[str, int, dict[str, Any]]]:
-    """(file and line, where the line begins, content) of each line that is not empty. Raises RunError naming the line."""
+    """(file and line, where the line begins, content) of each line that is not empty.
+
+    Raises RunError naming the line.
+    """
     start = 0
     with opened(path) as lines:
         for number, line in enumerate(lines_of(lines), 1):
@@ -89,7 +107,10 @@ def read_rows(path: Path) -> Iterator[tuple[str, int, dict[str, Any]]]:
                 where = f"{path}, line {number}"
                 row = parsed(text, where)
                 if not isinstance(row, dict):
-                    raise RunError(f"{where} is not a record: {type(row).__name__} instead of a mapping.")
+                    raise RunError(
+                        f"{where} is not a record: {type(row).__name__} instead of a"
+                        " mapping."
+                    )
                 yield where, start, row
             start += len(line)
 
@@ -98,8 +119,13 @@ def parsed(text: bytes | str, where: str) -> Any:
     """JSON. Raises RunError naming where it is broken."""
     from pydantic_core import from_json as fast
 
-    # The fast parser takes numbers that no record of ours can hold, and no half of a surrogate pair.
-    endless = re.search(r"\d{300}", text) if isinstance(text, str) else re.search(rb"\d{300}", text)
+    # The fast parser takes numbers that no record of ours can hold, and no half of a surrogate
+    # pair.
+    endless = (
+        re.search(r"\d{300}", text)
+        if isinstance(text, str)
+        else re.search(rb"\d{300}", text)
+    )
     if not endless:
         with suppress(ValueError):
             return fast(text)
@@ -107,7 +133,8 @@ def parsed(text: bytes | str, where: str) -> Any:
         return from_json(text)
     except ValueError as error:
         raise RunError(
-            f"{where} is not valid JSON: {error}. Correct or remove it; nothing was imported."
+            f"{where} is not valid JSON: {error}. Correct or remove it; nothing was"
+            " imported."
         ) from error
 
 
@@ -122,10 +149,18 @@ def listed(value: Any) -> list[Any]:
 
 
 def check_depth(value: Any, where: str, left: int = 100) -> None:
-    """Raise RunError where lists and objects are nested deeper than a record of ours can be written."""
+    """Raise RunError where lists and objects are nested deeper than a record of ours can be
+    written.
+    """
     if not left:
         raise RunError(f"{where} is nested too deeply.")
-    for part in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+    for part in (
+        value.values()
+        if isinstance(value, dict)
+        else value
+        if isinstance(value, list)
+        else ()
+    ):
         check_depth(part, where, left - 1)
 
 
@@ -135,8 +170,15 @@ def count_of(value: Any) -> int:
 
 
 def file_name(text: str, other: str, most: int = 100) -> str:
-    """A text as a part of a file's name: letters, digits, '.', '_' and '-'. other: in place of an empty one."""
-    return "".join(sign if sign.isalnum() or sign in "._-" else "-" for sign in text)[:most] or other
+    """A text as a part of a file's name: letters, digits, '.', '_' and '-'. other: in place of an
+    empty one.
+    """
+    return (
+        "".join(sign if sign.isalnum() or sign in "._-" else "-" for sign in text)[
+            :most
+        ]
+        or other
+    )
 
 
 def number(value: Any) -> float | None:
@@ -171,7 +213,9 @@ def digest_of(files: Sequence[Path]) -> str:
 
 
 def started(stamps: Sequence[str], files: Sequence[Path]) -> str:
-    """The first that is a time, taken for UTC where it has no zone; else the time of the oldest file."""
+    """The first that is a time, taken for UTC where it has no zone; else the time of the oldest
+    file.
+    """
     for stamp in stamps:
         try:
             found = datetime.fromisoformat(stamp)
@@ -183,7 +227,9 @@ def started(stamps: Sequence[str], files: Sequence[Path]) -> str:
 
 
 class Recorded(BaseModel):
-    """A row of somebody else's file: what is not named here is left out, and a null is like a key that is missing."""
+    """A row of somebody else's file: what is not named here is left out, and a null is like a key
+    that is missing.
+    """
 
     model_config = ConfigDict(frozen=True, strict=True)
 
@@ -199,60 +245,96 @@ class Recorded(BaseModel):
         if not first["loc"]:
             raise RunError(f"{where} is not an object.")
         name = str(first["loc"][0])
-        must = next(one.description for key, one in cls.model_fields.items() if name in (key, one.title))
-        shown = "missing" if first["type"] == "missing" else printable(repr(first["input"])[:60])
+        must = next(
+            one.description
+            for key, one in cls.model_fields.items()
+            if name in (key, one.title)
+        )
+        shown = (
+            "missing"
+            if first["type"] == "missing"
+            else printable(repr(first["input"])[:60])
+        )
         raise RunError(f"{where}: '{name}' must be {must}, not {shown}.")
 
 
 def field(*names: str, must: str = "text", **more: Any) -> Any:
-    """A field of a Recorded, under the first of several names that a row has. must: what it must be, for errors."""
-    return Field(validation_alias=AliasChoices(*names), title=names[0], description=must, **more)
+    """A field of a Recorded, under the first of several names that a row has. must: what it must
+    be, for errors.
+    """
+    return Field(
+        validation_alias=AliasChoices(*names), title=names[0], description=must, **more
+    )
 
 
 Clean = Annotated[
-    str, BeforeValidator(lambda value: printable(value if isinstance(value, str) else str(value)[:200]))
+    str,
+    BeforeValidator(
+        lambda value: printable(value if isinstance(value, str) else str(value)[:200])
+    ),
 ]
 """Text that is fit to be shown, of whatever stands there."""
 
 
-# -- runs ---------------------------------------------------------------------------------------------------------------
+# -- runs ------------------------------------------------------------------------------
 
 
 def check_scoring(scoring: str) -> None:
     """Raise UnknownName where there is no such arithmetic."""
     if scoring not in SCORINGS:
-        raise UnknownName("scoring", scoring, SCORINGS, f"There are '{SCORINGS[0]}' and '{SCORINGS[1]}'.")
+        raise UnknownName(
+            "scoring",
+            scoring,
+            SCORINGS,
+            f"There are '{SCORINGS[0]}' and '{SCORINGS[1]}'.",
+        )
 
 
 class Destination:
-    """Where the runs of one import go: under their own name, with several runs followed by the model; without one under model and parts.
+    """Where the runs of one import go: under their own name, with several runs followed by the
+    model; without one under model and parts.
 
     alone: there is one run.
     """
 
     def __init__(self, out: Path, name: str, *, alone: bool) -> None:
-        self.out, self.name, self.alone = out, name, alone
+        self.out = out
+        self.name = name
+        self.alone = alone
         self._taken: set[Path] = set()
 
-    def place(self, model: str, parts: Sequence[str], made_from: Mapping[str, Any] | str) -> Place:
-        """The folder of a run. Raises RunError where it holds a run that was made from something else.
+    def place(
+        self, model: str, parts: Sequence[str], made_from: Mapping[str, Any] | str
+    ) -> Place:
+        """The folder of a run.
 
-        made_from: what it is told by, or the identity that it has. Letters of both cases may be one on disk.
+        Raises RunError where it holds a run that was made from something else.
+
+        made_from: what it is told by, or the identity that it has. Letters of both cases may be one
+        on disk.
         """
         if self.name:
             wanted = _slug(check_run_name(self.name)) or "run"
             wanted = wanted if self.alone else f"{wanted}-{_slug(model) or 'model'}"
         else:
-            wanted = "--".join(part for part in (_slug(model) or "model", *map(_slug, parts)) if part)
-        folder, count = self.out / wanted, 2
+            wanted = "--".join(
+                part for part in (_slug(model) or "model", *map(_slug, parts)) if part
+            )
+        folder = self.out / wanted
+        count = 2
         while Path(str(folder).lower()) in self._taken:
             folder = self.out / f"{wanted}-{count}"
             count += 1
         self._taken.add(Path(str(folder).lower()))
-        identity = made_from if isinstance(made_from, str) else fingerprint_of(made_from)
-        if (folder / RUN_FILE).exists() and open_run(folder).data.get("identity") != identity:
+        identity = (
+            made_from if isinstance(made_from, str) else fingerprint_of(made_from)
+        )
+        if (folder / RUN_FILE).exists() and open_run(folder).data.get(
+            "identity"
+        ) != identity:
             raise RunError(
-                f"'{folder}' already has another run: choose another --name or --out, or remove it first."
+                f"'{folder}' already has another run: choose another --name or --out,"
+                " or remove it first."
             )
         return Place(folder, identity)
 
@@ -275,11 +357,16 @@ class Place(NamedTuple):
         finished: Callable[[], Mapping[str, Any]],
         draws: int | None = None,
     ) -> Run:
-        """Write the run and open it. finished: the arguments of `run_record`, called when all records have passed. draws: of each sample,
-        where the records come in another order than that of samples and draws."""
+        """Write the run and open it. finished: the arguments of `run_record`, called when all
+        records have passed. draws: of each sample, where the records come in another order than
+        that of samples and draws.
+        """
         with RunWriter(self.folder) as writer:
             for position, record in enumerate(records):
-                writer.add(position if draws is None else record.index * draws + record.draw, record)
+                writer.add(
+                    position if draws is None else record.index * draws + record.draw,
+                    record,
+                )
             writer.finish(run_record(self, **finished()))
         return open_run(self.folder)
 
@@ -297,7 +384,9 @@ def task_record(
     metadata: Mapping[str, Any] | None = None,
     draws: int = 1,
 ) -> dict[str, Any]:
-    """A task's part of `run.json`. source: the system it comes from; scorers: names, kinds and options."""
+    """A task's part of `run.json`. source: the system it comes from; scorers: names, kinds and
+    options.
+    """
     return {
         **result.as_dict(),
         "description": description,
@@ -328,7 +417,9 @@ def run_record(
     environment: Mapping[str, Any] | None = None,
     **more: Any,
 ) -> dict[str, Any]:
-    """A run's `run.json`. code: what names the model's fingerprint; facts: what else is known of the model; more: further parts."""
+    """A run's `run.json`. code: what names the model's fingerprint; facts: what else is known of
+    the model; more: further parts.
+    """
     name = place.folder.name
     return {
         "schema": SCHEMA_VERSION,
@@ -337,7 +428,12 @@ def run_record(
         "identity": place.identity,
         "started": started,
         "seconds": seconds,
-        "model": {"name": model, "abilities": [], "fingerprint": fingerprint_of(code), **(facts or {})},
+        "model": {
+            "name": model,
+            "abilities": [],
+            "fingerprint": fingerprint_of(code),
+            **(facts or {}),
+        },
         "roles": {},
         "configuration": {
             "tasks": [task["name"] for task in tasks],

@@ -42,16 +42,18 @@ def abilities_of(ask: Ask, role: str) -> frozenset[Ability] | None:
 
 
 def options_of(ask: Ask, role: str) -> frozenset[str]:
-    """Which options, of those that not every model carries, requests to the model that plays `role` may use; none where the door
-    does not tell."""
+    """Which options, of those that not every model carries, requests to the model that plays `role`
+    may use; none where the door does not tell.
+    """
     tell = getattr(ask, "carries", None)
     found: frozenset[str] = tell(role) if tell is not None else frozenset()
     return found
 
 
 def refusal_of(ask: Ask, role: str, request: Request) -> str | None:
-    """Why the model that plays `role` does not take a request as it is, in a sentence; None where it does, or where the door does not
-    tell."""
+    """Why the model that plays `role` does not take a request as it is, in a sentence; None where
+    it does, or where the door does not tell.
+    """
     tell = getattr(ask, "refuses", None)
     found: str | None = tell(role, request) if tell is not None else None
     return found

@@ -38,7 +38,8 @@ def warn_old_name(old: str, new: str, where: str = "") -> None:
         where: what carries the name, such as "The setting" or "The scorer option".
     """
     message = (
-        f"{where or 'The name'} '{old}' is now called '{new}'. The old name is read for one more release."
+        f"{where or 'The name'} '{old}' is now called '{new}'. The old name is read for"
+        " one more release."
     )
     if message in _warned:
         return
@@ -60,7 +61,9 @@ def Undecided(explanation: str = "") -> Score:
     from evalwright.core.samples import UNREADABLE, Score
 
     warn_old_name("Undecided(why)", "Score(value, unsure=why)", "What a scorer gives,")
-    return Score(0.0, UNREADABLE, explanation, unsure=explanation or "the scorer could not tell")
+    return Score(
+        0.0, UNREADABLE, explanation, unsure=explanation or "the scorer could not tell"
+    )
 
 
 def deprecated(*, since: str, use_instead: str) -> Callable[[Deprecated], Deprecated]:
@@ -134,7 +137,9 @@ def _warn_on_use(cls: Any, message: str) -> None:
     cls.__deprecated__ = message
 
 
-def renamed_parameter(old: str, new: str, *, since: str) -> Callable[[Deprecated], Deprecated]:
+def renamed_parameter(
+    old: str, new: str, *, since: str
+) -> Callable[[Deprecated], Deprecated]:
     """Let a function still take a parameter by its old name, with a warning.
 
     For functions that people call. An option of a scorer, strategy or metric is read from files:
@@ -162,7 +167,8 @@ def renamed_parameter(old: str, new: str, *, since: str) -> Callable[[Deprecated
         signature = inspect.signature(function)
         if new not in signature.parameters or old in signature.parameters:
             raise TypeError(
-                f"`{function.__qualname__}` must have the parameter '{new}', and none called '{old}'."
+                f"`{function.__qualname__}` must have the parameter '{new}', "
+                f"and none called '{old}'."
             )
         message = (
             f"The parameter '{old}' of `{function.__qualname__}` is deprecated since {since}: "

@@ -28,8 +28,8 @@
     │   └── Cancelled              the run stopped first (retried by the next run)
     └── RequestFailed              what `ask` raises once a request failed for good
 
-Each has a `party`, who failed; a RequestError also says whether sending it again may help (`retryable`).
-Other rooms derive their own errors from these.
+Each has a `party`, who failed; a RequestError also says whether sending it again may help
+(`retryable`). Other rooms derive their own errors from these.
 """
 
 from __future__ import annotations
@@ -42,19 +42,34 @@ from typing import Any, ClassVar, Literal
 from evalwright.core.responses import Usage
 
 Party = Literal[
-    "provider", "model", "task", "dataset", "scorer", "judge", "sandbox", "configuration", "store"
+    "provider",
+    "model",
+    "task",
+    "dataset",
+    "scorer",
+    "judge",
+    "sandbox",
+    "configuration",
+    "store",
 ]
 
 
 class EvalwrightError(Exception):
-    """Base of all our errors. `str(error)` is a sentence for a person: what happened, why, what to do."""
+    """Base of all our errors.
+
+    `str(error)` is a sentence for a person: what happened, why, what to do.
+    """
 
     party: Party = "configuration"
 
 
 def reason_of(error: BaseException) -> str:
     """What an error says, with its kind where it is none of ours."""
-    return str(error) if isinstance(error, EvalwrightError) else f"{type(error).__name__}: {error}"
+    return (
+        str(error)
+        if isinstance(error, EvalwrightError)
+        else f"{type(error).__name__}: {error}"
+    )
 
 
 class UsageError(EvalwrightError):
@@ -66,12 +81,19 @@ class ConfigurationError(UsageError):
 
 
 class UnknownName(UsageError):
-    """A name that nothing carries. kind: of what, as in "option of the scorer 'numeric'". The message ends with the closest known names."""
+    """A name that nothing carries. kind: of what, as in "option of the scorer 'numeric'".
 
-    def __init__(self, kind: str, name: str, known: Iterable[str], hint: str = "") -> None:
+    The message ends with the closest known names.
+    """
+
+    def __init__(
+        self, kind: str, name: str, known: Iterable[str], hint: str = ""
+    ) -> None:
         self.name = name
         self.suggestions = closest(name, known)
-        what, within, whole = kind.partition(" of ") if " of " in kind else kind.partition(" in ")
+        what, within, whole = (
+            kind.partition(" of ") if " of " in kind else kind.partition(" in ")
+        )
         message = f"Unknown {what} '{name}'{within}{whole}."
         if self.suggestions:
             message += f" Did you mean {_or_list(self.suggestions)}?"
@@ -79,12 +101,15 @@ class UnknownName(UsageError):
 
 
 class MissingExtra(UsageError):
-    """An optional library is not installed. first: a command that has to come before its installation."""
+    """An optional library is not installed. first: a command that has to come before its
+    installation.
+    """
 
     def __init__(self, what: str, extra: str, library: str, *, first: str = "") -> None:
         super().__init__(
-            f"{what} needs the library '{library}', which is not installed. "
-            f"Install it with: {f'{first}, then ' if first else ''}pip install 'evalwright[{extra}]'"
+            f"{what} needs the library '{library}', which is not installed. Install it"
+            f" with: {f'{first}, then ' if first else ''}pip install"
+            f" 'evalwright[{extra}]'"
         )
 
 
@@ -101,7 +126,10 @@ class DatasetError(UsageError):
 
 
 class OutOfReach(DatasetError):
-    """Data of a hub that cannot be fetched now. One of several tasks fails alone with it, and the others are run."""
+    """Data of a hub that cannot be fetched now.
+
+    One of several tasks fails alone with it, and the others are run.
+    """
 
 
 class AbilityError(UsageError):
@@ -160,15 +188,20 @@ class Failure:
     def as_dict(self) -> dict[str, Any]:
         """A plain mapping for JSON; without usage and cost where there are none."""
         found = {name: getattr(self, name) for name in self.__slots__}
-        return {name: value for name, value in found.items() if value is not None or name == "status"}
+        return {
+            name: value
+            for name, value in found.items()
+            if value is not None or name == "status"
+        }
 
 
 class RequestError(EvalwrightError):
     """One request failed. `retry_after` is in seconds, where the server named a time.
 
-    usage, cost: what the reply says it used although it is no answer. taken: whether the server may have begun to work on it,
-    and so may bill it. prompt_only: then only for reading the prompt. reply: what could be read of a broken reply's JSON, and
-    whether its usage is final; for the model's wire format, which makes the usage of it.
+    usage, cost: what the reply says it used although it is no answer. taken: whether the server may
+    have begun to work on it, and so may bill it. prompt_only: then only for reading the prompt.
+    reply: what could be read of a broken reply's JSON, and whether its usage is final; for the
+    model's wire format, which makes the usage of it.
     """
 
     party: Party = "provider"
@@ -198,7 +231,9 @@ class RequestError(EvalwrightError):
 
     def as_failure(self, attempts: int = 1) -> Failure:
         """The error as a record."""
-        return Failure(self.kind, self.party, str(self), self.retryable, self.status, attempts)
+        return Failure(
+            self.kind, self.party, str(self), self.retryable, self.status, attempts
+        )
 
 
 class RateLimited(RequestError):
@@ -232,14 +267,19 @@ class TimedOut(RequestError):
 
 
 class BadReply(RequestError):
-    """The answer is not what the interface documents: broken JSON, wrong content type, missing fields."""
+    """The answer is not what the interface documents: broken JSON, wrong content type, missing
+    fields.
+    """
 
     kind = "bad reply"
     retryable = True
 
 
 class EmptyReply(RequestError):
-    """The answer has no content and no reason for having none. It is asked for once more, then it is what the model said."""
+    """The answer has no content and no reason for having none.
+
+    It is asked for once more, then it is what the model said.
+    """
 
     kind = "empty reply"
     party: Party = "model"
@@ -275,7 +315,9 @@ class Rejected(RequestError):
 
 
 NO_TOKEN_LOG_PROBS = "sent no log-probabilities of the answer's tokens"
-"""How the message of a reply says so that has none although they were asked for; strategies that cannot go on without look for it."""
+"""How the message of a reply says so that has none although they were asked for; strategies that
+cannot go on without look for it.
+"""
 
 
 class PromptTooLong(Rejected):
@@ -314,11 +356,14 @@ class RequestFailed(EvalwrightError):
 
 
 def cause_of(error: BaseException) -> str:
-    """What went wrong in one line, without its stop: the first line of a library's error, and that of what it was raised from.
+    """What went wrong in one line, without its stop: the first line of a library's error, and that
+    of what it was raised from.
 
-    A library often says only that something failed ("An error occurred while generating the dataset"), and what did is below it.
+    A library often says only that something failed ("An error occurred while generating the
+    dataset"), and what did is below it.
     """
-    chain, seen = [error], {id(error)}
+    chain = [error]
+    seen = {id(error)}
     while (below := chain[-1].__cause__) is not None and id(below) not in seen:
         chain.append(below)
         seen.add(id(below))
@@ -332,18 +377,25 @@ def _first_line(error: BaseException) -> str:
 
 
 MAX_LISTED_NAMES = 20
-"""Names in a message: of more, some are listed, and none where those that look like the unknown one are suggested."""
+"""Names in a message: of more, some are listed, and none where those that look like the unknown one
+are suggested.
+"""
 
 
-def check_known(kind: str, given: Iterable[object], known: Collection[str], hint: str = "Known: ") -> None:
-    """Raise UnknownName for the first name that is not known. hint: what stands before all that are, "" where they are not listed."""
+def check_known(
+    kind: str, given: Iterable[object], known: Collection[str], hint: str = "Known: "
+) -> None:
+    """Raise UnknownName for the first name that is not known. hint: what stands before all that
+    are, "" where they are not listed.
+    """
     if unknown := [name for name in given if name not in known]:
         name = str(unknown[0])
         raise UnknownName(kind, name, known, hint and known_names(name, known, hint))
 
 
 def known_names(name: str, known: Collection[str], before: str = "Known: ") -> str:
-    """A sentence with the names that there are in place of an unknown one; "" where there are many, and some look like it.
+    """A sentence with the names that there are in place of an unknown one; "" where there are many,
+    and some look like it.
 
     before: what the sentence begins with.
     """
@@ -360,15 +412,23 @@ def listed(names: Collection[str], most: int = MAX_LISTED_NAMES) -> str:
 
 
 def closest(name: str, known: Iterable[str], most: int = 4) -> list[str]:
-    """Up to `most` known names that look like `name`, best first; before them those that have it as a word ("f1": "token-f1")."""
+    """Up to `most` known names that look like `name`, best first; before them those that have it as
+    a word ("f1": "token-f1").
+    """
     table = {candidate.lower(): candidate for candidate in known}
-    found = sorted(key for key in table if "-" in key and name.lower() in key.split("-"))[:most]
+    found = sorted(
+        key for key in table if "-" in key and name.lower() in key.split("-")
+    )[:most]
     found = found or get_close_matches(name.lower(), list(table), n=most, cutoff=0.6)
     if not found:
-        found = sorted(key for key in table if len(name) > 2 and name.lower() in key)[:most]
+        found = sorted(key for key in table if len(name) > 2 and name.lower() in key)[
+            :most
+        ]
     return [table[key] for key in found]
 
 
 def _or_list(names: list[str]) -> str:
     quoted = [f"'{name}'" for name in names]
-    return quoted[0] if len(quoted) == 1 else f"{', '.join(quoted[:-1])} or {quoted[-1]}"
+    return (
+        quoted[0] if len(quoted) == 1 else f"{', '.join(quoted[:-1])} or {quoted[-1]}"
+    )

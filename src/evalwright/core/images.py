@@ -1,7 +1,8 @@
 """An image in a prompt: its bytes, named by their hash, and what their first bytes say of it.
 
-Only formats that all providers of vision models take, told by their content and never by a name. Nothing is decoded here:
-width and height stand in the header, so an image that would unpack to more than `MOST_PIXELS` is refused unopened.
+Only formats that all providers of vision models take, told by their content and never by a name.
+Nothing is decoded here: width and height stand in the header, so an image that would unpack to more
+than `MOST_PIXELS` is refused unopened.
 """
 
 from __future__ import annotations
@@ -20,16 +21,20 @@ MOST_BYTES = 20 * 10**6
 MOST_PIXELS = 64 * 10**6
 """Of one image: more is taken by no provider."""
 
-_DATA_URL = re.compile(r"data:([\w.+-]+/[\w.+-]+)?(;[\w.+-]+=[^;,]*)*;base64,", re.ASCII)
+_DATA_URL = re.compile(
+    r"data:([\w.+-]+/[\w.+-]+)?(;[\w.+-]+=[^;,]*)*;base64,", re.ASCII
+)
 _JPEG_SIZES = {*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC}
 """Markers of a JPEG's frames, which name its size."""
 
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """An image, equal to every other of the same bytes. source: where it is from, for people and records.
+    """An image, equal to every other of the same bytes. source: where it is from, for people and
+    records.
 
-    digest: the SHA-256 of its bytes in hexadecimal. One that was read from a record has it without `data`.
+    digest: the SHA-256 of its bytes in hexadecimal. One that was read from a record has it without
+    `data`.
     """
 
     data: bytes = field(repr=False)
@@ -43,22 +48,30 @@ class Image:
 
     @classmethod
     def read(cls, data: bytes, source: str) -> Self:
-        """The image of these bytes. Raises DatasetError, with a sentence, for what is no PNG, JPEG, GIF or WebP, or too large."""
+        """The image of these bytes.
+
+        Raises DatasetError, with a sentence, for what is no PNG, JPEG, GIF or WebP, or too large.
+        """
         if len(data) > MOST_BYTES:
             raise DatasetError(
-                f"The image '{source}' has {len(data):,} bytes, more than the {MOST_BYTES:,} allowed: make it smaller."
+                f"The image '{source}' has {len(data):,} bytes, more than the"
+                f" {MOST_BYTES:,} allowed: make it smaller."
             )
         media_type, width, height = size_of(data)
         if not media_type:
             raise DatasetError(
-                f"'{source}' is not an image that models take{_found(data)}: use PNG, JPEG, GIF or WebP."
+                f"'{source}' is not an image that models take{_found(data)}: use PNG,"
+                " JPEG, GIF or WebP."
             )
         if width < 1 or height < 1:
-            raise DatasetError(f"The image '{source}' is damaged: its header ({media_type}) names no size.")
+            raise DatasetError(
+                f"The image '{source}' is damaged: its header ({media_type}) names no"
+                " size."
+            )
         if width * height > MOST_PIXELS:
             raise DatasetError(
-                f"The image '{source}' unpacks to {width:,} x {height:,} pixels, more than the {MOST_PIXELS:,} allowed: "
-                f"make it smaller."
+                f"The image '{source}' unpacks to {width:,} x {height:,} pixels, more"
+                f" than the {MOST_PIXELS:,} allowed: make it smaller."
             )
         return cls(data, media_type, source)
 
@@ -68,17 +81,21 @@ class Image:
         head = _DATA_URL.match(url[:200])
         if head is None:
             raise DatasetError(
-                "The data URL of an image has no base64: write data:image/png;base64, and the bytes."
+                "The data URL of an image has no base64: write data:image/png;base64,"
+                " and the bytes."
             )
         text = url[head.end() :]
         if len(text) > MOST_BYTES * 3 // 2:
             raise DatasetError(
-                f"The data URL of an image has {len(text):,} characters: an image may have {MOST_BYTES:,} bytes."
+                f"The data URL of an image has {len(text):,} characters: an image may"
+                f" have {MOST_BYTES:,} bytes."
             )
         try:
             data = base64.b64decode(text, validate=True)
         except (binascii.Error, ValueError):
-            raise DatasetError("The data URL of an image is not valid base64.") from None
+            raise DatasetError(
+                "The data URL of an image is not valid base64."
+            ) from None
         return cls.read(data, source)
 
     @classmethod
@@ -101,10 +118,14 @@ class Image:
 
 
 def size_of(data: bytes) -> tuple[str, int, int]:
-    """(media type, width, height) as the header says; type "" for no format that is known, 0 where no size stands."""
+    """(media type, width, height) as the header says; type "" for no format that is known, 0 where
+    no size stands.
+    """
     if data.startswith(b"\x89PNG\r\n\x1a\n"):
         named = data[12:16] == b"IHDR" and len(data) >= 24
-        return "image/png", *((_big(data[16:20]), _big(data[20:24])) if named else (0, 0))
+        return "image/png", *(
+            (_big(data[16:20]), _big(data[20:24])) if named else (0, 0)
+        )
     if data[:6] in (b"GIF87a", b"GIF89a"):
         return "image/gif", _little(data[6:8]), _little(data[8:10])
     if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
@@ -123,13 +144,20 @@ def _jpeg_size(data: bytes) -> tuple[int, int]:
             return _big(data[place + 7 : place + 9]), _big(data[place + 5 : place + 7])
         # Fill bytes and markers without a length are passed over.
         bare = marker == 0x01 or 0xD0 <= marker <= 0xD8
-        place += 1 if marker == 0xFF else 2 if bare else 2 + _big(data[place + 2 : place + 4])
+        place += (
+            1
+            if marker == 0xFF
+            else 2
+            if bare
+            else 2 + _big(data[place + 2 : place + 4])
+        )
     return 0, 0
 
 
 def _webp_size(data: bytes) -> tuple[int, int]:
     """From the first chunk: extended, lossless or lossy."""
-    kind, body = data[12:16], data[20:30]
+    kind = data[12:16]
+    body = data[20:30]
     if kind == b"VP8X" and len(body) == 10:
         return _little(body[4:7]) + 1, _little(body[7:10]) + 1
     if kind == b"VP8L" and body[:1] == b"\x2f" and len(body) >= 5:

@@ -1,4 +1,6 @@
-"""Names of a package that load their module on first use, so that importing the package costs next to nothing."""
+"""Names of a package that load their module on first use, so that importing the package costs next
+to nothing.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +13,12 @@ from typing import Any
 def lazy_names(
     package: str, names: Mapping[str, str]
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """`__getattr__` and `__dir__` of a package. names: by module in it, its names, separated by spaces."""
-    homes = {name: module for module, several in names.items() for name in several.split()}
+    """`__getattr__` and `__dir__` of a package. names: by module in it, its names, separated by
+    spaces.
+    """
+    homes = {
+        name: module for module, several in names.items() for name in several.split()
+    }
     own = vars(sys.modules[package])
 
     def get(name: str) -> Any:

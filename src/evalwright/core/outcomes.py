@@ -1,19 +1,25 @@
-"""What became of a sample: answered, one of the model's own faults, or missing through no fault of the model.
+"""What became of a sample: answered, one of the model's own faults, or missing through no fault of
+the model.
 
 | outcome | what happened | counts as |
 |---|---|---|
-| answered | the model wrote an answer and ended by itself, or the token limit ended an answer that had begun | scored |
-| cut | the reply ended before any answer text: at the token limit, or after reasoning alone, which is not an answer | wrong |
+| answered | the model wrote an answer and ended by itself, or the token limit ended an answer that
+had begun | scored |
+| cut | the reply ended before any answer text: at the token limit, or after reasoning alone, which
+is not an answer | wrong |
 | empty | the reply has no text and gives no reason, also when it was asked for again | wrong |
-| refused | the model refused in a field of the reply made for it; refusing in words is an answer | wrong |
-| filtered | the provider's filter stopped the reply (wrong), or the prompt before any reply (missing) | wrong or missing |
+| refused | the model refused in a field of the reply made for it; refusing in words is an answer |
+wrong |
+| filtered | the provider's filter stopped the reply (wrong), or the prompt before any reply
+(missing) | wrong or missing |
 | too_long | the prompt does not fit the model's context | wrong |
 | unfinished | the model was still writing at the time limit | wrong |
 | tool_call | the reply is a call of a tool that was not offered | wrong |
 | failed | there is no reply, or none that can be used; the Failure says who failed | missing |
 
-"Wrong" is the worst value of the scorer, unless the scorer or the task says that such a reply has no score (`core/tasks`).
-Everything is derived from what is recorded (finish reasons, texts, failures), so records of any age have an outcome.
+"Wrong" is the worst value of the scorer, unless the scorer or the task says that such a reply has
+no score (`core/tasks`). Everything is derived from what is recorded (finish reasons, texts,
+failures), so records of any age have an outcome.
 """
 
 from __future__ import annotations
@@ -24,9 +30,19 @@ from evalwright.core.errors import Failure, Party
 from evalwright.core.reasoning import separate_reasoning
 from evalwright.core.responses import Response, Usage
 
-NoAnswer = Literal["cut", "empty", "refused", "filtered", "too_long", "unfinished", "tool_call"]
+NoAnswer = Literal[
+    "cut", "empty", "refused", "filtered", "too_long", "unfinished", "tool_call"
+]
 Outcome = Literal[
-    "answered", "cut", "empty", "refused", "filtered", "too_long", "unfinished", "tool_call", "failed"
+    "answered",
+    "cut",
+    "empty",
+    "refused",
+    "filtered",
+    "too_long",
+    "unfinished",
+    "tool_call",
+    "failed",
 ]
 
 ANSWERED: Outcome = "answered"
@@ -40,8 +56,19 @@ TOOL_CALL: Outcome = "tool_call"
 FAILED: Outcome = "failed"
 OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
 
-NO_ANSWER: tuple[Outcome, ...] = (CUT, EMPTY, REFUSED, FILTERED, TOO_LONG, UNFINISHED, TOOL_CALL)
-"""What a model did that is no answer. Scored as the worst, or as an empty answer where a task says so."""
+NO_ANSWER: tuple[Outcome, ...] = (
+    CUT,
+    EMPTY,
+    REFUSED,
+    FILTERED,
+    TOO_LONG,
+    UNFINISHED,
+    TOOL_CALL,
+)
+"""What a model did that is no answer.
+
+Scored as the worst, or as an empty answer where a task says so.
+"""
 
 WORDS = {
     CUT: "cut before any answer",
@@ -54,7 +81,9 @@ WORDS = {
 }
 """How people read them."""
 
-LENGTH, CONTENT_FILTER, REFUSAL = "length", "content_filter", "refusal"
+LENGTH = "length"
+CONTENT_FILTER = "content_filter"
+REFUSAL = "refusal"
 """Finish reasons that say it, in our words; `models/remote/wire` translates every provider's."""
 
 _BY_FINISH_REASON: dict[str, Outcome] = {
@@ -75,12 +104,17 @@ _BY_FAILURE: dict[str, Outcome] = {
     "still writing": UNFINISHED,
     "tool call": TOOL_CALL,
 }
-"""Failures that are the model's own, by their kind (`core/errors`): the request was answered, and not with an answer."""
+"""Failures that are the model's own, by their kind (`core/errors`): the request was answered, and
+not with an answer.
+"""
 
 _MESSAGES: dict[Outcome, tuple[Party, str]] = {
     CUT: (
         "model",
-        "The reply{of} ended before any answer text: at the token limit, or after reasoning alone.",
+        (
+            "The reply{of} ended before any answer text: at the token limit, or after"
+            " reasoning alone."
+        ),
     ),
     EMPTY: ("model", "The reply{of} is empty."),
     FILTERED: ("provider", "The provider's filter stopped the reply{of}."),
@@ -94,7 +128,9 @@ _MESSAGES: dict[Outcome, tuple[Party, str]] = {
 def outcome_of(response: Response) -> Outcome:
     """What a reply to a request for text is."""
     by_reason = _BY_FINISH_REASON.get(response.finish_reason)
-    if by_reason is not None and not (by_reason == TOOL_CALL and _is_visible(response.text)):
+    if by_reason is not None and not (
+        by_reason == TOOL_CALL and _is_visible(response.text)
+    ):
         return by_reason
     if "<" not in response.text and _is_visible(response.text):
         return ANSWERED
@@ -127,17 +163,20 @@ def outcome_of_failure(failure: Failure) -> Outcome:
 
 
 def is_models_own(failure: Failure) -> bool:
-    """Whether a request failed through what the model did, so that its sample is scored and not missing.
+    """Whether a request failed through what the model did, so that its sample is scored and not
+    missing.
 
-    A prompt that the provider's filter stopped never reached the model, and is the provider's failure; a reply that it stopped is
-    the model's.
+    A prompt that the provider's filter stopped never reached the model, and is the provider's
+    failure; a reply that it stopped is the model's.
     """
     outcome = outcome_of_failure(failure)
     return outcome in NO_ANSWER and (outcome != FILTERED or failure.party == "model")
 
 
 def response_of_fault(failure: Failure) -> Response:
-    """A failure that is the model's own as the reply that it stands for: no text, and why, with what it used."""
+    """A failure that is the model's own as the reply that it stands for: no text, and why, with
+    what it used.
+    """
     usage = Usage(**failure.usage) if failure.usage else Usage()
     outcome = outcome_of_failure(failure)
     finish_reason = CONTENT_FILTER if outcome == FILTERED else outcome
@@ -152,4 +191,8 @@ def explanation_of(outcome: Outcome) -> str:
 def failure_of(outcome: Outcome, role: str = "") -> Failure:
     """A reply without an answer as a failure. role: a judge's, whose failure it is then."""
     party, message = _MESSAGES[outcome]
-    return Failure(outcome, "judge" if role else party, message.format(of=f" of '{role}'" if role else ""))
+    return Failure(
+        outcome,
+        "judge" if role else party,
+        message.format(of=f" of '{role}'" if role else ""),
+    )

@@ -14,13 +14,19 @@ class Plain:
     __slots__ = ()
 
     def as_dict(self) -> dict[str, Any]:
-        """The fields as JSON-ready values: records become mappings, tuples and arrays lists, nan and infinities None."""
+        """The fields as JSON-ready values: records become mappings, tuples and arrays lists, nan
+        and infinities None.
+        """
         return plain_fields(self)
 
 
 def plain_fields(record: Any, without: Collection[str] = ()) -> dict[str, Any]:
     """A dataclass's fields as JSON-ready values, some left out."""
-    return {one.name: plain(getattr(record, one.name)) for one in fields(record) if one.name not in without}
+    return {
+        one.name: plain(getattr(record, one.name))
+        for one in fields(record)
+        if one.name not in without
+    }
 
 
 def plain(value: Any) -> Any:

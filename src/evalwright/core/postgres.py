@@ -1,4 +1,6 @@
-"""A PostgreSQL server by its URL: what is shown of it, how it is reached, and which errors mean that it is away."""
+"""A PostgreSQL server by its URL: what is shown of it, how it is reached, and which errors mean
+that it is away.
+"""
 
 from __future__ import annotations
 
@@ -36,16 +38,34 @@ _LOOK = 0.5
 _LAST_PATIENCE = 3.0
 """Seconds that an answer is waited for where the store is being closed."""
 FROZEN = 60.0
-"""Seconds after which the server ends a transaction whose client does nothing, as its locks would hold others up: one that is suspended, or
-whose network is gone."""
-_STARTING = ("starting up", "shutting down", "in recovery mode", "not yet accepting connections")
+"""Seconds after which the server ends a transaction whose client does nothing, as its locks would
+hold others up: one that is suspended, or whose network is gone.
+"""
+_STARTING = (
+    "starting up",
+    "shutting down",
+    "in recovery mode",
+    "not yet accepting connections",
+)
 _MEANINGS = {
-    "28": "did not let this user in: check the user and the password (PGPASSWORD, ~/.pgpass)",
+    "28": (
+        "did not let this user in: check the user and the password (PGPASSWORD,"
+        " ~/.pgpass)"
+    ),
     "3D": "has no database of that name: create it (createdb) or name another",
-    "42501": f"does not allow this user to write: grant it the right to create the schema {SCHEMA}, or to use the one that is there",
-    "42": f"has tables in its schema {SCHEMA} that evalwright did not make: name another database",
+    "42501": (
+        "does not allow this user to write: grant it the right to create the schema"
+        f" {SCHEMA}, or to use the one that is there"
+    ),
+    "42": (
+        f"has tables in its schema {SCHEMA} that evalwright did not make: name another"
+        " database"
+    ),
     "25006": "is read-only now: name the server that takes writes",
-    "533": "takes no more connections (a process needs two): end others, or have it take more (max_connections)",
+    "533": (
+        "takes no more connections (a process needs two): end others, or have it take"
+        " more (max_connections)"
+    ),
     "53": "has no room left: free some and run again",
 }
 """Of the beginnings of its error codes; the first that fits."""
@@ -63,12 +83,16 @@ _HOSTS = re.compile(r"[\w.-]+(:\d+)?(,[\w.-]+(:\d+)?)+")
 
 
 def store_url() -> str:
-    """The server that holds the store, by $EVALWRIGHT_STORE; "" where it lies in a file. Raises ConfigurationError."""
+    """The server that holds the store, by $EVALWRIGHT_STORE; "" where it lies in a file.
+
+    Raises ConfigurationError.
+    """
     url = os.environ.get(VARIABLE, "")
     if url and not is_url(url):
         raise ConfigurationError(
-            f"{VARIABLE} is no address of a PostgreSQL server, as postgresql://user@host/database is. A folder for a store in a file is "
-            f"named with --home or EVALWRIGHT_HOME."
+            f"{VARIABLE} is no address of a PostgreSQL server, as"
+            " postgresql://user@host/database is. A folder for a store in a file is"
+            " named with --home or EVALWRIGHT_HOME."
         )
     return url
 
@@ -84,9 +108,11 @@ def shown(url: str) -> str:
         parts = urlsplit(url)
         asked = parse_qs(parts.query)
         if _HOSTS.fullmatch(several := parts.netloc.rpartition("@")[2]):
-            host, port = several, None
+            host = several
+            port = None
         else:
-            host, port = parts.hostname or asked.get("host", [""])[0], parts.port
+            host = parts.hostname or asked.get("host", [""])[0]
+            port = parts.port
     except ValueError:
         return "postgresql://"
     name = unquote(parts.path.lstrip("/")) or asked.get("dbname", [""])[0]
@@ -96,12 +122,16 @@ def shown(url: str) -> str:
 class Link:
     """A connection to the server, and another one when that is lost. One thread at a time uses it.
 
-    closing: ends every wait at once. patience: seconds that a server is waited for, $EVALWRIGHT_STORE_WAIT by default. `say` is
-    told, in a sentence, that the server is away or silent, and that it is back.
+    closing: ends every wait at once. patience: seconds that a server is waited for,
+    $EVALWRIGHT_STORE_WAIT by default. `say` is told, in a sentence, that the server is away or
+    silent, and that it is back.
     """
 
     def __init__(
-        self, url: str, closing: threading.Event | None = None, patience: float | None = None
+        self,
+        url: str,
+        closing: threading.Event | None = None,
+        patience: float | None = None,
     ) -> None:
         self.closing = closing or threading.Event()
         self.say: Callable[[str, bool], None] = lambda sentence, away: None
@@ -123,27 +153,43 @@ class Link:
             try:
                 self._made = connect(self._url)
             except Exception as error:
-                if not is_starting(error) or time.monotonic() > until or self.closing.wait(0.2):
+                if (
+                    not is_starting(error)
+                    or time.monotonic() > until
+                    or self.closing.wait(0.2)
+                ):
                     raise
 
     def watch(self) -> None:
-        """From now on, notice a server that keeps its connection and answers nothing: one that is frozen, or that a network hides."""
+        """From now on, notice a server that keeps its connection and answers nothing: one that is
+        frozen, or that a network hides.
+        """
         self._watched = threading.Event()
         threading.Thread(
-            target=self._watch, args=(self._watched,), name="evalwright-watch", daemon=True
+            target=self._watch,
+            args=(self._watched,),
+            name="evalwright-watch",
+            daemon=True,
         ).start()
 
     @property
     def inside(self) -> bool:
         """Whether a transaction is under way."""
-        return self._made is not None and self._made.info.transaction_status.name == "INTRANS"
+        return (
+            self._made is not None
+            and self._made.info.transaction_status.name == "INTRANS"
+        )
 
-    def again(self, step: Callable[[psycopg.Connection[Any]], T], transaction: bool = False) -> T:
+    def again(
+        self, step: Callable[[psycopg.Connection[Any]], T], transaction: bool = False
+    ) -> T:
         """Do this, again where the server went away or two transactions waited for each other.
 
-        Raises StoreError where the server stays away, psycopg.Error for what waiting does not change.
+        Raises StoreError where the server stays away, psycopg.Error for what waiting does not
+        change.
         """
-        began, gap = 0.0, 0.1
+        began = 0.0
+        gap = 0.1
         while True:
             self._since = since = time.monotonic()
             try:
@@ -174,10 +220,13 @@ class Link:
             waited = time.monotonic() - began
             if gap > 0.5:
                 self._tell(f"cannot be reached ({reason(lost)})")
-            if waited + gap > self._patience or self.closing.wait(gap * random.uniform(0.8, 1.0)):
+            if waited + gap > self._patience or self.closing.wait(
+                gap * random.uniform(0.8, 1.0)
+            ):
                 raise StoreError(
-                    f"The store {shown(self._url)} could not be reached for {waited:.0f} s. ({reason(lost)}) Once it is back, run "
-                    f"the same command again: it sends only what has no stored response."
+                    f"The store {shown(self._url)} could not be reached for"
+                    f" {waited:.0f} s. ({reason(lost)}) Once it is back, run the same"
+                    " command again: it sends only what has no stored response."
                 )
             gap = min(gap * 1.6, LONGEST_GAP)
 
@@ -185,13 +234,15 @@ class Link:
         if not self._told:
             self._told = True
             self.say(
-                f"The store {shown(self._url)} {what}. Waiting up to {self._patience:g} s for it; no request is sent meanwhile.",
+                f"The store {shown(self._url)} {what}. Waiting up to {self._patience:g}"
+                " s for it; no request is sent meanwhile.",
                 True,
             )
 
     def _watch(self, ended: threading.Event) -> None:
         while not ended.wait(_LOOK):
-            since, made = self._since, self._made
+            since = self._since
+            made = self._made
             if since is None or made is None:
                 continue
             silent = time.monotonic() - since
@@ -201,7 +252,9 @@ class Link:
                 # Whoever waits for an answer is told that the connection has ended.
                 with (
                     suppress(Exception),
-                    socket.fromfd(made.fileno(), socket.AF_INET, socket.SOCK_STREAM) as one,
+                    socket.fromfd(
+                        made.fileno(), socket.AF_INET, socket.SOCK_STREAM
+                    ) as one,
                 ):
                     one.shutdown(socket.SHUT_RDWR)
 
@@ -230,24 +283,36 @@ class Link:
 def connect(url: str, **options: Any) -> psycopg.Connection[Any]:
     """A connection in autocommit mode whose tables are those of the schema "evalwright".
 
-    Raises psycopg.Error, ConfigurationError where the URL cannot be read, MissingExtra without psycopg.
+    Raises psycopg.Error, ConfigurationError where the URL cannot be read, MissingExtra without
+    psycopg.
     """
     try:
         import psycopg
     except ImportError as error:
-        raise MissingExtra("A store on a PostgreSQL server", "postgres", "psycopg") from error
+        raise MissingExtra(
+            "A store on a PostgreSQL server", "postgres", "psycopg"
+        ) from error
     remember_within(url)
     try:
         given = psycopg.conninfo.conninfo_to_dict(url)
-    except psycopg.Error:  # its message repeats what it could not read, which may be the password
+    except (
+        psycopg.Error
+    ):  # its message repeats what it could not read, which may be the password
         raise ConfigurationError(
-            f"The address of the store on {shown(url)} cannot be read: write it as postgresql://user@host:port/database, and in "
-            f"a password %40 for @, %3A for :, %2F for / and %25 for %."
+            f"The address of the store on {shown(url)} cannot be read: write it as"
+            " postgresql://user@host:port/database, and in a password %40 for @, %3A"
+            " for :, %2F for / and %25 for %."
         ) from None
-    for secret in (given.get("password"), given.get("sslpassword"), os.environ.get("PGPASSWORD")):
+    for secret in (
+        given.get("password"),
+        given.get("sslpassword"),
+        os.environ.get("PGPASSWORD"),
+    ):
         remember(str(secret or ""))
     settings = {**_OPTIONS, **given, **options}
-    made: psycopg.Connection[Any] = psycopg.Connection.connect(**settings, autocommit=True)
+    made: psycopg.Connection[Any] = psycopg.Connection.connect(
+        **settings, autocommit=True
+    )
     limit = f"SET idle_in_transaction_session_timeout = '{FROZEN:g}s'"
     made.execute(f"SET search_path = {SCHEMA}; {limit}".encode())
     return made
@@ -261,7 +326,8 @@ def _patience() -> float:
         seconds = -1.0
     if not 0 <= seconds < float("inf"):
         raise ConfigurationError(
-            f"{PATIENCE_VARIABLE} is '{given}', and not a number of seconds such as {PATIENCE:g}."
+            f"{PATIENCE_VARIABLE} is '{given}', and not a number of seconds such as"
+            f" {PATIENCE:g}."
         )
     return seconds
 
@@ -272,7 +338,9 @@ def marked(statement: str) -> str:
 
 
 def is_away(error: Exception) -> bool:
-    """Whether an error says that the server cannot be reached now, and not that something is wrong with what it was sent."""
+    """Whether an error says that the server cannot be reached now, and not that something is wrong
+    with what it was sent.
+    """
     import psycopg
 
     state = getattr(error, "sqlstate", None)
@@ -280,7 +348,11 @@ def is_away(error: Exception) -> bool:
         return True
     if not isinstance(error, psycopg.OperationalError | psycopg.InterfaceError):
         return False
-    return state is None or state.startswith("08") or state in ("57P01", "57P02", "57P03", "53300")
+    return (
+        state is None
+        or state.startswith("08")
+        or state in ("57P01", "57P02", "57P03", "53300")
+    )
 
 
 def is_starting(error: Exception) -> bool:
@@ -292,7 +364,8 @@ def server_error(url: str, error: Exception) -> StoreError:
     """What an error of psycopg means to a person."""
     if isinstance(error, StoreError):
         return error
-    said, state = reason(error), getattr(error, "sqlstate", None) or ""
+    said = reason(error)
+    state = getattr(error, "sqlstate", None) or ""
     if "password" in said or "authentication" in said:
         state = "28"
     elif "database" in said and "does not exist" in said:

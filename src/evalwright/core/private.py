@@ -1,7 +1,9 @@
-"""Where what is kept between runs lies, folders and files that only their owner can read, and files that can be read to their end.
+"""Where what is kept between runs lies, folders and files that only their owner can read, and files
+that can be read to their end.
 
-Stores and run folders hold prompts, answers and what a server said, so they are made for their owner alone, whatever the umask.
-EVALWRIGHT_SHARED=1 leaves their permissions to the umask; a folder that is there already keeps its own.
+Stores and run folders hold prompts, answers and what a server said, so they are made for their
+owner alone, whatever the umask. EVALWRIGHT_SHARED=1 leaves their permissions to the umask; a folder
+that is there already keeps its own.
 """
 
 from __future__ import annotations
@@ -21,10 +23,11 @@ HOME = ".evalwright"
 
 
 def home_folder(given: str | Path | None = None) -> Path:
-    """Where the store and caches lie: as given, else $EVALWRIGHT_HOME, else `.evalwright` in the working folder.
+    """Where the store and caches lie: as given, else $EVALWRIGHT_HOME, else `.evalwright` in the
+    working folder.
 
-    Raises ConfigurationError where it is an address such as s3://bucket, and where the last one is another user's: what lies in it would be
-    taken for answers of models.
+    Raises ConfigurationError where it is an address such as s3://bucket, and where the last one is
+    another user's: what lies in it would be taken for answers of models.
     """
     named = given or os.environ.get("EVALWRIGHT_HOME")
     if named:
@@ -33,24 +36,31 @@ def home_folder(given: str | Path | None = None) -> Path:
     home = Path(HOME)
     if not _is_own(home):
         raise ConfigurationError(
-            f"The folder '{home.absolute()}' belongs to another user, and stored answers in it would be used as they are. Name it "
-            f"with --home or EVALWRIGHT_HOME if you trust them, or name another folder."
+            f"The folder '{home.absolute()}' belongs to another user, and stored"
+            " answers in it would be used as they are. Name it with --home or"
+            " EVALWRIGHT_HOME if you trust them, or name another folder."
         )
     return home
 
 
 def config_folder() -> Path:
-    """Where a person's own settings lie: $XDG_CONFIG_HOME/evalwright, or ~/.config/evalwright; never below the working folder."""
+    """Where a person's own settings lie: $XDG_CONFIG_HOME/evalwright, or ~/.config/evalwright;
+    never below the working folder.
+    """
     named = Path(os.environ.get("XDG_CONFIG_HOME", ""))
     base = named if named.is_absolute() else Path("~/.config").expanduser()
     return base / "evalwright"
 
 
 def cache_folder() -> Path:
-    """$EVALWRIGHT_HOME, or a `.evalwright` that is there; else the user's cache folder, so that what only reads leaves no trace."""
+    """$EVALWRIGHT_HOME, or a `.evalwright` that is there; else the user's cache folder, so that
+    what only reads leaves no trace.
+    """
     with suppress(ConfigurationError):  # another user's is not used
         home = home_folder()
-        if ("EVALWRIGHT_HOME" in os.environ and not home.exists()) or os.access(home, os.W_OK):
+        if ("EVALWRIGHT_HOME" in os.environ and not home.exists()) or os.access(
+            home, os.W_OK
+        ):
             return home
     base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(base) / "evalwright"
@@ -91,10 +101,16 @@ LARGEST_DOCUMENT = 1 << 28
 
 
 def ordinary(path: Path, most: int | None = None) -> Path:
-    """The path, for reading. Raises OSError where a pipe or a device stands there, as reading one may never end, or more than `most` bytes."""
+    """The path, for reading.
+
+    Raises OSError where a pipe or a device stands there, as reading one may never end, or more than
+    `most` bytes.
+    """
     try:
         found = path.stat()
-    except OSError:  # another process may remove it meanwhile; who opens it says why it is not there
+    except (
+        OSError
+    ):  # another process may remove it meanwhile; who opens it says why it is not there
         return path
     if not (stat.S_ISREG(found.st_mode) or stat.S_ISDIR(found.st_mode)):
         raise OSError(errno.EINVAL, "it is no ordinary file")
@@ -113,17 +129,24 @@ def no_file(path: Path) -> str:
 
 
 def lines_of(file: IO[AnyStr]) -> Iterator[AnyStr]:
-    """The lines of an open file. Raises OSError that names the one that is longer than `LONGEST_LINE`."""
+    """The lines of an open file.
+
+    Raises OSError that names the one that is longer than `LONGEST_LINE`.
+    """
     number = 0
     while line := file.readline(LONGEST_LINE + 1):
         number += 1
         if len(line) > LONGEST_LINE:
-            raise OSError(errno.EFBIG, f"line {number:,} is longer than {LONGEST_LINE >> 20} MiB")
+            raise OSError(
+                errno.EFBIG, f"line {number:,} is longer than {LONGEST_LINE >> 20} MiB"
+            )
         yield line
 
 
 def _mode(status: Callable[[], os.stat_result]) -> int:
-    """What kind of file it is, asked once, as another process may remove it meanwhile; 0 where there is none."""
+    """What kind of file it is, asked once, as another process may remove it meanwhile; 0 where
+    there is none.
+    """
     try:
         return status().st_mode
     except OSError:
@@ -131,18 +154,26 @@ def _mode(status: Callable[[], os.stat_result]) -> int:
 
 
 def own_database(path: Path) -> Path:
-    """The path of a SQLite file of a home folder. Raises StoreError where a link, a pipe or a device stands there, or beside it."""
+    """The path of a SQLite file of a home folder.
+
+    Raises StoreError where a link, a pipe or a device stands there, or beside it.
+    """
     for end in ("", "-wal", "-shm", "-journal"):
         file = path.with_name(path.name + end)
         mode = _mode(file.lstat)
         if stat.S_ISLNK(mode):
-            # Who brought the folder may have put it there, to have another file written or another store believed.
+            # Who brought the folder may have put it there, to have another file written or another
+            # store believed.
             raise StoreError(
-                f"{file} is a link to '{os.path.realpath(file)}' and is not followed. Remove it, and name the folder that is "
-                f"meant with --home or EVALWRIGHT_HOME."
+                f"{file} is a link to '{os.path.realpath(file)}' and is not followed."
+                " Remove it, and name the folder that is meant with --home or"
+                " EVALWRIGHT_HOME."
             )
         if mode and not stat.S_ISREG(mode):
-            raise StoreError(f"{file} is no ordinary file: remove it, or name another folder with --home.")
+            raise StoreError(
+                f"{file} is no ordinary file: remove it, or name another folder with"
+                " --home."
+            )
     return path
 
 
@@ -151,7 +182,9 @@ def _is_shared() -> bool:
 
 
 def _is_own(folder: Path) -> bool:
-    """Whether a folder, and the link that leads to it, belongs to who runs this; True where there is none."""
+    """Whether a folder, and the link that leads to it, belongs to who runs this; True where there
+    is none.
+    """
     if os.name != "posix":
         return True
     try:

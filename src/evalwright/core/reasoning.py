@@ -1,8 +1,8 @@
 """Separates a model's reasoning from its answer: once, here, and for every model.
 
-Known forms: `<think>...</think>` (and its spellings), a lone `</think>` whose opening tag was in the prompt, an opening
-tag that was never closed (the answer is then empty), Harmony channels (`<|channel|>analysis<|message|>...`), and a
-reasoning field that the provider keeps apart.
+Known forms: `<think>...</think>` (and its spellings), a lone `</think>` whose opening tag was in
+the prompt, an opening tag that was never closed (the answer is then empty), Harmony channels
+(`<|channel|>analysis<|message|>...`), and a reasoning field that the provider keeps apart.
 """
 
 from __future__ import annotations
@@ -25,7 +25,9 @@ _CHANNEL = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Separated:
-    """`answer` without reasoning; `unclosed` where the reasoning never ended, so there is no answer."""
+    """`answer` without reasoning; `unclosed` where the reasoning never ended, so there is no
+    answer.
+    """
 
     answer: str
     reasoning: str
@@ -33,8 +35,12 @@ class Separated:
 
 
 def separate_reasoning(response: Response) -> Separated:
-    """Split a response's text into reasoning and answer. Text without any known form comes back as it is."""
-    text, field = response.text, response.reasoning
+    """Split a response's text into reasoning and answer.
+
+    Text without any known form comes back as it is.
+    """
+    text = response.text
+    field = response.reasoning
     if "<" not in text:
         return Separated(text, field)
     if "<|channel|>" in text:
@@ -42,13 +48,16 @@ def separate_reasoning(response: Response) -> Separated:
         final = "".join(body for name, body in channels if name == "final")
         other = [body.strip() for name, body in channels if name != "final"]
         return Separated(final.strip(), _join(field, *other), unclosed=not final)
-    parts, kept, end = [], [], 0
+    parts = []
+    kept = []
+    end = 0
     for opening, closing in _closed(text):
         parts.append(text[opening.end() : closing.start()].strip())
         kept.append(text[end : opening.start()])
         end = closing.end()
     rest = "".join(kept) + text[end:]
-    # The prompt may have opened the tag, so everything up to the last lone closing tag is reasoning.
+    # The prompt may have opened the tag, so everything up to the last lone closing tag is
+    # reasoning.
     closings = list(_CLOSE.finditer(rest))
     if closings:
         parts.append(rest[: closings[-1].start()].strip())
@@ -56,14 +65,19 @@ def separate_reasoning(response: Response) -> Separated:
     unclosed = _OPEN.search(rest)
     if unclosed:
         parts.append(rest[unclosed.end() :].strip())
-        return Separated(rest[: unclosed.start()].strip(), _join(field, *parts), unclosed=True)
+        return Separated(
+            rest[: unclosed.start()].strip(), _join(field, *parts), unclosed=True
+        )
     if not parts:
         return Separated(text, field)
     return Separated(rest.strip(), _join(field, *parts))
 
 
 def _closed(text: str) -> Iterator[tuple[re.Match[str], re.Match[str]]]:
-    """Each opening tag with the first closing one of its name behind it; a tag in between is text. In linear time, which no pattern is."""
+    """Each opening tag with the first closing one of its name behind it; a tag in between is text.
+
+    In linear time, which no pattern is.
+    """
     closings: dict[str, list[re.Match[str]]] = {}
     for closing in _CLOSE.finditer(text):
         closings.setdefault(closing[1].lower(), []).append(closing)

@@ -1,7 +1,7 @@
 """A table of named functions with options: what scorers, strategies and metrics have in common.
 
-A function is registered under a name; its keyword-only parameters are its options, as a task file may set them. What does
-not fit is refused at registration, not at call.
+A function is registered under a name; its keyword-only parameters are its options, as a task file
+may set them. What does not fit is refused at registration, not at call.
 """
 
 from __future__ import annotations
@@ -18,9 +18,12 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 class Registry(Generic[Function]):
-    """Names of one kind ("scorer"). `built_in` maps names to "module:function", imported when first asked for.
+    """Names of one kind ("scorer").
 
-    Functions may also come from the entry point group `evalwright.<plural>` (default: the kind with an "s").
+    `built_in` maps names to "module:function", imported when first asked for.
+
+    Functions may also come from the entry point group `evalwright.<plural>` (default: the kind with
+    an "s").
     """
 
     def __init__(
@@ -42,7 +45,8 @@ class Registry(Generic[Function]):
         self.check_name(name)
         if not name or name != name.strip():
             raise ConfigurationError(
-                f"A {self.kind} needs a name that does not begin or end with a space, not '{name}'."
+                f"A {self.kind} needs a name that does not begin or end with a space,"
+                f" not '{name}'."
             )
         self._check(name, function)
         self._found[name] = function
@@ -50,18 +54,25 @@ class Registry(Generic[Function]):
         return function
 
     def check_name(self, name: object) -> None:
-        """Raise ConfigurationError for what is no name, as a decorator without brackets has the function there."""
+        """Raise ConfigurationError for what is no name, as a decorator without brackets has the
+        function there.
+        """
         if not isinstance(name, str):
             raise ConfigurationError(
-                f'A {self.kind} is registered under a name: write @{self.kind}("name") above the function.'
+                f'A {self.kind} is registered under a name: write @{self.kind}("name")'
+                " above the function."
             )
 
     def names(self) -> list[str]:
         """All names, sorted."""
-        return sorted({*self._found, *self._built_in, *(point.name for point in self._points())})
+        return sorted(
+            {*self._found, *self._built_in, *(point.name for point in self._points())}
+        )
 
     def is_built_in(self, name: str) -> bool:
-        """Whether the name is the package's own, and nobody has registered another function under it."""
+        """Whether the name is the package's own, and nobody has registered another function under
+        it.
+        """
         return name in self._built_in and name not in self._registered
 
     def get(self, name: str) -> Function:
@@ -73,16 +84,28 @@ class Registry(Generic[Function]):
     def options(self, name: str) -> dict[str, inspect.Parameter]:
         """The options that a function takes, by name."""
         parameters = inspect.signature(self.get(name)).parameters
-        return {key: value for key, value in parameters.items() if value.kind is value.KEYWORD_ONLY}
+        return {
+            key: value
+            for key, value in parameters.items()
+            if value.kind is value.KEYWORD_ONLY
+        }
 
     def check_options(self, name: str, given: Mapping[str, Any]) -> None:
-        """Raise where `given` has an option that the function does not take, or lacks one that it must have."""
+        """Raise where `given` has an option that the function does not take, or lacks one that it
+        must have.
+        """
         known = self.options(name)
         hint = "Known: " if known else "It takes no options"
         check_known(f"option of the {self.kind} '{name}'", given, known, hint)
-        missing = [key for key, value in known.items() if value.default is value.empty and key not in given]
+        missing = [
+            key
+            for key, value in known.items()
+            if value.default is value.empty and key not in given
+        ]
         if missing:
-            raise ConfigurationError(f"The {self.kind} '{name}' needs the option '{missing[0]}'.")
+            raise ConfigurationError(
+                f"The {self.kind} '{name}' needs the option '{missing[0]}'."
+            )
 
     def _load(self, name: str) -> Function:
         target = self._built_in.get(name)
@@ -90,7 +113,9 @@ class Registry(Generic[Function]):
             function: Function = resolve_name(target)
         else:
             check_known(self.kind, [name], self.names())
-            function = next(point.load() for point in self._points() if point.name == name)
+            function = next(
+                point.load() for point in self._points() if point.name == name
+            )
         self._check(name, function)
         return function
 
@@ -101,4 +126,7 @@ class Registry(Generic[Function]):
 def positional_count(function: Callable[..., Any]) -> int:
     """How many positional parameters a function has."""
     kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    return sum(parameter.kind in kinds for parameter in inspect.signature(function).parameters.values())
+    return sum(
+        parameter.kind in kinds
+        for parameter in inspect.signature(function).parameters.values()
+    )

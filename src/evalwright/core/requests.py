@@ -1,4 +1,6 @@
-"""What can be asked of a model: six kinds of request, each carrying everything that changes the answer and nothing else."""
+"""What can be asked of a model: six kinds of request, each carrying everything that changes the
+answer and nothing else.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +12,13 @@ from typing import Any, ClassVar, Literal
 
 from evalwright.core.images import Image
 
-Ability = Literal["generate", "log-likelihood", "rolling", "embed", "classify", "reward", "chat"]
-"""What a model can do. "chat" says that it takes messages (it has a chat template or a chat interface)."""
+Ability = Literal[
+    "generate", "log-likelihood", "rolling", "embed", "classify", "reward", "chat"
+]
+"""What a model can do.
+
+"chat" says that it takes messages (it has a chat template or a chat interface).
+"""
 
 Part = str | Image
 """A part of a message's content."""
@@ -47,11 +54,18 @@ class Message:
         return tuple(part for part in self.parts if isinstance(part, Image))
 
     def as_dict(self) -> dict[str, Any]:
-        """The form that chat templates take: text as it is, several parts each with its type. The bytes of images are not in it."""
+        """The form that chat templates take: text as it is, several parts each with its type.
+
+        The bytes of images are not in it.
+        """
         if isinstance(self.content, str):
             return {"role": self.role, "content": self.content}
         kinds = [
-            {"type": "text", "text": part} if isinstance(part, str) else {"type": "image"}
+            (
+                {"type": "text", "text": part}
+                if isinstance(part, str)
+                else {"type": "image"}
+            )
             for part in self.content
         ]
         return {"role": self.role, "content": kinds}
@@ -64,14 +78,23 @@ Prompt = str | tuple[Message, ...]
 def prompt_payload(prompt: Prompt, *, recorded: bool = False) -> Any:
     """The prompt as JSON: a string, or a list of [role, content], an image by its hash.
 
-    recorded: say besides where an image is from, which records show and a request's name does not contain.
+    recorded: say besides where an image is from, which records show and a request's name does not
+    contain.
     """
     if isinstance(prompt, str):
         return prompt
     return [
-        [turn.role, turn.content]
-        if isinstance(turn.content, str)
-        else [turn.role, [part if isinstance(part, str) else part.named(recorded) for part in turn.content]]
+        (
+            [turn.role, turn.content]
+            if isinstance(turn.content, str)
+            else [
+                turn.role,
+                [
+                    part if isinstance(part, str) else part.named(recorded)
+                    for part in turn.content
+                ],
+            ]
+        )
         for turn in prompt
     ]
 
@@ -86,7 +109,9 @@ def prompt_from(data: Any) -> Prompt:
 def _content_from(content: Any) -> str | tuple[Part, ...]:
     if isinstance(content, str):
         return content
-    return tuple(part if isinstance(part, str) else Image.recorded(part) for part in content)
+    return tuple(
+        part if isinstance(part, str) else Image.recorded(part) for part in content
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +162,10 @@ class Generate:
     generation_arguments: str | None = None
 
     def payload(self) -> dict[str, Any]:
-        """What names this request by its content. Options that came later stand in it only where they are used."""
+        """What names this request by its content.
+
+        Options that came later stand in it only where they are used.
+        """
         return {
             "generate": prompt_payload(self.prompt),
             "max_tokens": self.max_tokens,
@@ -153,7 +181,11 @@ class Generate:
         """Those of `OPTIONS` that are used, by name."""
         if _options_of(self) == _UNUSED:  # most requests use none
             return {}
-        return {name: value for name, unused in OPTIONS.items() if (value := getattr(self, name)) != unused}
+        return {
+            name: value
+            for name, unused in OPTIONS.items()
+            if (value := getattr(self, name)) != unused
+        }
 
 
 OPTIONS: Mapping[str, Any] = {
@@ -180,7 +212,10 @@ class LogLikelihood:
 
     def payload(self) -> dict[str, Any]:
         """What names this request by its content."""
-        return {"log_likelihood": prompt_payload(self.context), "continuation": self.continuation}
+        return {
+            "log_likelihood": prompt_payload(self.context),
+            "continuation": self.continuation,
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,7 +290,9 @@ class Reward:
     def payload(self) -> dict[str, Any]:
         """What names this request by its content."""
         named = {"reward": prompt_payload(self.prompt), "response": self.response}
-        return named if self.reference is None else {**named, "reference": self.reference}
+        return (
+            named if self.reference is None else {**named, "reference": self.reference}
+        )
 
 
 Request = Generate | LogLikelihood | RollingLogLikelihood | Embed | Classify | Reward

@@ -35,12 +35,17 @@ class Usage:
 
     def as_dict(self) -> dict[str, int]:
         """A plain mapping for JSON, zero parts left out."""
-        return {name: value for name in self.__slots__ if (value := getattr(self, name))}
+        return {
+            name: value for name in self.__slots__ if (value := getattr(self, name))
+        }
 
 
 @dataclass(frozen=True, slots=True)
 class RateLimits:
-    """What a reply's headers say about the provider's limits. None where it says nothing; resets in seconds."""
+    """What a reply's headers say about the provider's limits.
+
+    None where it says nothing; resets in seconds.
+    """
 
     limit_requests: int | None = None
     remaining_requests: int | None = None
@@ -52,7 +57,9 @@ class RateLimits:
 
 @dataclass(frozen=True, slots=True)
 class TokenLogProb:
-    """A token of an answer with its natural log-probability; alternatives: (text, log-probability), the most probable first."""
+    """A token of an answer with its natural log-probability; alternatives: (text, log-probability),
+    the most probable first.
+    """
 
     text: str
     log_prob: float
@@ -71,7 +78,11 @@ class TokenLogProb:
         """The inverse of `as_dict`."""
         text, log_prob, *more = data
         return cls(
-            text, log_prob, tuple((str(other), float(value)) for other, value in (more[0] if more else ()))
+            text,
+            log_prob,
+            tuple(
+                (str(other), float(value)) for other, value in (more[0] if more else ())
+            ),
         )
 
 
@@ -121,20 +132,35 @@ class Response:
     def counted(self) -> bool:
         """Whether `usage` says both what was read and what was written: half of it is no bill."""
         used = self.usage
-        return used.input_tokens > 0 and (used.output_tokens > 0 or not (self.text or self.reasoning))
+        return used.input_tokens > 0 and (
+            used.output_tokens > 0 or not (self.text or self.reasoning)
+        )
 
     def without_secrets(self) -> Response:
         """Itself with every known secret masked: a server may echo what it was sent."""
         tokens = "".join(token.text for token in self.tokens)
-        if not holds_secret(f"{self.text}\0{self.reasoning}\0{self.finish_reason}\0{self.model}\0{tokens}"):
+        if not holds_secret(
+            f"{self.text}\0{self.reasoning}\0{self.finish_reason}\0{self.model}\0{tokens}"
+        ):
             return self
         reason = mask(self.finish_reason)
-        text, thoughts, model = mask(self.text), mask(self.reasoning), mask(self.model)
+        text = mask(self.text)
+        thoughts = mask(self.reasoning)
+        model = mask(self.model)
         # A secret may be spread over several tokens.
-        return replace(self, text=text, reasoning=thoughts, finish_reason=reason, model=model, tokens=())
+        return replace(
+            self,
+            text=text,
+            reasoning=thoughts,
+            finish_reason=reason,
+            model=model,
+            tokens=(),
+        )
 
     def as_dict(self) -> dict[str, Any]:
-        """A plain mapping for JSON: what differs from the defaults, without `rate_limits` and `also_named`."""
+        """A plain mapping for JSON: what differs from the defaults, without `rate_limits` and
+        `also_named`.
+        """
         out: dict[str, Any] = {}
         for name, default in _STORED_DEFAULTS:
             value = getattr(self, name)

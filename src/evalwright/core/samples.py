@@ -7,7 +7,14 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 
 from evalwright.core.errors import Failure
-from evalwright.core.outcomes import ANSWERED, FAILED, Outcome, is_models_own, outcome_of, outcome_of_failure
+from evalwright.core.outcomes import (
+    ANSWERED,
+    FAILED,
+    Outcome,
+    is_models_own,
+    outcome_of,
+    outcome_of_failure,
+)
 from evalwright.core.requests import Prompt
 from evalwright.core.responses import Response, Usage
 from evalwright.core.shown import brief
@@ -59,7 +66,9 @@ class Sample:
         return self.targets[0] if self.targets else ""
 
     def __repr__(self) -> str:
-        return f"Sample({brief(self.id)}, {brief(self.input)} -> {brief(self.target, 40)})"
+        return (
+            f"Sample({brief(self.id)}, {brief(self.input)} -> {brief(self.target, 40)})"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +109,10 @@ class Answer:
         last = outcome_of(self.responses[-1])
         if last != ANSWERED or self.text.strip():
             return last
-        return next((one for one in map(outcome_of, self.responses) if one != ANSWERED), ANSWERED)
+        return next(
+            (one for one in map(outcome_of, self.responses) if one != ANSWERED),
+            ANSWERED,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,11 +150,15 @@ class Score:
             "evidence": [list(span) for span in self.evidence],
             "unsure": self.unsure,
         }
-        return {"value": self.value, **{name: part for name, part in more.items() if part}}
+        return {
+            "value": self.value,
+            **{name: part for name, part in more.items() if part},
+        }
 
 
 def score_from(outcome: object) -> object:
-    """A bare number as a Score: True is 1, False 0, and any number (numpy's too) the value in the scorer's own unit.
+    """A bare number as a Score: True is 1, False 0, and any number (numpy's too) the value in the
+    scorer's own unit.
 
     Everything else comes back as it is, for the caller to refuse.
     """
@@ -176,7 +192,9 @@ class NoScore:
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """What a scorer asked the model of a role, as it names the request, and what came back; None where nothing did."""
+    """What a scorer asked the model of a role, as it names the request, and what came back; None
+    where nothing did.
+    """
 
     role: str
     request: Mapping[str, Any]
@@ -184,8 +202,14 @@ class Exchange:
 
     def as_dict(self) -> dict[str, Any]:
         """A plain mapping for JSON; unused options, times and long vectors are left out."""
-        used = ((name, part) for name, part in self.request.items() if part not in (None, ()))
-        request = {name: _plain(part) for name, part in used if (name, part) != ("draw", 0)}
+        used = (
+            (name, part)
+            for name, part in self.request.items()
+            if part not in (None, ())
+        )
+        request = {
+            name: _plain(part) for name, part in used if (name, part) != ("draw", 0)
+        }
         made: dict[str, Any] = {"role": self.role, "request": request}
         if self.response is not None:
             made["response"] = found = self.response.as_dict()
@@ -198,7 +222,11 @@ class Exchange:
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
         """The inverse of `as_dict`, but for what is left out."""
         response = data.get("response")
-        return cls(data["role"], data["request"], None if response is None else Response.from_dict(response))
+        return cls(
+            data["role"],
+            data["request"],
+            None if response is None else Response.from_dict(response),
+        )
 
 
 _LONGEST_VECTOR = 16
@@ -238,7 +266,11 @@ class SampleRecord:
     def outcome(self) -> Outcome:
         """What became of the sample."""
         if self.failure is not None:
-            return outcome_of_failure(self.failure) if is_models_own(self.failure) else FAILED
+            return (
+                outcome_of_failure(self.failure)
+                if is_models_own(self.failure)
+                else FAILED
+            )
         return self.answer.outcome if self.answer is not None else FAILED
 
     def __repr__(self) -> str:
@@ -254,4 +286,8 @@ def _plain(value: Any) -> Any:
         return _plain(value.tolist())
     if isinstance(value, Mapping):
         return {str(key): _plain(part) for key, part in value.items()}
-    return [_plain(part) for part in value] if isinstance(value, (list, tuple, set, frozenset)) else value
+    return (
+        [_plain(part) for part in value]
+        if isinstance(value, (list, tuple, set, frozenset))
+        else value
+    )

@@ -1,8 +1,10 @@
-"""What a secret is, which secrets this process has read, and what takes them out of everything that is written.
+"""What a secret is, which secrets this process has read, and what takes them out of everything that
+is written.
 
-Which arguments and headers hold secrets is said by the lists below and nowhere else. A value that was read as a secret is known to
-`mask`, in the forms that texts carry it in (percent-encoded, JSON- and HTML-escaped, base64, alone or within `user:password`), and
-whatever is stored, recorded, exported or printed goes through `mask` or `masked`.
+Which arguments and headers hold secrets is said by the lists below and nowhere else. A value that
+was read as a secret is known to `mask`, in the forms that texts carry it in (percent-encoded, JSON-
+and HTML-escaped, base64, alone or within `user:password`), and whatever is stored, recorded,
+exported or printed goes through `mask` or `masked`.
 """
 
 from __future__ import annotations
@@ -19,7 +21,10 @@ from urllib.parse import quote, quote_plus, unquote
 
 MASKED = "[key]"
 FLOOR = 8
-"""Characters below which a secret is not looked for in texts: it would garble them. In a record it is hidden by its name."""
+"""Characters below which a secret is not looked for in texts: it would garble them.
+
+In a record it is hidden by its name.
+"""
 
 _NAMES = frozenset({
     "access_key", "access_token", "account_key", "api_key", "api_token", "apikey", "app_key", "auth", "auth_key", "auth_token",
@@ -31,21 +36,47 @@ _NAMES = frozenset({
 })  # fmt: skip
 """Names of arguments that hold a secret, in small letters with underscores."""
 _MAYBE = ("auth", "credential", "credentials", "key", "signature")
-"""Names that may hold something else: hidden in a record, but looked for in texts only where the value is like a key."""
+"""Names that may hold something else: hidden in a record, but looked for in texts only where the
+value is like a key.
+"""
 _ENDINGS = (
-    "_access_key", "_access_token", "_api_key", "_api_token", "_apikey", "_auth_token", "_client_secret", "_password", "_private_key",
-    "_secret", "_secret_key",
-)  # fmt: skip
+    "_access_key",
+    "_access_token",
+    "_api_key",
+    "_api_token",
+    "_apikey",
+    "_auth_token",
+    "_client_secret",
+    "_password",
+    "_private_key",
+    "_secret",
+    "_secret_key",
+)
 """How names of one product's own end that hold a secret: openai_api_key."""
 _SECRET_VARIABLES = ("_KEY", "_TOKEN")
 """How names of environment variables end that hold a secret."""
 _HEADERS = ("headers", "extra_headers", "default_headers")
-_IDLE_HEADERS = frozenset({
-    "accept", "accept_encoding", "http_referer", "openai_organization", "openai_project", "referer", "user_agent", "x_title",
-})  # fmt: skip
+_IDLE_HEADERS = frozenset(
+    {
+        "accept",
+        "accept_encoding",
+        "http_referer",
+        "openai_organization",
+        "openai_project",
+        "referer",
+        "user_agent",
+        "x_title",
+    }
+)
 """Headers that hold no secret and change no answer: they say who sends."""
 _OPEN_HEADERS = _IDLE_HEADERS.union(
-    ("accept_language", "anthropic_beta", "anthropic_version", "content_type", "openai_beta")
+    (
+        "accept_language",
+        "anthropic_beta",
+        "anthropic_version",
+        "content_type",
+        "openai_beta",
+    )
 )
 """Headers that hold no secret. Any other may hold one, whatever it is called."""
 _PLACEHOLDERS = frozenset({
@@ -56,12 +87,14 @@ _PLACEHOLDERS = frozenset({
 """What people write where a server wants no key. Masking these words would only garble texts."""
 
 _LOOKS_LIKE_KEY = re.compile(
-    r"\b(?:sk|pk|rk|gsk|hf|xai|nvapi|r8|pplx|AIza)[-_][A-Za-z0-9_*.-]{8,}|(?<=Bearer )[A-Za-z0-9._~+/=*-]{8,}"
+    r"\b(?:sk|pk|rk|gsk|hf|xai|nvapi|r8|pplx|AIza)[-_][A-Za-z0-9_*.-]{8,}|(?<=Bearer"
+    r" )[A-Za-z0-9._~+/=*-]{8,}"
 )
 _SHAPES = re.compile(
     r"\b(?:sk|rk|pk)[-_](?=[A-Za-z_-]{0,200}\d)[A-Za-z0-9_-]{20,200}|\b(?:hf_|gsk_|r8_|pplx-|xai-)[A-Za-z0-9]{30,200}"
     r"|\b(?:nvapi-|glpat-|github_pat_)[A-Za-z0-9_-]{20,200}|\b(?:AKIA|ASIA)[A-Z0-9]{16}\b|\bAIza[A-Za-z0-9_-]{35}"
-    r"|\bgh[pousr]_[A-Za-z0-9]{36}|\bxox[abprs]-[A-Za-z0-9-]{20,200}|-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----"
+    r"|\bgh[pousr]_[A-Za-z0-9]{36}|\bxox[abprs]-[A-Za-z0-9-]{20,200}|-----BEGIN [A-Z"
+    r" ]{0,30}PRIVATE KEY-----"
     r"|\beyJ[A-Za-z0-9_-]{16,300}\.eyJ[A-Za-z0-9_-]{16}"
     r"|\b(?:Bearer|Basic) (?=[A-Za-z._~+/-]{0,200}\d)[A-Za-z0-9._~+/-]{20,2000}"
 )
@@ -77,15 +110,29 @@ _bytes: tuple[bytes, ...] = ()
 
 
 def is_secret(name: str) -> bool:
-    """Whether an argument of this name holds a secret: `api_key`, `X-Api-Key` and `apiKey` do, `add_bos_token` does not."""
+    """Whether an argument of this name holds a secret: `api_key`, `X-Api-Key` and `apiKey` do,
+    `add_bos_token` does not.
+    """
     plain = _plain(name)
-    return plain.removeprefix("x_") in _NAMES or plain in _NAMES or plain.endswith(_ENDINGS)
+    return (
+        plain.removeprefix("x_") in _NAMES
+        or plain in _NAMES
+        or plain.endswith(_ENDINGS)
+    )
 
 
 def changing_headers(headers: Mapping[str, str]) -> dict[str, str]:
-    """Those headers that may change an answer, for a fingerprint: neither what only lets a request in, nor who sends it."""
-    kept = {name: text for name, text in headers.items() if _plain(name) not in _IDLE_HEADERS}
-    open_ones = {name.lower(): text for name, text in kept.items() if not is_secret(name)}
+    """Those headers that may change an answer, for a fingerprint: neither what only lets a request
+    in, nor who sends it.
+    """
+    kept = {
+        name: text
+        for name, text in headers.items()
+        if _plain(name) not in _IDLE_HEADERS
+    }
+    open_ones = {
+        name.lower(): text for name, text in kept.items() if not is_secret(name)
+    }
     found: dict[str, str] = digested_arguments(open_ones, "headers")
     return found
 
@@ -98,7 +145,10 @@ def _plain(name: str) -> str:
 
 
 def remember(secret: str) -> None:
-    """Let `mask` remove this secret from now on. Those shorter than `FLOOR` and mere placeholders are not looked for."""
+    """Let `mask` remove this secret from now on.
+
+    Those shorter than `FLOOR` and mere placeholders are not looked for.
+    """
     global _forms, _bytes
     kind, _, rest = secret.partition(" ")
     if rest and kind.lower() in ("bearer", "basic", "token"):
@@ -114,31 +164,49 @@ def remember(secret: str) -> None:
 
 
 def remember_within(value: Any, name: str = "") -> None:
-    """Remember every secret that a value holds, by its name: one argument, a mapping of them, a URL with a login."""
+    """Remember every secret that a value holds, by its name: one argument, a mapping of them, a URL
+    with a login.
+    """
     with suppress(RecursionError):  # it is hidden as a whole in a record
         for secret in _secrets(value, name):
             remember(secret)
 
 
 def remember_environment(variables: Mapping[str, str] = os.environ) -> None:
-    """Remember the secrets among variables: for what may hold one that this process has not sent itself."""
+    """Remember the secrets among variables: for what may hold one that this process has not sent
+    itself.
+    """
     for name, value in variables.items():
-        if (is_secret(name) or name.endswith(_SECRET_VARIABLES)) and not value.startswith(("/", "~", ".")):
+        if (
+            is_secret(name) or name.endswith(_SECRET_VARIABLES)
+        ) and not value.startswith(("/", "~", ".")):
             remember(value)
 
 
 def remember_variable(name: str, variable: str, value: str) -> None:
-    """Remember what fills a place in an address, where its name, its environment variable or its form says that it is a secret."""
-    named = is_secret(name) or is_secret(variable) or variable.endswith(_SECRET_VARIABLES)
+    """Remember what fills a place in an address, where its name, its environment variable or its
+    form says that it is a secret.
+    """
+    named = (
+        is_secret(name) or is_secret(variable) or variable.endswith(_SECRET_VARIABLES)
+    )
     if named or _plain(name).endswith("_token") or key_in(value):
         remember(value)
 
 
-def remember_within_address(url: str, variables: Mapping[str, str] = os.environ) -> None:
-    """Remember what of an address is a secret of the environment, or has the form of a well-known kind of key."""
+def remember_within_address(
+    url: str, variables: Mapping[str, str] = os.environ
+) -> None:
+    """Remember what of an address is a secret of the environment, or has the form of a well-known
+    kind of key.
+    """
     plain = unquote(url)
     for name, value in variables.items():
-        if (is_secret(name) or name.endswith(_SECRET_VARIABLES)) and len(value) >= FLOOR and value in plain:
+        if (
+            (is_secret(name) or name.endswith(_SECRET_VARIABLES))
+            and len(value) >= FLOOR
+            and value in plain
+        ):
             remember(value)
     for found in _SHAPES.finditer(plain):
         remember(found[0])
@@ -156,15 +224,23 @@ def _secrets(value: Any, name: str) -> Iterator[str]:
             yield from _secrets(inner, name)
     elif isinstance(value, Mapping):
         for key, part in value.items():
-            unsure = name in _HEADERS and _plain(key) not in _OPEN_HEADERS and not is_secret(key)
-            yield from _secrets(part, name if is_secret(name) else "key" if unsure else str(key))
+            unsure = (
+                name in _HEADERS
+                and _plain(key) not in _OPEN_HEADERS
+                and not is_secret(key)
+            )
+            yield from _secrets(
+                part, name if is_secret(name) else "key" if unsure else str(key)
+            )
     elif isinstance(value, list | tuple):
         for part in value:
             yield from _secrets(part, name)
 
 
 def _is_like_a_key(text: str) -> bool:
-    """Whether a value that may be a key or something else ("us-east-1") is certainly no word that answers have in them."""
+    """Whether a value that may be a key or something else ("us-east-1") is certainly no word that
+    answers have in them.
+    """
     both = any(map(str.isdigit, text)) and any(map(str.isalpha, text))
     return len(text) >= 12 and both and text.find(" ", 8) < 0
 
@@ -179,19 +255,35 @@ def _written(secret: str) -> set[str]:
     for quotes in (("&#34;", "&#39;"), ("&quot;", "&#x27;"), ('"', "'")):
         escaped.add(html.replace('"', quotes[0]).replace("'", quotes[1]))
     raw = secret.encode("utf-8", "surrogatepass")
-    # Every character escaped, as percent, JSON or HTML can, in hexadecimal, and in letters of one size.
+    # Every character escaped, as percent, JSON or HTML can, in hexadecimal, and in letters of one
+    # size.
     units = re.findall("....", secret.encode("utf-16-be", "surrogatepass").hex())
-    whole_forms = ["%" + raw.hex("%"), "\\u" + "\\u".join(units), raw.hex(), raw.hex(" "), raw.hex(":")]
+    whole_forms = [
+        "%" + raw.hex("%"),
+        "\\u" + "\\u".join(units),
+        raw.hex(),
+        raw.hex(" "),
+        raw.hex(":"),
+    ]
     encoded |= {
         *whole_forms,
-        *(re.sub("[0-9a-f]{2}", lambda one: one[0].upper(), form) for form in whole_forms),
+        *(
+            re.sub("[0-9a-f]{2}", lambda one: one[0].upper(), form)
+            for form in whole_forms
+        ),
     }
-    escaped |= {form.replace("\\", "\\\\") for form in encoded if form.startswith("\\u")}
-    escaped |= {"".join(f"&#{form.format(ord(sign))};" for sign in secret) for form in ("{}", "x{:x}")}
+    escaped |= {
+        form.replace("\\", "\\\\") for form in encoded if form.startswith("\\u")
+    }
+    escaped |= {
+        "".join(f"&#{form.format(ord(sign))};" for sign in secret)
+        for form in ("{}", "x{:x}")
+    }
     if _is_like_a_key(secret):
         escaped |= {secret.lower(), secret.upper()}
     for shift in range(3):
-        # The characters that the secret alone decides, wherever in an encoded text it stands: "user:secret" as in Basic logins.
+        # The characters that the secret alone decides, wherever in an encoded text it stands:
+        # "user:secret" as in Basic logins.
         whole = b2a_base64(bytes(shift) + raw + bytes(2), newline=False).decode()
         core = whole[-(-shift * 8 // 6) : (shift + len(raw)) * 8 // 6]
         encoded |= {core, core.replace("+", "-").replace("/", "_")}
@@ -219,7 +311,9 @@ def mask(text: str) -> str:
 
 
 def mask_message(text: str) -> str:
-    """As `mask`, and without what looks like a key: servers repeat a part of a wrong one ("sk-ab***yz"), which nobody knows."""
+    """As `mask`, and without what looks like a key: servers repeat a part of a wrong one
+    ("sk-ab***yz"), which nobody knows.
+    """
     return _LOOKS_LIKE_KEY.sub(MASKED, mask(text))
 
 
@@ -231,7 +325,9 @@ def mask_json(data: bytes) -> bytes:
     else:
         return data
     found = masked(json.loads(data.decode("utf-8", "surrogatepass")))
-    return json.dumps(found, separators=(",", ":"), ensure_ascii=False).encode("utf-8", "surrogatepass")
+    return json.dumps(found, separators=(",", ":"), ensure_ascii=False).encode(
+        "utf-8", "surrogatepass"
+    )
 
 
 def holds_secret(text: str) -> bool:
@@ -243,16 +339,26 @@ def holds_secret(text: str) -> bool:
 
 
 def masked(value: Any) -> Any:
-    """A JSON-like value without secrets in any of its texts and keys. What is not text stays as it is."""
+    """A JSON-like value without secrets in any of its texts and keys.
+
+    What is not text stays as it is.
+    """
     if isinstance(value, str):
         return mask(value)
     if isinstance(value, Mapping):
-        return {mask(key) if isinstance(key, str) else key: masked(part) for key, part in value.items()}
-    return [masked(part) for part in value] if isinstance(value, list | tuple) else value
+        return {
+            mask(key) if isinstance(key, str) else key: masked(part)
+            for key, part in value.items()
+        }
+    return (
+        [masked(part) for part in value] if isinstance(value, list | tuple) else value
+    )
 
 
 def masked_arguments(value: Any, name: str = "") -> Any:
-    """Arguments for a record: what is a secret by its name, a login in a URL, or known, stands as `MASKED`."""
+    """Arguments for a record: what is a secret by its name, a login in a URL, or known, stands as
+    `MASKED`.
+    """
     try:
         return _replaced(value, name, lambda _: MASKED, mask)
     except RecursionError:
@@ -265,7 +371,9 @@ def without_login(url: str) -> str:
 
 
 def digested_arguments(value: Any, name: str = "") -> Any:
-    """Arguments for a fingerprint: a secret enters as a digest, so that others give another fingerprint and none is shown."""
+    """Arguments for a fingerprint: a secret enters as a digest, so that others give another
+    fingerprint and none is shown.
+    """
     try:
         return _replaced(value, name, digest, str)
     except RecursionError:
@@ -275,19 +383,25 @@ def digested_arguments(value: Any, name: str = "") -> Any:
 def digest(secret: Any) -> str:
     """A short hash of a secret, from which it cannot be read."""
     text = json.dumps(secret, sort_keys=True, default=str).encode()
-    return "secret:" + blake2b(text, digest_size=16, key=b"evalwright secret").hexdigest()
+    return (
+        "secret:" + blake2b(text, digest_size=16, key=b"evalwright secret").hexdigest()
+    )
 
 
-def _replaced(value: Any, name: str, instead: Callable[[Any], str], text: Callable[[str], str]) -> Any:
+def _replaced(
+    value: Any, name: str, instead: Callable[[Any], str], text: Callable[[str], str]
+) -> Any:
     if value is None or isinstance(value, bool) or value == "":
         return value
     if is_secret(name):
         return instead(value)
     if isinstance(value, Mapping):
         return {
-            key: instead(part)
-            if name in _HEADERS and _plain(key) not in _OPEN_HEADERS
-            else _replaced(part, str(key), instead, text)
+            key: (
+                instead(part)
+                if name in _HEADERS and _plain(key) not in _OPEN_HEADERS
+                else _replaced(part, str(key), instead, text)
+            )
             for key, part in value.items()
         }
     if isinstance(value, list | tuple):
@@ -312,6 +426,8 @@ def _as_json(text: str) -> Mapping[str, Any] | None:
 
 
 def key_in(text: str) -> str:
-    """The beginning of the first thing in a text that has the form of a well-known kind of key, "" where there is none."""
+    """The beginning of the first thing in a text that has the form of a well-known kind of key, ""
+    where there is none.
+    """
     found = _SHAPES.search(text)
     return found[0][:6] if found else ""

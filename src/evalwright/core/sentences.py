@@ -1,8 +1,10 @@
-"""Sentences and words of a text in any script, by rules alone: no model, no language named, the same on every machine.
+"""Sentences and words of a text in any script, by rules alone: no model, no language named, the
+same on every machine.
 
-A sentence ends at a full stop, question or exclamation mark that is followed by space and something that can begin a
-sentence, at the marks of scripts that put no space there (Han, Devanagari, Burmese, ...), at an empty line, and before an
-item of a list. Abbreviations, initials, decimal numbers and days of a month do not end one.
+A sentence ends at a full stop, question or exclamation mark that is followed by space and something
+that can begin a sentence, at the marks of scripts that put no space there (Han, Devanagari,
+Burmese, ...), at an empty line, and before an item of a list. Abbreviations, initials, decimal
+numbers and days of a month do not end one.
 """
 
 from __future__ import annotations
@@ -13,7 +15,8 @@ from collections.abc import Iterator
 Span = tuple[int, int]
 
 _CLOSING = "\"'”’»)\\]】」』"
-# Possessive, and only from where a run of marks begins: a text of nothing but full stops must not take for ever.
+# Possessive, and only from where a run of marks begins: a text of nothing but full stops must not
+# take for ever.
 _END = re.compile(
     rf"(?<![。！？｡])[。！？｡]++[{_CLOSING}]*+\s*+"
     rf"|(?<![।॥۔؟።។։])[।॥۔؟።។։]++[{_CLOSING}]*+(?:\s++|$)"
@@ -21,7 +24,109 @@ _END = re.compile(
 )
 _BREAK = re.compile(r"\n\s*\n|\n(?=\s*(?:[-*•–—]\s|#{1,6}\s|\(?\d{1,3}[.)]\s))")
 _LINES = re.compile(r"\n+")
-_ABBREVIATIONS = frozenset(["mr", "mrs", "ms", "dr", "prof", "st", "sr", "jr", "rev", "gen", "col", "lt", "sgt", "capt", "gov", "sen", "rep", "hon", "pres", "vs", "cf", "fig", "figs", "eq", "sec", "ch", "vol", "vols", "nos", "nr", "pp", "inc", "ltd", "co", "corp", "llc", "bros", "dept", "est", "approx", "ca", "al", "eds", "jan", "feb", "apr", "jun", "jul", "aug", "sep", "sept", "oct", "nov", "dec", "bzw", "usw", "z.b", "d.h", "u.a", "vgl", "abb", "hr", "bd", "tel", "ggf", "evtl", "inkl", "e.g", "i.e", "a.m", "p.m", "u.s", "u.k", "u.n", "e.u", "d.c", "ph.d", "mme", "mlle", "sra", "srta", "dña", "ud", "uds", "pág", "núm", "avv", "sig", "sigg", "dott", "ing", "bijv", "dhr", "mevr", "т.е", "т.д", "г", "ул", "им"])  # fmt: skip
+_ABBREVIATIONS = frozenset(
+    [
+        "mr",
+        "mrs",
+        "ms",
+        "dr",
+        "prof",
+        "st",
+        "sr",
+        "jr",
+        "rev",
+        "gen",
+        "col",
+        "lt",
+        "sgt",
+        "capt",
+        "gov",
+        "sen",
+        "rep",
+        "hon",
+        "pres",
+        "vs",
+        "cf",
+        "fig",
+        "figs",
+        "eq",
+        "sec",
+        "ch",
+        "vol",
+        "vols",
+        "nos",
+        "nr",
+        "pp",
+        "inc",
+        "ltd",
+        "co",
+        "corp",
+        "llc",
+        "bros",
+        "dept",
+        "est",
+        "approx",
+        "ca",
+        "al",
+        "eds",
+        "jan",
+        "feb",
+        "apr",
+        "jun",
+        "jul",
+        "aug",
+        "sep",
+        "sept",
+        "oct",
+        "nov",
+        "dec",
+        "bzw",
+        "usw",
+        "z.b",
+        "d.h",
+        "u.a",
+        "vgl",
+        "abb",
+        "hr",
+        "bd",
+        "tel",
+        "ggf",
+        "evtl",
+        "inkl",
+        "e.g",
+        "i.e",
+        "a.m",
+        "p.m",
+        "u.s",
+        "u.k",
+        "u.n",
+        "e.u",
+        "d.c",
+        "ph.d",
+        "mme",
+        "mlle",
+        "sra",
+        "srta",
+        "dña",
+        "ud",
+        "uds",
+        "pág",
+        "núm",
+        "avv",
+        "sig",
+        "sigg",
+        "dott",
+        "ing",
+        "bijv",
+        "dhr",
+        "mevr",
+        "т.е",
+        "т.д",
+        "г",
+        "ул",
+        "им",
+    ]
+)
 _LOOK_BACK = 80
 _LONGEST_MARK = 100
 """Characters before a mark that are looked at."""
@@ -36,17 +141,22 @@ _SPACELESS = re.compile(
     "[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"
     "|[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]"
 )
-_BRIEF, _LONG = 2, 4
+_BRIEF = 2
+_LONG = 4
 """Characters a word: of Han and Kana; of Thai, Lao, Burmese and Khmer."""
 
 
 def sentences(text: str) -> list[str]:
-    """The sentences in their order, without outer white space; put together they are the text, but for white space."""
+    """The sentences in their order, without outer white space; put together they are the text, but
+    for white space.
+    """
     return [text[start:end] for start, end in sentence_spans(text)]
 
 
 def sentence_spans(text: str, lines: bool = False) -> list[Span]:
-    """`(start, end)` of every sentence, without white space around it. lines: every line break ends a sentence."""
+    """`(start, end)` of every sentence, without white space around it. lines: every line break ends
+    a sentence.
+    """
     out: list[Span] = []
     for offset, block in _blocks(text, _LINES if lines else _BREAK):
         start = 0
@@ -55,7 +165,9 @@ def sentence_spans(text: str, lines: bool = False) -> list[Span]:
                 out.append((offset + start, offset + match.end()))
                 start = match.end()
         out.append((offset + start, offset + len(block)))
-    return [span for span in (_stripped(text, *span) for span in out) if span[0] < span[1]]
+    return [
+        span for span in (_stripped(text, *span) for span in out) if span[0] < span[1]
+    ]
 
 
 def _stripped(text: str, start: int, end: int) -> Span:
@@ -64,7 +176,9 @@ def _stripped(text: str, start: int, end: int) -> Span:
 
 
 def word_count(text: str) -> int:
-    """Words between white space; where a script has none, two characters of Han and Kana or four of Thai and its kin are a word."""
+    """Words between white space; where a script has none, two characters of Han and Kana or four of
+    Thai and its kin are a word.
+    """
     if text.isascii():
         return len(text.split())
     return sum(map(_words_in, text.split()))
@@ -103,24 +217,41 @@ def _goes_on(block: str, start: int, match: re.Match[str]) -> bool:
     word = before[-1:].strip() and before.rsplit(maxsplit=1)[-1].lstrip("([\"'“‘«")
     if not word:
         return False
-    if match.end() - start <= _LONGEST_MARK and _MARK.fullmatch(block[start : match.end()]):
+    if match.end() - start <= _LONGEST_MARK and _MARK.fullmatch(
+        block[start : match.end()]
+    ):
         return True  # the number of an item
     if word.lower() in _ABBREVIATIONS:
         return True
-    if len(word) == 1 and word.islower() and block[match.end() + 1 : match.end() + 2] == ".":
+    if (
+        len(word) == 1
+        and word.islower()
+        and block[match.end() + 1 : match.end() + 2] == "."
+    ):
         return True  # "z. B.", "d. h."
     if _DAY.fullmatch(word):
         return _MONTH.match(block, match.end()) is not None
     # "J. R. R. Tolkien", but not "vitamin C. The".
-    return len(word) == 1 and word.isupper() and word != "I" and _begins_name(block, match.end(), before)
+    return (
+        len(word) == 1
+        and word.isupper()
+        and word != "I"
+        and _begins_name(block, match.end(), before)
+    )
 
 
 def _begins_name(block: str, place: int, before: str) -> bool:
-    """Whether initials go on: another initial follows, or one stands at the beginning or after a name's usual company."""
+    """Whether initials go on: another initial follows, or one stands at the beginning or after a
+    name's usual company.
+    """
     following = block[place : place + 2]
     if len(following) == 2 and following[0].isupper() and following[1] == ".":
         return True
     earlier = before.rsplit(maxsplit=1)
-    previous = earlier[0].split()[-1] if len(earlier) == 2 and earlier[0].split() else ""
-    abbreviated = len(previous) == 2 and previous[0].islower() and previous[1] == "."  # "z. B."
+    previous = (
+        earlier[0].split()[-1] if len(earlier) == 2 and earlier[0].split() else ""
+    )
+    abbreviated = (
+        len(previous) == 2 and previous[0].islower() and previous[1] == "."
+    )  # "z. B."
     return not previous or previous[0].isupper() or abbreviated

@@ -1,7 +1,8 @@
-"""Results that people look at: a line, HTML in a notebook, a table of data, a picture, a report, a file.
+"""Results that people look at: a line, HTML in a notebook, a table of data, a picture, a report, a
+file.
 
-How a result is shown is the matter of reports, which stand below the rooms that make results. So they are reached by
-name, and only when somebody looks.
+How a result is shown is the matter of reports, which stand below the rooms that make results. So
+they are reached by name, and only when somebody looks.
 """
 
 from __future__ import annotations
@@ -30,13 +31,16 @@ class Shown:
     def to_frame(self, library: FrameLibrary | None = None) -> Any:
         """Its rows as a data frame: a run's samples, a comparison's differences, a board's models.
 
-        library: pandas or polars; without it the one that the program has imported, else the one that is installed.
-        Raises MissingExtra where it is not installed.
+        library: pandas or polars; without it the one that the program has imported, else the one
+        that is installed. Raises MissingExtra where it is not installed.
         """
         return import_module(REPORTS).frame(self, library)
 
     def plot(self) -> View:
-        """Its scores, or differences, with their intervals as a picture. Raises MissingExtra without matplotlib."""
+        """Its scores, or differences, with their intervals as a picture.
+
+        Raises MissingExtra without matplotlib.
+        """
         made: View = import_module(REPORTS).picture(self)
         return made
 
@@ -46,7 +50,9 @@ class Shown:
         return made
 
     def save(self, file: str | Path) -> Path:
-        """Write it to a file, by its name's ending: .html, .md, .tex, .pdf, .json, .csv, .svg or .png. Raises ConfigurationError."""
+        """Write it to a file, by its name's ending: .html, .md, .tex, .pdf, .json, .csv, .svg or
+        .png. Raises ConfigurationError.
+        """
         written: Path = import_module(REPORTS).save(self, file)
         return written
 
@@ -60,7 +66,10 @@ class Shown:
         try:
             return f"<{import_module(REPORTS).line(self)}>"
         except Exception as error:
-            return f"<{type(self).__name__}, which cannot be shown: {type(error).__name__}>"
+            return (
+                f"<{type(self).__name__}, which cannot be shown:"
+                f" {type(error).__name__}>"
+            )
 
 
 def brief(text: str, most: int = 60) -> str:

@@ -1,4 +1,6 @@
-"""A task as the runner sees it, whatever wrote it: a YAML file, a Python function, or another framework's definition."""
+"""A task as the runner sees it, whatever wrote it: a YAML file, a Python function, or another
+framework's definition.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,8 @@ from evalwright.core.shown import brief
 
 
 class SampleSource(Protocol):
-    """The samples of a task in file order, read one by one so that memory does not grow with their number.
+    """The samples of a task in file order, read one by one so that memory does not grow with their
+    number.
 
     content_hash: changes when any sample changes.
     """
@@ -32,7 +35,8 @@ class SampleSource(Protocol):
 class Strategy(Protocol):
     """How one sample becomes one answer. needs: what the model under test must be able to do.
 
-    Some also say `roles`, the other models that they ask, by role, each with what it must be able to do one of.
+    Some also say `roles`, the other models that they ask, by role, each with what it must be able
+    to do one of.
     """
 
     needs: frozenset[Ability]
@@ -48,15 +52,17 @@ Scored = Score | NoScore
 class Scorer:
     """A scoring function with its options bound.
 
-    function: `(sample, answer) -> Score`, or `async (sample, answer, ask) -> Score` where `asks` is true; or a
-    NoScore, where the scorer has nothing to say of this answer.
-    name: the column of the record; kind: the registered name. roles: other models that it asks. able: of these, each must be
-    able to do one, where it says so. refuse: raises for a sample that could not be scored, before anything is sent.
-    worst: the value of a reply that is no answer through the model's own fault (cut, empty, refused), None where such a reply has
-    no score because the scorer is not about being right (a length, a rate of hallucination).
-    own_faults: whether the scorer itself scores such replies, as empty answers.
-    on_fault: scores such a reply, as an empty answer and without asking anything, for the parts that metrics over classes and whole
-    corpora need; its value counts only where it is below a `worst` of 0. Without it the function does, where it asks nothing.
+    function: `(sample, answer) -> Score`, or `async (sample, answer, ask) -> Score` where `asks` is
+    true; or a NoScore, where the scorer has nothing to say of this answer. name: the column of the
+    record; kind: the registered name. roles: other models that it asks. able: of these, each must
+    be able to do one, where it says so. refuse: raises for a sample that could not be scored,
+    before anything is sent. worst: the value of a reply that is no answer through the model's own
+    fault (cut, empty, refused), None where such a reply has no score because the scorer is not
+    about being right (a length, a rate of hallucination). own_faults: whether the scorer itself
+    scores such replies, as empty answers. on_fault: scores such a reply, as an empty answer and
+    without asking anything, for the parts that metrics over classes and whole corpora need; its
+    value counts only where it is below a `worst` of 0. Without it the function does, where it asks
+    nothing.
     """
 
     name: str
@@ -76,8 +82,9 @@ class Scorer:
 class MetricSpec:
     """Which metric over which scorer's column. `label` is the name shown, e.g. "accuracy".
 
-    function: a task's own way from a Column to an Estimate, in place of the registered metric `kind`; not recorded.
-    lower_is_better: said of a metric whose kind does not say it (an error rate that is a mean).
+    function: a task's own way from a Column to an Estimate, in place of the registered metric
+    `kind`; not recorded. lower_is_better: said of a metric whose kind does not say it (an error
+    rate that is a mean).
     """
 
     label: str
@@ -85,7 +92,9 @@ class MetricSpec:
     scorer: str
     options: Mapping[str, Any] = field(default_factory=dict)
     lower_is_better: bool = False
-    function: Callable[[Any], Any] | None = field(default=None, compare=False, repr=False)
+    function: Callable[[Any], Any] | None = field(
+        default=None, compare=False, repr=False
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,19 +138,31 @@ class Task:
     order: Literal["shuffled", "file"] = "shuffled"
     score_as_empty: tuple[Outcome, ...] = ()
     no_answer: Literal["worst", "unscored"] = "worst"
-    found_metrics: Callable[[Mapping[str, Sequence[str]]], Sequence[MetricSpec]] | None = None
+    found_metrics: (
+        Callable[[Mapping[str, Sequence[str]]], Sequence[MetricSpec]] | None
+    ) = None
 
     @property
     def strategy_roles(self) -> Mapping[str, frozenset[Ability]]:
-        """The other models that the strategy asks, by role, each with what it must be able to do one of."""
+        """The other models that the strategy asks, by role, each with what it must be able to do
+        one of.
+        """
         found: Mapping[str, frozenset[Ability]] = getattr(self.strategy, "roles", {})
         return found
 
     @property
     def roles(self) -> frozenset[str]:
         """All other models that are asked: by the strategy and by the scorers."""
-        return frozenset((*self.strategy_roles, *(role for one in self.scorers for role in one.roles)))
+        return frozenset(
+            (
+                *self.strategy_roles,
+                *(role for one in self.scorers for role in one.roles),
+            )
+        )
 
     def __repr__(self) -> str:
         scorers = ", ".join(brief(one.name, 30) for one in self.scorers[:3])
-        return f"Task({brief(self.name)}, version {brief(self.version, 20)}, {len(self.samples)} samples, scored by {scorers})"
+        return (
+            f"Task({brief(self.name)}, version {brief(self.version, 20)},"
+            f" {len(self.samples)} samples, scored by {scorers})"
+        )

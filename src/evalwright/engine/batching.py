@@ -1,7 +1,9 @@
-"""Feeds a local model: one worker thread takes all requests that wait and hands each answer back as it finishes.
+"""Feeds a local model: one worker thread takes all requests that wait and hands each answer back as
+it finishes.
 
-Requests that come while a batch is running form the next one. Before a batch is taken, the worker waits until no further
-request has come for a moment, because a model is the faster the more it sees at once.
+Requests that come while a batch is running form the next one. Before a batch is taken, the worker
+waits until no further request has come for a moment, because a model is the faster the more it sees
+at once.
 """
 
 from __future__ import annotations
@@ -34,7 +36,12 @@ class Batcher:
     `submit`, `drop_waiting`, `drop_running` and `close` belong to the event loop's thread.
     """
 
-    def __init__(self, model: LocalModel, loop: asyncio.AbstractEventLoop, model_slots: ModelSlots) -> None:
+    def __init__(
+        self,
+        model: LocalModel,
+        loop: asyncio.AbstractEventLoop,
+        model_slots: ModelSlots,
+    ) -> None:
         self.speed = Speed()
         self._model = model
         self._loop = loop
@@ -48,7 +55,9 @@ class Batcher:
         self._load_failure: Failure | None = None
         self._running: Sequence[Waiting] = ()
         self._abandoned = False
-        self._finished: deque[tuple[asyncio.Future[Response], Response | Failure]] = deque()
+        self._finished: deque[tuple[asyncio.Future[Response], Response | Failure]] = (
+            deque()
+        )
         self._delivering = False
         self._thread: threading.Thread | None = None
 
@@ -97,7 +106,11 @@ class Batcher:
 
     def _work(self) -> None:
         while True:
-            idle_for = self._patience if self._leave and self._loaded and self._model.heavy else None
+            idle_for = (
+                self._patience
+                if self._leave and self._loaded and self._model.heavy
+                else None
+            )
             woken = self._wake.wait(idle_for)
             self._wake.clear()
             if self._closing:
@@ -144,7 +157,9 @@ class Batcher:
                 self.speed.add(answer, began)
             self._finish(taken[index][1], answer)
             if self._abandoned:
-                failure = self._failure("its batch was ended before this request was answered")
+                failure = self._failure(
+                    "its batch was ended before this request was answered"
+                )
                 for _, future in taken:  # those that are answered keep their answers
                     self._finish(future, failure)
                 break
@@ -152,7 +167,9 @@ class Batcher:
     def _failure(self, what: str) -> Failure:
         return ModelError(f"The model {self._model.name} failed: {what}").as_failure()
 
-    def _finish(self, future: asyncio.Future[Response], answer: Response | Failure) -> None:
+    def _finish(
+        self, future: asyncio.Future[Response], answer: Response | Failure
+    ) -> None:
         self._finished.append((future, answer))
         # One wake-up of the loop for all answers that gather until it comes round.
         if not self._delivering:

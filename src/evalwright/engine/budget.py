@@ -1,13 +1,13 @@
 """What one command may spend: requests, tokens, dollars, over all its models and roles.
 
-The unit is the sending. Before each, what it may cost at the most is reserved; after it, what it did cost is counted
-(`engine.ledger`). A sending that does not fit beside what is under way waits until some of that has ended; one that fits even
-alone no more is sent only while nothing else is under way, so a limit is passed by less than that one sending, unless its
-estimate was too low.
+The unit is the sending. Before each, what it may cost at the most is reserved; after it, what it
+did cost is counted (`engine.ledger`). A sending that does not fit beside what is under way waits
+until some of that has ended; one that fits even alone no more is sent only while nothing else is
+under way, so a limit is passed by less than that one sending, unless its estimate was too low.
 
-So that no sample is begun for nothing, one begins only if the mean of those that ended still fits. A sample that has begun may
-finish, judges included, as far as the limit allows. Answers from the store need no reservation, and are used after the limit
-is reached too.
+So that no sample is begun for nothing, one begins only if the mean of those that ended still fits.
+A sample that has begun may finish, judges included, as far as the limit allows. Answers from the
+store need no reservation, and are used after the limit is reached too.
 """
 
 from __future__ import annotations
@@ -21,7 +21,10 @@ from typing import NoReturn
 from evalwright.core.errors import Failure, RequestFailed
 
 SPENT = "budget spent"
-"""The kind of failure of a request that was not sent for lack of budget. There is no response to it, and it is never recorded."""
+"""The kind of failure of a request that was not sent for lack of budget.
+
+There is no response to it, and it is never recorded.
+"""
 
 FIRST_SAMPLES = 4
 """How many samples of each model and task are asked first, to learn what one costs."""
@@ -40,7 +43,11 @@ class Limits:
 
     def as_dict(self) -> dict[str, float]:
         """The limits that there are."""
-        return {name: value for name in self.__slots__ if (value := getattr(self, name)) is not None}
+        return {
+            name: value
+            for name in self.__slots__
+            if (value := getattr(self, name)) is not None
+        }
 
 
 @dataclass(slots=True)
@@ -89,10 +96,11 @@ class Budget:
         self._noted = 0.0
 
     def next_round(self, lanes: int) -> float:
-        """How many samples the next round should want, in all its `lanes`, so that each gets its share.
+        """How many samples the next round should want, in all its `lanes`, so that each gets its
+        share.
 
-        What can still be paid for; a few samples of each lane while the cost of one is unknown; and four times as many as
-        before after a round that the store answered for nothing.
+        What can still be paid for; a few samples of each lane while the cost of one is unknown; and
+        four times as many as before after a round that the store answered for nothing.
         """
         free = self.spent.requests == self._noted
         self._noted = self.spent.requests
@@ -115,7 +123,9 @@ class Budget:
         return self._allowed[name] - spent
 
     async def may_begin(self, estimate: Amount) -> str:
-        """The limit that forbids one more sample, whose first sending has this estimate; "" where none does."""
+        """The limit that forbids one more sample, whose first sending has this estimate; "" where
+        none does.
+        """
         return self.missing()
 
     def reservation(self) -> Reservation:
@@ -136,10 +146,18 @@ class Budget:
         if self.reached:
             return self.reached
         for name, limit in self._allowed.items():
-            ended, spent = getattr(self._ended, name), getattr(self._open, name)
+            ended = getattr(self._ended, name)
+            spent = getattr(self._open, name)
             unknown = 1.0 if name == "requests" else 0.0
-            mean = ended / self._reservations_ended if self._reservations_ended else unknown
-            if ended + max(spent, self._reservations_open * mean) + mean > limit * _NOISE:
+            mean = (
+                ended / self._reservations_ended
+                if self._reservations_ended
+                else unknown
+            )
+            if (
+                ended + max(spent, self._reservations_open * mean) + mean
+                > limit * _NOISE
+            ):
                 return name
             if ended + spent >= limit:
                 return name
@@ -157,7 +175,10 @@ class Budget:
         self._ended.add(used)
 
     async def hold(self, estimate: Amount) -> str:
-        """Reserve this for a sending, once there is room for it. Returns the limit that forbids it, "" where none does."""
+        """Reserve this for a sending, once there is room for it.
+
+        Returns the limit that forbids it, "" where none does.
+        """
         if not self._waiting and self._room(estimate):
             self._reserve(estimate)
             return ""
@@ -172,8 +193,12 @@ class Budget:
                 self.settle(estimate, None)
             raise
 
-    def settle(self, estimate: Amount, amount: Amount | None, *, estimated: bool = False) -> None:
-        """A sending for which `estimate` was reserved has ended and cost `amount`; None where it was not sent."""
+    def settle(
+        self, estimate: Amount, amount: Amount | None, *, estimated: bool = False
+    ) -> None:
+        """A sending for which `estimate` was reserved has ended and cost `amount`; None where it
+        was not sent.
+        """
         self._held.add(estimate, -1)
         self._holding -= 1
         if amount is not None:
@@ -182,7 +207,9 @@ class Budget:
             if estimated:
                 self.estimated.add(amount)
         full = self._full()
-        while self._waiting and (full or self._waiting[0][1].done() or self._room(self._waiting[0][0])):
+        while self._waiting and (
+            full or self._waiting[0][1].done() or self._room(self._waiting[0][0])
+        ):
             waiting, future = self._waiting.popleft()
             if not future.done():
                 future.set_result(full)
@@ -203,13 +230,22 @@ class Budget:
         return [
             name
             for name, limit in self._allowed.items()
-            if getattr(self.spent, name) + getattr(self._held, name) + getattr(estimate, name)
+            if getattr(self.spent, name)
+            + getattr(self._held, name)
+            + getattr(estimate, name)
             > limit * _NOISE
         ]
 
     def _full(self) -> str:
         limits = self._allowed.items()
-        return next((name for name, limit in limits if getattr(self.spent, name) * _NOISE >= limit), "")
+        return next(
+            (
+                name
+                for name, limit in limits
+                if getattr(self.spent, name) * _NOISE >= limit
+            ),
+            "",
+        )
 
 
 class Reservation:
@@ -224,7 +260,10 @@ class Reservation:
         self.refused = False
 
     async def hold(self, estimate: Amount) -> None:
-        """A request is about to be sent. Raises RequestFailed where the budget does not allow for it, or for another sample."""
+        """A request is about to be sent.
+
+        Raises RequestFailed where the budget does not allow for it, or for another sample.
+        """
         if not self._made:
             if missing := await self._budget.may_begin(estimate):
                 self._refuse(missing)
@@ -234,7 +273,10 @@ class Reservation:
             self._refuse(missing)
 
     def refuse_if_spent(self) -> None:
-        """Before anything is done to send a request. Raises RequestFailed where this sample may not begin any more."""
+        """Before anything is done to send a request.
+
+        Raises RequestFailed where this sample may not begin any more.
+        """
         if self._budget.reached and not self._made:
             self._refuse(self._budget.reached)
 
@@ -242,10 +284,18 @@ class Reservation:
         self._budget.reached = limit
         self.refused = True
         raise RequestFailed(
-            Failure(SPENT, "configuration", f"The budget of {limit} is spent.", True, attempts=0)
+            Failure(
+                SPENT,
+                "configuration",
+                f"The budget of {limit} is spent.",
+                True,
+                attempts=0,
+            )
         )
 
-    def settle(self, estimate: Amount, amount: Amount | None, *, estimated: bool = False) -> None:
+    def settle(
+        self, estimate: Amount, amount: Amount | None, *, estimated: bool = False
+    ) -> None:
         """As `Budget.settle`."""
         self._budget.settle(estimate, amount, estimated=estimated)
         if amount is not None:

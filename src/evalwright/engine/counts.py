@@ -1,4 +1,6 @@
-"""What a door has counted: how many requests were sent, answered from the store, joined or failed, and what they cost."""
+"""What a door has counted: how many requests were sent, answered from the store, joined or failed,
+and what they cost.
+"""
 
 from __future__ import annotations
 
@@ -20,13 +22,17 @@ class Estimated:
 
 @dataclass(slots=True)
 class Counts:
-    """Every request ends in exactly one of `asked`, `stored`, `joined` or `failed`, so `requested` is their sum at the end.
+    """Every request ends in exactly one of `asked`, `stored`, `joined` or `failed`, so `requested`
+    is their sum at the end.
 
-    asked: sent to a model and answered, be it with what is no answer (`outcomes.is_models_own`). sent: sent to a model, whatever came of it. stored: answered from the store, which remembers also to what there was no answer. joined: answered by an identical request that was
-    in flight, here or in another process. retries: sendings after a request's first. usage and cost (US dollars, None
-    where no price is known): of every sending from here, useless ones included, so what this run paid. estimated: the part of
-    them that no reply said (`engine.ledger`). damaged: stored responses that could not be
-    read, and were requested again. failures: how many of each kind.
+    asked: sent to a model and answered, be it with what is no answer (`outcomes.is_models_own`).
+    sent: sent to a model, whatever came of it. stored: answered from the store, which remembers
+    also to what there was no answer. joined: answered by an identical request that was in flight,
+    here or in another process. retries: sendings after a request's first. usage and cost (US
+    dollars, None where no price is known): of every sending from here, useless ones included, so
+    what this run paid. estimated: the part of them that no reply said (`engine.ledger`). damaged:
+    stored responses that could not be read, and were requested again. failures: how many of each
+    kind.
     """
 
     requested: int = 0
@@ -42,7 +48,9 @@ class Counts:
     damaged: int = 0
     failures: dict[str, int] = field(default_factory=dict)
 
-    def add_bill(self, usage: Usage, dollars: float | None, *, estimated: bool = False) -> None:
+    def add_bill(
+        self, usage: Usage, dollars: float | None, *, estimated: bool = False
+    ) -> None:
         """A sending has ended and is billed so, whatever became of it."""
         self.usage = self.usage + usage
         if dollars is not None:
@@ -60,4 +68,7 @@ class Counts:
     def as_dict(self) -> dict[str, Any]:
         """A plain mapping for JSON."""
         # A sum of floats, without the noise of adding them: prices end long before.
-        return {**plain_fields(self), "cost": None if self.cost is None else round(self.cost, 12)}
+        return {
+            **plain_fields(self),
+            "cost": None if self.cost is None else round(self.cost, 12),
+        }

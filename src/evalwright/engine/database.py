@@ -1,4 +1,6 @@
-"""A database as the place of a store: what the two kinds do in their own ways, and the SQL that they share."""
+"""A database as the place of a store: what the two kinds do in their own ways, and the SQL that
+they share.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +49,10 @@ _PAGE = 100
 
 
 class Database(ABC):
-    """A connection that one thread at a time may use. Its methods raise what the database's library raises; `error` says it plainly."""
+    """A connection that one thread at a time may use.
+
+    Its methods raise what the database's library raises; `error` says it plainly.
+    """
 
     kind: ClassVar[str]
     order: ClassVar[tuple[str, Any]]
@@ -67,7 +72,9 @@ class Database(ABC):
 
     @abstractmethod
     def apply(self, group: Group, owner: Owner) -> tuple[dict[bytes, str], set[bytes]]:
-        """Carry out a group of batches, durably: what became of each claim, and the polled keys that no living owner claims."""
+        """Carry out a group of batches, durably: what became of each claim, and the polled keys
+        that no living owner claims.
+        """
 
     @abstractmethod
     def holders(self, keys: Sequence[bytes]) -> dict[bytes, str]:
@@ -83,7 +90,9 @@ class Database(ABC):
 
     @abstractmethod
     def exclusively(self, step: Callable[[], T]) -> T:
-        """Carry out a step of several statements durably and as one: no other process is in the middle of such a step meanwhile."""
+        """Carry out a step of several statements durably and as one: no other process is in the
+        middle of such a step meanwhile.
+        """
 
     @abstractmethod
     def now(self) -> float:
@@ -114,18 +123,24 @@ class Database(ABC):
         """Close the connection."""
 
     def lease_from(self) -> float:
-        """When leases began to count again: the start of a server, since nobody could renew one before."""
+        """When leases began to count again: the start of a server, since nobody could renew one
+        before.
+        """
         return 0.0
 
     # -- owners and their claims
 
     def living(self, among: Sequence[str]) -> set[str]:
         """Those of these owners that live."""
-        alive, others = OPEN.intersection(among), set(among) - OPEN
+        alive = OPEN.intersection(among)
+        others = set(among) - OPEN
         if not others:
             return alive
-        now, since = self.now(), self.lease_from()
-        for one, host, pid, start, expires in self.rows("SELECT id, host, pid, started, expires FROM owners"):
+        now = self.now()
+        since = self.lease_from()
+        for one, host, pid, start, expires in self.rows(
+            "SELECT id, host, pid, started, expires FROM owners"
+        ):
             if one in others:
                 runs = is_running(host, pid, start)
                 if runs or (runs is None and max(expires, since + LEASE) > now):
@@ -153,7 +168,9 @@ class Database(ABC):
         self.change("DELETE FROM owners WHERE id=?", [(owner.id,)])
 
     def freed(self, keys: Sequence[bytes]) -> set[bytes]:
-        """Those keys that no living owner claims any more: answered, given up, or left by a dead process."""
+        """Those keys that no living owner claims any more: answered, given up, or left by a dead
+        process.
+        """
         held = self.holders(keys)
         alive = self.living(sorted(set(held.values())))
         return {key for key in keys if held.get(key) not in alive}
@@ -161,11 +178,16 @@ class Database(ABC):
     # -- what an owner writes besides
 
     def owe(self, group: Group, owner: Owner) -> None:
-        """Add a group's bills to this owner's sums. What is written is the sums: written twice, they are the same."""
+        """Add a group's bills to this owner's sums.
+
+        What is written is the sums: written twice, they are the same.
+        """
         now = time.time()
         for model, outcome, estimated, *more in group.bills:
             key = (owner.id, model, outcome, int(estimated))
-            sums = self._owed[key] = self._bills.setdefault(key, [0, 0, 0, None, now, now])
+            sums = self._owed[key] = self._bills.setdefault(
+                key, [0, 0, 0, None, now, now]
+            )
             sums[:3] = [old + new for old, new in zip(sums, more[:3], strict=False)]
             sums[3] = sums[3] if more[3] is None else more[3] + (sums[3] or 0.0)
             sums[5] = now
@@ -173,19 +195,25 @@ class Database(ABC):
 
     def owed(self) -> list[dict[str, Any]]:
         """The rows of the ledger of which it is not known that they were written."""
-        return [dict(zip(LEDGER, (*key, *sums), strict=True)) for key, sums in self._owed.items()]
+        return [
+            dict(zip(LEDGER, (*key, *sums), strict=True))
+            for key, sums in self._owed.items()
+        ]
 
     def settled(self) -> None:
         """They are written, or kept elsewhere."""
         self._owed.clear()
 
     def write_small(self, group: Group) -> None:
-        """Bills, remembered failures, removals of damaged rows and names of models; in a transaction."""
+        """Bills, remembered failures, removals of damaged rows and names of models; in a
+        transaction.
+        """
         for key, sums in self._owed.items():
             self.rows(_BILL, (*key, *sums))
         for row in group.empty:
             self.rows(
-                f"{_EMPTY} ON CONFLICT (key) DO UPDATE SET failure = excluded.failure, checksum = excluded.checksum",
+                f"{_EMPTY} ON CONFLICT (key) DO UPDATE SET failure = excluded.failure,"
+                " checksum = excluded.checksum",
                 row,
             )
         for pair in group.damaged:
@@ -196,7 +224,11 @@ class Database(ABC):
     # -- what several processes may spend together
 
     def allot(
-        self, budget: str, command: str, wanted: Mapping[str, float], limits: Mapping[str, float]
+        self,
+        budget: str,
+        command: str,
+        wanted: Mapping[str, float],
+        limits: Mapping[str, float],
     ) -> tuple[dict[str, float], dict[str, float]]:
         """Take a part of a budget for a command.
 
@@ -212,21 +244,33 @@ class Database(ABC):
 
         def take() -> tuple[dict[str, float], dict[str, float]]:
             sums = ", ".join(f"coalesce(sum({name}), 0)" for name in AMOUNTS)
-            (row,) = self.rows(f"SELECT {sums} FROM allotments WHERE budget=?", (budget,))
-            taken = {name: float(amount) for name, amount in zip(AMOUNTS, row, strict=True)}
+            (row,) = self.rows(
+                f"SELECT {sums} FROM allotments WHERE budget=?", (budget,)
+            )
+            taken = {
+                name: float(amount) for name, amount in zip(AMOUNTS, row, strict=True)
+            }
             granted = {
-                name: max(0.0, min(wanted[name], limit - taken[name])) for name, limit in limits.items()
+                name: max(0.0, min(wanted[name], limit - taken[name]))
+                for name, limit in limits.items()
             }
             self.rows(
-                "INSERT INTO allotments VALUES (?,?,?,?,?) ON CONFLICT (budget, command) DO UPDATE SET "
-                + ", ".join(f"{name} = allotments.{name} + excluded.{name}" for name in AMOUNTS),
+                "INSERT INTO allotments VALUES (?,?,?,?,?) ON CONFLICT (budget,"
+                " command) DO UPDATE SET "
+                + ", ".join(
+                    f"{name} = allotments.{name} + excluded.{name}" for name in AMOUNTS
+                ),
                 (budget, command, *(granted.get(name, 0.0) for name in AMOUNTS)),
             )
-            return granted, {name: taken[name] + granted.get(name, 0.0) for name in AMOUNTS}
+            return granted, {
+                name: taken[name] + granted.get(name, 0.0) for name in AMOUNTS
+            }
 
         return self.exclusively(take)
 
-    def settle_allotment(self, budget: str, command: str, spent: Mapping[str, float]) -> None:
+    def settle_allotment(
+        self, budget: str, command: str, spent: Mapping[str, float]
+    ) -> None:
         """What a command has taken of a budget was what it spent: the rest is free again."""
         changes = ", ".join(f"{name}=?" for name in AMOUNTS)
         self.change(
@@ -254,18 +298,24 @@ class Database(ABC):
     def ledger(self) -> list[dict[str, Any]]:
         """The ledger's rows in the order of their beginning."""
         names = ", ".join(LEDGER)
-        rows = self.rows(f"SELECT {names} FROM ledger ORDER BY first, command, model, outcome, estimated")
+        rows = self.rows(
+            f"SELECT {names} FROM ledger ORDER BY first, command, model, outcome,"
+            " estimated"
+        )
         return [dict(zip(LEDGER, row, strict=True)) for row in rows]
 
     def summary(self) -> list[tuple[str, str, int, int, float, float]]:
-        """By model: fingerprint, name, responses, bytes of requests and responses, the oldest's and the newest's time."""
+        """By model: fingerprint, name, responses, bytes of requests and responses, the oldest's and
+        the newest's time.
+        """
         names = dict(self.names())
         found = self.rows(
-            "SELECT model, count(*), sum(length(request) + length(response)), min(created), max(created) "
-            "FROM responses GROUP BY model"
+            "SELECT model, count(*), sum(length(request) + length(response)),"
+            " min(created), max(created) FROM responses GROUP BY model"
         )
         return sorted(
-            ((row[0], names.get(row[0], ""), *row[1:]) for row in found), key=lambda row: row[1::-1]
+            ((row[0], names.get(row[0], ""), *row[1:]) for row in found),
+            key=lambda row: row[1::-1],
         )
 
     def names(self) -> list[tuple[str, str]]:
@@ -276,8 +326,8 @@ class Database(ABC):
         """All responses, page by page."""
         column, last = self.order
         while page := self.rows(
-            f"SELECT {column}, key, model, request, response, created, checksum FROM responses "
-            f"WHERE {column} > ? ORDER BY {column} LIMIT {_PAGE}",
+            f"SELECT {column}, key, model, request, response, created, checksum FROM"
+            f" responses WHERE {column} > ? ORDER BY {column} LIMIT {_PAGE}",
             (last,),
         ):
             last = page[-1][0]
@@ -292,8 +342,8 @@ class Database(ABC):
     def add(self, rows: Sequence[Row]) -> int:
         """Add responses to requests that have none; how many."""
         return self.change(
-            "INSERT INTO responses (key, model, request, response, created, checksum) VALUES (?,?,?,?,?,?) "
-            "ON CONFLICT (key) DO NOTHING",
+            "INSERT INTO responses (key, model, request, response, created, checksum)"
+            " VALUES (?,?,?,?,?,?) ON CONFLICT (key) DO NOTHING",
             rows,
         )
 
@@ -306,12 +356,17 @@ class Database(ABC):
         return self.change(_NAME, pairs)
 
     def add_ledger(self, rows: Sequence[Mapping[str, Any]]) -> int:
-        """Add rows of another ledger. What one command wrote only grows, so of two states the larger counts."""
+        """Add rows of another ledger.
+
+        What one command wrote only grows, so of two states the larger counts.
+        """
         return self.change(_BILL, [tuple(row[name] for name in LEDGER) for row in rows])
 
     def delete(self, keys: Sequence[bytes]) -> int:
         """Delete responses; how many there were."""
-        return self.change("DELETE FROM responses WHERE key=?", [(key,) for key in keys])
+        return self.change(
+            "DELETE FROM responses WHERE key=?", [(key,) for key in keys]
+        )
 
 
 def check_version(place: str, found: object, known: int, instead: str) -> None:
@@ -320,6 +375,7 @@ def check_version(place: str, found: object, known: int, instead: str) -> None:
         raise StoreError(f"{place} is not one that evalwright wrote: name {instead}.")
     if found > known:
         raise StoreError(
-            f"{place} was written by a newer version of evalwright (its schema is {found}, this version knows {known}): "
-            f"upgrade evalwright, or name {instead}."
+            f"{place} was written by a newer version of evalwright (its schema is"
+            f" {found}, this version knows {known}): upgrade evalwright, or name"
+            f" {instead}."
         )

@@ -1,7 +1,9 @@
-"""The engine behind the one door: join an equal request, look up, claim, send, store, and only then answer.
+"""The engine behind the one door: join an equal request, look up, claim, send, store, and only then
+answer.
 
-Everything that one request goes through is in `Engine.ask` and `Engine._obtain`, in that order. It runs in the caller's
-own coroutine. What sends (a `Batcher` for a local model, a `RemoteSender` for a remote one) is made once per model.
+Everything that one request goes through is in `Engine.ask` and `Engine._obtain`, in that order. It
+runs in the caller's own coroutine. What sends (a `Batcher` for a local model, a `RemoteSender` for
+a remote one) is made once per model.
 """
 
 from __future__ import annotations
@@ -48,7 +50,9 @@ from evalwright.engine.store import Store
 from evalwright.models.base import LocalModel, Model, RemoteModel
 
 _log = logging.getLogger("evalwright.engine")
-_LOCAL_CONCURRENCY, _OF_EACH_REPLICA, _MOST_LOCAL = 4096, 512, 16384
+_LOCAL_CONCURRENCY = 4096
+_OF_EACH_REPLICA = 512
+_MOST_LOCAL = 16384
 _STOP_MARGIN = 0.1
 _LAST_MOMENT = 0.2
 _PATIENCE = 5.0
@@ -58,9 +62,20 @@ _REMEMBERED = "(of an earlier run, and paid; --resend-empty sends it again)"
 class Lane:
     """A model and what sends requests to it."""
 
-    __slots__ = ("abilities", "batcher", "fingerprint", "key", "model", "named", "remote", "speed")
+    __slots__ = (
+        "abilities",
+        "batcher",
+        "fingerprint",
+        "key",
+        "model",
+        "named",
+        "remote",
+        "speed",
+    )
 
-    def __init__(self, model: Model, batcher: Batcher | None, remote: RemoteSender | None) -> None:
+    def __init__(
+        self, model: Model, batcher: Batcher | None, remote: RemoteSender | None
+    ) -> None:
         self.model = model
         self.named = False
         """Whether the store was told what the model is called."""
@@ -79,9 +94,9 @@ class Lane:
 class Engine:
     """Asks models through one store. Use as `async with Engine(store) as engine`.
 
-    max_resident: how many heavy local models may be loaded at a time. resend_empty: also send requests that were paid before and
-    got no answer (empty, stopped by a filter, not ended in time). on_event: told, in a sentence each, of what a person
-    should know while the run goes on.
+    max_resident: how many heavy local models may be loaded at a time. resend_empty: also send
+    requests that were paid before and got no answer (empty, stopped by a filter, not ended in
+    time). on_event: told, in a sentence each, of what a person should know while the run goes on.
     """
 
     def __init__(
@@ -95,7 +110,9 @@ class Engine:
         self._store = store
         self._again = resend_empty
         self._sent_again: set[bytes] = set()
-        """Keys of stored replies that a filter had stopped, and that were asked for again: each once."""
+        """Keys of stored replies that a filter had stopped, and that were asked for again: each
+        once.
+        """
         self._slots = ModelSlots(max_resident)
         self._on_event = on_event or _ignore
         self._lanes: dict[int, Lane] = {}
@@ -115,11 +132,19 @@ class Engine:
         await self.close()
 
     def door(self, roles: Mapping[str, Model]) -> Door:
-        """An `ask` for these roles, with counts of its own. Must be called where the event loop runs."""
-        return Door(self, {role: self._lane(model) for role, model in roles.items()}, Counts())
+        """An `ask` for these roles, with counts of its own.
+
+        Must be called where the event loop runs.
+        """
+        return Door(
+            self, {role: self._lane(model) for role, model in roles.items()}, Counts()
+        )
 
     def loop_turns(self) -> LoopTurns:
-        """What keeps the event loop free for all who use this engine. Must be called where the event loop runs."""
+        """What keeps the event loop free for all who use this engine.
+
+        Must be called where the event loop runs.
+        """
         if self._turns is None:
             self._turns = LoopTurns(asyncio.get_running_loop())
         return self._turns
@@ -128,13 +153,19 @@ class Engine:
         """How many samples to keep in flight so that this model never waits for work."""
         if isinstance(model, RemoteModel):
             return max(2, 2 * model.pacing.max_concurrency)
-        # With fewer, many replicas get small groups, and wait for each other at the end of every batch.
-        return min(max(_LOCAL_CONCURRENCY, _OF_EACH_REPLICA * len(model.replicas)), _MOST_LOCAL)
+        # With fewer, many replicas get small groups, and wait for each other at the end of every
+        # batch.
+        return min(
+            max(_LOCAL_CONCURRENCY, _OF_EACH_REPLICA * len(model.replicas)), _MOST_LOCAL
+        )
 
     async def stop(self, grace: float = 5.0) -> None:
-        """Send nothing more. What is being answered may finish, and is stored, within `grace` seconds.
+        """Send nothing more.
 
-        The rest fails as "cancelled". A local model that is stuck is left behind: its thread is a daemon.
+        What is being answered may finish, and is stored, within `grace` seconds.
+
+        The rest fails as "cancelled". A local model that is stuck is left behind: its thread is a
+        daemon.
         """
         self._stopped = failure = cancelled()
         for lane in self._lanes.values():
@@ -153,7 +184,10 @@ class Engine:
         await self._until_idle(max(grace * _STOP_MARGIN, _LAST_MOMENT))
 
     async def close(self) -> None:
-        """End everything: threads, models, connections. The store stays open; it belongs to who opened it."""
+        """End everything: threads, models, connections.
+
+        The store stays open; it belongs to who opened it.
+        """
         if self._closed:
             return
         self._closed = True
@@ -161,7 +195,9 @@ class Engine:
             await self.stop(grace=0.0)
         patience = _PATIENCE if self._stopped is None else _LAST_MOMENT
         self._stopped = self._stopped or cancelled()
-        batchers = [lane.batcher for lane in self._lanes.values() if lane.batcher is not None]
+        batchers = [
+            lane.batcher for lane in self._lanes.values() if lane.batcher is not None
+        ]
         await asyncio.gather(*(batcher.close(patience) for batcher in batchers))
         for lane in self._lanes.values():
             if lane.remote is not None:
@@ -186,17 +222,25 @@ class Engine:
             lane = Lane(model, None, RemoteSender(model, loop, self._on_event))
         else:
             raise ConfigurationError(
-                f"The model '{model.name}' ({type(model).__name__}) must derive from RemoteModel or LocalModel."
+                f"The model '{model.name}' ({type(model).__name__}) must derive from"
+                " RemoteModel or LocalModel."
             )
         self._lanes[id(model)] = lane
         return lane
 
     async def ask(
-        self, lane: Lane, request: Request, counts: Counts, reservation: Reservation | None = None
+        self,
+        lane: Lane,
+        request: Request,
+        counts: Counts,
+        reservation: Reservation | None = None,
     ) -> Response:
-        """What a door calls. Raises RequestFailed where the request failed, StoreError where the store did.
+        """What a door calls.
 
-        reservation: pays for what is sent, where there is a budget; a request that it refuses is not counted.
+        Raises RequestFailed where the request failed, StoreError where the store did.
+
+        reservation: pays for what is sent, where there is a budget; a request that it refuses is
+        not counted.
         """
         counts.requested += 1
         try:
@@ -207,9 +251,12 @@ class Engine:
             payload = canonical(request.payload())
             key = lane.key(payload)
             while (same := self._in_flight.get(key)) is not None:
-                future: asyncio.Future[tuple[Response, bool]] = asyncio.get_running_loop().create_future()
+                future: asyncio.Future[tuple[Response, bool]] = (
+                    asyncio.get_running_loop().create_future()
+                )
                 same.append(future)
-                with suppress(_Abandoned):  # whoever had sent it was cancelled: it is sent from here
+                # whoever had sent it was cancelled: it is sent from here
+                with suppress(_Abandoned):
                     response, was_stored = await future
                     counts.stored += was_stored
                     counts.joined += not was_stored
@@ -217,7 +264,9 @@ class Engine:
             self._in_flight[key] = []
             try:
                 stored = await self._stored(key, counts)
-                is_replaced = stored is not None and self._is_replaced(lane, key, stored)
+                is_replaced = stored is not None and self._is_replaced(
+                    lane, key, stored
+                )
                 if is_replaced:
                     stored = None
                 if stored is not None:
@@ -229,7 +278,13 @@ class Engine:
                     if reservation is not None:
                         reservation.refuse_if_spent()
                     response = await self._obtain(
-                        lane, request, key, payload, counts, reservation, replaces=is_replaced
+                        lane,
+                        request,
+                        key,
+                        payload,
+                        counts,
+                        reservation,
+                        replaces=is_replaced,
                     )
             except BaseException as error:
                 self._end(key, error)
@@ -259,10 +314,16 @@ class Engine:
             raise
 
     def _is_replaced(self, lane: Lane, key: bytes, stored: Response) -> bool:
-        """Whether a request is sent although its response is stored: another model gave it, or a filter stopped it."""
+        """Whether a request is sent although its response is stored: another model gave it, or a
+        filter stopped it.
+        """
         if lane.is_foreign(stored):
             return True
-        if self._again and stored.finish_reason == CONTENT_FILTER and key not in self._sent_again:
+        if (
+            self._again
+            and stored.finish_reason == CONTENT_FILTER
+            and key not in self._sent_again
+        ):
             self._sent_again.add(key)
             return True
         return False
@@ -278,7 +339,9 @@ class Engine:
         *,
         replaces: bool = False,
     ) -> Response:
-        """Send the request, or wait for who does. replaces: this response takes the place of the stored one."""
+        """Send the request, or wait for who does. replaces: this response takes the place of the
+        stored one.
+        """
         outbox = self._outbox
         assert outbox is not None
         claim = _granted() if replaces else outbox.claim(key)
@@ -304,7 +367,9 @@ class Engine:
                 raise StoreError(str(self._store.broken))
             if not self._again:
                 await self._refuse_remembered(lane, key, lately=elsewhere)
-            account = Account(lane.model, request, len(payload), counts, outbox.bill, reservation)
+            account = Account(
+                lane.model, request, len(payload), counts, outbox.bill, reservation
+            )
             try:
                 if lane.remote is None:
                     assert lane.batcher is not None
@@ -332,7 +397,8 @@ class Engine:
         return response
 
     def _remember(self, lane: Lane, key: bytes, failure: Failure) -> None:
-        """Keep a failure that is what the model did, and was paid: the same request would only be paid again.
+        """Keep a failure that is what the model did, and was paid: the same request would only be
+        paid again.
 
         A prompt that was too long cost nothing, and fits once the server has a longer context.
         """
@@ -342,14 +408,17 @@ class Engine:
             self._store.remember_empty(key, failure)
 
     async def _refuse_remembered(self, lane: Lane, key: bytes, *, lately: bool) -> None:
-        """Raise RequestFailed for a request that was paid before, and to which the model said nothing or did not come to an end.
+        """Raise RequestFailed for a request that was paid before, and to which the model said
+        nothing or did not come to an end.
 
         With more time than before, the latter is sent again.
         """
         for memory_key in (key, _key_at_time_limit(key, lane.model)):
             failure = await self._store.empty(memory_key, lately=lately)
             if failure is not None:
-                raise RequestFailed(replace(failure, message=f"{failure.message} {_REMEMBERED}"))
+                raise RequestFailed(
+                    replace(failure, message=f"{failure.message} {_REMEMBERED}")
+                )
 
     async def _batched(self, batcher: Batcher, account: Account) -> Response:
         await account.reserve()
@@ -371,7 +440,8 @@ class Engine:
             if not self._damaged:
                 self._damaged = True
                 self._on_event(
-                    "A stored response is damaged (its checksum does not hold); it is requested again."
+                    "A stored response is damaged (its checksum does not hold); it is"
+                    " requested again."
                 )
         return found
 
@@ -379,11 +449,14 @@ class Engine:
         if owner not in self._told:
             self._told.add(owner)
             self._on_event(
-                f"Waiting for responses to requests sent by another run (process {process_of(owner)})."
+                "Waiting for responses to requests sent by another run (process"
+                f" {process_of(owner)})."
             )
 
     def _end(self, key: bytes, outcome: tuple[Response, bool] | BaseException) -> None:
-        """A request has ended: those who wait for the same are told, with whether the response was stored before."""
+        """A request has ended: those who wait for the same are told, with whether the response was
+        stored before.
+        """
         for future in self._in_flight.pop(key):
             if future.done():
                 continue
@@ -407,7 +480,10 @@ class Engine:
 
 
 class Door(Ask):
-    """Sends requests to the models of some roles. `counts` are of exactly what went through this door."""
+    """Sends requests to the models of some roles.
+
+    `counts` are of exactly what went through this door.
+    """
 
     __slots__ = ("_engine", "_lanes", "_names", "_reservation", "counts")
 
@@ -422,10 +498,15 @@ class Door(Ask):
         self.counts = counts
         self._names = {} if names is None else names
         """By role: responses by replica and by the name that they give."""
-        self._engine, self._lanes, self._reservation = engine, lanes, reservation
+        self._engine = engine
+        self._lanes = lanes
+        self._reservation = reservation
 
     async def __call__(self, role: str, request: Request) -> Response:
-        """The answer of the model that plays this role. Raises RequestFailed, or StoreError, which must end the run."""
+        """The answer of the model that plays this role.
+
+        Raises RequestFailed, or StoreError, which must end the run.
+        """
         lane = self._lane(role)
         response = await self._engine.ask(lane, request, self.counts, self._reservation)
         if lane.remote is not None:
@@ -436,7 +517,10 @@ class Door(Ask):
         return response
 
     def abilities(self, role: str) -> frozenset[Ability]:
-        """What the model that plays this role can do. Raises ConfigurationError where no model plays it."""
+        """What the model that plays this role can do.
+
+        Raises ConfigurationError where no model plays it.
+        """
         return self._lane(role).abilities
 
     def carries(self, role: str) -> frozenset[str]:
@@ -452,14 +536,18 @@ class Door(Ask):
         return self._lane(role).speed
 
     def loading(self) -> tuple[str, float] | None:
-        """The model of these roles that is being loaded now, with the seconds that this has taken; None where none is."""
+        """The model of these roles that is being loaded now, with the seconds that this has taken;
+        None where none is.
+        """
         for lane in self._lanes.values():
             if (since := lane.speed.loading_since) is not None:
                 return lane.model.name, time.monotonic() - since
         return None
 
     def reply_names(self) -> dict[str, list[dict[str, object]]]:
-        """For the record, by role: which names the responses of a remote model gave, and how many each."""
+        """For the record, by role: which names the responses of a remote model gave, and how many
+        each.
+        """
         rows: dict[str, list[dict[str, object]]] = {}
         for role, lane in self._lanes.items():
             if lane.remote is None:
@@ -481,7 +569,8 @@ class Door(Ask):
             hint = f" Did you mean '{likely[0]}'?" if likely else ""
             known = ", ".join(self._lanes)
             raise ConfigurationError(
-                f"No model is given for the role '{role}'.{hint} Roles of this run: {known}."
+                f"No model is given for the role '{role}'.{hint} Roles of this run:"
+                f" {known}."
             )
         return lane
 
@@ -497,22 +586,30 @@ class _Abandoned(Exception):
     """To those who wait for an equal request: whoever had sent it was cancelled."""
 
 
-def _tell(loop: asyncio.AbstractEventLoop, on_event: Callable[[str], None], sentence: str) -> None:
+def _tell(
+    loop: asyncio.AbstractEventLoop, on_event: Callable[[str], None], sentence: str
+) -> None:
     """From any thread."""
     with suppress(RuntimeError):  # the loop has closed
         loop.call_soon_threadsafe(on_event, sentence)
 
 
 def _key_at_time_limit(key: bytes, model: Model) -> bytes:
-    """The key under which it is remembered that an answer was not ended within the model's time limit."""
+    """The key under which it is remembered that an answer was not ended within the model's time
+    limit.
+    """
     seconds = model.pacing.timeout if isinstance(model, RemoteModel) else 0.0
-    return blake2b(b"still writing %r" % seconds, key=key[:64], digest_size=len(key)).digest()
+    return blake2b(
+        b"still writing %r" % seconds, key=key[:64], digest_size=len(key)
+    ).digest()
 
 
 def _unable(model: Model, ability: str) -> Failure:
     able = ", ".join(sorted(model.abilities)) or "nothing"
     return Failure(
-        "ability missing", "model", f"The model {model.name} cannot do '{ability}'; it can do: {able}."
+        "ability missing",
+        "model",
+        f"The model {model.name} cannot do '{ability}'; it can do: {able}.",
     )
 
 

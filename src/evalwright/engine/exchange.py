@@ -1,7 +1,9 @@
-"""A store as lines of JSON: exported, imported, and kept for later where a server did not take what was paid for.
+"""A store as lines of JSON: exported, imported, and kept for later where a server did not take what
+was paid for.
 
-The first line is `{"evalwright_store": 1}`; each other one a response (`key`, `model`, `request`, `response`, `created`), a request to
-which every reply was empty (`empty`, `failure`), a row of the ledger (`ledger`), or what a model is called (`name`, `model`).
+The first line is `{"evalwright_store": 1}`; each other one a response (`key`, `model`, `request`,
+`response`, `created`), a request to which every reply was empty (`empty`, `failure`), a row of the
+ledger (`ledger`), or what a model is called (`name`, `model`).
 """
 
 from __future__ import annotations
@@ -19,7 +21,17 @@ from evalwright.core.private import open_private, private_folder
 from evalwright.core.responses import Response
 from evalwright.core.secrets import mask
 from evalwright.engine.database import LEDGER, Database
-from evalwright.engine.rows import LONGEST, Group, Row, checksum_of, dump, is_whole, pack, plain, unpack
+from evalwright.engine.rows import (
+    LONGEST,
+    Group,
+    Row,
+    checksum_of,
+    dump,
+    is_whole,
+    pack,
+    plain,
+    unpack,
+)
 
 FORMAT = 1
 KEPT = "unwritten"
@@ -31,7 +43,9 @@ _encode = json.JSONEncoder(separators=(",", ":")).encode
 
 @dataclass(slots=True)
 class Moved:
-    """What an export or a merge has seen: responses, those that were new, and rows that are damaged and were left out."""
+    """What an export or a merge has seen: responses, those that were new, and rows that are damaged
+    and were left out.
+    """
 
     responses: int = 0
     new: int = 0
@@ -73,8 +87,12 @@ def write_lines(
 
 
 def read_lines(file: IO[bytes], name: str, database: Database) -> Moved:
-    """Add the lines of an export to a database. Raises ConfigurationError for a line that is none; what came before it stays."""
-    moved, rows = Moved(), []
+    """Add the lines of an export to a database.
+
+    Raises ConfigurationError for a line that is none; what came before it stays.
+    """
+    moved = Moved()
+    rows = []
     empties: list[tuple[bytes, str, int]] = []
     ledger: list[dict[str, Any]] = []
     names: list[tuple[str, str]] = []
@@ -84,11 +102,14 @@ def read_lines(file: IO[bytes], name: str, database: Database) -> Moved:
             if number == 1:
                 if found["evalwright_store"] != FORMAT:
                     raise ConfigurationError(
-                        f"{name} was exported by a newer version of evalwright (its format is {found['evalwright_store']}, this "
-                        f"version knows {FORMAT}): upgrade evalwright."
+                        f"{name} was exported by a newer version of evalwright (its"
+                        f" format is {found['evalwright_store']}, this version knows"
+                        f" {FORMAT}): upgrade evalwright."
                     )
             elif "name" in found:
-                names.append((plain(mask(str(found["model"]))), plain(mask(str(found["name"])))))
+                names.append(
+                    (plain(mask(str(found["model"]))), plain(mask(str(found["name"]))))
+                )
             elif "ledger" in found:
                 ledger.append(_ledger_row(found["ledger"]))
             elif "empty" in found:
@@ -102,13 +123,16 @@ def read_lines(file: IO[bytes], name: str, database: Database) -> Moved:
                 raise ConfigurationError(_not_exported(name)) from None
             moved.new += database.add(rows)
             raise ConfigurationError(
-                f"Line {number} of {name} is not a line of an exported store ('evalwright store export' writes them). "
-                f"{moved.new:,} new responses of the lines before it were imported."
+                f"Line {number} of {name} is not a line of an exported store"
+                f" ('evalwright store export' writes them). {moved.new:,} new responses"
+                " of the lines before it were imported."
             ) from None
         if len(rows) >= _AT_ONCE:
-            moved.responses, moved.new = moved.responses + len(rows), moved.new + database.add(rows)
+            moved.responses = moved.responses + len(rows)
+            moved.new = moved.new + database.add(rows)
             rows.clear()
-    moved.responses, moved.new = moved.responses + len(rows), moved.new + database.add(rows)
+    moved.responses = moved.responses + len(rows)
+    moved.new = moved.new + database.add(rows)
     database.add_empties(empties)
     database.add_ledger(ledger)
     database.add_names(names)
@@ -116,7 +140,10 @@ def read_lines(file: IO[bytes], name: str, database: Database) -> Moved:
 
 
 def merge(source: Database, target: Database) -> Moved:
-    """Add everything of one database to another; where both have a row, the target's stays. May be repeated."""
+    """Add everything of one database to another; where both have a row, the target's stays.
+
+    May be repeated.
+    """
     moved = Moved()
     for page in source.pages():
         whole = [row for row in page if is_whole(row)]
@@ -129,12 +156,18 @@ def merge(source: Database, target: Database) -> Moved:
     return moved
 
 
-def keep(home: Path, command: str, group: Group, ledger: Sequence[dict[str, Any]]) -> str:
-    """Write answers, failures and a ledger into a file of the home folder; a sentence that says so, "" where there are none."""
+def keep(
+    home: Path, command: str, group: Group, ledger: Sequence[dict[str, Any]]
+) -> str:
+    """Write answers, failures and a ledger into a file of the home folder; a sentence that says so,
+    "" where there are none.
+    """
     folder = home / KEPT
     if not (group.puts or group.empty or ledger):
         return ""
-    path = folder / f"{command}-{sum(1 for _ in folder.glob(f'{command}-*.jsonl'))}.jsonl"
+    path = (
+        folder / f"{command}-{sum(1 for _ in folder.glob(f'{command}-*.jsonl'))}.jsonl"
+    )
     temporary = path.with_suffix(".partial")
     try:
         private_folder(folder)
@@ -144,13 +177,20 @@ def keep(home: Path, command: str, group: Group, ledger: Sequence[dict[str, Any]
     except OSError as error:
         with suppress(OSError):
             temporary.unlink()
-        return f"What was received meanwhile could not be kept in {folder} either: {error.strerror or error}."
-    return f"Responses that were received meanwhile are kept in {folder}, and the next run with this --home stores them."
+        return (
+            f"What was received meanwhile could not be kept in {folder} either:"
+            f" {error.strerror or error}."
+        )
+    return (
+        f"Responses that were received meanwhile are kept in {folder}, and the next run"
+        " with this --home stores them."
+    )
 
 
 def take_back(home: Path, database: Database) -> str:
     """Store what `keep` wrote; a sentence that says so, "" where there was nothing."""
-    new, folder = 0, home / KEPT
+    new = 0
+    folder = home / KEPT
     for path in sorted(folder.glob("*.jsonl")):
         with suppress(FileNotFoundError):  # another process was faster
             with path.open("rb") as file:
@@ -158,7 +198,11 @@ def take_back(home: Path, database: Database) -> str:
             path.unlink()
     with suppress(OSError):
         folder.rmdir()
-    return f"{new:,} responses that an earlier run could not store are stored now." if new else ""
+    return (
+        f"{new:,} responses that an earlier run could not store are stored now."
+        if new
+        else ""
+    )
 
 
 def _lines(file: IO[bytes]) -> Iterator[bytes]:
@@ -167,15 +211,26 @@ def _lines(file: IO[bytes]) -> Iterator[bytes]:
 
 
 def _not_exported(name: str) -> str:
-    return f"{name} is not an exported store: its first line is not {_encode({'evalwright_store': FORMAT})}."
+    return (
+        f"{name} is not an exported store: its first line is not"
+        f" {_encode({'evalwright_store': FORMAT})}."
+    )
 
 
 def _row(found: dict[str, Any]) -> Row:
-    key, model = bytes.fromhex(found["key"]), plain(mask(str(found["model"])))
+    key = bytes.fromhex(found["key"])
+    model = plain(mask(str(found["model"])))
     response = Response.from_dict(found["response"]).without_secrets()
     request = pack(mask(dump(dict(found["request"]))).encode("utf-8", "surrogatepass"))
     packed = pack(dump(response.as_dict()).encode("utf-8", "surrogatepass"))
-    row = key, model, request, packed, float(found["created"]), checksum_of(key, model, request, packed)
+    row = (
+        key,
+        model,
+        request,
+        packed,
+        float(found["created"]),
+        checksum_of(key, model, request, packed),
+    )
     if not is_whole(row):
         raise ValueError
     return row
@@ -186,11 +241,21 @@ def _ledger_row(found: dict[str, Any]) -> dict[str, Any]:
     counts = {name: int(found[name]) for name in LEDGER[3:7]}
     dollars = found["dollars"]
     times = {name: float(found[name]) for name in LEDGER[8:]}
-    if not all(map(isfinite, (*times.values(), dollars or 0.0))) or max(map(abs, counts.values())) > 1 << 53:
+    if (
+        not all(map(isfinite, (*times.values(), dollars or 0.0)))
+        or max(map(abs, counts.values())) > 1 << 53
+    ):
         raise ValueError
-    return {**texts, **counts, "dollars": None if dollars is None else float(dollars), **times}
+    return {
+        **texts,
+        **counts,
+        "dollars": None if dollars is None else float(dollars),
+        **times,
+    }
 
 
 def unreadable(error: Exception, name: str) -> StoreError:
     """A file that cannot be read or written, in a sentence."""
-    return StoreError(f"{name} cannot be used: {getattr(error, 'strerror', None) or error}.")
+    return StoreError(
+        f"{name} cannot be used: {getattr(error, 'strerror', None) or error}."
+    )

@@ -1,7 +1,8 @@
 """The name of a request: a hash of everything that changes its answer.
 
-The hashed text is the canonical JSON of `[schema version, model fingerprint, request payload]`: sorted keys, no spaces,
-UTF-8. Equal requests to equal models have equal keys in every process and on every machine.
+The hashed text is the canonical JSON of `[schema version, model fingerprint, request payload]`:
+sorted keys, no spaces, UTF-8. Equal requests to equal models have equal keys in every process and
+on every machine.
 """
 
 from __future__ import annotations
@@ -16,11 +17,16 @@ KEY_VERSION = 1
 
 KEY_BYTES = 16
 
-_encode = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode
+_encode = json.JSONEncoder(
+    sort_keys=True, separators=(",", ":"), ensure_ascii=False
+).encode
 
 
 def canonical(payload: Mapping[str, Any]) -> bytes:
-    """The payload as canonical JSON. Lone surrogates, which models can produce, are kept as they are."""
+    """The payload as canonical JSON.
+
+    Lone surrogates, which models can produce, are kept as they are.
+    """
     return _encode(payload).encode("utf-8", "surrogatepass")
 
 
@@ -28,7 +34,11 @@ class KeyMaker:
     """Makes the keys of one model; its fingerprint is hashed once."""
 
     def __init__(self, fingerprint: str) -> None:
-        prefix = b"[%d," % KEY_VERSION + _encode(fingerprint).encode("utf-8", "surrogatepass") + b","
+        prefix = (
+            b"[%d," % KEY_VERSION
+            + _encode(fingerprint).encode("utf-8", "surrogatepass")
+            + b","
+        )
         self._start = blake2b(prefix, digest_size=KEY_BYTES)
 
     def key(self, payload: bytes) -> bytes:

@@ -1,16 +1,22 @@
-"""What each sending is billed, and who is told: the door's counts, the sample's reservation, and the ledger in the store.
+"""What each sending is billed, and who is told: the door's counts, the sample's reservation, and
+the ledger in the store.
 
 | what became of a sending | what is counted |
 |---|---|
 | a reply whose usage could be read, be it an answer or not | what it says |
-| an answer that does not count what was read, or what was written | an estimate of that, from its size |
-| it timed out, broke after it was sent or in the middle of its stream, came back unreadable, or was stopped; 408, 424, 502, 504, 520, 524 | the estimate |
+| an answer that does not count what was read, or what was written | an estimate of that, from its
+size |
+| it timed out, broke after it was sent or in the middle of its stream, came back unreadable, or was
+stopped; 408, 424, 502, 504, 520, 524 | the estimate |
 | a prompt that the provider's filter stopped | the prompt's part of the estimate |
-| no connection; 429, 400, 401, 403, 404, 422; 500, 503, 529 and other server errors | nothing: providers bill none of these |
+| no connection; 429, 400, 401, 403, 404, 422; 500, 503, 529 and other server errors | nothing:
+providers bill none of these |
 
-As a request each counts for a budget that was sent, whatever came of it; only where no connection was made, none was.
+As a request each counts for a budget that was sent, whatever came of it; only where no connection
+was made, none was.
 
-The estimate is the prompt, a token for each three bytes of the request, and the most tokens that may be answered.
+The estimate is the prompt, a token for each three bytes of the request, and the most tokens that
+may be answered.
 """
 
 from __future__ import annotations
@@ -38,7 +44,9 @@ _NOTHING = Usage()
 
 
 class Bill(NamedTuple):
-    """One sending. outcome: "answered" or the kind of the error. sent: whether it left this machine."""
+    """One sending. outcome: "answered" or the kind of the error. sent: whether it left this
+    machine.
+    """
 
     outcome: str
     usage: Usage = _NOTHING
@@ -68,7 +76,10 @@ class Account:
     held: Amount | None = None
 
     async def reserve(self) -> None:
-        """Before a sending. Waits while it does not fit; raises RequestFailed where the budget does not allow it."""
+        """Before a sending.
+
+        Waits while it does not fit; raises RequestFailed where the budget does not allow it.
+        """
         if self.reservation is not None:
             estimate = self._estimate("").amount
             await self.reservation.hold(estimate)
@@ -87,7 +98,9 @@ class Account:
         if self.reservation is not None and self.held is not None:
             self.reservation.settle(self.held, bill.amount, estimated=bill.estimated)
             self.held = None
-        self.ledger((self.model.name, bill.outcome, bill.estimated), bill.usage, bill.dollars)
+        self.ledger(
+            (self.model.name, bill.outcome, bill.estimated), bill.usage, bill.dollars
+        )
         if bill.outcome != "answered":
             self.usage = self.usage + bill.usage
             if bill.dollars is not None:
@@ -96,15 +109,26 @@ class Account:
     def failed(self, failure: Failure) -> Failure:
         """The failure with what its sendings cost."""
         used = self.usage.as_dict() or None
-        return replace(failure, usage=used, cost=self.dollars) if used or self.dollars else failure
+        return (
+            replace(failure, usage=used, cost=self.dollars)
+            if used or self.dollars
+            else failure
+        )
 
     def _bill(self, outcome: Response | BaseException) -> Bill:
         if isinstance(outcome, Response):
-            usage, cost = outcome.usage, outcome.cost
-            if cost is not None and self.model.price is None and isinstance(self.model, RemoteModel):
+            usage = outcome.usage
+            cost = outcome.cost
+            if (
+                cost is not None
+                and self.model.price is None
+                and isinstance(self.model, RemoteModel)
+            ):
                 self.model.dearest = max(cost, self.model.dearest or 0.0)
             if outcome.counted:
-                return Bill("answered", usage, self._dollars(usage) if cost is None else cost)
+                return Bill(
+                    "answered", usage, self._dollars(usage) if cost is None else cost
+                )
             size = len((outcome.text + outcome.reasoning).encode(errors="replace"))
             guess = self._estimate("answered", -(-size // BYTES_PER_TOKEN)).usage
             usage = replace(
@@ -112,35 +136,54 @@ class Account:
                 input_tokens=usage.input_tokens or guess.input_tokens,
                 output_tokens=usage.output_tokens or guess.output_tokens,
             )
-            return Bill("answered", usage, self._dollars(usage) if cost is None else cost, estimated=True)
+            return Bill(
+                "answered",
+                usage,
+                self._dollars(usage) if cost is None else cost,
+                estimated=True,
+            )
         if isinstance(outcome, RequestError):
             if outcome.usage is not None:
                 cost = outcome.cost
                 return Bill(
-                    outcome.kind, outcome.usage, self._dollars(outcome.usage) if cost is None else cost
+                    outcome.kind,
+                    outcome.usage,
+                    self._dollars(outcome.usage) if cost is None else cost,
                 )
             if outcome.taken:
                 return self._estimate(outcome.kind, 0 if outcome.prompt_only else None)
             return Bill(outcome.kind, sent=outcome.status is not None)
-        if not isinstance(self.model, RemoteModel) or isinstance(outcome, EvalwrightError):
+        if not isinstance(self.model, RemoteModel) or isinstance(
+            outcome, EvalwrightError
+        ):
             return Bill("failed", sent=not isinstance(self.model, RemoteModel))
         # It was ended while it was under way.
-        return Bill("stopped", sent=False) if self.model.resumes else self._estimate("stopped")
+        return (
+            Bill("stopped", sent=False)
+            if self.model.resumes
+            else self._estimate("stopped")
+        )
 
     def _estimate(self, outcome: str, written: int | None = None) -> Bill:
         """What it may cost. written: tokens of the answer, where they are known."""
         if written is None and isinstance(self.model, RemoteModel):
             written = self.model.most_tokens(self.request)
         elif written is None:
-            written = self.request.max_tokens if isinstance(self.request, Generate) else 0
-        usage = Usage(self.size // BYTES_PER_TOKEN + 1, UNLIMITED if written is None else written)
+            written = (
+                self.request.max_tokens if isinstance(self.request, Generate) else 0
+            )
+        usage = Usage(
+            self.size // BYTES_PER_TOKEN + 1, UNLIMITED if written is None else written
+        )
         return Bill(outcome, usage, self._dollars(usage), estimated=True)
 
     def _dollars(self, usage: Usage) -> float | None:
-        model, price = self.model, self.model.price
+        model = self.model
+        price = self.model.price
         if price is None:
             return model.dearest if isinstance(model, RemoteModel) else None
         batched = isinstance(model, RemoteModel) and model.batched
-        # Without a price for batches, the price of a single request is the most that one of them can cost.
+        # Without a price for batches, the price of a single request is the most that one of them
+        # can cost.
         found = price.cost(usage, batched=batched)
         return price.cost(usage) if found is None else found

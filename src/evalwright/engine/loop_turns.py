@@ -1,7 +1,9 @@
-"""Keeps the event loop free for timers, signals and progress where thousands of samples never have to wait.
+"""Keeps the event loop free for timers, signals and progress where thousands of samples never have
+to wait.
 
-A sample whose responses are all stored is answered and scored without a pause. With thousands of workers that each pause only now
-and then, one turn of the loop would last as long as all of them together, minutes in a large run.
+A sample whose responses are all stored is answered and scored without a pause. With thousands of
+workers that each pause only now and then, one turn of the loop would last as long as all of them
+together, minutes in a large run.
 """
 
 from __future__ import annotations
@@ -14,10 +16,11 @@ TURN_SECONDS = 0.05
 
 
 class LoopTurns:
-    """Shared by all that one engine works for: `take` is awaited before every sample, and after every stored response.
+    """Shared by all that one engine works for: `take` is awaited before every sample, and after
+    every stored response.
 
-    Who comes too late in a turn waits in line. Each turn wakes one of them: either it works until the turn is over, or it has
-    to wait for a response, and then the next turn comes at once.
+    Who comes too late in a turn waits in line. Each turn wakes one of them: either it works until
+    the turn is over, or it has to wait for a response, and then the next turn comes at once.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:

@@ -1,8 +1,8 @@
 """Which heavy models are loaded: at most `max_resident` at a time.
 
-A loaded model keeps its slot while it has work. It gives the slot up when its queue has been empty for a moment and another
-model waits for one. That moment is longer for a model that took long to load, so that a pause between two requests does
-not cost a reload.
+A loaded model keeps its slot while it has work. It gives the slot up when its queue has been empty
+for a moment and another model waits for one. That moment is longer for a model that took long to
+load, so that a pause between two requests does not cost a reload.
 """
 
 from __future__ import annotations
@@ -16,7 +16,10 @@ _LONGEST_PATIENCE = 1.0
 
 
 Leave = Callable[[], None]
-"""Tells a loaded model's worker, from any thread, that another model waits for a slot. Its holder is known by it."""
+"""Tells a loaded model's worker, from any thread, that another model waits for a slot.
+
+Its holder is known by it.
+"""
 
 
 class ModelSlots:
@@ -64,5 +67,7 @@ class ModelSlots:
 
 
 def patience_of(load_seconds: float) -> float:
-    """For how many seconds a queue must stay empty before a model with this loading time is given up."""
+    """For how many seconds a queue must stay empty before a model with this loading time is given
+    up.
+    """
     return min(max(0.1 * load_seconds, _SHORTEST_PATIENCE), _LONGEST_PATIENCE)

@@ -1,6 +1,8 @@
-"""Keeps the replies of another model out of those of the one that was asked, by the name that each reply gives.
+"""Keeps the replies of another model out of those of the one that was asked, by the name that each
+reply gives.
 
-| the reply names | a server that a person named | a provider's own hosts, or a server that tells what it has loaded |
+| the reply names | a server that a person named | a provider's own hosts, or a server that tells
+what it has loaded |
 |---|---|---|
 | nothing, the model, or an alias of its name | accepted | accepted |
 | another name, from the first reply on | refused | accepted, and said |
@@ -9,8 +11,8 @@
 | another name or alias than the other replicas | refused | refused |
 | in one stream another model's name and a second name | refused | refused |
 
-What is refused is a failure of that endpoint (`WrongModel`): its reply is neither stored nor scored. Stored responses are held to the
-same rule, because earlier versions stored whatever came.
+What is refused is a failure of that endpoint (`WrongModel`): its reply is neither stored nor
+scored. Stored responses are held to the same rule, because earlier versions stored whatever came.
 """
 
 from __future__ import annotations
@@ -27,18 +29,26 @@ from evalwright.models.reply_names import NameRule, Relation, identity_of
 
 _LONGEST_NAME = 80
 _MAX_REMEMBERED = 1000
-"""Names of one model that are told apart; a server that makes up a name for each reply must not fill the memory."""
+"""Names of one model that are told apart; a server that makes up a name for each reply must not
+fill the memory.
+"""
 
 
 class NameGuard:
     """What the replies to one model are named, over all its endpoints.
 
-    model: the model's name, for messages. rules: of each endpoint, by its name. apart: each endpoint is a model of its own, that need
-    not be named as the others. say: told of what a person should know, in a sentence.
+    model: the model's name, for messages. rules: of each endpoint, by its name. apart: each
+    endpoint is a model of its own, that need not be named as the others. say: told of what a person
+    should know, in a sentence.
     """
 
     def __init__(
-        self, model: str, rules: dict[str, NameRule], *, apart: bool, say: Callable[[str], None]
+        self,
+        model: str,
+        rules: dict[str, NameRule],
+        *,
+        apart: bool,
+        say: Callable[[str], None],
     ) -> None:
         self._model = model
         self.rules = rules
@@ -47,7 +57,9 @@ class NameGuard:
         self._accepted: set[tuple[str, str]] = set()
         """Endpoint and name of replies that were accepted."""
         self._first: dict[str, list[tuple[str, str]]] = {}
-        """By endpoint, or "" for all that must agree: endpoint and name of the first reply under each name."""
+        """By endpoint, or "" for all that must agree: endpoint and name of the first reply under
+        each name.
+        """
         self._stored: list[str] = []
         """Names of stored responses, but for the name that is asked."""
         self._stored_relations: dict[str, bool] = {}
@@ -57,7 +69,10 @@ class NameGuard:
         """Replies that were refused, by (endpoint, name)."""
 
     def accept(self, endpoint: str, response: Response) -> None:
-        """Take note of a reply. Raises WrongModel where it is another model's, with what it says it used."""
+        """Take note of a reply.
+
+        Raises WrongModel where it is another model's, with what it says it used.
+        """
         if response.also_named:
             self._refuse_mixed(endpoint, response)
             for name in response.also_named:
@@ -65,18 +80,26 @@ class NameGuard:
         self._accept_name(endpoint, response.model, response)
 
     def _refuse_mixed(self, endpoint: str, response: Response) -> None:
-        """Raise WrongModel where the pieces of one stream name several models, of which one is none that was asked."""
+        """Raise WrongModel where the pieces of one stream name several models, of which one is none
+        that was asked.
+        """
         rule = self.rules[endpoint]
         if rule.check == "nothing":
             return
-        names = [name for name in (response.model, *response.also_named) if rule.relation(name) != "unnamed"]
+        names = [
+            name
+            for name in (response.model, *response.also_named)
+            if rule.relation(name) != "unnamed"
+        ]
         foreign = next((name for name in names if rule.relation(name) == "other"), None)
         if foreign is None:
             return
         second = next((name for name in names if not _is_one(name, foreign)), None)
         if second is None:
             return
-        self._refuse(endpoint, foreign, f"the same reply also names {_quoted(second)}", response)
+        self._refuse(
+            endpoint, foreign, f"the same reply also names {_quoted(second)}", response
+        )
 
     def _accept_name(self, endpoint: str, name: str, response: Response) -> None:
         if not name or (endpoint, name) in self._accepted:
@@ -92,14 +115,18 @@ class NameGuard:
         if len(self._accepted) < _MAX_REMEMBERED:
             self._accepted.add((endpoint, name))
 
-    def _refuse(self, endpoint: str, name: str, why: str, response: Response) -> NoReturn:
+    def _refuse(
+        self, endpoint: str, name: str, why: str, response: Response
+    ) -> NoReturn:
         """Count a reply that is refused, and raise WrongModel."""
         known = len(self.refused) < _MAX_REMEMBERED
         self.refused[(endpoint, name if known else "")] += 1
         raise self._error(self.rules[endpoint], name, why, response)
 
     def is_foreign(self, response: Response) -> bool:
-        """Whether a stored response was given by another model, so that its request is to be sent again."""
+        """Whether a stored response was given by another model, so that its request is to be sent
+        again.
+        """
         name = response.model
         if not name:
             return False
@@ -115,39 +142,57 @@ class NameGuard:
         if relations & {"same", "accepted", "unnamed"}:
             return False
         rule = next(iter(self.rules.values()))
-        if relations == {"other"} and all(rule.check == "asked" for rule in self.rules.values()):
+        if relations == {"other"} and all(
+            rule.check == "asked" for rule in self.rules.values()
+        ):
             self._say(
-                f"{self._model}: stored responses under this name were given by a model that called itself {_quoted(name)}, not "
-                f"{_quoted(rule.asked)}. They are not used, and their requests are sent again. If it is the model that you mean, "
-                f"accept the name: {_accepting(name)}."
+                f"{self._model}: stored responses under this name were given by a model"
+                f" that called itself {_quoted(name)}, not {_quoted(rule.asked)}. They"
+                " are not used, and their requests are sent again. If it is the model"
+                f" that you mean, accept the name: {_accepting(name)}."
             )
             return True
-        if rule.check != "nothing" and not any(_is_one(name, before) for before in self._stored):
+        if rule.check != "nothing" and not any(
+            _is_one(name, before) for before in self._stored
+        ):
             if self._stored:
                 self._say_changed(self._stored[0], name, "in the stored responses")
             self._stored.append(name)
         return False
 
     def _seen(self, endpoint: str) -> list[tuple[str, str]]:
-        """Endpoint and name of the first reply under each name, of all endpoints that must agree with this one."""
+        """Endpoint and name of the first reply under each name, of all endpoints that must agree
+        with this one.
+        """
         return self._first.setdefault(endpoint if self._apart else "", [])
 
-    def _why_not(self, endpoint: str, rule: NameRule, name: str, relation: Relation) -> str:
+    def _why_not(
+        self, endpoint: str, rule: NameRule, name: str, relation: Relation
+    ) -> str:
         """Why a name is refused; "" where it is not."""
         seen = self._seen(endpoint)
         if rule.check == "asked" and relation == "other":
             return "that is another model's name"
         if self._disputed is not None and relation == "other":
             first, second = self._disputed
-            return f"the replicas answer as {_quoted(first)} and as {_quoted(second)}, and neither is the name that was asked"
+            return (
+                f"the replicas answer as {_quoted(first)} and as {_quoted(second)}, and"
+                " neither is the name that was asked"
+            )
         if any(_is_one(name, before) for _, before in seen):
             return ""
         if relation == "alias":
             began = any(source == endpoint for source, _ in seen)
             others = [before for _, before in seen if not _is_itself(rule, before)]
-            return f"the other replicas answer as {_quoted(others[0])}" if others and not began else ""
+            return (
+                f"the other replicas answer as {_quoted(others[0])}"
+                if others and not began
+                else ""
+            )
         others = [
-            before for source, before in seen if source != endpoint and rule.relation(before) == "other"
+            before
+            for source, before in seen
+            if source != endpoint and rule.relation(before) == "other"
         ]
         if others:
             # Nothing tells which of the replicas is right, so none is used.
@@ -156,12 +201,20 @@ class NameGuard:
             return self._why_not(endpoint, rule, name, relation)
         if seen:
             source, before = seen[0]
-            return f"{'it' if source == endpoint else source} answered as {_quoted(before)} before"
+            return (
+                f"{'it' if source == endpoint else source} answered as"
+                f" {_quoted(before)} before"
+            )
         if self._stored and not any(_is_one(name, before) for before in self._stored):
-            return f"the stored responses of this model were given by {_quoted(self._stored[0])}"
+            return (
+                "the stored responses of this model were given by"
+                f" {_quoted(self._stored[0])}"
+            )
         return ""
 
-    def _note(self, endpoint: str, rule: NameRule, name: str, relation: Relation) -> None:
+    def _note(
+        self, endpoint: str, rule: NameRule, name: str, relation: Relation
+    ) -> None:
         """Remember a name that is accepted, and say what a person should know of it."""
         seen = self._seen(endpoint)
         if any(_is_one(name, before) for _, before in seen):
@@ -179,37 +232,58 @@ class NameGuard:
         if others:
             self._say_changed(others[0], name, "in mid-run")
         elif relation == "alias":
-            self._say(f"{self._model}: {_quoted(rule.asked)} stands for {_quoted(name)} at {rule.where}.")
+            self._say(
+                f"{self._model}: {_quoted(rule.asked)} stands for {_quoted(name)} at"
+                f" {rule.where}."
+            )
         elif relation == "other" and rule.asked:
             self._say(
-                f"{self._model}: {rule.where} was asked for {_quoted(rule.asked)} and answers as {_quoted(name)}. The answers are recorded "
-                "under the name that was asked, and the record says which name they gave."
+                f"{self._model}: {rule.where} was asked for {_quoted(rule.asked)} and"
+                f" answers as {_quoted(name)}. The answers are recorded under the name"
+                " that was asked, and the record says which name they gave."
             )
 
     def _forget_others(self, rule: NameRule) -> None:
         """Accept no longer what is neither the name that was asked nor an alias of it."""
         for seen in self._first.values():
             seen[:] = [pair for pair in seen if rule.relation(pair[1]) != "other"]
-        self._accepted = {pair for pair in self._accepted if rule.relation(pair[1]) != "other"}
+        self._accepted = {
+            pair for pair in self._accepted if rule.relation(pair[1]) != "other"
+        }
 
     def _say_changed(self, before: str, name: str, when: str) -> None:
         self._say(
-            f"{self._model}: the name in its replies changed {when} from {_quoted(before)} to {_quoted(name)}: two versions answer under "
-            "one name. Name the dated model to keep them apart."
+            f"{self._model}: the name in its replies changed {when} from"
+            f" {_quoted(before)} to {_quoted(name)}: two versions answer under one"
+            " name. Name the dated model to keep them apart."
         )
 
-    def _error(self, rule: NameRule, name: str, why: str, response: Response) -> WrongModel:
+    def _error(
+        self, rule: NameRule, name: str, why: str, response: Response
+    ) -> WrongModel:
         provider, _, rest = self._model.partition("/")
-        address = f"{rest.partition('#')[0]}#" if rest.startswith(("http://", "https://")) else ""
+        address = (
+            f"{rest.partition('#')[0]}#"
+            if rest.startswith(("http://", "https://"))
+            else ""
+        )
         replicas = len(self.rules) > 1 and not self._apart
-        differ = " If the replicas may answer differently: -M replicas_differ=true." if replicas else ""
+        differ = (
+            " If the replicas may answer differently: -M replicas_differ=true."
+            if replicas
+            else ""
+        )
         error = WrongModel(
-            f"{rule.where} was asked for {_quoted(rule.asked)} and answered as {_quoted(name)}: {why}, so the answer is not used. "
-            f"Correct the server or its address, or name the model that it serves: {shlex.quote(f'{provider}/{address}{_short(name)}')}. "
-            f"If it is the model that you mean, under another name, accept it: {_accepting(name)}.{differ}"
+            f"{rule.where} was asked for {_quoted(rule.asked)} and answered as"
+            f" {_quoted(name)}: {why}, so the answer is not used. Correct the server or"
+            " its address, or name the model that it serves:"
+            f" {shlex.quote(f'{provider}/{address}{_short(name)}')}. If it is the model"
+            " that you mean, under another name, accept it:"
+            f" {_accepting(name)}.{differ}"
         )
         if response.counted:
-            error.usage, error.cost = response.usage, response.cost
+            error.usage = response.usage
+            error.cost = response.cost
         return error
 
 
@@ -230,9 +304,11 @@ def name_rows(
     refused: Mapping[tuple[str, str], int],
     rules: Mapping[str, NameRule],
 ) -> list[dict[str, object]]:
-    """For the record: a row for each name that replies gave, and what it is to the name that was asked.
+    """For the record: a row for each name that replies gave, and what it is to the name that was
+    asked.
 
-    responses, refused: how many, by (replica, name), that were used and that were not. rules: as of the guard.
+    responses, refused: how many, by (replica, name), that were used and that were not. rules: as of
+    the guard.
     """
     several = len(rules) > 1
     fallback = next(iter(rules.values()))
@@ -250,7 +326,9 @@ def name_rows(
                 },
             )
             row[what] = int(str(row.get(what, 0))) + number
-    return sorted(rows.values(), key=lambda row: (str(row.get("replica", "")), str(row["name"])))
+    return sorted(
+        rows.values(), key=lambda row: (str(row.get("replica", "")), str(row["name"]))
+    )
 
 
 def _short(name: str) -> str:

@@ -16,7 +16,10 @@ from evalwright.engine.store import Store
 
 
 def open_store(home: Path) -> Store:
-    """Open the store of a home folder. Raises ConfigurationError or StoreError with a plain sentence."""
+    """Open the store of a home folder.
+
+    Raises ConfigurationError or StoreError with a plain sentence.
+    """
     if url := store_url():
         from evalwright.engine.postgres import PostgresStore
 
@@ -30,7 +33,8 @@ def existing_store(home: Path) -> Store | None:
 
 
 def open_database(place: str | Path, *, new: bool = False) -> Database:
-    """A connection for work on a store as a whole. place: a URL, a store's file, or a home folder. new: it may be made.
+    """A connection for work on a store as a whole. place: a URL, a store's file, or a home folder.
+    new: it may be made.
 
     Raises ConfigurationError or StoreError with a plain sentence.
     """
@@ -42,9 +46,12 @@ def open_database(place: str | Path, *, new: bool = False) -> Database:
     if not new and not path.is_file():
         if scheme_of(place):
             raise ConfigurationError(
-                f"'{mask(without_login(str(place)))}' is not a folder, a store file or a postgresql:// address."
+                f"'{mask(without_login(str(place)))}' is not a folder, a store file or"
+                " a postgresql:// address."
             )
-        raise ConfigurationError(f"There is no store at {place}: no {FILE} is in that folder.")
+        raise ConfigurationError(
+            f"There is no store at {place}: no {FILE} is in that folder."
+        )
     try:
         return open_file(path)
     except (OSError, sqlite3.Error, StoreError) as error:

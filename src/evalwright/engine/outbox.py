@@ -1,7 +1,8 @@
-"""One event loop's side of the store: gathers what a round of the loop wants, and wakes those who wait.
+"""One event loop's side of the store: gathers what a round of the loop wants, and wakes those who
+wait.
 
-`claim` also waits for others: the requests that other processes are asking are looked for again every few tenths of a second,
-all of them in one look.
+`claim` also waits for others: the requests that other processes are asking are looked for again
+every few tenths of a second, all of them in one look.
 """
 
 from __future__ import annotations
@@ -18,8 +19,9 @@ _GAP_EACH = 0.005
 _LONGEST_GAP = 0.02
 """Seconds between two batches: so many for each wish of the last one, up to the longest.
 
-A lone request waits for next to nothing. Where hundreds a second come, gathering them for a moment makes a tenth of the
-transactions, wake-ups and fights for the interpreter's lock; nothing is held up by it, because others are in flight.
+A lone request waits for next to nothing. Where hundreds a second come, gathering them for a moment
+makes a tenth of the transactions, wake-ups and fights for the interpreter's lock; nothing is held
+up by it, because others are in flight.
 """
 
 
@@ -27,7 +29,10 @@ class Outbox:
     """Must be used from its loop's thread only, as everything in asyncio."""
 
     def __init__(
-        self, submit: Callable[[Batch], None], loop: asyncio.AbstractEventLoop, poll_seconds: float
+        self,
+        submit: Callable[[Batch], None],
+        loop: asyncio.AbstractEventLoop,
+        poll_seconds: float,
     ) -> None:
         self._submit = submit
         self._loop = loop
@@ -44,7 +49,9 @@ class Outbox:
         """Of models by their fingerprint, for people; written with the next answers."""
 
     def claim(self, key: bytes) -> asyncio.Future[str]:
-        """Resolves to MINE (ask it, then `put` or `release`), STORED (it is answered), or another owner's id."""
+        """Resolves to MINE (ask it, then `put` or `release`), STORED (it is answered), or another
+        owner's id.
+        """
         future: asyncio.Future[str] = self._loop.create_future()
         self._claiming[key] = future
         self._batch.claims.append(key)
@@ -62,7 +69,8 @@ class Outbox:
 
     def drop_foreign(self, error: Callable[[], Exception]) -> None:
         """End all waiting for others."""
-        waiting, self._foreign = self._foreign, {}
+        waiting = self._foreign
+        self._foreign = {}
         for future in waiting.values():
             if not future.done():
                 future.set_exception(error())
@@ -73,8 +81,15 @@ class Outbox:
         self._schedule()
 
     def give_up(self, key: bytes, claim: asyncio.Future[str]) -> None:
-        """Whoever claimed a key has ended without an answer, perhaps cancelled before it heard that the claim was granted."""
-        if claim.done() and not claim.cancelled() and claim.exception() is None and claim.result() == MINE:
+        """Whoever claimed a key has ended without an answer, perhaps cancelled before it heard that
+        the claim was granted.
+        """
+        if (
+            claim.done()
+            and not claim.cancelled()
+            and claim.exception() is None
+            and claim.result() == MINE
+        ):
             self.release(key)
 
     def put(self, row: Row) -> asyncio.Future[None]:
@@ -111,17 +126,21 @@ class Outbox:
             self._loop.call_at(self._next, self._flush)
 
     def flush(self) -> None:
-        """Hand over what is waiting: nothing awaits the failures and bills of a run's last moment, and they are paid for."""
+        """Hand over what is waiting: nothing awaits the failures and bills of a run's last moment,
+        and they are paid for.
+        """
         if self._scheduled:
             self._flush()
 
     def _flush(self) -> None:
         self._scheduled = False
-        batch, self._batch = self._batch, Batch(self._from_writer)
+        batch = self._batch
+        self._batch = Batch(self._from_writer)
         wishes = len(batch.claims) + len(batch.puts) + len(batch.releases)
         self._next = self._loop.time() + min(_GAP_EACH * wishes, _LONGEST_GAP)
         if batch.puts:
-            batch.names, self.names = self.names, {}
+            batch.names = self.names
+            self.names = {}
             self._put_futures[id(batch)] = self._putting
             self._putting = []
         self._submit(batch)

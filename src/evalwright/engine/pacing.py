@@ -1,12 +1,15 @@
-"""How many requests a remote model may have at once, and when the next may go: one pacer for each place that requests go to.
+"""How many requests a remote model may have at once, and when the next may go: one pacer for each
+place that requests go to.
 
-The number in flight starts where `Pacing.start_concurrency` says and grows by one with every answer until the provider
-first objects. Then nothing is sent for a moment: what is still in flight when the refusals are in is what the provider
-takes at once. Later objections cut the number, a little after a long quiet and deeply in a row; it climbs quickly to just
-below where it was cut, and feels its way further so seldom that hardly anything is refused. A few refusals among many
-answers, which no pace would avoid, do not slow it down. A Retry-After holds everybody back; announced rate limits of requests
-and tokens are kept before they are exhausted. A Retry-After of more than `_BELIEVED` seconds holds nobody else for so long: one
-request at a time finds out, at growing gaps, and any answer ends it. Who waits for a permit is no matter of a pacer's (`sending.py`).
+The number in flight starts where `Pacing.start_concurrency` says and grows by one with every answer
+until the provider first objects. Then nothing is sent for a moment: what is still in flight when
+the refusals are in is what the provider takes at once. Later objections cut the number, a little
+after a long quiet and deeply in a row; it climbs quickly to just below where it was cut, and feels
+its way further so seldom that hardly anything is refused. A few refusals among many answers, which
+no pace would avoid, do not slow it down. A Retry-After holds everybody back; announced rate limits
+of requests and tokens are kept before they are exhausted. A Retry-After of more than `_BELIEVED`
+seconds holds nobody else for so long: one request at a time finds out, at growing gaps, and any
+answer ends it. Who waits for a permit is no matter of a pacer's (`sending.py`).
 """
 
 from __future__ import annotations
@@ -16,44 +19,61 @@ import math
 import random
 from dataclasses import dataclass
 
-from evalwright.core.errors import ConnectionFailed, Overloaded, RateLimited, RequestError, TimedOut
+from evalwright.core.errors import (
+    ConnectionFailed,
+    Overloaded,
+    RateLimited,
+    RequestError,
+    TimedOut,
+)
 from evalwright.core.responses import RateLimits, Response
 from evalwright.engine.rate_limit import Moment, RateLimit
 from evalwright.engine.retry import BASE_SECONDS, LONGEST_SECONDS
 from evalwright.models.base import Pacing
 
-_GENTLE_CUT, _CUT, _DEEP_CUT = 0.97, 0.85, 0.5
-# Share of recent replies that may be refusals, without a Retry-After, before they are taken for a limit.
+_GENTLE_CUT = 0.97
+_CUT = 0.85
+_DEEP_CUT = 0.5
+# Share of recent replies that may be refusals, without a Retry-After, before they are taken for a
+# limit.
 _TOLERATED = 0.05
 # Replies that count as recent: so many, or two rounds of all that is in flight.
 _LEAST_LOOKED_BACK = 40.0
-# From this share of what was in flight on, what is left of it after a burst of refusals is the provider's limit.
+# From this share of what was in flight on, what is left of it after a burst of refusals is the
+# provider's limit.
 _LET_THROUGH = 0.1
 # Of a round trip: how long after the first objection refusals of the same burst may still come in.
 _SETTLED = 0.25
-# A new try above a known ceiling comes after so many times of what the last one cost (a round trip, or the Retry-After).
+# A new try above a known ceiling comes after so many times of what the last one cost (a round trip,
+# or the Retry-After).
 _PATIENCE = 20.0
 # Share of the way back to the last ceiling that one round trip covers.
 _RECOVERY = 0.25
 _PROBE = 0.005
-# Server errors, timeouts and broken connections are taken for overload from this share of recent replies on.
+# Server errors, timeouts and broken connections are taken for overload from this share of recent
+# replies on.
 _TROUBLED = 0.2
 # In flight at the least while requests fail for other reasons than a limit.
 _LEAST_IN_TROUBLE = 4.0
-# So many are sent at once before any reply has come, and twice as many after each such number of seconds: the first reply
-# tells of limits that may be small, and refusals come fast even where answers do not.
-_OPENING, _DOUBLING = 4, 0.1
+# So many are sent at once before any reply has come, and twice as many after each such number of
+# seconds: the first reply tells of limits that may be small, and refusals come fast even where
+# answers do not.
+_OPENING = 4
+_DOUBLING = 0.1
 _PAUSE_JITTER = 0.1
 _FIRST_ROUND_TRIP = 0.2
 _BELIEVED = 120.0
-# Seconds between two requests that find out, at the most. After a deadline's time of that the others fail too.
+# Seconds between two requests that find out, at the most. After a deadline's time of that the
+# others fail too.
 _LONGEST_PROBE_GAP = 60.0
 _LONGEST_GAP = 0.05
 
 
 @dataclass(slots=True)
 class Permit:
-    """The right to send one request. number: how many were sent before it. tokens: what it is expected to use."""
+    """The right to send one request. number: how many were sent before it. tokens: what it is
+    expected to use.
+    """
 
     number: int
     sent_at: float
@@ -61,14 +81,23 @@ class Permit:
 
 
 class Pacer:
-    """Says when a request may be sent, and learns from what came of it. Belongs to one event loop; costs a few microseconds per request."""
+    """Says when a request may be sent, and learns from what came of it.
+
+    Belongs to one event loop; costs a few microseconds per request.
+    """
 
     def __init__(self, pacing: Pacing, loop: asyncio.AbstractEventLoop) -> None:
-        self.limit = float(max(1, min(pacing.start_concurrency, pacing.max_concurrency)))
+        self.limit = float(
+            max(1, min(pacing.start_concurrency, pacing.max_concurrency))
+        )
         self.in_flight = 0
         self.requests = RateLimit()
         self.tokens = RateLimit()
-        self._own = RateLimit.kept(pacing.requests_per_minute) if pacing.requests_per_minute else RateLimit()
+        self._own = (
+            RateLimit.kept(pacing.requests_per_minute)
+            if pacing.requests_per_minute
+            else RateLimit()
+        )
         self._pacing = pacing
         self._loop = loop
         self._paused_until = 0.0
@@ -101,12 +130,15 @@ class Pacer:
 
     @property
     def hopeless(self) -> RateLimited | None:
-        """The error of all that wait, where nothing was let through for longer than any request may wait."""
+        """The error of all that wait, where nothing was let through for longer than any request may
+        wait.
+        """
         if not self._hopeless_why:
             return None
         return RateLimited(
-            f"{self._hopeless_why} (it says so since {self._loop.time() - self._refused_since:.0f} s, longer than the deadline of "
-            f"{self._pacing.deadline:g} s)",
+            f"{self._hopeless_why} (it says so since"
+            f" {self._loop.time() - self._refused_since:.0f} s, longer than the"
+            f" deadline of {self._pacing.deadline:g} s)",
             status=429,
         )
 
@@ -115,7 +147,11 @@ class Pacer:
 
         size: a first guess of its tokens, until answers have shown how many they use.
         """
-        return math.inf if self.in_flight >= self._width() else max(0.0, self._delay(self._tokens(size), now))
+        return (
+            math.inf
+            if self.in_flight >= self._width()
+            else max(0.0, self._delay(self._tokens(size), now))
+        )
 
     def admit(self, size: float, now: float) -> Permit:
         """The permit for a request that may be sent now."""
@@ -138,16 +174,22 @@ class Pacer:
         self._heard = True
         self._round_trip += 0.1 * (now - permit.sent_at - self._round_trip)
         self._trouble *= 0.95
-        self._refused_since, self._hopeless_why = 0.0, ""
+        self._refused_since = 0.0
+        self._hopeless_why = ""
         if self._probes:
-            self._probes, self._paused_until = 0, now
+            self._probes = 0
+            self._paused_until = now
         self._refused -= self._refused * self._weight()
         self._answers_since_cut += 1
         if self._settling_until:
             self._settle(now)
         used = response.usage.input_tokens + response.usage.output_tokens
         if used:
-            self._tokens_each = used if self._tokens_each is None else 0.95 * self._tokens_each + 0.05 * used
+            self._tokens_each = (
+                used
+                if self._tokens_each is None
+                else 0.95 * self._tokens_each + 0.05 * used
+            )
         self._grow(now)
         self._leave(permit, response.rate_limits, now)
 
@@ -164,15 +206,17 @@ class Pacer:
         elif isinstance(error, (Overloaded, ConnectionFailed, TimedOut)):
             self._trouble = 0.95 * self._trouble + 0.05
             if self._trouble > _TROUBLED or error.status in (503, 529):
-                # Each request backs off by itself; holding back the others too would let a few that always fail
-                # starve those that would be answered.
+                # Each request backs off by itself; holding back the others too would let a few that
+                # always fail starve those that would be answered.
                 self._cut(permit, now, pause=False, cost=0.0)
         else:
             # The request was let through, whatever became of it then.
             self._answers_since_cut += 1
         if error.retry_after is not None and error.retryable:
             self._hold_back(error.retry_after, permit, now)
-        if isinstance(error, RateLimited) or (error.retry_after is not None and error.retryable):
+        if isinstance(error, RateLimited) or (
+            error.retry_after is not None and error.retryable
+        ):
             self._note_refusal(error, now)
         self._leave(permit, error.rate_limits, now)
 
@@ -190,9 +234,14 @@ class Pacer:
             self._newest = permit.number
             when = Moment(permit.sent_at, now, self._round_trip)
             later = self._sent - permit.number
-            # Requests are counted when they come in, so what was sent later is not yet in the reply. Tokens may be counted
-            # only when the answer is complete, so all that is in flight may be missing from it too.
-            told = (limits.limit_requests, limits.remaining_requests, limits.reset_requests)
+            # Requests are counted when they come in, so what was sent later is not yet in the
+            # reply. Tokens may be counted only when the answer is complete, so all that is in
+            # flight may be missing from it too.
+            told = (
+                limits.limit_requests,
+                limits.remaining_requests,
+                limits.reset_requests,
+            )
             self.requests.observe(*told, when, unseen=later, counted_at=permit.sent_at)
             told = (limits.limit_tokens, limits.remaining_tokens, limits.reset_tokens)
             unseen = max(self.in_flight, later) * (self._tokens_each or permit.tokens)
@@ -201,7 +250,12 @@ class Pacer:
     def _delay(self, tokens: float, now: float) -> float:
         held = max(self._paused_until, self._next_send, self._settling_until) - now
         if not self._heard and self._sent >= _OPENING:
-            held = max(held, self._opened_at + _DOUBLING * math.log2((self._sent + 1) / _OPENING) - now)
+            held = max(
+                held,
+                self._opened_at
+                + _DOUBLING * math.log2((self._sent + 1) / _OPENING)
+                - now,
+            )
         return max(
             held,
             self._own.wait(1, now, self._round_trip),
@@ -223,7 +277,9 @@ class Pacer:
         elif self.limit < 1.1 * self._ceiling + 2:
             step = _PROBE if now >= self._probe_from else 0.0
         else:
-            step = max(0.05, 1 / self.limit)  # far above the old ceiling: it is no longer there
+            step = max(
+                0.05, 1 / self.limit
+            )  # far above the old ceiling: it is no longer there
         self.limit = min(self.limit + step, float(self._pacing.max_concurrency))
 
     def _cut(self, permit: Permit, now: float, *, pause: bool, cost: float) -> None:
@@ -241,10 +297,13 @@ class Pacer:
         elif not pause:
             self.limit = min(self.limit, max(_LEAST_IN_TROUBLE, used * _CUT))
         else:
-            # Not one answer since the last cut: nothing is let through at present, and the old ceiling stays as good as
-            # it was. Everybody waits, longer each time, and soon only one request at a time finds out.
+            # Not one answer since the last cut: nothing is let through at present, and the old
+            # ceiling stays as good as it was. Everybody waits, longer each time, and soon only one
+            # request at a time finds out.
             self._answerless_cuts += 1
-            self.limit = 1.0 if self._answerless_cuts > 1 else max(1.0, used * _DEEP_CUT)
+            self.limit = (
+                1.0 if self._answerless_cuts > 1 else max(1.0, used * _DEEP_CUT)
+            )
             seconds = BASE_SECONDS * 2.0 ** (self._answerless_cuts - 1)
             self._pause(min(seconds, LONGEST_SECONDS) * random.uniform(0.5, 1.0), now)
         self._slow_start = False
@@ -260,7 +319,9 @@ class Pacer:
         return _CUT if self._answers_since_cut < 4 * used else _GENTLE_CUT
 
     def _settle(self, now: float) -> None:
-        """An answer after the first objection: what is in flight, and what was answered since, was let through."""
+        """An answer after the first objection: what is in flight, and what was answered since, was
+        let through.
+        """
         if now < self._cut_at + _SETTLED * self._round_trip:
             return
         taken = self.in_flight + self._answers_since_cut - 1
@@ -276,21 +337,31 @@ class Pacer:
             self._ramp = int(self.limit)
 
     def _note_refusal(self, error: RequestError, now: float) -> None:
-        """Where nothing but refusals came for the time that one request may take, those that wait will fare no better."""
-        if not self._refused_since or now - self._refused_at > _BELIEVED + _LONGEST_PROBE_GAP:
+        """Where nothing but refusals came for the time that one request may take, those that wait
+        will fare no better.
+        """
+        if (
+            not self._refused_since
+            or now - self._refused_at > _BELIEVED + _LONGEST_PROBE_GAP
+        ):
             self._refused_since = now
         self._refused_at = now
         if now - self._refused_since > self._pacing.deadline:
             self._hopeless_why = str(error)
 
     def _hold_back(self, seconds: float, permit: Permit, now: float) -> None:
-        """A reply says to wait. What it says to one request, when it is too long, is not taken for what all have to wait."""
+        """A reply says to wait.
+
+        What it says to one request, when it is too long, is not taken for what all have to wait.
+        """
         if seconds <= min(_BELIEVED, self._pacing.deadline):
             self._pause(seconds, now)
         elif not self._probes or permit.sent_at >= self._probed_at:
             self._probes += 1
             self._probed_at = now
-            self._pause(min(BASE_SECONDS * 2.0 ** (self._probes - 1), _LONGEST_PROBE_GAP), now)
+            self._pause(
+                min(BASE_SECONDS * 2.0 ** (self._probes - 1), _LONGEST_PROBE_GAP), now
+            )
 
     def _width(self) -> int:
         """How many may be in flight now."""
@@ -298,4 +369,6 @@ class Pacer:
 
 
 def _exhausted(limits: RateLimits | None) -> bool:
-    return limits is not None and (limits.remaining_requests == 0 or limits.remaining_tokens == 0)
+    return limits is not None and (
+        limits.remaining_requests == 0 or limits.remaining_tokens == 0
+    )

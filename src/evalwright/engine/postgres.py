@@ -1,7 +1,9 @@
 """The store on a PostgreSQL server, for any number of hosts.
 
-A server that goes away is waited for, with growing gaps and up to a stated time; what is under way is carried out when it is back. A
-transaction whose end was not heard of is repeated, and nothing in it counts twice. If the server stays away, answers that were paid for are kept in a file of the home folder and stored when the store is opened there again.
+A server that goes away is waited for, with growing gaps and up to a stated time; what is under way
+is carried out when it is back. A transaction whose end was not heard of is repeated, and nothing in
+it counts twice. If the server stays away, answers that were paid for are kept in a file of the home
+folder and stored when the store is opened there again.
 """
 
 from __future__ import annotations
@@ -33,7 +35,9 @@ _POLL_SECONDS = 0.25
 _ENCODINGS = ("UTF8", "SQL_ASCII")
 
 _FIRST_TABLES = 3
-"""Versions of the tables in SQLite that a server's first version has together; each later one is a version there, too."""
+"""Versions of the tables in SQLite that a server's first version has together; each later one is a
+version there, too.
+"""
 
 _TABLES = (
     f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}",
@@ -46,7 +50,10 @@ _TABLES = (
         checksum BIGINT
     )""",
     # They are compressed already where that pays.
-    "ALTER TABLE responses ALTER COLUMN request SET STORAGE EXTERNAL, ALTER COLUMN response SET STORAGE EXTERNAL",
+    (
+        "ALTER TABLE responses ALTER COLUMN request SET STORAGE EXTERNAL, ALTER COLUMN"
+        " response SET STORAGE EXTERNAL"
+    ),
     *(
         in_postgres(table)
         for version in schema.MIGRATIONS[:_FIRST_TABLES]
@@ -57,7 +64,10 @@ _TABLES = (
 )
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
     _TABLES,
-    *(tuple(map(in_postgres, version)) for version in schema.MIGRATIONS[_FIRST_TABLES:]),
+    *(
+        tuple(map(in_postgres, version))
+        for version in schema.MIGRATIONS[_FIRST_TABLES:]
+    ),
 )
 """`MIGRATIONS[n]` takes a schema of version n to version n + 1."""
 _PUT = """INSERT INTO responses (key, model, request, response, created, checksum)
@@ -69,13 +79,19 @@ T = TypeVar("T")
 
 
 class PostgresDatabase(Database):
-    """A connection to the server, and another one when that is lost. Where `say` is set, it is told of a wait."""
+    """A connection to the server, and another one when that is lost.
+
+    Where `say` is set, it is told of a wait.
+    """
 
     kind = "PostgreSQL"
     order = ("key", b"")
 
     def __init__(
-        self, url: str, closing: threading.Event | None = None, patience: float | None = None
+        self,
+        url: str,
+        closing: threading.Event | None = None,
+        patience: float | None = None,
     ) -> None:
         super().__init__(shown(url))
         self.closing = closing or self.closing
@@ -83,12 +99,18 @@ class PostgresDatabase(Database):
         self._link = Link(url, self.closing, patience)
 
     def open(self) -> None:
-        """Connect, and bring the tables to this version. Raises psycopg.Error, StoreError where they are newer than it knows."""
+        """Connect, and bring the tables to this version.
+
+        Raises psycopg.Error, StoreError where they are newer than it knows.
+        """
         self._link.open()
-        if (encoding := self._link.connection().info.parameter_status("server_encoding")) not in _ENCODINGS:
+        if (
+            encoding := self._link.connection().info.parameter_status("server_encoding")
+        ) not in _ENCODINGS:
             raise StoreError(
-                f"The store {self.place} cannot hold every text, as its encoding is {encoding}: create a database with "
-                f"'createdb --encoding UTF8 --template template0'."
+                f"The store {self.place} cannot hold every text, as its encoding is"
+                f" {encoding}: create a database with 'createdb --encoding UTF8"
+                " --template template0'."
             )
         if self._version() != len(MIGRATIONS):
             self._link.again(self._migrate, transaction=True)
@@ -101,7 +123,8 @@ class PostgresDatabase(Database):
     def read(self, keys: Sequence[bytes]) -> list[Found]:
         return self._link.again(
             lambda made: made.execute(
-                "SELECT key, model, request, response, checksum FROM responses WHERE key = ANY(%b)",
+                "SELECT key, model, request, response, checksum FROM responses WHERE"
+                " key = ANY(%b)",
                 (list(keys),),
                 binary=True,
             ).fetchall()
@@ -113,18 +136,26 @@ class PostgresDatabase(Database):
             self._write(group, owner)
         outcomes: dict[bytes, str] = {}
         if group.claims or group.renew:
-            outcomes = self._link.again(lambda made: self._claim(group, owner), transaction=True)
+            outcomes = self._link.again(
+                lambda made: self._claim(group, owner), transaction=True
+            )
         return outcomes, changed
 
     def holders(self, keys: Sequence[bytes]) -> dict[bytes, str]:
-        return dict(self.rows("SELECT key, owner FROM claims WHERE key = ANY(?)", (list(keys),)))
+        return dict(
+            self.rows("SELECT key, owner FROM claims WHERE key = ANY(?)", (list(keys),))
+        )
 
     def rows(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
         def step(made: psycopg.Connection[Any]) -> list[Any]:
             cursor = made.execute(marked(statement), values, binary=True)
             return cursor.fetchall() if cursor.description else []
 
-        return step(self._link.connection()) if self._link.inside else self._link.again(step)
+        return (
+            step(self._link.connection())
+            if self._link.inside
+            else self._link.again(step)
+        )
 
     def change(self, statement: str, values: Sequence[Sequence[Any]]) -> int:
         if not values:
@@ -145,13 +176,20 @@ class PostgresDatabase(Database):
         return self._link.again(locked, transaction=True)
 
     def now(self) -> float:
-        return float(self.rows("SELECT extract(epoch FROM clock_timestamp())::float8")[0][0])
+        return float(
+            self.rows("SELECT extract(epoch FROM clock_timestamp())::float8")[0][0]
+        )
 
     def lease_from(self) -> float:
-        started = float(self.rows("SELECT extract(epoch FROM pg_postmaster_start_time())::float8")[0][0])
+        started = float(
+            self.rows("SELECT extract(epoch FROM pg_postmaster_start_time())::float8")[
+                0
+            ][0]
+        )
         if self._link.regained is None:
             return started
-        # A standby that took over had started long before, with a clock of its own: others were cut off as this connection was.
+        # A standby that took over had started long before, with a clock of its own: others were cut
+        # off as this connection was.
         return max(started, self.now() - (time.monotonic() - self._link.regained))
 
     def rollback(self) -> None:
@@ -165,7 +203,8 @@ class PostgresDatabase(Database):
     def size(self) -> int:
         tables = ("responses", "claims", "empty", "ledger", "owners")
         return sum(
-            int(self.rows("SELECT pg_total_relation_size(?::regclass)", (one,))[0][0]) for one in tables
+            int(self.rows("SELECT pg_total_relation_size(?::regclass)", (one,))[0][0])
+            for one in tables
         )
 
     def shrink(self) -> None:
@@ -191,7 +230,8 @@ class PostgresDatabase(Database):
                 made.execute(_PUT, [list(column) for column in zip(*rows, strict=True)])
             if group.releases:
                 made.execute(
-                    "DELETE FROM claims WHERE key = ANY(%b) AND owner = %s", (group.releases, owner.id)
+                    "DELETE FROM claims WHERE key = ANY(%b) AND owner = %s",
+                    (group.releases, owner.id),
                 )
 
         self._link.again(step, transaction=True)
@@ -207,8 +247,9 @@ class PostgresDatabase(Database):
         left = sorted(set(group.claims))
         while left:
             found = made.execute(
-                "INSERT INTO claims (key, owner) SELECT key, %s FROM unnest(%b::bytea[]) AS key ORDER BY key "
-                "ON CONFLICT (key) DO NOTHING RETURNING key",
+                "INSERT INTO claims (key, owner) SELECT key, %s FROM"
+                " unnest(%b::bytea[]) AS key ORDER BY key ON CONFLICT (key) DO NOTHING"
+                " RETURNING key",
                 (owner.id, left),
                 binary=True,
             )
@@ -219,20 +260,27 @@ class PostgresDatabase(Database):
             held = self.holders(left)
             alive = self.living(sorted(set(held.values())))
             outcomes.update(
-                (key, MINE if other == owner.id else other) for key, other in held.items() if other in alive
+                (key, MINE if other == owner.id else other)
+                for key, other in held.items()
+                if other in alive
             )
             dead = sorted(set(held.values()) - alive)
             if dead:
                 taken = made.execute(
-                    "UPDATE claims SET owner = %s WHERE key = ANY(%b) AND owner = ANY(%b) RETURNING key",
+                    "UPDATE claims SET owner = %s WHERE key = ANY(%b) AND owner ="
+                    " ANY(%b) RETURNING key",
                     (owner.id, sorted(held), dead),
                     binary=True,
                 )
                 outcomes.update((key, MINE) for (key,) in taken)
-            left = [key for key in left if key not in outcomes]  # given up meanwhile, or taken by another
-        # Read after the claims are there: whoever claimed them before has stored the answer or given up.
+            # given up meanwhile, or taken by another
+            left = [key for key in left if key not in outcomes]
+        # Read after the claims are there: whoever claimed them before has stored the answer or
+        # given up.
         stored = made.execute(
-            "SELECT key FROM responses WHERE key = ANY(%b)", (list(outcomes),), binary=True
+            "SELECT key FROM responses WHERE key = ANY(%b)",
+            (list(outcomes),),
+            binary=True,
         ).fetchall()
         if stored:
             outcomes.update((key, STORED) for (key,) in stored)
@@ -252,21 +300,32 @@ class PostgresDatabase(Database):
             made.execute("INSERT INTO version VALUES (%s)", (number + 1,))
 
     def _version(self) -> int:
-        # Read as rows: names that were not there a moment ago are remembered by the connection as missing.
-        if not self.rows("SELECT 1 FROM pg_tables WHERE schemaname=? AND tablename='version'", (SCHEMA,)):
+        # Read as rows: names that were not there a moment ago are remembered by the connection as
+        # missing.
+        if not self.rows(
+            "SELECT 1 FROM pg_tables WHERE schemaname=? AND tablename='version'",
+            (SCHEMA,),
+        ):
             return 0
         # With the schema's name: a user who may not use it is told so.
         (found,) = next(iter(self.rows(f"SELECT schema FROM {SCHEMA}.version")), (-1,))
-        check_version(f"The store {self.place}", found, len(MIGRATIONS), "another database")
+        check_version(
+            f"The store {self.place}", found, len(MIGRATIONS), "another database"
+        )
         return int(found)
 
 
 class PostgresStore(Store):
-    """A store on a server. Use `PostgresStore.open`. home: where answers are kept that the server did not take."""
+    """A store on a server.
+
+    Use `PostgresStore.open`. home: where answers are kept that the server did not take.
+    """
 
     poll_seconds = _POLL_SECONDS
 
-    def __init__(self, reading: PostgresDatabase, writing: PostgresDatabase, home: Path) -> None:
+    def __init__(
+        self, reading: PostgresDatabase, writing: PostgresDatabase, home: Path
+    ) -> None:
         super().__init__(reading, writing, home)
         self._reader = ThreadPoolExecutor(1, "evalwright-store-reader")
         self._wanted: list[tuple[bytes, asyncio.Future[Response | None]]] = []
@@ -277,8 +336,8 @@ class PostgresStore(Store):
     def open(cls, url: str, home: Path) -> Self:
         """Open the store on that server, and make its tables where it has none.
 
-        Raises StoreError, with a plain sentence without password, where the server cannot be reached, lets nobody in or has the
-        tables of a newer version.
+        Raises StoreError, with a plain sentence without password, where the server cannot be
+        reached, lets nobody in or has the tables of a newer version.
         """
         closing = threading.Event()
         reading, writing = (PostgresDatabase(url, closing) for _ in range(2))
@@ -302,7 +361,8 @@ class PostgresStore(Store):
     async def get_many(self, keys: Sequence[bytes]) -> list[Response | None]:
         loop = asyncio.get_running_loop()
         if self._loop is not loop:
-            self._loop, self._wanted = loop, []
+            self._loop = loop
+            self._wanted = []
         futures = []
         for key in keys:
             future: asyncio.Future[Response | None] = loop.create_future()
@@ -310,10 +370,14 @@ class PostgresStore(Store):
                 loop.call_soon(self._fetch)
             self._wanted.append((key, future))
             futures.append(future)
-        return [await futures[0]] if len(futures) == 1 else await asyncio.gather(*futures)
+        return (
+            [await futures[0]] if len(futures) == 1 else await asyncio.gather(*futures)
+        )
 
     def _tell(self, link: int, sentence: str, away: bool) -> None:
-        """Each connection notices by itself that the server goes away and comes back: the first and the last one tell."""
+        """Each connection notices by itself that the server goes away and comes back: the first and
+        the last one tell.
+        """
         before = len(self._away)
         (self._away.add if away else self._away.discard)(link)
         if (before == 0 and away) or (before and not self._away):
@@ -334,7 +398,9 @@ class PostgresStore(Store):
 
     async def look(self, name: str, *arguments: Any) -> Any:
         look = super()._look
-        return await asyncio.get_running_loop().run_in_executor(self._reader, look, name, *arguments)
+        return await asyncio.get_running_loop().run_in_executor(
+            self._reader, look, name, *arguments
+        )
 
     def _look(self, name: str, *arguments: Any) -> Any:
         # One thread uses the connection.
@@ -342,7 +408,8 @@ class PostgresStore(Store):
 
     def _fetch(self) -> None:
         """Look up at once what all coroutines of this round want."""
-        wanted, self._wanted = self._wanted, []
+        wanted = self._wanted
+        self._wanted = []
         look = super()._look
         keys = [key for key, _ in wanted]
 
@@ -352,15 +419,19 @@ class PostgresStore(Store):
             except (StoreError, asyncio.CancelledError) as error:
                 for _, future in wanted:
                     if not future.done():
-                        future.set_exception(StoreError(str(error) or f"The store {self.place} is closed."))
+                        future.set_exception(
+                            StoreError(
+                                str(error) or f"The store {self.place} is closed."
+                            )
+                        )
                 return
             for (_, future), response in zip(wanted, found, strict=True):
                 if not future.done():
                     future.set_result(response)
 
-        asyncio.get_running_loop().run_in_executor(self._reader, look, "read", keys).add_done_callback(
-            deliver
-        )
+        asyncio.get_running_loop().run_in_executor(
+            self._reader, look, "read", keys
+        ).add_done_callback(deliver)
 
 
 def open_server(url: str) -> PostgresDatabase:

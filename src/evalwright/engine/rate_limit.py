@@ -1,8 +1,10 @@
-"""What a provider still allows, as its headers say: so many requests (or tokens) now, the rest at some time.
+"""What a provider still allows, as its headers say: so many requests (or tokens) now, the rest at
+some time.
 
-A header states `limit`, `remaining` and `reset`. Two kinds of limits hide behind it: a bucket that is refilled steadily
-(`reset` is when it would be full) and a window that starts anew (`reset` is when). They are told apart by watching: while
-`remaining` falls, a bucket's time of reset moves away and a window's stands still.
+A header states `limit`, `remaining` and `reset`. Two kinds of limits hide behind it: a bucket that
+is refilled steadily (`reset` is when it would be full) and a window that starts anew (`reset` is
+when). They are told apart by watching: while `remaining` falls, a bucket's time of reset moves away
+and a window's stands still.
 """
 
 from __future__ import annotations
@@ -47,9 +49,13 @@ class RateLimit:
 
     @classmethod
     def kept(cls, per_minute: float) -> RateLimit:
-        """One that a person sets, and no reply changes: refilled evenly, with a second's worth at the most."""
+        """One that a person sets, and no reply changes: refilled evenly, with a second's worth at
+        the most.
+        """
         made = cls()
-        made.kind, made.rate, made._known = "bucket", per_minute / 60, True
+        made.kind = "bucket"
+        made.rate = per_minute / 60
+        made._known = True
         made.limit = made._level = max(made.rate, 1.0)
         return made
 
@@ -58,7 +64,9 @@ class RateLimit:
         self._level -= units
 
     def wait(self, units: float, now: float, round_trip: float) -> float:
-        """Seconds until these units may be sent; 0 for now. round_trip: the usual time until a reply."""
+        """Seconds until these units may be sent; 0 for now. round_trip: the usual time until a
+        reply.
+        """
         if not self._known:
             return 0.0
         if self.kind == "bucket" and self.rate > 0:
@@ -68,13 +76,17 @@ class RateLimit:
             missing = min(units, self.limit - reserve) + reserve - self._level
             return missing / self.rate if missing > 1e-9 else 0.0
         if now >= max(self._ends, self._next_opening):
-            # A new window should have begun. A few requests find out; their replies say how much there is. If it has
-            # not (resets are often rounded down), the next few go later.
-            self._level = max(self._level, _OPENING * self.limit, min(units, self.limit))
+            # A new window should have begun. A few requests find out; their replies say how much
+            # there is. If it has not (resets are often rounded down), the next few go later.
+            self._level = max(
+                self._level, _OPENING * self.limit, min(units, self.limit)
+            )
             self._ends = now + max(2 * round_trip, _UNKNOWN_RESET)
             self._guessed = True
             self._openings += 1
-            self._next_opening = now + min(_OPENING_GAP * 2.0**self._openings, _LONGEST_OPENING_GAP)
+            self._next_opening = now + min(
+                _OPENING_GAP * 2.0**self._openings, _LONGEST_OPENING_GAP
+            )
         if self._level >= min(units, self.limit):
             return 0.0
         return max(self._ends - now, self._next_opening - now, 0.001)
@@ -89,7 +101,9 @@ class RateLimit:
         unseen: float,
         counted_at: float,
     ) -> None:
-        """A reply's header. unseen: units sent that it cannot have counted. counted_at: when `remaining` was true at the latest."""
+        """A reply's header. unseen: units sent that it cannot have counted. counted_at: when
+        `remaining` was true at the latest.
+        """
         sent_at, now, round_trip = when
         if remaining is None:
             return
@@ -105,11 +119,17 @@ class RateLimit:
         gained = 0.0
         if self.kind == "bucket":
             # At 0 the bucket may owe something, which falsifies the rate.
-            if reset is not None and reset > 0 and remaining > 0 and used >= 0.05 * self.limit:
+            if (
+                reset is not None
+                and reset > 0
+                and remaining > 0
+                and used >= 0.05 * self.limit
+            ):
                 rate = used / reset
                 self.rate = rate if self.rate == 0 else 0.7 * self.rate + 0.3 * rate
             gained = self.rate * (now - counted_at)
-        # The latest end that a reply named, as the earlier ones may be rounded down; a fuller limit is a new window.
+        # The latest end that a reply named, as the earlier ones may be rounded down; a fuller limit
+        # is a new window.
         fuller = not self._known or remaining > self._last_remaining + 0.5 * (
             self.limit - self._last_remaining
         )
@@ -123,7 +143,9 @@ class RateLimit:
         self._last_remaining = remaining
         self._known = True
 
-    def _tell_apart(self, remaining: float, reset: float, ends: float, round_trip: float) -> None:
+    def _tell_apart(
+        self, remaining: float, reset: float, ends: float, round_trip: float
+    ) -> None:
         if self._anchor is None or remaining > self._anchor[0]:
             self._anchor = (remaining, ends)
             return

@@ -1,4 +1,6 @@
-"""Sends requests to one remote model: paced, timed, and sent again where that may help, to another replica first."""
+"""Sends requests to one remote model: paced, timed, and sent again where that may help, to another
+replica first.
+"""
 
 from __future__ import annotations
 
@@ -31,17 +33,26 @@ from evalwright.models.reply_names import NameRule
 from evalwright.models.timeouts import Timeouts
 
 CLIENT_GRACE_SECONDS = 0.25
-"""How much longer the engine waits than a model's own client, which can tell a reply that is still being written from silence."""
-# From how many seconds on a Retry-After is worth telling a person; later ones if they are twice as long.
+"""How much longer the engine waits than a model's own client, which can tell a reply that is still
+being written from silence.
+"""
+# From how many seconds on a Retry-After is worth telling a person; later ones if they are twice as
+# long.
 _log = logging.getLogger("evalwright.engine")
 _LONG_WAIT = 20.0
 
 
 class RemoteSender:
-    """One remote model with its endpoints and those who wait for them. Runs in its callers' coroutines; has no task of its own."""
+    """One remote model with its endpoints and those who wait for them.
+
+    Runs in its callers' coroutines; has no task of its own.
+    """
 
     def __init__(
-        self, model: RemoteModel, loop: asyncio.AbstractEventLoop, on_event: Callable[[str], None]
+        self,
+        model: RemoteModel,
+        loop: asyncio.AbstractEventLoop,
+        on_event: Callable[[str], None],
     ) -> None:
         self._model = model
         self._loop = loop
@@ -49,7 +60,11 @@ class RemoteSender:
         model.listen(on_event)
         self._pacing = model.pacing
         self._is_pool = isinstance(model, ReplicaPool)
-        members = model.members() if isinstance(model, ReplicaPool) else [(model, Replica(model.name))]
+        members = (
+            model.members()
+            if isinstance(model, ReplicaPool)
+            else [(model, Replica(model.name))]
+        )
         self.endpoints = [Endpoint(member, record, loop) for member, record in members]
         self._queue = SendingQueue(self.endpoints, loop)
         self._sleeping: set[asyncio.Future[None]] = set()
@@ -64,15 +79,22 @@ class RemoteSender:
         )
 
     def _name_rule(self, endpoint: Endpoint) -> NameRule:
-        """The endpoint's own; replicas must agree whatever is known of their kind, but where they may differ."""
+        """The endpoint's own; replicas must agree whatever is known of their kind, but where they
+        may differ.
+        """
         rule = endpoint.model.name_rule()
         if not isinstance(self._model, ReplicaPool):
             return rule
         says_nothing = type(endpoint.model).name_rule is RemoteModel.name_rule
-        return replace(rule, check="first") if says_nothing or self._model.differ else rule
+        return (
+            replace(rule, check="first") if says_nothing or self._model.differ else rule
+        )
 
     async def send(self, account: Account) -> Response:
-        """The answer, or RequestFailed once it is clear that there will be none. Every sending is in the account."""
+        """The answer, or RequestFailed once it is clear that there will be none.
+
+        Every sending is in the account.
+        """
         attempts: Attempts | None = None
         tried: dict[Endpoint, RequestError] = {}
         while True:
@@ -92,7 +114,9 @@ class RemoteSender:
                 account.counts.retries += 1
             attempts.sent += 1
             try:
-                return await self._attempt(account, endpoint, permit, attempts.timeout(now))
+                return await self._attempt(
+                    account, endpoint, permit, attempts.timeout(now)
+                )
             except RequestError as error:
                 delay = self._after(error, attempts, endpoint, tried)
             if delay:
@@ -121,15 +145,24 @@ class RemoteSender:
         except TimeoutError:
             # Only a request that was sent before has a deadline here, and a reason for it.
             assert attempts is not None and attempts.last is not None
-            why = f"the deadline of {self._pacing.deadline:g} s passed before it could be retried"
+            why = (
+                f"the deadline of {self._pacing.deadline:g} s passed before it could be"
+                " retried"
+            )
             raise RequestFailed(attempts.failure(attempts.last, why)) from None
         except RequestError as error:
-            raise RequestFailed(error.as_failure(attempts=attempts.sent if attempts else 0)) from None
+            raise RequestFailed(
+                error.as_failure(attempts=attempts.sent if attempts else 0)
+            ) from None
 
     async def _attempt(
         self, account: Account, endpoint: Endpoint, permit: Permit, timeout: float
     ) -> Response:
-        """Send once. Every end gives the permit back and settles the account; what is not a RequestError ends the request."""
+        """Send once.
+
+        Every end gives the permit back and settles the account; what is not a RequestError ends the
+        request.
+        """
         error: Exception
         cause: BaseException
         grace = CLIENT_GRACE_SECONDS if timeout >= self._pacing.timeout else 0.0
@@ -138,24 +171,40 @@ class RemoteSender:
             with limit:
                 response = await endpoint.model.answer(account.request)
             if not isinstance(response, Response):
-                raise ModelError(f"{self._model.name} gave a {type(response).__name__}, not a Response")
+                raise ModelError(
+                    f"{self._model.name} gave a {type(response).__name__}, not a"
+                    " Response"
+                )
             self.names.accept(endpoint.name, response)
             account.settle(response)
             if endpoint.answered(permit, response):
-                self._on_event(f"{self._model.name}: the replica {endpoint.name} answers again.")
-            return replace(response, replica=endpoint.name) if self._is_pool else response
+                self._on_event(
+                    f"{self._model.name}: the replica {endpoint.name} answers again."
+                )
+            return (
+                replace(response, replica=endpoint.name) if self._is_pool else response
+            )
         except (RequestError, RequestFailed) as failed:
             error = cause = failed
         except TimeoutError as failed:
-            why = f"no answer within {timeout:.0f} s" if limit.expired else str(failed) or "timed out"
+            why = (
+                f"no answer within {timeout:.0f} s"
+                if limit.expired
+                else str(failed) or "timed out"
+            )
             error = cause = TimedOut(f"{self._model.name}: {why}")
             if limit.expired and self._stopped is not None:
-                error, cause = RequestFailed(self._stopped), failed
+                error = RequestFailed(self._stopped)
+                cause = failed
         except EvalwrightError as other:
-            error, cause = RequestFailed(Failure("request failed", other.party, str(other))), other
+            error = RequestFailed(Failure("request failed", other.party, str(other)))
+            cause = other
         except Exception as defect:
-            # A defect of the backend, or an error that was not foreseen: this request fails, not the run.
-            error = cause = ModelError(f"{self._model.name} raised {type(defect).__name__}: {defect}")
+            # A defect of the backend, or an error that was not foreseen: this request fails, not
+            # the run.
+            error = cause = ModelError(
+                f"{self._model.name} raised {type(defect).__name__}: {defect}"
+            )
         except BaseException as ended:
             account.settle(ended)
             endpoint.abandon(permit)
@@ -165,28 +214,39 @@ class RemoteSender:
             endpoint.abandon(permit)
         elif endpoint.failed(permit, error):
             self._on_event(
-                f"{self._model.name}: the replica {endpoint.name} is set aside, and its requests go to the others: "
-                f"{str(error).rstrip('.')}. It is tried again from time to time."
+                f"{self._model.name}: the replica {endpoint.name} is set aside, and its"
+                f" requests go to the others: {str(error).rstrip('.')}. It is tried"
+                " again from time to time."
             )
         try:
             raise error
         finally:
-            del error, cause  # they know this frame: a cycle, which only the rare collector would find
+            # they know this frame: a cycle, which only the rare collector would find
+            del error, cause
 
     def _after(
-        self, error: RequestError, attempts: Attempts, endpoint: Endpoint, tried: dict[Endpoint, RequestError]
+        self,
+        error: RequestError,
+        attempts: Attempts,
+        endpoint: Endpoint,
+        tried: dict[Endpoint, RequestError],
     ) -> float:
-        """Seconds until it is sent again. tried: where it failed since it last waited, or with no answer; there it does not go at once."""
+        """Seconds until it is sent again. tried: where it failed since it last waited, or with no
+        answer; there it does not go at once.
+        """
         now = self._loop.time()
         if endpoint.breaker.failed(error, now) and (over := self._over()) is not None:
             self._on_event(over.message)
             self._wake_all(over)
         elif not self._is_pool and endpoint.breaker.is_first_unreached(error):
             self._on_event(
-                f"{self._model.name}: {error} It is tried again for {endpoint.breaker.UNREACHED[1]:.0f} s."
+                f"{self._model.name}: {error} It is tried again for"
+                f" {endpoint.breaker.UNREACHED[1]:.0f} s."
             )
         if isinstance(error, BadReply | EmptyReply):
-            tried[endpoint] = error  # it counts as an attempt, and the next one goes elsewhere
+            tried[endpoint] = (
+                error  # it counts as an attempt, and the next one goes elsewhere
+            )
         elif endpoint.may_be_at_fault(error):
             tried[endpoint] = error
             if self._queue.untried(tried) and attempts.time_left(now) > 0:
@@ -195,12 +255,21 @@ class RemoteSender:
                 self._refuse_if_over()
                 return 0.0
             # The most hopeful of what the endpoints said.
-            others = (one for one in tried.values() if not isinstance(one, BadReply | EmptyReply))
-            error = min(others, key=lambda one: (not one.retryable, one.retry_after or 0.0))
+            others = (
+                one
+                for one in tried.values()
+                if not isinstance(one, BadReply | EmptyReply)
+            )
+            error = min(
+                others, key=lambda one: (not one.retryable, one.retry_after or 0.0)
+            )
             tried.clear()
         if error.retryable and (error.retry_after or 0) >= 2 * self._told_wait:
             self._told_wait = error.retry_after or 0
-            self._on_event(f"{endpoint.name} says to wait {seconds_shown(error.retry_after or 0)} s: {error}")
+            self._on_event(
+                f"{endpoint.name} says to wait {seconds_shown(error.retry_after or 0)}"
+                f" s: {error}"
+            )
         following = attempts.after(error, now)
         if isinstance(following, Failure):
             raise RequestFailed(following) from None
@@ -244,6 +313,6 @@ def _wake(future: asyncio.Future[None]) -> None:
 
 def cancelled() -> Failure:
     """What a stopped run says of a request that was not answered."""
-    return Cancelled("The run was stopped before this was answered; run again to go on").as_failure(
-        attempts=0
-    )
+    return Cancelled(
+        "The run was stopped before this was answered; run again to go on"
+    ).as_failure(attempts=0)

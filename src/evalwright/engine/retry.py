@@ -2,13 +2,16 @@
 
 | error | sent again |
 |---|---|
-| rate limited, server error, connection failed, timed out | up to `max_attempts` sendings in all, within the deadline |
-| bad reply, wrong model | two more times: a model that keeps answering nonsense will go on doing so |
+| rate limited, server error, connection failed, timed out | up to `max_attempts` sendings in all,
+within the deadline |
+| bad reply, wrong model | two more times: a model that keeps answering nonsense will go on doing so
+|
 | empty reply | once more; then it is what the model said |
 | authentication failed, rejected, prompt too long, still writing, anything else | never |
 
-Between two sendings passes the server's own Retry-After, or else a random time up to 0.5, 1, 2, 4, ... 30 seconds
-(exponential backoff with full jitter: Brooker, "Exponential Backoff And Jitter", AWS Architecture Blog, 2015).
+Between two sendings passes the server's own Retry-After, or else a random time up to 0.5, 1, 2, 4,
+... 30 seconds (exponential backoff with full jitter: Brooker, "Exponential Backoff And Jitter", AWS
+Architecture Blog, 2015).
 """
 
 from __future__ import annotations
@@ -31,7 +34,9 @@ from evalwright.models.base import Pacing
 BASE_SECONDS = 0.5
 LONGEST_SECONDS = 30.0
 RETRY_AFTER_JITTER = 0.25
-"""Added to a Retry-After, as a random share of up to this many seconds: who waited together should not come together."""
+"""Added to a Retry-After, as a random share of up to this many seconds: who waited together should
+not come together.
+"""
 
 BAD_REPLIES = 3
 """How often a request may be answered with something that is no answer."""
@@ -41,10 +46,13 @@ EMPTY_REPLIES = 2
 
 @dataclass(slots=True)
 class Attempts:
-    """The sendings of one request. Times in seconds of one monotonic clock; `started` is that of the first sending.
+    """The sendings of one request.
 
-    moved: how many failed at one endpoint of a pool and went to another at once; they count for no attempt. bad_replies: how many
-    were answered with what is no answer; empty_replies: how many of these with nothing.
+    Times in seconds of one monotonic clock; `started` is that of the first sending.
+
+    moved: how many failed at one endpoint of a pool and went to another at once; they count for no
+    attempt. bad_replies: how many were answered with what is no answer; empty_replies: how many of
+    these with nothing.
     """
 
     pacing: Pacing
@@ -64,7 +72,9 @@ class Attempts:
         return min(self.pacing.timeout, self.time_left(now))
 
     def after(self, error: RequestError, now: float) -> float | Failure:
-        """What follows from an error of the latest sending: seconds to wait before the next, or the final failure."""
+        """What follows from an error of the latest sending: seconds to wait before the next, or the
+        final failure.
+        """
         self.last = error
         if isinstance(error, BadReply | EmptyReply | WrongModel):
             self.bad_replies += 1
@@ -73,15 +83,23 @@ class Attempts:
         if not error.retryable:
             return self.failure(error)
         out_of_attempts = self.sent - self.moved >= self.pacing.max_attempts
-        if out_of_attempts or self.bad_replies >= BAD_REPLIES or self.empty_replies >= EMPTY_REPLIES:
+        if (
+            out_of_attempts
+            or self.bad_replies >= BAD_REPLIES
+            or self.empty_replies >= EMPTY_REPLIES
+        ):
             return self.failure(error, "given up")
         left = self.time_left(now)
         if error.retry_after is not None and error.retry_after > left:
             asks = f"the server says to wait {seconds_shown(error.retry_after)} s"
-            return self.failure(error, f"{asks}, but the deadline leaves {max(left, 0):.0f} s")
+            return self.failure(
+                error, f"{asks}, but the deadline leaves {max(left, 0):.0f} s"
+            )
         delay = delay_before(self.sent - self.moved + 1, error.retry_after)
         if delay >= left:
-            return self.failure(error, f"the deadline of {self.pacing.deadline:g} s has passed")
+            return self.failure(
+                error, f"the deadline of {self.pacing.deadline:g} s has passed"
+            )
         return delay
 
     def failure(self, error: RequestError, why: str = "") -> Failure:
@@ -107,17 +125,22 @@ def delay_before(attempt: int, retry_after: float | None = None) -> float:
 
 
 class Breaker:
-    """What the failures in a row of one endpoint mean: that nothing more is sent, or that others of its pool take its requests.
+    """What the failures in a row of one endpoint mean: that nothing more is sent, or that others of
+    its pool take its requests.
 
-    It opens for an endpoint that has never once answered and never will: after `REFUSED` failures for the key's sake, `UNREACHED`
-    in which nothing listened, `SILENT` in which a server took the request and said nothing, or `FOREIGN` replies of another model. One that has answered once is never
-    cut off; it can be ill: `SURE` failures say so that let no request in, `SICK` others. Each is a number of failures, and the
-    seconds over which they must have come.
+    It opens for an endpoint that has never once answered and never will: after `REFUSED` failures
+    for the key's sake, `UNREACHED` in which nothing listened, `SILENT` in which a server took the
+    request and said nothing, or `FOREIGN` replies of another model. One that has answered once is
+    never cut off; it can be ill: `SURE` failures say so that let no request in, `SICK` others. Each
+    is a number of failures, and the seconds over which they must have come.
     """
 
-    REFUSED, UNREACHED, SILENT = (10, 0.0), (2, 10.0), (50, 10.0)
+    REFUSED = (10, 0.0)
+    UNREACHED = (2, 10.0)
+    SILENT = (50, 10.0)
     FOREIGN = (3, 0.0)
-    SURE, SICK = (3, 0.0), (10, 5.0)
+    SURE = (3, 0.0)
+    SICK = (10, 5.0)
 
     def __init__(self, name: str) -> None:
         self.failure: Failure | None = None
@@ -147,27 +170,46 @@ class Breaker:
             "silent": (isinstance(error, ConnectionFailed | TimedOut), self.SILENT),
             "foreign": (isinstance(error, WrongModel), self.FOREIGN),
         }
-        opened = [name for name, (goes_on, limit) in rows.items() if self._row(name, goes_on, limit, now)]
+        opened = [
+            name
+            for name, (goes_on, limit) in rows.items()
+            if self._row(name, goes_on, limit, now)
+        ]
         if not opened:
             return False
         as_itself = " as itself" if "foreign" in opened else ""
-        hint = " Start the server, or correct its address." if "unreached" in opened else ""
+        hint = (
+            " Start the server, or correct its address."
+            if "unreached" in opened
+            else ""
+        )
         self.failure = replace(
             error.as_failure(attempts=0),
-            message=f"Given up, because {self._name} never answered{as_itself} and {self._rows[opened[0]][0]} requests to it failed in a row: "
-            f"{error}{hint}",
+            message=(
+                f"Given up, because {self._name} never answered{as_itself} and"
+                f" {self._rows[opened[0]][0]} requests to it failed in a row:"
+                f" {error}{hint}"
+            ),
         )
         return True
 
     def is_first_unreached(self, error: RequestError) -> bool:
         """Whether this is the first sign that nothing may listen there."""
-        return not self.proven and is_unreached(error) and self._rows["unreached"][0] == 1
+        return (
+            not self.proven and is_unreached(error) and self._rows["unreached"][0] == 1
+        )
 
     def is_ill(self, error: RequestError, now: float, *, at_fault: bool) -> bool:
-        """Whether the endpoint is ill by now. at_fault: it may be, and not the request, which else it took."""
-        return self._row("ill", at_fault, self.SURE if lets_nothing_in(error) else self.SICK, now)
+        """Whether the endpoint is ill by now. at_fault: it may be, and not the request, which else
+        it took.
+        """
+        return self._row(
+            "ill", at_fault, self.SURE if lets_nothing_in(error) else self.SICK, now
+        )
 
-    def _row(self, what: str, goes_on: bool, limit: tuple[int, float], now: float) -> bool:
+    def _row(
+        self, what: str, goes_on: bool, limit: tuple[int, float], now: float
+    ) -> bool:
         if not goes_on:
             self._rows.pop(what, None)
             return False
@@ -178,9 +220,18 @@ class Breaker:
 
 def is_unreached(error: RequestError) -> bool:
     """Whether no connection was made, and one may be made later."""
-    return isinstance(error, ConnectionFailed | TimedOut) and error.retryable and not error.taken
+    return (
+        isinstance(error, ConnectionFailed | TimedOut)
+        and error.retryable
+        and not error.taken
+    )
 
 
 def lets_nothing_in(error: RequestError) -> bool:
-    """Whether no connection is made, the key is refused, or the model is not there (another one may be)."""
-    return isinstance(error, AuthenticationFailed | ConnectionFailed | WrongModel) or error.status == 404
+    """Whether no connection is made, the key is refused, or the model is not there (another one may
+    be).
+    """
+    return (
+        isinstance(error, AuthenticationFailed | ConnectionFailed | WrongModel)
+        or error.status == 404
+    )

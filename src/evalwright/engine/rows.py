@@ -1,4 +1,6 @@
-"""What goes into a store and comes out of it: rows, their checksums, and batches of what one event loop wants."""
+"""What goes into a store and comes out of it: rows, their checksums, and batches of what one event
+loop wants.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,9 @@ from evalwright.core.responses import Response
 from evalwright.core.secrets import mask_json
 
 Row = tuple[bytes, str, bytes, bytes, float, int | None]
-"""key, model fingerprint, request, response, seconds since 1970, checksum (None before there were any)."""
+"""key, model fingerprint, request, response, seconds since 1970, checksum (None before there were
+any).
+"""
 
 BillKey = tuple[str, str, bool]
 """model, what became of a sending, whether its bill is an estimate."""
@@ -33,12 +37,13 @@ dump = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
 class Batch:
     """What one event loop wants of the store.
 
-    claims: keys to be claimed. puts: answers to be stored, which ends their claims. releases: keys whose claims end
-    without an answer. damaged: key and content of rows to be removed because they cannot be read. empty: keys with the failure
-    to be remembered, as JSON, and its checksum. names: of models, by their fingerprint. bills: sendings, tokens read and written, and dollars to be added to the ledger.
-    polls: keys that somebody else claimed. done: called once in the writer's thread, with a StoreError if it failed.
-    After it, `outcomes` has for each claim MINE, STORED or the other owner's id, and `changed` the polled keys that are
-    worth claiming again.
+    claims: keys to be claimed. puts: answers to be stored, which ends their claims. releases: keys
+    whose claims end without an answer. damaged: key and content of rows to be removed because they
+    cannot be read. empty: keys with the failure to be remembered, as JSON, and its checksum. names:
+    of models, by their fingerprint. bills: sendings, tokens read and written, and dollars to be
+    added to the ledger. polls: keys that somebody else claimed. done: called once in the writer's
+    thread, with a StoreError if it failed. After it, `outcomes` has for each claim MINE, STORED or
+    the other owner's id, and `changed` the polled keys that are worth claiming again.
     """
 
     done: Callable[[Batch, StoreError | None], None]
@@ -55,7 +60,9 @@ class Batch:
 
 
 class Group:
-    """Batches that a database works off together. renew: the owner's lease is due; first: for the first time."""
+    """Batches that a database works off together. renew: the owner's lease is due; first: for the
+    first time.
+    """
 
     def __init__(self, batches: Sequence[Batch]) -> None:
         self.renew = self.first = False
@@ -66,12 +73,16 @@ class Group:
         self.releases += [row[0] for row in self.puts]
         self.claims = [key for batch in batches for key in batch.claims]
         self.damaged = [pair for batch in batches for pair in batch.damaged]
-        self.bills = [(*key, *sums) for batch in batches for key, sums in batch.bills.items()]
+        self.bills = [
+            (*key, *sums) for batch in batches for key, sums in batch.bills.items()
+        ]
         self.empty = [row for batch in batches for row in batch.empty]
         self.names = [pair for batch in batches for pair in batch.names.items()]
 
     def billed(self) -> None:
-        """The bills have been added up elsewhere: neither these batches nor this group have any now."""
+        """The bills have been added up elsewhere: neither these batches nor this group have any
+        now.
+        """
         self.bills = []
         for batch in self._batches:
             batch.bills.clear()
@@ -85,14 +96,26 @@ class Group:
 def row_of(key: bytes, fingerprint: str, payload: bytes, response: Response) -> Row:
     """The row as it is written: request and response as JSON, compressed where that pays."""
     answer = dump(response.as_dict()).encode("utf-8", "surrogatepass")
-    request, packed = pack(mask_json(payload)), pack(answer)
-    return key, fingerprint, request, packed, time.time(), checksum_of(key, fingerprint, request, packed)
+    request = pack(mask_json(payload))
+    packed = pack(answer)
+    return (
+        key,
+        fingerprint,
+        request,
+        packed,
+        time.time(),
+        checksum_of(key, fingerprint, request, packed),
+    )
 
 
-def response_of(key: bytes, model: str, request: bytes, response: bytes, checksum: int | None) -> Response:
+def response_of(
+    key: bytes, model: str, request: bytes, response: bytes, checksum: int | None
+) -> Response:
     """The response of a row. Raises ValueError where the row is damaged."""
     try:
-        if checksum is not None and checksum != checksum_of(key, model, request, response):
+        if checksum is not None and checksum != checksum_of(
+            key, model, request, response
+        ):
             raise ValueError("another checksum")
         return Response.from_dict(json.loads(unpack(response))).without_secrets()
     except (TypeError, AttributeError, RecursionError) as error:
@@ -100,7 +123,9 @@ def response_of(key: bytes, model: str, request: bytes, response: bytes, checksu
 
 
 def is_whole(row: Row) -> bool:
-    """Whether a row can be read: its columns are what they should be, which no SQLite file promises, and the checksum holds."""
+    """Whether a row can be read: its columns are what they should be, which no SQLite file
+    promises, and the checksum holds.
+    """
     key, model, request, response, created, checksum = row
     try:
         response_of(key, model, request, response, checksum)
@@ -130,7 +155,10 @@ def plain(text: str) -> str:
 
 
 def pack(text: bytes) -> bytes:
-    """JSON as it is, or compressed from 1 KB on. A small window costs a third of zlib's default time at this size."""
+    """JSON as it is, or compressed from 1 KB on.
+
+    A small window costs a third of zlib's default time at this size.
+    """
     if len(text) < _COMPRESS_FROM:
         return text
     squeezer = zlib.compressobj(1, zlib.DEFLATED, 13, 6)
@@ -138,7 +166,10 @@ def pack(text: bytes) -> bytes:
 
 
 def unpack(data: bytes) -> str:
-    """The inverse of `pack`. Raises ValueError for what `pack` cannot have made, and TypeError for what is not bytes."""
+    """The inverse of `pack`.
+
+    Raises ValueError for what `pack` cannot have made, and TypeError for what is not bytes.
+    """
     text = data
     if data[:1] != b"{":
         opened = zlib.decompressobj()

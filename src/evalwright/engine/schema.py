@@ -1,4 +1,6 @@
-"""The tables of a store in SQLite, how an older file becomes a newer one, and what SQLite's errors mean in plain words."""
+"""The tables of a store in SQLite, how an older file becomes a newer one, and what SQLite's errors
+mean in plain words.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,8 @@ from evalwright.engine.database import check_version
 
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
     (
-        # Answers are appended in the order they come; only the small index on `key` is written at random places.
+        # Answers are appended in the order they come; only the small index on `key` is written at
+        # random places.
         """CREATE TABLE responses (
             id INTEGER PRIMARY KEY,
             key BLOB NOT NULL UNIQUE,
@@ -30,7 +33,10 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         # NULL: written before there were checksums.
         "ALTER TABLE responses ADD COLUMN checksum INTEGER",
         # Requests whose every reply was empty and paid.
-        "CREATE TABLE empty (key BLOB PRIMARY KEY, failure TEXT NOT NULL, checksum INTEGER NOT NULL) WITHOUT ROWID",
+        (
+            "CREATE TABLE empty (key BLOB PRIMARY KEY, failure TEXT NOT NULL, checksum"
+            " INTEGER NOT NULL) WITHOUT ROWID"
+        ),
         # What was sent and paid, by command (an opened store), model and what became of it.
         """CREATE TABLE ledger (
             command TEXT NOT NULL,
@@ -56,7 +62,10 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
             expires REAL NOT NULL
         ) WITHOUT ROWID""",
         # What the fingerprints in `responses` were called.
-        "CREATE TABLE models (model TEXT PRIMARY KEY, name TEXT NOT NULL) WITHOUT ROWID",
+        (
+            "CREATE TABLE models (model TEXT PRIMARY KEY, name TEXT NOT NULL) WITHOUT"
+            " ROWID"
+        ),
     ),
     (
         # What each command has taken of a budget that several processes share.
@@ -77,22 +86,29 @@ VERSION = len(MIGRATIONS)
 LOCK_PATIENCE = 60.0
 
 _STRANGE = (
-    "SELECT 1 FROM sqlite_master WHERE type IN ('view', 'trigger') OR sql LIKE 'CREATE VIRTUAL%' LIMIT 1"
+    "SELECT 1 FROM sqlite_master WHERE type IN ('view', 'trigger') OR sql LIKE 'CREATE"
+    " VIRTUAL%' LIMIT 1"
 )
-"""What this package never makes, and what in a stranger's file may run without end: a view under the name of a table."""
+"""What this package never makes, and what in a stranger's file may run without end: a view under
+the name of a table.
+"""
 
 T = TypeVar("T")
 
 
 def connect(path: Path) -> sqlite3.Connection:
-    """A connection in autocommit mode, to a file with this version's tables, that any one thread at a time may use.
+    """A connection in autocommit mode, to a file with this version's tables, that any one thread at
+    a time may use.
 
-    Raises sqlite3.Error, also where the file has more than tables and indexes, or StoreError where it is newer than this version knows.
+    Raises sqlite3.Error, also where the file has more than tables and indexes, or StoreError where
+    it is newer than this version knows.
     """
-    connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=LOCK_PATIENCE)
+    connection = sqlite3.connect(
+        path, isolation_level=None, check_same_thread=False, timeout=LOCK_PATIENCE
+    )
     try:
-        # SQLite does not wait for the lock that the change to WAL needs, so two processes that open a new file at the
-        # same moment would get in each other's way.
+        # SQLite does not wait for the lock that the change to WAL needs, so two processes that open
+        # a new file at the same moment would get in each other's way.
         patiently(lambda: connection.execute("PRAGMA journal_mode=WAL"))
         if connection.execute(_STRANGE).fetchone() is not None:
             raise sqlite3.DatabaseError("it has a view, a trigger or a virtual table")
@@ -107,7 +123,9 @@ def connect(path: Path) -> sqlite3.Connection:
 
 
 def patiently(step: Callable[[], T]) -> T:
-    """Do this, again and again while another process holds the lock, for up to `LOCK_PATIENCE` seconds."""
+    """Do this, again and again while another process holds the lock, for up to `LOCK_PATIENCE`
+    seconds.
+    """
     until = time.monotonic() + LOCK_PATIENCE
     while True:
         try:
@@ -115,12 +133,16 @@ def patiently(step: Callable[[], T]) -> T:
         except sqlite3.OperationalError as error:
             if "locked" not in str(error) or time.monotonic() > until:
                 raise
-        # Short random waits share the lock more fairly among processes than SQLite's own growing ones.
+        # Short random waits share the lock more fairly among processes than SQLite's own growing
+        # ones.
         time.sleep(random.uniform(0.0005, 0.004))
 
 
 def migrate(connection: sqlite3.Connection, path: Path) -> None:
-    """Bring the file to this version's tables. Raises StoreError where it is newer than this version knows."""
+    """Bring the file to this version's tables.
+
+    Raises StoreError where it is newer than this version knows.
+    """
     if _version(connection, path) == VERSION:
         return
     patiently(lambda: connection.execute("BEGIN IMMEDIATE"))
@@ -139,7 +161,9 @@ def migrate(connection: sqlite3.Connection, path: Path) -> None:
 
 def _version(connection: sqlite3.Connection, path: Path) -> int:
     found = int(connection.execute("PRAGMA user_version").fetchone()[0])
-    check_version(f"The store {path}", found, VERSION, "another folder with EVALWRIGHT_HOME")
+    check_version(
+        f"The store {path}", found, VERSION, "another folder with EVALWRIGHT_HOME"
+    )
     return found
 
 
@@ -152,26 +176,51 @@ def store_error(path: Path, error: Exception) -> StoreError:
     said = str(error)
     reason = said.lower()
     if "full" in reason:
-        what = "could not be written because the disk is full: free some space and run again"
+        what = (
+            "could not be written because the disk is full: free some space and run"
+            " again"
+        )
     elif "not a database" in reason and path.suffix != ".sqlite":
         what = "is no store: check the path"
-    elif "not a database" in reason or "malformed" in reason or "corrupt" in reason or "encrypted" in reason:
-        what = "is damaged: move the file away (its requests are then sent again) or restore a copy"
+    elif (
+        "not a database" in reason
+        or "malformed" in reason
+        or "corrupt" in reason
+        or "encrypted" in reason
+    ):
+        what = (
+            "is damaged: move the file away (its requests are then sent again) or"
+            " restore a copy"
+        )
     elif "locked" in reason or "busy" in reason:
         what = "stayed locked by another process: end that process and run again"
-    elif "readonly" in reason or "unable to open" in reason or isinstance(error, PermissionError):
-        what = "cannot be written: check the permissions of its folder, or name another with EVALWRIGHT_HOME"
+    elif (
+        "readonly" in reason
+        or "unable to open" in reason
+        or isinstance(error, PermissionError)
+    ):
+        what = (
+            "cannot be written: check the permissions of its folder, or name another"
+            " with EVALWRIGHT_HOME"
+        )
     elif isinstance(error, FileExistsError | NotADirectoryError):
         file = next((one for one in path.parents if one.is_file()), path)
         return StoreError(
-            f"'{file}' is a file, not a folder. Choose another folder with --home or EVALWRIGHT_HOME."
+            f"'{file}' is a file, not a folder. Choose another folder with --home or"
+            " EVALWRIGHT_HOME."
         )
     elif isinstance(error, OSError):
-        what = "cannot be used as a folder for the store: name another with EVALWRIGHT_HOME"
+        what = (
+            "cannot be used as a folder for the store: name another with"
+            " EVALWRIGHT_HOME"
+        )
     elif not isinstance(error, sqlite3.Error) or re.search(
         "no such|already exists|duplicate|view|constraint", reason
     ):
-        what = "holds what evalwright did not write: move the file away (its requests are then sent again) or restore a copy"
+        what = (
+            "holds what evalwright did not write: move the file away (its requests are"
+            " then sent again) or restore a copy"
+        )
     else:
         what = "failed to write or read: check the disk and run again"
     return StoreError(f"The store {path} {what}. ({said})")

@@ -1,11 +1,14 @@
-"""Where a remote model's requests go: one queue, and behind it an endpoint, or several that answer alike (a pool of replicas).
+"""Where a remote model's requests go: one queue, and behind it an endpoint, or several that answer
+alike (a pool of replicas).
 
-A request goes to the endpoint that can take it soonest; of several that can, to the one that is used least. Who came first goes
-first; what is sent again goes before it, and not to where it has just failed while another endpoint is there.
+A request goes to the endpoint that can take it soonest; of several that can, to the one that is
+used least. Who came first goes first; what is sent again goes before it, and not to where it has
+just failed while another endpoint is there.
 
-An endpoint of a pool that fails in a row is set aside: at once where no connection is made, the key is refused or the model is
-not there, after a while of server errors and the like. One request at a time finds out, at growing gaps, whether it answers again. Where
-all are set aside, none is: then they fare as a single endpoint does.
+An endpoint of a pool that fails in a row is set aside: at once where no connection is made, the key
+is refused or the model is not there, after a while of server errors and the like. One request at a
+time finds out, at growing gaps, whether it answers again. Where all are set aside, none is: then
+they fare as a single endpoint does.
 """
 
 from __future__ import annotations
@@ -24,15 +27,20 @@ from evalwright.engine.retry import Breaker, lets_nothing_in
 from evalwright.models.base import RemoteModel
 from evalwright.models.replicas import Replica
 
-_FIRST_GAP, _LONGEST_GAP = 1.0, 60.0
+_FIRST_GAP = 1.0
+_LONGEST_GAP = 60.0
 """Seconds until an endpoint that was set aside is tried again."""
 
 
 class Endpoint:
     """One place that answers for a model: its pace, its faults, its record."""
 
-    def __init__(self, model: RemoteModel, record: Replica, loop: asyncio.AbstractEventLoop) -> None:
-        self.model, self.record, self.name = model, record, record.name
+    def __init__(
+        self, model: RemoteModel, record: Replica, loop: asyncio.AbstractEventLoop
+    ) -> None:
+        self.model = model
+        self.record = record
+        self.name = record.name
         self.pacer = Pacer(model.pacing, loop)
         self.breaker = Breaker(model.name)
         self.changed: Callable[[], None] = lambda: None
@@ -47,7 +55,9 @@ class Endpoint:
         """As the pacer's. probing: whether what is set aside is only tried."""
         wait = self.pacer.wait(size, now)
         if probing and self.record.aside:
-            wait = math.inf if self._probe is not None else max(wait, self._probe_at - now)
+            wait = (
+                math.inf if self._probe is not None else max(wait, self._probe_at - now)
+            )
         return wait
 
     def admit(self, size: float, now: float) -> Permit:
@@ -62,7 +72,9 @@ class Endpoint:
         """The request was answered. True where the endpoint had been set aside."""
         self.breaker.succeeded()
         again = False
-        if permit.sent_at > self._aside_since:  # what was sent before says nothing of now
+        if (
+            permit.sent_at > self._aside_since
+        ):  # what was sent before says nothing of now
             again = self.record.aside != ""
             self.breaker.well()
             self.record.aside, self._gap, self._probe = "", _FIRST_GAP, None
@@ -72,7 +84,10 @@ class Endpoint:
         return again
 
     def failed(self, permit: Permit, error: RequestError) -> bool:
-        """The request failed. True where the endpoint is set aside for it; one that is alone never is."""
+        """The request failed.
+
+        True where the endpoint is set aside for it; one that is alone never is.
+        """
         now = self._loop.time()
         self.pacer.failed(permit, error)
         self.record.end(failed=True)
@@ -96,15 +111,23 @@ class Endpoint:
         self.changed()
 
     def _end_probe(self, now: float) -> None:
-        self._probe, self._probe_at = None, now + self._gap * random.uniform(0.75, 1.0)
+        self._probe = None
+        self._probe_at = now + self._gap * random.uniform(0.75, 1.0)
 
     def may_be_at_fault(self, error: RequestError) -> bool:
-        """Whether another endpoint may answer what this one did not. One that never answered may reject what is no fault of the request."""
+        """Whether another endpoint may answer what this one did not.
+
+        One that never answered may reject what is no fault of the request.
+        """
         if lets_nothing_in(error):
             return True
         if isinstance(error, Rejected):
             return not self.breaker.proven
-        return error.retryable and error.kind in ("rate limited", "server error", "timed out")
+        return error.retryable and error.kind in (
+            "rate limited",
+            "server error",
+            "timed out",
+        )
 
     def _is_ill(self, error: RequestError, now: float) -> bool:
         if self.pacer.hopeless is not None:
@@ -112,7 +135,9 @@ class Endpoint:
         at_fault = self.may_be_at_fault(error)
         if at_fault and error.kind == "rate limited":
             return False  # the pacer's matter
-        return self.breaker.is_ill(error, now, at_fault=at_fault or isinstance(error, BadReply))
+        return self.breaker.is_ill(
+            error, now, at_fault=at_fault or isinstance(error, BadReply)
+        )
 
 
 @dataclass(slots=True, eq=False)
@@ -125,8 +150,11 @@ class _Waiting:
 class SendingQueue:
     """Those who wait to send a request. Belongs to one event loop; has no task of its own."""
 
-    def __init__(self, endpoints: Sequence[Endpoint], loop: asyncio.AbstractEventLoop) -> None:
-        self._endpoints, self._loop = endpoints, loop
+    def __init__(
+        self, endpoints: Sequence[Endpoint], loop: asyncio.AbstractEventLoop
+    ) -> None:
+        self._endpoints = endpoints
+        self._loop = loop
         self._fresh: deque[_Waiting] = deque()
         self._again: deque[_Waiting] = deque()
         self._timer: asyncio.TimerHandle | None = None
@@ -135,13 +163,17 @@ class SendingQueue:
             endpoint.alone = len(endpoints) == 1
 
     async def enter(
-        self, size: float = 0.0, time_left: float | None = None, avoid: Collection[Endpoint] = ()
+        self,
+        size: float = 0.0,
+        time_left: float | None = None,
+        avoid: Collection[Endpoint] = (),
     ) -> tuple[Endpoint, Permit]:
         """Wait until a request may be sent, and where.
 
-        size: a first guess of its tokens. time_left: for a request that was sent before; it goes ahead of those that were
-        not. avoid: where it shall not go while others are there. Raises TimeoutError when the time is over, RateLimited where nothing was
-        let through for longer than any request may wait.
+        size: a first guess of its tokens. time_left: for a request that was sent before; it goes
+        ahead of those that were not. avoid: where it shall not go while others are there. Raises
+        TimeoutError when the time is over, RateLimited where nothing was let through for longer
+        than any request may wait.
         """
         if (hopeless := self._hopeless()) is not None:
             raise hopeless
@@ -157,12 +189,18 @@ class SendingQueue:
         else:
             self._again.appendleft(entry)
             deadline = self._loop.call_later(max(time_left, 0.0), _expire, entry.future)
-        if time_left is not None or len(self._fresh) == 1:  # else it is behind others that wait
+        if (
+            time_left is not None or len(self._fresh) == 1
+        ):  # else it is behind others that wait
             self._pump()
         try:
             return await entry.future
         except asyncio.CancelledError:
-            if entry.future.done() and not entry.future.cancelled() and entry.future.exception() is None:
+            if (
+                entry.future.done()
+                and not entry.future.cancelled()
+                and entry.future.exception() is None
+            ):
                 endpoint, permit = entry.future.result()
                 endpoint.abandon(permit)
             raise
@@ -190,14 +228,20 @@ class SendingQueue:
         return error
 
     def _standing(self) -> Sequence[Endpoint]:
-        return [one for one in self._endpoints if not one.record.aside] or self._endpoints
+        return [
+            one for one in self._endpoints if not one.record.aside
+        ] or self._endpoints
 
-    def _choose(self, size: float, avoid: Collection[Endpoint], now: float) -> tuple[Endpoint | None, float]:
+    def _choose(
+        self, size: float, avoid: Collection[Endpoint], now: float
+    ) -> tuple[Endpoint | None, float]:
         """The endpoint that takes it now, else the seconds until one may."""
         if len(self._endpoints) == 1:
             wait = self._endpoints[0].pacer.wait(size, now)
             return (None, wait) if wait > 0 else (self._endpoints[0], 0.0)
-        soonest, best, load = math.inf, None, math.inf
+        soonest = math.inf
+        best = None
+        load = math.inf
         endpoints: Sequence[Endpoint] = self._endpoints
         probing = any(not one.record.aside for one in endpoints)
         if avoid and self.untried(avoid):
@@ -207,7 +251,8 @@ class SendingQueue:
             if wait > 0:
                 soonest = min(soonest, wait)
             elif (its := endpoint.pacer.load) < load:
-                best, load = endpoint, its
+                best = endpoint
+                load = its
         return best, soonest
 
     def _pump(self) -> None:
@@ -215,7 +260,9 @@ class SendingQueue:
         if not self._fresh and not self._again:
             return
         if (hopeless := self._hopeless()) is not None:
-            self.drop_waiting(lambda: type(hopeless)(str(hopeless), status=hopeless.status))
+            self.drop_waiting(
+                lambda: type(hopeless)(str(hopeless), status=hopeless.status)
+            )
             return
         now = self._loop.time()
         soonest = self._hand_out(self._again, now) if self._again else math.inf
@@ -227,7 +274,8 @@ class SendingQueue:
 
     def _hand_out(self, queue: deque[_Waiting], now: float) -> float:
         """Send from a queue what can be sent now; gives the seconds until more may be."""
-        soonest, place = math.inf, 0
+        soonest = math.inf
+        place = 0
         blocked: tuple[frozenset[Endpoint], ...] = ()
         while place < len(queue):
             entry = queue[place]

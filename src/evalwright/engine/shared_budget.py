@@ -1,11 +1,13 @@
-"""A budget that several processes spend together: the shards of a run, through the store that they share.
+"""A budget that several processes spend together: the shards of a run, through the store that they
+share.
 
-Each process takes an allotment from the store before it spends, durably, and a further one when that is used up; when it ends it gives
-back what it has not spent. So the sum never passes the limit, whoever is killed when: what a killed process had taken counts as spent.
-Allotments become smaller as less is left, so that all end at about the same time.
+Each process takes an allotment from the store before it spends, durably, and a further one when
+that is used up; when it ends it gives back what it has not spent. So the sum never passes the
+limit, whoever is killed when: what a killed process had taken counts as spent. Allotments become
+smaller as less is left, so that all end at about the same time.
 
-What was taken stays in the store under the budget's name. A run that is begun again goes on with what is left of its limit, and where
-nothing is left it needs a higher one.
+What was taken stays in the store under the budget's name. A run that is begun again goes on with
+what is left of its limit, and where nothing is left it needs a higher one.
 """
 
 from __future__ import annotations
@@ -21,7 +23,9 @@ PARTS_OF_A_SHARE = 4
 """An allotment is this part of what one process's share of the rest would be."""
 
 LEAST_PART = 0.001
-"""An allotment is at least this part of the limit, so that the last crumbs are not dealt out one by one."""
+"""An allotment is at least this part of the limit, so that the last crumbs are not dealt out one by
+one.
+"""
 
 SENDINGS_AT_LEAST = 2.0
 """As many sendings of the present one's estimate fit into an allotment at the least."""
@@ -34,7 +38,9 @@ class Allotments(Protocol):
         self, budget: str, wanted: Mapping[str, float], limits: Mapping[str, float]
     ) -> tuple[dict[str, float], dict[str, float]]: ...
 
-    async def settle_allotment(self, budget: str, spent: Mapping[str, float]) -> None: ...
+    async def settle_allotment(
+        self, budget: str, spent: Mapping[str, float]
+    ) -> None: ...
 
 
 class SharedBudget(Budget):
@@ -62,16 +68,27 @@ class SharedBudget(Budget):
     async def close(self) -> None:
         """Give back what was not spent."""
         if self._allotments is not None and self._version:
-            spent = {name: getattr(self.spent, name) for name in ("requests", "tokens", "dollars")}
+            spent = {
+                name: getattr(self.spent, name)
+                for name in ("requests", "tokens", "dollars")
+            }
             await self._allotments.settle_allotment(self._name, spent)
 
     def as_dict(self) -> dict[str, object]:
-        """A plain mapping for JSON; spent: by this process; spent_by_all: by those that share the budget, as far as this one knows."""
+        """A plain mapping for JSON; spent: by this process; spent_by_all: by those that share the
+        budget, as far as this one knows.
+        """
         others = {
-            name: round(max(0.0, taken - self._allowed[name]) + getattr(self.spent, name), 6)
+            name: round(
+                max(0.0, taken - self._allowed[name]) + getattr(self.spent, name), 6
+            )
             for name, taken in self._taken_by_all.items()
         }
-        return {**super().as_dict(), "processes": self._processes, "spent_by_all": others}
+        return {
+            **super().as_dict(),
+            "processes": self._processes,
+            "spent_by_all": others,
+        }
 
     async def may_begin(self, estimate: Amount) -> str:
         """As of a budget of one's own, after further allotments where they are needed."""
@@ -109,8 +126,12 @@ class SharedBudget(Budget):
         limit = self.limits.as_dict()[name]
         return super()._left(name) + max(0.0, limit - self._taken_by_all[name])
 
-    async def _extend(self, lacking: Sequence[str], estimate: Amount, version: int) -> bool:
-        """Take a further allotment of what is lacking, unless somebody has since `version`; False where nothing is left to take."""
+    async def _extend(
+        self, lacking: Sequence[str], estimate: Amount, version: int
+    ) -> bool:
+        """Take a further allotment of what is lacking, unless somebody has since `version`; False
+        where nothing is left to take.
+        """
         async with self._lock:
             if self._version != version:
                 return True
@@ -122,11 +143,18 @@ class SharedBudget(Budget):
                 share = max(0.0, limits[name] - self._taken_by_all[name]) / (
                     PARTS_OF_A_SHARE * self._processes
                 )
-                least = max(SENDINGS_AT_LEAST * getattr(estimate, name), LEAST_PART * limits[name])
-                wanted[name] = (
-                    float(math.ceil(max(share, least))) if name == "requests" else max(share, least)
+                least = max(
+                    SENDINGS_AT_LEAST * getattr(estimate, name),
+                    LEAST_PART * limits[name],
                 )
-            granted, taken_by_all = await self._allotments.allot(self._name, wanted, limits)
+                wanted[name] = (
+                    float(math.ceil(max(share, least)))
+                    if name == "requests"
+                    else max(share, least)
+                )
+            granted, taken_by_all = await self._allotments.allot(
+                self._name, wanted, limits
+            )
             self._taken_by_all = {name: taken_by_all[name] for name in limits}
             for name, amount in granted.items():
                 self._allowed[name] += amount

@@ -1,4 +1,6 @@
-"""How fast one model answered: seconds at work, answers, tokens and latencies, in memory that does not grow with the run."""
+"""How fast one model answered: seconds at work, answers, tokens and latencies, in memory that does
+not grow with the run.
+"""
 
 from __future__ import annotations
 
@@ -14,11 +16,13 @@ QUANTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99}
 
 
 class Speed:
-    """What one model has done. Written to by one thread, a local model's own or else the event loop's; read by any.
+    """What one model has done.
 
-    answers: that came from the model itself, never from the store. load_seconds: None for a model that was not loaded. loading_since: when
-    the loading that goes on began, on the monotonic clock, else None.
-    seconds: in which at least one request was under way, without loading.
+    Written to by one thread, a local model's own or else the event loop's; read by any.
+
+    answers: that came from the model itself, never from the store. load_seconds: None for a model
+    that was not loaded. loading_since: when the loading that goes on began, on the monotonic clock,
+    else None. seconds: in which at least one request was under way, without loading.
     """
 
     def __init__(self) -> None:
@@ -49,7 +53,10 @@ class Speed:
                 self._seconds += time.monotonic() - self._since
 
     def add(self, response: Response, began: float) -> None:
-        """An answer came to what was begun then. Its latency is what the model says, else the time since."""
+        """An answer came to what was begun then.
+
+        Its latency is what the model says, else the time since.
+        """
         self.answers += 1
         self.usage = self.usage + response.usage
         seconds = response.latency or time.monotonic() - began
@@ -60,7 +67,9 @@ class Speed:
         """Answers and tokens per second at work; None where the model was asked nothing."""
         with self._lock:
             # The last answer may be handed over before its batch has ended.
-            seconds = self._seconds + (time.monotonic() - self._since if self._under_way else 0.0)
+            seconds = self._seconds + (
+                time.monotonic() - self._since if self._under_way else 0.0
+            )
         if not self.answers or seconds <= 0:
             return None
         parts = {
@@ -68,16 +77,24 @@ class Speed:
             "input_tokens": self.usage.input_tokens,
             "output_tokens": self.usage.output_tokens,
         }
-        rates = {f"{name}_per_second": _short(count / seconds) for name, count in parts.items()}
+        rates = {
+            f"{name}_per_second": _short(count / seconds)
+            for name, count in parts.items()
+        }
         return {"seconds": round(seconds, 3), "answers": self.answers, **rates}
 
     def latency(self) -> dict[str, Any] | None:
-        """Seconds of one answer: how many were timed, percentiles and the longest; None where nothing was timed."""
+        """Seconds of one answer: how many were timed, percentiles and the longest; None where
+        nothing was timed.
+        """
         if not self._latency.n:
             return None
         return {
             "n": self._latency.n,
-            **{name: _short(self._latency.quantile(share)) for name, share in QUANTILES.items()},
+            **{
+                name: _short(self._latency.quantile(share))
+                for name, share in QUANTILES.items()
+            },
             "longest": _short(self._latency.largest),
             "method": f"DDSketch, within {100 * self._latency.accuracy:g}%",
         }

@@ -1,6 +1,7 @@
 """The embedded store: one SQLite file, for any number of processes on one host.
 
-Statements carry many rows each, because every step of SQLite gives Python's interpreter lock away and has to wait to get it back.
+Statements carry many rows each, because every step of SQLite gives Python's interpreter lock away
+and has to wait to get it back.
 """
 
 from __future__ import annotations
@@ -26,7 +27,9 @@ from evalwright.engine.store import Store
 
 FILE = "store.sqlite"
 RESERVE = 8 * 2**20
-"""Bytes that a full disk has left for the answers which are in flight then: some kilobytes each, for a thousand of them."""
+"""Bytes that a full disk has left for the answers which are in flight then: some kilobytes each,
+for a thousand of them.
+"""
 _GET = "SELECT key, model, request, response, checksum FROM responses WHERE key=?"
 _SIZES = (128, 16, 4, 1)
 _NETWORK = frozenset({
@@ -49,11 +52,15 @@ class SqliteDatabase(Database):
         self._connection = connect(path)
         self._durable = True
         if not waits:
-            self._connection.execute("PRAGMA busy_timeout=0")  # `patiently` waits instead
+            self._connection.execute(
+                "PRAGMA busy_timeout=0"
+            )  # `patiently` waits instead
 
     def read(self, keys: Sequence[bytes]) -> list[Found]:
         execute = self._connection.execute
-        return [row for key in keys if (row := execute(_GET, (key,)).fetchone()) is not None]
+        return [
+            row for key in keys if (row := execute(_GET, (key,)).fetchone()) is not None
+        ]
 
     def apply(self, group: Group, owner: Owner) -> tuple[dict[bytes, str], set[bytes]]:
         changed = patiently(lambda: self.freed(group.polls)) if group.polls else set()
@@ -70,7 +77,8 @@ class SqliteDatabase(Database):
         for part in _parts(group.releases):
             marks = _marks(len(part))
             self._connection.execute(
-                f"DELETE FROM claims WHERE key IN ({marks}) AND owner=?", (*part, owner.id)
+                f"DELETE FROM claims WHERE key IN ({marks}) AND owner=?",
+                (*part, owner.id),
             )
         outcomes = self._claim(group.claims, owner) if group.claims else {}
         self._connection.execute("COMMIT")
@@ -80,7 +88,12 @@ class SqliteDatabase(Database):
     def holders(self, keys: Sequence[bytes]) -> dict[bytes, str]:
         held: dict[bytes, str] = {}
         for part in _parts(keys):
-            held.update(self.rows(f"SELECT key, owner FROM claims WHERE key IN ({_marks(len(part))})", part))
+            held.update(
+                self.rows(
+                    f"SELECT key, owner FROM claims WHERE key IN ({_marks(len(part))})",
+                    part,
+                )
+            )
         return held
 
     def rows(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
@@ -135,7 +148,9 @@ class SqliteDatabase(Database):
     def _begin(self, durable: bool) -> None:
         # Answers survive a loss of power; claims need not, they end with the process anyway.
         if durable is not self._durable:
-            self._connection.execute(f"PRAGMA synchronous={'FULL' if durable else 'NORMAL'}")
+            self._connection.execute(
+                f"PRAGMA synchronous={'FULL' if durable else 'NORMAL'}"
+            )
             self._durable = durable
         patiently(lambda: self._connection.execute("BEGIN IMMEDIATE"))
 
@@ -143,7 +158,8 @@ class SqliteDatabase(Database):
         for part in _parts(rows):
             values = ",".join(["(?,?,?,?,?,?)"] * len(part))
             self._connection.execute(
-                f"INSERT OR REPLACE INTO responses (key, model, request, response, created, checksum) VALUES {values}",
+                "INSERT OR REPLACE INTO responses (key, model, request, response,"
+                f" created, checksum) VALUES {values}",
                 [value for row in part for value in row],
             )
 
@@ -153,7 +169,9 @@ class SqliteDatabase(Database):
         alive = self.living(sorted(set(held.values()) - {owner.id}))
         outcomes.update((key, other) for key, other in held.items() if other in alive)
         for part in _parts(keys):
-            found = self.rows(f"SELECT key FROM responses WHERE key IN ({_marks(len(part))})", part)
+            found = self.rows(
+                f"SELECT key FROM responses WHERE key IN ({_marks(len(part))})", part
+            )
             outcomes.update((key, STORED) for (key,) in found)
         mine = [key for key, outcome in outcomes.items() if outcome is MINE]
         for part in _parts(mine):
@@ -168,7 +186,9 @@ class SqliteDatabase(Database):
 class SqliteStore(Store):
     """A store in one file. Use `SqliteStore.open`."""
 
-    def __init__(self, path: Path, reading: SqliteDatabase, writing: SqliteDatabase) -> None:
+    def __init__(
+        self, path: Path, reading: SqliteDatabase, writing: SqliteDatabase
+    ) -> None:
         self._reserve = reserved(path.parent)
         super().__init__(reading, writing, path.parent)
         self.path = path
@@ -177,8 +197,8 @@ class SqliteStore(Store):
     def open(cls, home: Path) -> Self:
         """Open or create `<home>/store.sqlite`.
 
-        Raises StoreError, with a plain sentence, where the folder cannot be written, the disk is full, the file is
-        damaged, or a newer version wrote it.
+        Raises StoreError, with a plain sentence, where the folder cannot be written, the disk is
+        full, the file is damaged, or a newer version wrote it.
         """
         path = home / FILE
         reading: SqliteDatabase | None = None
@@ -208,7 +228,9 @@ class SqliteStore(Store):
 
 
 def reserved(folder: Path) -> IO[bytes]:
-    """Space that is given back when the file is closed, also by the death of the process: no name leads to it. Empty where there is none."""
+    """Space that is given back when the file is closed, also by the death of the process: no name
+    leads to it. Empty where there is none.
+    """
     file = TemporaryFile(dir=folder, buffering=0)  # noqa: SIM115  # the caller closes it
     try:
         if hasattr(os, "posix_fallocate"):
@@ -219,23 +241,31 @@ def reserved(folder: Path) -> IO[bytes]:
 
 
 def open_file(path: Path) -> SqliteDatabase:
-    """Open or create a store's file for its owner alone. Raises OSError, sqlite3.Error or StoreError."""
+    """Open or create a store's file for its owner alone.
+
+    Raises OSError, sqlite3.Error or StoreError.
+    """
     private_folder(path.parent)
-    open_private(own_database(path), "ab").close()  # SQLite gives the files beside it the same permissions
+    # SQLite gives the files beside it the same permissions
+    open_private(own_database(path), "ab").close()
     return SqliteDatabase(path)
 
 
 def network_warning(path: Path, mounts: str | None = None) -> str:
-    """What a person should know where the file lies on a network file system; "" where it does not, or where that is unknown.
+    """What a person should know where the file lies on a network file system; "" where it does not,
+    or where that is unknown.
 
     mounts: what /proc/self/mountinfo says.
     """
     if mounts is None:
         try:
-            mounts = Path("/proc/self/mountinfo").read_text(encoding="utf-8", errors="replace")
+            mounts = Path("/proc/self/mountinfo").read_text(
+                encoding="utf-8", errors="replace"
+            )
         except OSError:
             return ""
-    place, best = Path(os.path.realpath(path)), ("", "")
+    place = Path(os.path.realpath(path))
+    best = ("", "")
     for line in mounts.splitlines():
         mount, _, system = line.partition(" - ")
         with contextlib.suppress(IndexError):
@@ -245,9 +275,10 @@ def network_warning(path: Path, mounts: str | None = None) -> str:
     if best[1] not in _NETWORK:
         return ""
     return (
-        f"The store {path} is on a network file system ({best[1]}, mounted at {best[0]}). SQLite cannot lock a file between "
-        f"hosts there, and the file can be damaged if two hosts use it. Choose a local folder with --home or EVALWRIGHT_HOME, or a "
-        f"PostgreSQL server with EVALWRIGHT_STORE."
+        f"The store {path} is on a network file system ({best[1]}, mounted at"
+        f" {best[0]}). SQLite cannot lock a file between hosts there, and the file can"
+        " be damaged if two hosts use it. Choose a local folder with --home or"
+        " EVALWRIGHT_HOME, or a PostgreSQL server with EVALWRIGHT_STORE."
     )
 
 

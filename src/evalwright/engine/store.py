@@ -1,8 +1,10 @@
-"""What the engine needs of a store: every response that was ever given, by the content of its request, and who asks what now.
+"""What the engine needs of a store: every response that was ever given, by the content of its
+request, and who asks what now.
 
-An answer is acknowledged only after it is durable, so an acknowledged answer outlives `kill -9`. Several processes may use
-one store at a time: what one of them is asking, the others wait for. One connection to its database reads, one thread writes
-through another. `sqlite.py` and `postgres.py` are such stores; `opening.py` opens the one that is named.
+An answer is acknowledged only after it is durable, so an acknowledged answer outlives `kill -9`.
+Several processes may use one store at a time: what one of them is asking, the others wait for. One
+connection to its database reads, one thread writes through another. `sqlite.py` and `postgres.py`
+are such stores; `opening.py` opens the one that is named.
 """
 
 from __future__ import annotations
@@ -44,7 +46,9 @@ class Store(ABC):
         self.say: Callable[[str], None] = _ignore
         """Told, in any thread, of what happens meanwhile."""
         self._outboxes: dict[asyncio.AbstractEventLoop, Outbox] = {}
-        self._reading, self._writing, self._home = reading, writing, home
+        self._reading = reading
+        self._writing = writing
+        self._home = home
         self._empty = reading.empty_keys()
         self._owner = Owner.new()
         self.command = self._owner.id
@@ -59,7 +63,10 @@ class Store(ABC):
 
     @abstractmethod
     async def get_many(self, keys: Sequence[bytes]) -> list[Response | None]:
-        """The stored answer to each, or None. A row that cannot be read counts as absent and is removed."""
+        """The stored answer to each, or None.
+
+        A row that cannot be read counts as absent and is removed.
+        """
 
     async def allot(
         self, budget: str, wanted: Mapping[str, float], limits: Mapping[str, float]
@@ -75,7 +82,9 @@ class Store(ABC):
         await self.look("settle_allotment", budget, self.command, spent)
 
     async def look(self, name: str, *arguments: Any) -> Any:
-        """What a method of the database finds, without holding up the event loop where that would take long."""
+        """What a method of the database finds, without holding up the event loop where that would
+        take long.
+        """
         return self._look(name, *arguments)
 
     async def empty(self, key: bytes, *, lately: bool = False) -> Failure | None:
@@ -96,7 +105,9 @@ class Store(ABC):
         return self._read_out((key,), self._look("read", (key,)))[0] is not None
 
     def ledger(self) -> list[dict[str, Any]]:
-        """What was sent and paid, by command, model and outcome; docs/records.md describes the columns."""
+        """What was sent and paid, by command, model and outcome; docs/records.md describes the
+        columns.
+        """
         found: list[dict[str, Any]] = self._look("ledger")
         return found
 
@@ -119,8 +130,12 @@ class Store(ABC):
         loop = asyncio.get_running_loop()
         found = self._outboxes.get(loop)
         if found is None:
-            self._outboxes = {one: box for one, box in self._outboxes.items() if not one.is_closed()}
-            found = self._outboxes[loop] = Outbox(self._writer.submit, loop, self.poll_seconds)
+            self._outboxes = {
+                one: box for one, box in self._outboxes.items() if not one.is_closed()
+            }
+            found = self._outboxes[loop] = Outbox(
+                self._writer.submit, loop, self.poll_seconds
+            )
         return found
 
     def __enter__(self) -> Self:
@@ -136,7 +151,9 @@ class Store(ABC):
         except Exception as error:
             raise self._reading.error(error) from error
 
-    def _read_out(self, keys: Sequence[bytes], rows: Sequence[Any]) -> list[Response | None]:
+    def _read_out(
+        self, keys: Sequence[bytes], rows: Sequence[Any]
+    ) -> list[Response | None]:
         """The responses that rows hold, in the order of the keys."""
         if not rows:
             return [None] * len(keys)
@@ -146,12 +163,16 @@ class Store(ABC):
                 found[row[0]] = response_of(*row)
             except ValueError:
                 self.damaged.add(row[0])
-                with suppress(RuntimeError):  # outside an event loop it stays until somebody asks
+                with suppress(
+                    RuntimeError
+                ):  # outside an event loop it stays until somebody asks
                     self.outbox().damaged(row[0], row[3])
         return [found.get(key) for key in keys]
 
     def _keep(self, batches: Sequence[Batch]) -> str:
-        """Put what could not be written into a file of the home folder, where the next opening takes it back."""
+        """Put what could not be written into a file of the home folder, where the next opening
+        takes it back.
+        """
         group = Group(batches)
         self._writing.owe(group, self._owner)
         kept = keep(self._home, self.command, group, self._writing.owed())

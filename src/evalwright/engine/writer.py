@@ -1,7 +1,9 @@
-"""The one thread that writes to the store: everything that waits becomes one transaction (group commit).
+"""The one thread that writes to the store: everything that waits becomes one transaction (group
+commit).
 
-A batch is what one event loop has gathered in one of its rounds. While a transaction is on its way to the disk, further
-batches gather; so the more there is to write, the less each write costs. Between batches the thread renews the owner's lease.
+A batch is what one event loop has gathered in one of its rounds. While a transaction is on its way
+to the disk, further batches gather; so the more there is to write, the less each write costs.
+Between batches the thread renews the owner's lease.
 """
 
 from __future__ import annotations
@@ -21,10 +23,13 @@ from evalwright.engine.rows import Batch, Group
 class Writer:
     """Runs the thread. `broken` is set at the first error; from then on every batch fails with it.
 
-    keep: told of the batches that could not be written, and says in a sentence where it put their answers; "" nowhere.
+    keep: told of the batches that could not be written, and says in a sentence where it put their
+    answers; "" nowhere.
     """
 
-    def __init__(self, database: Database, owner: Owner, keep: Callable[[Sequence[Batch]], str]) -> None:
+    def __init__(
+        self, database: Database, owner: Owner, keep: Callable[[Sequence[Batch]], str]
+    ) -> None:
         self.broken: StoreError | None = None
         self._database = database
         self._owner = owner
@@ -33,14 +38,19 @@ class Writer:
         self._renew_at: float | None = None
         """None while this owner has claimed nothing: one that only reads needs no lease."""
         self._closed = False
-        # A daemon, so that a disk that hangs cannot keep the process from ending; `close` waits for what was handed over.
-        self._thread = threading.Thread(target=self._run, name="evalwright-store", daemon=True)
+        # A daemon, so that a disk that hangs cannot keep the process from ending; `close` waits for
+        # what was handed over.
+        self._thread = threading.Thread(
+            target=self._run, name="evalwright-store", daemon=True
+        )
         self._thread.start()
 
     def submit(self, batch: Batch) -> None:
         """Hand a batch over. Batches are worked off in order."""
         if self._closed:
-            batch.done(batch, StoreError(f"The store {self._database.place} is closed."))
+            batch.done(
+                batch, StoreError(f"The store {self._database.place} is closed.")
+            )
         else:
             self._queue.put(batch)
 
@@ -65,7 +75,8 @@ class Writer:
             if batches or not closing:
                 self._work(batches)
         if self._renew_at is not None:
-            # Only a courtesy to others, and tried on a full disk too: a claim ends with its owner in any case.
+            # Only a courtesy to others, and tried on a full disk too: a claim ends with its owner
+            # in any case.
             with contextlib.suppress(Exception):
                 self._database.forget(self._owner)
         self._database.close()
@@ -83,14 +94,20 @@ class Writer:
             self.broken = self._database.error(error)
             with contextlib.suppress(Exception):
                 self._database.rollback()
-        if self.broken is not None and (kept := self._keep(batches)) and kept not in str(self.broken):
+        if (
+            self.broken is not None
+            and (kept := self._keep(batches))
+            and kept not in str(self.broken)
+        ):
             self.broken = StoreError(f"{self.broken} {kept}")
         for batch in batches:
             batch.done(batch, self.broken)
 
     def _apply(self, batches: list[Batch]) -> None:
         releases = {key for batch in batches for key in batch.releases}
-        if len(batches) > 1 and any(key in releases for batch in batches for key in batch.claims):
+        if len(batches) > 1 and any(
+            key in releases for batch in batches for key in batch.claims
+        ):
             # One key is both claimed and released: their order counts.
             for batch in batches:
                 self._together([batch])

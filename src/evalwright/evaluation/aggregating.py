@@ -1,4 +1,6 @@
-"""Makes a run's numbers again from its recorded scores: other slices, another confidence level, other metrics. No request is sent."""
+"""Makes a run's numbers again from its recorded scores: other slices, another confidence level,
+other metrics. No request is sent.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,9 @@ from evalwright.runs.writer import RunWriter
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """One task of the run: its record, the metrics wanted, the slices wanted, and its scores as they are read."""
+    """One task of the run: its record, the metrics wanted, the slices wanted, and its scores as
+    they are read.
+    """
 
     record: Mapping[str, Any]
     metrics: tuple[MetricSpec, ...]
@@ -61,10 +65,14 @@ def aggregate_run(
         RunError: the samples were changed after the run.
     """
     if level is not None and not (isinstance(level, int | float) and 0 < level < 1):
-        raise ConfigurationError(f"The confidence level must be between 0 and 1, such as 0.95, not {level}.")
+        raise ConfigurationError(
+            f"The confidence level must be between 0 and 1, such as 0.95, not {level}."
+        )
     new = Derived(run, name or "{}.aggregated", out, "aggregated_from")
     old = new.old
-    parts = {task["name"]: _part(task, metrics, slices, level) for task in old.data["tasks"]}
+    parts = {
+        task["name"]: _part(task, metrics, slices, level) for task in old.data["tasks"]
+    }
     _check_slices(old, slices or ())
     with RunWriter(new.folder) as writer:
         writer.keep_images_of(old)
@@ -79,7 +87,9 @@ def aggregate_run(
         tallies = {name: part.tally for name, part in parts.items()}
         # Scores are taken as they stand, so what an earlier version left out is still left out.
         same_schema = {"schema": old.data["schema"]}
-        made = new.finish(writer, tasks, tallies, identity, usage=Counts().as_dict(), **same_schema)
+        made = new.finish(
+            writer, tasks, tallies, identity, usage=Counts().as_dict(), **same_schema
+        )
     keep_scores(made, {name: part.tally.table() for name, part in parts.items()})
     return made
 
@@ -89,12 +99,15 @@ def _check_scores(old: Run, part: _Part) -> None:
     import numpy as np
 
     for spec in part.metrics:
-        check_bounded(old, spec, np.frombuffer(part.tally.scores[spec.scorer].values, np.float64))
+        check_bounded(
+            old, spec, np.frombuffer(part.tally.scores[spec.scorer].values, np.float64)
+        )
 
 
 def _check_slices(old: Run, slices: Sequence[str]) -> None:
     """Raise UnknownName for a key that no sample has, before anything is written."""
-    missing, seen = set(slices), set[str]()
+    missing = set(slices)
+    seen = set[str]()
     for row in old.rows() if missing else ():
         seen.update(row.get("metadata", ()))
         missing -= seen
@@ -107,13 +120,17 @@ def _check_slices(old: Run, slices: Sequence[str]) -> None:
 
 
 def _part(
-    task: Mapping[str, Any], metrics: Sequence[MetricSpec], slices: Sequence[str] | None, level: float | None
+    task: Mapping[str, Any],
+    metrics: Sequence[MetricSpec],
+    slices: Sequence[str] | None,
+    level: float | None,
 ) -> _Part:
     dialect = task["definition"].get("dialect")
     if dialect:
         raise ConfigurationError(
-            f"The numbers of the task '{task['name']}' are made by the arithmetic of another framework ({dialect}): "
-            f"`evalwright score` makes those of its tasks again, and `evalwright import` those of its results."
+            f"The numbers of the task '{task['name']}' are made by the arithmetic of"
+            f" another framework ({dialect}): `evalwright score` makes those of its"
+            " tasks again, and `evalwright import` those of its results."
         )
     scorers = [scorer["name"] for scorer in task["scorers"]]
     specs = metrics or [MetricSpec(**spec) for spec in task["metric_specs"]]
@@ -122,13 +139,16 @@ def _part(
     twice = next((label for label in labels if labels.count(label) > 1), None)
     if twice is not None:
         raise ConfigurationError(
-            f"Two metrics have the label '{twice}'; give one another, as LABEL=METRIC:SCORER."
+            f"Two metrics have the label '{twice}'; give one another, as"
+            " LABEL=METRIC:SCORER."
         )
     keys = tuple(task["slice_keys"] if slices is None else slices)
     return _Part(task, wanted, keys, TaskTally(scorers, keys))
 
 
-def _spec(spec: MetricSpec, task: str, scorers: Sequence[str], level: float | None) -> MetricSpec:
+def _spec(
+    spec: MetricSpec, task: str, scorers: Sequence[str], level: float | None
+) -> MetricSpec:
     """The metric over one of the task's scorers, at the level. Raises UnknownName."""
     scorer = spec.scorer or scorers[0]
     if scorer not in scorers:

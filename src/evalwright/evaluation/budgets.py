@@ -1,4 +1,6 @@
-"""What a person writes about money, as limits: `--budget "5 USD"`, `"2M tokens"`, `--price "gpt-4o-mini=0.15/0.60"`."""
+"""What a person writes about money, as limits: `--budget "5 USD"`, `"2M tokens"`, `--price
+"gpt-4o-mini=0.15/0.60"`.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,9 @@ from evalwright.evaluation.configuration import Configuration, ModelSpec
 from evalwright.models.base import LocalModel, Model, RemoteModel
 from evalwright.models.remote.prices import Price, warn_if_old
 
-_EXAMPLES = "'5 USD', '2M tokens', '1000 requests', or several of them: '5 USD, 2M tokens'"
+_EXAMPLES = (
+    "'5 USD', '2M tokens', '1000 requests', or several of them: '5 USD, 2M tokens'"
+)
 _PART = re.compile(
     r"^(?P<sign>\$)?\s*(?P<number>\d[\d,_]*(?:\.\d*)?|\.\d+)\s*(?P<scale>[kKMGB](?![a-z]))?\s*(?P<unit>[^\W\d]*)$"
 )
@@ -32,15 +36,21 @@ _PRICE = re.compile(
 
 
 def parse_budget(texts: Sequence[str]) -> Limits:
-    """The limits that some texts name together. Raises ConfigurationError where one cannot be read, or is named twice."""
+    """The limits that some texts name together.
+
+    Raises ConfigurationError where one cannot be read, or is named twice.
+    """
     found: dict[str, float] = {}
     for text in texts:
         for part in re.split(r"\s*(?:,\s+|;|\band\b|\+)\s*", text.strip()):
             name, value = _limit(part, text)
             if name in found:
-                raise ConfigurationError(f"The budget names {name} twice. Give one limit of each kind.")
+                raise ConfigurationError(
+                    f"The budget names {name} twice. Give one limit of each kind."
+                )
             found[name] = value
-    requests, tokens = found.get("requests"), found.get("tokens")
+    requests = found.get("requests")
+    tokens = found.get("tokens")
     return Limits(
         None if requests is None else int(requests),
         None if tokens is None else int(tokens),
@@ -51,17 +61,26 @@ def parse_budget(texts: Sequence[str]) -> Limits:
 def _limit(part: str, text: str) -> tuple[str, float]:
     match = _PART.match(part)
     if match is None:
-        raise ConfigurationError(f"The budget {text!r} cannot be read. It may be {_EXAMPLES}.")
-    unit = "dollars" if match["sign"] and not match["unit"] else _UNITS.get(match["unit"].lower(), "")
+        raise ConfigurationError(
+            f"The budget {text!r} cannot be read. It may be {_EXAMPLES}."
+        )
+    unit = (
+        "dollars"
+        if match["sign"] and not match["unit"]
+        else _UNITS.get(match["unit"].lower(), "")
+    )
     if not unit:
         said = f"has the unit {match['unit']!r}" if match["unit"] else "has no unit"
         raise ConfigurationError(
-            f"The budget {text!r} {said}; known are USD, tokens and requests. It may be {_EXAMPLES}."
+            f"The budget {text!r} {said}; known are USD, tokens and requests. It may be"
+            f" {_EXAMPLES}."
         )
     value = float(re.sub("[,_]", "", match["number"])) * _SCALES[match["scale"] or ""]
     least = 0.0 if unit == "dollars" else 1.0
     if not math.isfinite(value) or value < least or value == 0:
-        raise ConfigurationError(f"The budget {text!r} must be above 0. It may be {_EXAMPLES}.")
+        raise ConfigurationError(
+            f"The budget {text!r} must be above 0. It may be {_EXAMPLES}."
+        )
     return unit, value
 
 
@@ -76,12 +95,15 @@ def parse_prices(texts: Sequence[str]) -> dict[str, Price]:
             price = None
         if match is None or price is None:
             raise ConfigurationError(
-                f"The price {text!r} cannot be read. Write US dollars per million tokens read and written, as in "
-                f"'0.15/0.60', or for one model 'openai/gpt-4o-mini=0.15/0.60'."
+                f"The price {text!r} cannot be read. Write US dollars per million"
+                " tokens read and written, as in '0.15/0.60', or for one model"
+                " 'openai/gpt-4o-mini=0.15/0.60'."
             )
         name = (match["name"] or "").strip()
         if name in out:
-            raise ConfigurationError(f"Two prices are given for {name or 'every model'!r}. Give one.")
+            raise ConfigurationError(
+                f"Two prices are given for {name or 'every model'!r}. Give one."
+            )
         out[name] = price
     return out
 
@@ -92,21 +114,30 @@ def make_budget(
     roles: Mapping[str, Model],
     shards: Sequence[Mapping[str, Any]] = (),
 ) -> Budget | None:
-    """The budget of an evaluation, None without one. A price given for a model is also what its answers cost in the record.
+    """The budget of an evaluation, None without one.
 
-    shards: which part of its run each model's is (`Plan.shard`), where the budget is for all parts together.
+    A price given for a model is also what its answers cost in the record.
 
-    Raises ConfigurationError where it is in money and a model that costs something has no price, and UnknownName where a
-    price names no model.
+    shards: which part of its run each model's is (`Plan.shard`), where the budget is for all parts
+    together.
+
+    Raises ConfigurationError where it is in money and a model that costs something has no price,
+    and UnknownName where a price names no model.
     """
     prices = parse_prices(configuration.price)
     asked = [(spec, model) for spec, model in models]
-    asked += [(configuration.roles.get(role, ModelSpec(role)), model) for role, model in roles.items()]
+    asked += [
+        (configuration.roles.get(role, ModelSpec(role)), model)
+        for role, model in roles.items()
+    ]
     known = {name for spec, _ in asked for name in _names(spec)}
     for name in prices:
         if name and name not in known:
             raise UnknownName(
-                "model in a price", name, known, "A price may be for one of the models of this command."
+                "model in a price",
+                name,
+                known,
+                "A price may be for one of the models of this command.",
             )
     used: set[str] = set()
     for spec, model in asked:
@@ -133,22 +164,29 @@ def make_budget(
         return None
     limits = parse_budget(configuration.budget)
     for spec, model in asked:
-        if model.price is not None or (isinstance(model, RemoteModel) and model.names_cost):
+        if model.price is not None or (
+            isinstance(model, RemoteModel) and model.names_cost
+        ):
             continue
         if limits.dollars is not None and not isinstance(model, LocalModel):
             raise ConfigurationError(
-                f"The budget is in dollars, but the price of '{spec.label or spec.model}' is not known. Give it, in "
-                f"US dollars per million tokens read and written, with `evalwright run --price 'IN/OUT'`, as `price: IN/OUT` in the suite "
-                f"file, or in a file of providers (docs/providers.md), "
-                f"or limit tokens or requests."
+                "The budget is in dollars, but the price of"
+                f" '{spec.label or spec.model}' is not known. Give it, in US dollars"
+                " per million tokens read and written, with `evalwright run --price"
+                " 'IN/OUT'`, as `price: IN/OUT` in the suite file, or in a file of"
+                " providers (docs/providers.md), or limit tokens or requests."
             )
     if shards:
         whole = sorted(str(shard["identity"]) for shard in shards)
-        name = hashlib.sha256("\n".join([str(shards[0]["name"]), *whole]).encode()).hexdigest()
+        name = hashlib.sha256(
+            "\n".join([str(shards[0]["name"]), *whole]).encode()
+        ).hexdigest()
         return SharedBudget(limits, name, int(shards[0]["of"]))
     return Budget(limits)
 
 
 def _names(spec: ModelSpec) -> list[str]:
     """What a price may call a model."""
-    return [name for name in (spec.label, spec.model, spec.model.partition("/")[2]) if name]
+    return [
+        name for name in (spec.label, spec.model, spec.model.partition("/")[2]) if name
+    ]

@@ -1,4 +1,6 @@
-"""A whole evaluation as data: what a command line, a suite file and `run.json` all say in the same words."""
+"""A whole evaluation as data: what a command line, a suite file and `run.json` all say in the same
+words.
+"""
 
 from __future__ import annotations
 
@@ -18,10 +20,16 @@ PromptFormat = Literal["auto", "chat", "text"]
 KINDS: dict[str, tuple[Any, str]] = {
     **dict.fromkeys(("max_resident", "num_fewshot", "seed"), (int, "a whole number")),
     "limit": ((int, float), "a whole number, or a share below 1"),
-    **dict.fromkeys(("format", "hardware", "home", "name", "out", "shard"), (str, "text")),
-    "accept_failures": ((str, int, float), "a share or a number of samples, such as 2% or 3"),
     **dict.fromkeys(
-        ("replace", "resend_empty", "batch", "no_judge", "store_images"), (bool, "true or false")
+        ("format", "hardware", "home", "name", "out", "shard"), (str, "text")
+    ),
+    "accept_failures": (
+        (str, int, float),
+        "a share or a number of samples, such as 2% or 3",
+    ),
+    **dict.fromkeys(
+        ("replace", "resend_empty", "batch", "no_judge", "store_images"),
+        (bool, "true or false"),
     ),
     "common": (Mapping, "a mapping of arguments for every model"),
     "roles": (Mapping, "a mapping of roles to models"),
@@ -29,9 +37,18 @@ KINDS: dict[str, tuple[Any, str]] = {
     "overrides": (Mapping, "a mapping of settings of tasks"),
     "unsure": (
         Mapping,
-        "the scorer that reads again what rules are unsure of, such as {scorer: judge-correct}",
+        (
+            "the scorer that reads again what rules are unsure of, such as {scorer:"
+            " judge-correct}"
+        ),
     ),
-    "tree": (Mapping, "a tree of tasks: a mapping with 'parts', and 'name' and 'average' where wanted"),
+    "tree": (
+        Mapping,
+        (
+            "a tree of tasks: a mapping with 'parts', and 'name' and 'average' where"
+            " wanted"
+        ),
+    ),
 }
 """What the value of a key must be, as a type and in words."""
 TEXTS = {
@@ -45,10 +62,15 @@ TEXTS = {
 
 
 def check_limit(limit: float | None, where: str = "") -> None:
-    """Raise ConfigurationError for what is no number of samples of a task, and no share of them. where: begins the sentence."""
-    if limit is not None and not (0 < limit < 1 or (limit >= 1 and isinstance(limit, int))):
+    """Raise ConfigurationError for what is no number of samples of a task, and no share of them.
+    where: begins the sentence.
+    """
+    if limit is not None and not (
+        0 < limit < 1 or (limit >= 1 and isinstance(limit, int))
+    ):
         raise ConfigurationError(
-            f"{where}The limit must be a whole number of at least 1, or a share of the samples between 0 and 1, not {limit}."
+            f"{where}The limit must be a whole number of at least 1, or a share of the"
+            f" samples between 0 and 1, not {limit}."
         )
 
 
@@ -160,10 +182,14 @@ class Configuration:
 
     def __post_init__(self) -> None:
         for setting in ("out", "home"):
-            check_local(PurePath(getattr(self, setting) or ""), f"'{setting}' (--{setting})")
+            check_local(
+                PurePath(getattr(self, setting) or ""), f"'{setting}' (--{setting})"
+            )
 
     def as_dict(self) -> dict[str, Any]:
-        """The form a suite file takes; what is left at its default is left out, but for seed and limit."""
+        """The form a suite file takes; what is left at its default is left out, but for seed and
+        limit.
+        """
         out: dict[str, Any] = {
             "tasks": list(self.tasks),
             "models": [spec.as_dict() for spec in self.models],
@@ -183,7 +209,16 @@ class Configuration:
         for key in ("where", "until", "budget", "price", "plugins", "give_up"):
             if texts := getattr(self, key):
                 out[key] = list(texts)
-        names = ("name", "out", "format", "max_resident", "batch", "hardware", "num_fewshot", "shard")
+        names = (
+            "name",
+            "out",
+            "format",
+            "max_resident",
+            "batch",
+            "hardware",
+            "num_fewshot",
+            "shard",
+        )
         for key in (*names, "accept_failures", "no_judge", "store_images"):
             value = getattr(self, key)
             if value != Configuration.__dataclass_fields__[key].default:
@@ -196,14 +231,17 @@ OLD_NAMES = {"undecided": "unsure"}
 
 
 def present_names(settings: Mapping[str, Any], where: str) -> dict[str, Any]:
-    """Settings under the names that they have now, with a warning for each old name. where: what carries them, such as "The setting"."""
+    """Settings under the names that they have now, with a warning for each old name. where: what
+    carries them, such as "The setting".
+    """
     renamed: dict[str, Any] = {}
     for key, setting in settings.items():
         present = OLD_NAMES.get(key, key)
         if present != key:
             if present in settings:
                 raise ConfigurationError(
-                    f"'{key}' is the old name of '{present}', and both are set. Leave '{key}' out."
+                    f"'{key}' is the old name of '{present}', and both are set. Leave"
+                    f" '{key}' out."
                 )
             warn_old_name(key, present, where)
         renamed[present] = setting
@@ -211,15 +249,19 @@ def present_names(settings: Mapping[str, Any], where: str) -> dict[str, Any]:
 
 
 def as_list(value: Any) -> list[Any]:
-    """One thing or several, as a list: a generator, a column of a data frame or an array is several."""
+    """One thing or several, as a list: a generator, a column of a data frame or an array is
+    several.
+    """
     one = isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable)
     return [value] if one else list(value)
 
 
 def settings_of(given: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings of a call in Python as fields of a Configuration: numpy's numbers as Python's, paths as text, a text as a list of one.
+    """The settings of a call in Python as fields of a Configuration: numpy's numbers as Python's,
+    paths as text, a text as a list of one.
 
-    None is like a setting that is not given. Raises UnknownName, and ConfigurationError for a value of another kind.
+    None is like a setting that is not given. Raises UnknownName, and ConfigurationError for a value
+    of another kind.
     """
     known = [one for one in (*TEXTS, *KINDS) if one != "common"]
     out: dict[str, Any] = {}
@@ -231,10 +273,17 @@ def settings_of(given: Mapping[str, Any]) -> dict[str, Any]:
         value = out[key] = _written(value)
         if key in TEXTS:
             out[key] = tuple(as_list(value))
-        kind, words = KINDS.get(key) or (str, f"{TEXTS[key]} in quotes, or a list of them")
+        kind, words = KINDS.get(key) or (
+            str,
+            f"{TEXTS[key]} in quotes, or a list of them",
+        )
         for one in out[key] if key in TEXTS else [value]:
-            if not isinstance(one, kind) or (isinstance(one, bool) and kind is not bool):
-                raise ConfigurationError(f"'{key}' must be {words}, not {kind_of(one)}.")
+            if not isinstance(one, kind) or (
+                isinstance(one, bool) and kind is not bool
+            ):
+                raise ConfigurationError(
+                    f"'{key}' must be {words}, not {kind_of(one)}."
+                )
     return out
 
 

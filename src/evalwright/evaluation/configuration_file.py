@@ -12,8 +12,9 @@
     suites:                             # by name, what differs from the above
       test: {limit: 3}
 
-Task files and the TOML files of `plugins` (providers and prices) are relative to the suite file. Flags of the command line win
-over the file. What only a person decides, the file only proposes: see `origins`.
+Task files and the TOML files of `plugins` (providers and prices) are relative to the suite file.
+Flags of the command line win over the file. What only a person decides, the file only proposes: see
+`origins`.
 """
 
 from __future__ import annotations
@@ -53,14 +54,17 @@ def configuration_from(
     suite: str | None = None,
     trust_file: str | None = None,
 ) -> Configuration:
-    """The configuration of a file (or none), with flags on top; `model_arguments` are added to every model of the file.
+    """The configuration of a file (or none), with flags on top; `model_arguments` are added to
+    every model of the file.
 
-    suite: which of the file's suites. trust_file: the file again, where the person allows it what only a person decides.
-    Raises ConfigurationError or UnknownName, naming file and line.
+    suite: which of the file's suites. trust_file: the file again, where the person allows it what
+    only a person decides. Raises ConfigurationError or UnknownName, naming file and line.
     """
     for option, given in (("--suite", suite), ("--trust-file", trust_file)):
         if given is not None and not file:
-            raise ConfigurationError(f"{option} {given} can only be used with --config FILE.")
+            raise ConfigurationError(
+                f"{option} {given} can only be used with --config FILE."
+            )
     if file:
         reader = _opened(Path(file))
         base = reader.read(suite)
@@ -78,16 +82,20 @@ def configuration_from(
     if model_arguments:
         if not made.models:
             raise ConfigurationError(
-                "-M sets an argument of a model, but no model is named. Add --model provider/name."
+                "-M sets an argument of a model, but no model is named. Add --model"
+                " provider/name."
             )
         models = tuple(
-            replace(spec, arguments=merged(spec.arguments, model_arguments)) for spec in made.models
+            replace(spec, arguments=merged(spec.arguments, model_arguments))
+            for spec in made.models
         )
         made = replace(made, models=models)
     return made
 
 
-def read_configuration(path: Path, suite: str | None = None, trust_file: str | None = None) -> Configuration:
+def read_configuration(
+    path: Path, suite: str | None = None, trust_file: str | None = None
+) -> Configuration:
     """The configuration in a suite file or a `run.json`, as `configuration_from` without flags."""
     return configuration_from(str(path), {}, None, suite, trust_file)
 
@@ -116,7 +124,11 @@ def with_present_names(settings: Any) -> Any:
     suites = renamed.get("suites")
     if isinstance(suites, Mapping):
         renamed["suites"] = {
-            name: present_names(suite, "The setting") if isinstance(suite, Mapping) else suite
+            name: (
+                present_names(suite, "The setting")
+                if isinstance(suite, Mapping)
+                else suite
+            )
             for name, suite in suites.items()
         }
     return renamed
@@ -125,7 +137,14 @@ def with_present_names(settings: Any) -> Any:
 class _Reader:
     """Turns plain values into a Configuration; says where what is wrong."""
 
-    def __init__(self, value: Any, path: Path, *, relative: bool, document: Document | None = None) -> None:
+    def __init__(
+        self,
+        value: Any,
+        path: Path,
+        *,
+        relative: bool,
+        document: Document | None = None,
+    ) -> None:
         self.value = with_present_names(value)
         self.path = path
         self.relative = relative
@@ -137,59 +156,87 @@ class _Reader:
 
     def read(self, suite: str | None = None) -> Configuration:
         if not isinstance(self.value, Mapping):
-            raise ConfigurationError(f"{self.path} must be a mapping with keys such as 'tasks' and 'models'.")
+            raise ConfigurationError(
+                f"{self.path} must be a mapping with keys such as 'tasks' and 'models'."
+            )
         self._known(self.value, (*KEYS, "suites"), ())
         fields: dict[str, Any] = {}
         for key, value in self._of_suite(suite).items():
             fields[key] = self._field(key, value)
-        if "num_fewshot" in fields.get("dialect", {}):  # where it was before it held for every task
+        if "num_fewshot" in fields.get(
+            "dialect", {}
+        ):  # where it was before it held for every task
             fields.setdefault("num_fewshot", fields["dialect"].pop("num_fewshot"))
         common = fields.pop("common", {})
         if common:
-            fields["models"] = tuple(_with_common(spec, common) for spec in fields.get("models", ()))
+            fields["models"] = tuple(
+                _with_common(spec, common) for spec in fields.get("models", ())
+            )
         return Configuration(**fields)
 
     def values(
         self, suite: str | None, flags: Mapping[str, Any], arguments: Mapping[str, Any]
     ) -> dict[str, Any]:
         """The file's values that no flag and no argument of the command line replaces."""
-        out = {key: value for key, value in self._of_suite(suite).items() if key not in flags}
+        out = {
+            key: value
+            for key, value in self._of_suite(suite).items()
+            if key not in flags
+        }
         if "models" in flags:
             out.pop("common", None)
         whole = self._of_suite(suite)
         if "dialect" in flags and "dialect" in whole:
             out["dialect"] = _without(whole["dialect"], dict.fromkeys(flags["dialect"]))
         if "overrides" in flags and "overrides" in whole:
-            out["overrides"] = _without(nested(whole["overrides"]), nested(flags["overrides"]))
+            out["overrides"] = _without(
+                nested(whole["overrides"]), nested(flags["overrides"])
+            )
         own = out.get("models")
         if own is not None:
-            out["models"] = [_without(spec, {"arguments": arguments}) for spec in listed(own)]
+            out["models"] = [
+                _without(spec, {"arguments": arguments}) for spec in listed(own)
+            ]
         return {**out, "common": _without(out.get("common", {}), arguments)}
 
     def _of_suite(self, suite: str | None) -> Mapping[str, Any]:
-        """The file's values, those of the suite over them. A file with suites is nothing without the name of one."""
+        """The file's values, those of the suite over them.
+
+        A file with suites is nothing without the name of one.
+        """
         suites = self.value.get("suites")
         if suites is None:
             if suite is not None:
                 raise ConfigurationError(
-                    f"{self.path} has no suites: leave out the name '{suite}', or write them under 'suites:'."
+                    f"{self.path} has no suites: leave out the name '{suite}', or write"
+                    " them under 'suites:'."
                 )
             whole: Mapping[str, Any] = self.value
             return whole
         self._is(suites, Mapping, "a mapping of names to suites", ("suites",))
         if suite is None:
             raise ConfigurationError(
-                f"{self.path} has several suites: name one with --suite. It has: {', '.join(suites)}."
+                f"{self.path} has several suites: name one with --suite. It has:"
+                f" {', '.join(suites)}."
             )
         if suite not in suites:
-            raise UnknownName("suite", suite, suites, f"{self.path} has: {', '.join(suites)}.")
+            raise UnknownName(
+                "suite", suite, suites, f"{self.path} has: {', '.join(suites)}."
+            )
         own = suites[suite]
-        self._is(own, Mapping, "a mapping with keys such as 'tasks' and 'models'", ("suites", suite))
+        self._is(
+            own,
+            Mapping,
+            "a mapping with keys such as 'tasks' and 'models'",
+            ("suites", suite),
+        )
         self._known(own, KEYS, ("suites", suite))
         self.of_suite = dict.fromkeys(own, ("suites", suite))
         shared = {key: value for key, value in self.value.items() if key != "suites"}
         for key in ("common", "overrides"):
-            if isinstance(shared.get(key), Mapping) and isinstance(own.get(key), Mapping):
+            if isinstance(shared.get(key), Mapping) and isinstance(
+                own.get(key), Mapping
+            ):
                 own = {**own, key: merged(nested(shared[key]), nested(own[key]))}
         return {**shared, **own}
 
@@ -203,24 +250,44 @@ class _Reader:
                 return str(value)
         if key in TEXTS:
             if key == "give_up":
-                value = [str(entry) if type(entry) is int else entry for entry in listed(value)]
+                value = [
+                    str(entry) if type(entry) is int else entry
+                    for entry in listed(value)
+                ]
             for i, entry in enumerate(listed(value)):
-                self._is(entry, str, f"{TEXTS[key]} in quotes, or a list of them", (key, i))
+                self._is(
+                    entry, str, f"{TEXTS[key]} in quotes, or a list of them", (key, i)
+                )
             if key == "give_up":
                 return tuple(map(self._given_up, value))
-            return tuple(map(self._plugin, listed(value)) if key == "plugins" else listed(value))
+            return tuple(
+                map(self._plugin, listed(value)) if key == "plugins" else listed(value)
+            )
         if key == "tasks":
-            return tuple(self._task(entry, ("tasks", i)) for i, entry in enumerate(listed(value)))
+            return tuple(
+                self._task(entry, ("tasks", i)) for i, entry in enumerate(listed(value))
+            )
         if key == "models":
-            return tuple(self._model(entry, ("models", i)) for i, entry in enumerate(listed(value)))
+            return tuple(
+                self._model(entry, ("models", i))
+                for i, entry in enumerate(listed(value))
+            )
         if key == "roles":
-            return {role: self._model(entry, ("roles", role)) for role, entry in value.items()}
+            return {
+                role: self._model(entry, ("roles", role))
+                for role, entry in value.items()
+            }
         if key == "tree":
             return read_tree(value, f"{self.at((key,))}: tree").as_dict()
         if key == "overrides" and self.relative:
             return self._beside(value)
         if key == "format" and value not in FORMATS:
-            raise UnknownName("format", value, FORMATS, f"Known: {', '.join(FORMATS)}. ({self.at((key,))})")
+            raise UnknownName(
+                "format",
+                value,
+                FORMATS,
+                f"Known: {', '.join(FORMATS)}. ({self.at((key,))})",
+            )
         return dict(value) if isinstance(value, Mapping) else value
 
     def _task(self, entry: Any, where: KeyPath) -> str:
@@ -233,13 +300,18 @@ class _Reader:
         data = file if self.relative and file.is_file() else Path(entry)
         if as_data_file(str(data)) and not is_within(data, self.folder, Path.cwd()):
             raise ConfigurationError(
-                f"{self.at(where)}: the data file '{entry}' is outside of this file's folder and the working folder, or hidden there. "
-                "Name it on the command line instead."
+                f"{self.at(where)}: the data file '{entry}' is outside of this file's"
+                " folder and the working folder, or hidden there. Name it on the"
+                " command line instead."
             )
         return str(beside) if self.relative and file.is_file() else str(entry)
 
-    def _beside(self, overrides: Mapping[str, Any], path: tuple[str, ...] = ()) -> dict[str, Any]:
-        """Settings of tasks, their file names made relative to the suite file as those of tasks are."""
+    def _beside(
+        self, overrides: Mapping[str, Any], path: tuple[str, ...] = ()
+    ) -> dict[str, Any]:
+        """Settings of tasks, their file names made relative to the suite file as those of tasks
+        are.
+        """
         out: dict[str, Any] = {}
         for key, value in overrides.items():
             here = (*path, *str(key).split("."))
@@ -247,7 +319,8 @@ class _Reader:
                 out[key] = self._beside(value, here)
             elif here in FILES:
                 several = [
-                    str(self.path.parent / one) if isinstance(one, str) else one for one in listed(value)
+                    str(self.path.parent / one) if isinstance(one, str) else one
+                    for one in listed(value)
                 ]
                 out[key] = several if isinstance(value, (list, tuple)) else several[0]
             else:
@@ -258,20 +331,24 @@ class _Reader:
         """A file of providers. Python runs only where a person names it, on the command line."""
         if not entry.endswith(".toml"):
             raise ConfigurationError(
-                f"{self.at(('plugins',))}: '{entry}' is not a TOML file of providers. Name Python files on the command "
-                f"line, with --plugin, because they are executed."
+                f"{self.at(('plugins',))}: '{entry}' is not a TOML file of providers."
+                " Name Python files on the command line, with --plugin, because they"
+                " are executed."
             )
         return str(self.path.parent / entry) if self.relative else entry
 
     def _given_up(self, entry: str) -> str:
-        """The id of a sample, or a file of ids, which the record would show: so it stays where the person works."""
+        """The id of a sample, or a file of ids, which the record would show: so it stays where the
+        person works.
+        """
         if not is_id_file(entry) or not self.relative:
             return entry
         file = self.path.parent / entry
         if not is_within(file, self.folder, Path.cwd()):
             raise ConfigurationError(
-                f"{self.at(('give_up',))}: the file '{entry}' is outside of this file's folder and the working folder, or hidden there. "
-                "Name it on the command line instead, with --give-up."
+                f"{self.at(('give_up',))}: the file '{entry}' is outside of this file's"
+                " folder and the working folder, or hidden there. Name it on the"
+                " command line instead, with --give-up."
             )
         return str(file)
 
@@ -282,22 +359,35 @@ class _Reader:
         self._known(entry, ("model", "arguments", "label"), where)
         if "model" not in entry:
             raise ConfigurationError(
-                f"{self.at(where)}: the key 'model' is missing, for example 'model: demo/small'."
+                f"{self.at(where)}: the key 'model' is missing, for example 'model:"
+                " demo/small'."
             )
         self._is(entry["model"], str, "a model's name", (*where, "model"))
-        self._is(entry.get("arguments", {}), Mapping, "a mapping", (*where, "arguments"))
-        return ModelSpec(entry["model"], dict(entry.get("arguments", {})), str(entry.get("label", "")))
+        self._is(
+            entry.get("arguments", {}), Mapping, "a mapping", (*where, "arguments")
+        )
+        return ModelSpec(
+            entry["model"],
+            dict(entry.get("arguments", {})),
+            str(entry.get("label", "")),
+        )
 
-    def _known(self, given: Mapping[str, Any], known: tuple[str, ...], where: KeyPath) -> None:
+    def _known(
+        self, given: Mapping[str, Any], known: tuple[str, ...], where: KeyPath
+    ) -> None:
         for key in given:
             if key not in known:
                 hint = f"Known: {', '.join(known)}. ({self.at((*where, key))})"
                 raise UnknownName("key", str(key), known, hint)
 
     def _is(self, value: Any, kind: Any, words: str, where: KeyPath) -> None:
-        if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
+        if not isinstance(value, kind) or (
+            isinstance(value, bool) and kind is not bool
+        ):
             name = ".".join(str(part) for part in where)
-            raise ConfigurationError(f"{self.at(where)}: '{name}' must be {words}, not {kind_of(value)}.")
+            raise ConfigurationError(
+                f"{self.at(where)}: '{name}' must be {words}, not {kind_of(value)}."
+            )
 
     def at(self, where: KeyPath) -> str:
         """File and line of a setting; of JSON the file and the name of the setting in it."""
@@ -306,21 +396,33 @@ class _Reader:
 
 
 def _with_common(spec: ModelSpec, common: Mapping[str, Any]) -> ModelSpec:
-    """A model with the arguments of all put below its own; where it says null it wants none of them."""
-    unwanted = {name for name, value in spec.arguments.items() if value is None and name in common}
-    own = {name: value for name, value in spec.arguments.items() if name not in unwanted}
+    """A model with the arguments of all put below its own; where it says null it wants none of
+    them.
+    """
+    unwanted = {
+        name
+        for name, value in spec.arguments.items()
+        if value is None and name in common
+    }
+    own = {
+        name: value for name, value in spec.arguments.items() if name not in unwanted
+    }
     shared = {name: value for name, value in common.items() if name not in unwanted}
     names = tuple(name for name in shared if name not in own)
     return replace(spec, arguments=merged(shared, own), common=names)
 
 
 def _without(value: Any, over: Mapping[str, Any]) -> Any:
-    """A mapping without the leaves that `over` replaces, however deep they are; anything else as it is."""
+    """A mapping without the leaves that `over` replaces, however deep they are; anything else as it
+    is.
+    """
     if not isinstance(value, Mapping):
         return value
     out = {}
     for key, item in value.items():
         inner = over.get(key)
-        if key not in over or (isinstance(item, Mapping) and isinstance(inner, Mapping)):
+        if key not in over or (
+            isinstance(item, Mapping) and isinstance(inner, Mapping)
+        ):
             out[key] = _without(item, inner) if isinstance(inner, Mapping) else item
     return out

@@ -1,4 +1,6 @@
-"""A run that is made from another one's records: where it is written, and what its `run.json` takes over."""
+"""A run that is made from another one's records: where it is written, and what its `run.json` takes
+over.
+"""
 
 from __future__ import annotations
 
@@ -17,17 +19,26 @@ from evalwright.runs.grouping import group_records, groups_of
 from evalwright.runs.reader import Run, as_recorded, open_run
 from evalwright.runs.simulations import refuse_shards
 from evalwright.runs.stopping import noted_groups, with_noted_intervals
-from evalwright.runs.writer import RUN_FILE, SCHEMA_VERSION, RunWriter, check_run_name, slug
+from evalwright.runs.writer import (
+    RUN_FILE,
+    SCHEMA_VERSION,
+    RunWriter,
+    check_run_name,
+    slug,
+)
 
 
 class Derived:
-    """A new run from the records of `old`. made_from: the key of `run.json` that says so ("scored_from").
+    """A new run from the records of `old`. made_from: the key of `run.json` that says so
+    ("scored_from").
 
-    Raises RunError where the old records were changed, and ConfigurationError where the new folder is the old one or holds
-    something else.
+    Raises RunError where the old records were changed, and ConfigurationError where the new folder
+    is the old one or holds something else.
     """
 
-    def __init__(self, old: Run | str | Path, name: str, out: str | Path | None, made_from: str) -> None:
+    def __init__(
+        self, old: Run | str | Path, name: str, out: str | Path | None, made_from: str
+    ) -> None:
         self.old = old if isinstance(old, Run) else open_run(old, Path("runs"))
         refuse_shards([self.old])
         self.old.require_samples()
@@ -38,17 +49,20 @@ class Derived:
         self.folder = Path(out or self.old.folder.parent) / slug(
             check_run_name(name).replace("{}", self.old.id)
         )
-        self._began, self._started = time.monotonic(), datetime.now(UTC)
+        self._began = time.monotonic()
+        self._started = datetime.now(UTC)
         if self.folder.resolve() == self.old.folder.resolve():
             raise ConfigurationError(
-                "The new run needs a different name from the run that it is made from: use --name."
+                "The new run needs a different name from the run that it is made from:"
+                " use --name."
             )
         if (self.folder / RUN_FILE).exists():
             source = open_run(self.folder).data.get(made_from)
             if source is None or source["run"] != self.old.id:
                 how = made_from.replace("_", " ")
                 raise ConfigurationError(
-                    f"'{self.folder}' holds a run that was not {how} '{self.old.id}': choose another --name."
+                    f"'{self.folder}' holds a run that was not {how} '{self.old.id}':"
+                    " choose another --name."
                 )
 
     def finish(
@@ -59,14 +73,18 @@ class Derived:
         identity: Mapping[str, Any],
         **own: Any,
     ) -> Run:
-        """Write `run.json`: the old one's, with these tasks and what is the new run's own. tallies: their scores, by task.
+        """Write `run.json`: the old one's, with these tasks and what is the new run's own. tallies:
+        their scores, by task.
 
         identity: what it is made of.
         """
-        old, digest = self.old, self.old.samples_sha256
+        old = self.old
+        digest = self.old.samples_sha256
         stopping = old.data.get("stopping")
         noted = [with_noted_intervals(task, stopping) for task in tasks]
-        groups = group_records(noted, old.data["configuration"], lambda task: tallies[task].table())
+        groups = group_records(
+            noted, old.data["configuration"], lambda task: tallies[task].table()
+        )
         writer.finish(
             {
                 **{key: value for key, value in old.data.items() if key != "groups"},

@@ -1,8 +1,10 @@
-"""Do two backends give the same answers to the same requests, so that their answers may be mixed in one comparison?
+"""Do two backends give the same answers to the same requests, so that their answers may be mixed in
+one comparison?
 
-Both get the samples of two bundled tasks: one answered by log-likelihood, one by generation at temperature 0. What comes back is
-compared in three ways: the log-probability of each token, the generated texts, the scores. Every request is sent now; nothing is
-read from the store, because a server that was changed under the same name would be compared with its own past.
+Both get the samples of two bundled tasks: one answered by log-likelihood, one by generation at
+temperature 0. What comes back is compared in three ways: the log-probability of each token, the
+generated texts, the scores. Every request is sent now; nothing is read from the store, because a
+server that was changed under the same name would be compared with its own past.
 """
 
 from __future__ import annotations
@@ -49,15 +51,18 @@ MARGIN = 0.03
 TOKEN_MARGIN = 0.01
 """Of the mean log-probability of a token, in nats: about 1% of perplexity."""
 ROUNDING = 1e-3
-"""Nats a token; what float32 kernels differ by is below 1e-4, what bfloat16 or 8 bits change is above 1e-3."""
+"""Nats a token; what float32 kernels differ by is below 1e-4, what bfloat16 or 8 bits change is
+above 1e-3.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class TokenDrift(Plain):
-    """Differences (A minus B) of log-probabilities a token, in nats, over `n` texts: mean with its 90% interval, and the largest.
+    """Differences (A minus B) of log-probabilities a token, in nats, over `n` texts: mean with its
+    90% interval, and the largest.
 
-    The interval is over samples, because the texts of one sample are alike. n_split: further texts that the two cut into another
-    number of tokens, which are compared in nothing but scores.
+    The interval is over samples, because the texts of one sample are alike. n_split: further texts
+    that the two cut into another number of tokens, which are compared in nothing but scores.
     """
 
     n: int
@@ -71,10 +76,12 @@ class TokenDrift(Plain):
 
 @dataclass(frozen=True, slots=True)
 class TaskDrift(Plain):
-    """One task. n_missing: samples that one of the two did not answer. scores: of the task's first scorer, None where both gave none.
+    """One task. n_missing: samples that one of the two did not answer. scores: of the task's first
+    scorer, None where both gave none.
 
-    n_generated, n_same: texts that both wrote, and those that are equal. informative: not every sample got one and the same score.
-    scores_differ: the 95% interval of the scores' difference leaves out 0.
+    n_generated, n_same: texts that both wrote, and those that are equal. informative: not every
+    sample got one and the same score. scores_differ: the 95% interval of the scores' difference
+    leaves out 0.
     """
 
     task: str
@@ -91,7 +98,8 @@ class TaskDrift(Plain):
     @property
     def same(self) -> bool:
         """Nothing differs by more than rounding."""
-        tokens, scores = self.tokens, self.scores
+        tokens = self.tokens
+        scores = self.scores
         return (
             not self.n_missing
             and self.n_same == self.n_generated
@@ -107,7 +115,9 @@ class TaskDrift(Plain):
             return "same"
         if self.scores_shown and (tokens is None or tokens.equivalent):
             return "equivalent"
-        apart = tokens is not None and (tokens.low > TOKEN_MARGIN or tokens.high < -TOKEN_MARGIN)
+        apart = tokens is not None and (
+            tokens.low > TOKEN_MARGIN or tokens.high < -TOKEN_MARGIN
+        )
         return "different" if apart or self.scores_differ else "not shown"
 
     @property
@@ -118,7 +128,9 @@ class TaskDrift(Plain):
 
 @dataclass(frozen=True, slots=True)
 class Drift(Plain):
-    """Of two backends, `a` and `b`. may_be_mixed: whether their answers may be mixed in one comparison. sentence: that in words."""
+    """Of two backends, `a` and `b`. may_be_mixed: whether their answers may be mixed in one
+    comparison. sentence: that in words.
+    """
 
     a: str
     b: str
@@ -136,17 +148,25 @@ class Drift(Plain):
 
 
 def measure_drift(
-    a: Model, b: Model, *, tasks: Sequence[str] = TASKS, limit: int = SAMPLES, margin: float = MARGIN,
+    a: Model,
+    b: Model,
+    *,
+    tasks: Sequence[str] = TASKS,
+    limit: int = SAMPLES,
+    margin: float = MARGIN,
     say: Callable[[str], None] | None = None,
-) -> Drift:  # fmt: skip
-    """Send both models the same requests and compare what comes back. limit: samples of each task. say: told how far it is.
+) -> Drift:
+    """Send both models the same requests and compare what comes back. limit: samples of each task.
+    say: told how far it is.
 
-    A model beside itself shows how far it repeats its own answers. Raises ConfigurationError for a margin outside (0, 1) or a
-    limit below 2; AbilityError where the two have nothing in common that a task needs.
+    A model beside itself shows how far it repeats its own answers. Raises ConfigurationError for a
+    margin outside (0, 1) or a limit below 2; AbilityError where the two have nothing in common that
+    a task needs.
     """
     if not 0 < margin < 1 or limit < 2:
         raise ConfigurationError(
-            f"The margin must be between 0 and 1 and the limit 2 or more, not {margin:g} and {limit}."
+            "The margin must be between 0 and 1 and the limit 2 or more, not"
+            f" {margin:g} and {limit}."
         )
     a.check()
     b.check()
@@ -159,7 +179,10 @@ def measure_drift(
         missing = [
             f"{model.name} cannot answer '{ability}' requests"
             for model in (a, b)
-            for ability in sorted({need for task in loaded for need in task.strategy.needs} - model.abilities)
+            for ability in sorted(
+                {need for task in loaded for need in task.strategy.needs}
+                - model.abilities
+            )
         ]
         if missing:
             left_out.append(f"{name}: {', '.join(missing)}")
@@ -168,7 +191,10 @@ def measure_drift(
             "generate" in task.strategy.needs for task in loaded
         ):
             more = load_tasks(name, chat=chat, overrides={"answer.top_logprobs": 0})
-            first = [run_blocking(partial(_ask, _chosen(more, limit)[:1], model, say)) for model in (a, b)]
+            first = [
+                run_blocking(partial(_ask, _chosen(more, limit)[:1], model, say))
+                for model in (a, b)
+            ]
             # Some servers take the option and give nothing, or refuse it.
             if not any(_why(record) for records in first for record in records):
                 loaded = more
@@ -186,7 +212,9 @@ def measure_drift(
     names = (f"{a.name} (A)", f"{b.name} (B)") if a.name == b.name else (a.name, b.name)
     sentence = _sentence(*names, verdict, margin, measured, left_out)
     mixed = verdict in ("same", "equivalent")
-    return Drift(*names, margin, tuple(measured), tuple(left_out), verdict, mixed, sentence)
+    return Drift(
+        *names, margin, tuple(measured), tuple(left_out), verdict, mixed, sentence
+    )
 
 
 _NOBODY_ANSWERS = {ConnectionFailed.kind, AuthenticationFailed.kind, WrongModel.kind}
@@ -203,48 +231,90 @@ def _chosen(tasks: Sequence[Task], limit: int) -> Chosen:
 
 def _units(chosen: Chosen) -> list[int]:
     """The cluster of each, numbered."""
-    names = [(task.name, task.samples[place].cluster or place) for task, place in chosen]
+    names = [
+        (task.name, task.samples[place].cluster or place) for task, place in chosen
+    ]
     numbers = {name: number for number, name in enumerate(dict.fromkeys(names))}
     return [numbers[name] for name in names]
 
 
-async def _ask(chosen: Chosen, model: Model, say: Callable[[str], None]) -> Sequence[SampleRecord]:
-    with tempfile.TemporaryDirectory() as folder, SqliteStore.open(Path(folder)) as store:
+async def _ask(
+    chosen: Chosen, model: Model, say: Callable[[str], None]
+) -> Sequence[SampleRecord]:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        SqliteStore.open(Path(folder)) as store,
+    ):
         async with Engine(store, on_event=say) as engine:
             door = engine.door({"target": model})
-            work = [evaluate_sample(task, place, task.samples[place], 0, door) for task, place in chosen]
+            work = [
+                evaluate_sample(task, place, task.samples[place], 0, door)
+                for task, place in chosen
+            ]
             records = await asyncio.gather(*work)
     failures = [record.failure for record in records if record.failure is not None]
-    if len(failures) == len(records) and {one.kind for one in failures} <= _NOBODY_ANSWERS:
+    if (
+        len(failures) == len(records)
+        and {one.kind for one in failures} <= _NOBODY_ANSWERS
+    ):
         raise RequestFailed(failures[-1])
     return records
 
 
 def _compared(
-    name: str, a: Sequence[SampleRecord], b: Sequence[SampleRecord], units: Sequence[int], *, margin: float
+    name: str,
+    a: Sequence[SampleRecord],
+    b: Sequence[SampleRecord],
+    units: Sequence[int],
+    *,
+    margin: float,
 ) -> TaskDrift:
     reasons = [_why(one) or _why(other) for one, other in zip(a, b, strict=True)]
     samples = [
-        [] if why else list(_responses(one, other)) for one, other, why in zip(a, b, reasons, strict=True)
+        [] if why else list(_responses(one, other))
+        for one, other, why in zip(a, b, reasons, strict=True)
     ]
-    written = [(one.text, other.text) for one, other in chain(*samples) if one.log_likelihood is None]
+    written = [
+        (one.text, other.text)
+        for one, other in chain(*samples)
+        if one.log_likelihood is None
+    ]
     values = np.array([[_score(record) for record in records] for records in (a, b)])
     known = values[~np.isnan(values)]
-    scores, differ = None, False
-    if (~np.isnan(values)).all(axis=0).any() and (known >= 0).all() and (known <= 1).all():
-        # What rules leave undecided in both answers is no item of the comparison; in one of them it is.
+    scores = None
+    differ = False
+    if (
+        (~np.isnan(values)).all(axis=0).any()
+        and (known >= 0).all()
+        and (known <= 1).all()
+    ):
+        # What rules leave undecided in both answers is no item of the comparison; in one of them it
+        # is.
         missing = np.isnan(values) & ~np.isnan(values).all(axis=0)
         missing |= np.array([[_why(one) != "" for one in row] for row in (a, b)])
-        given = partial(equivalence_paired, *values, margin=margin, missing=missing, clusters=units)
-        scores, wide = given(), given(alpha=0.025)
+        given = partial(
+            equivalence_paired, *values, margin=margin, missing=missing, clusters=units
+        )
+        scores = given()
+        wide = given(alpha=0.025)
         differ = wide.low > 0 or wide.high < 0
     return TaskDrift(
-        name, len(a), sum(why != "" for why in reasons), next(filter(None, reasons), ""), len(written),
-        sum(one == other for one, other in written), _tokens(samples, units), scores, len(set(known)) > 1, differ,
-    )  # fmt: skip
+        name,
+        len(a),
+        sum(why != "" for why in reasons),
+        next(filter(None, reasons), ""),
+        len(written),
+        sum(one == other for one, other in written),
+        _tokens(samples, units),
+        scores,
+        len(set(known)) > 1,
+        differ,
+    )
 
 
-def _responses(one: SampleRecord, other: SampleRecord) -> Iterator[tuple[Response, Response]]:
+def _responses(
+    one: SampleRecord, other: SampleRecord
+) -> Iterator[tuple[Response, Response]]:
     assert one.answer is not None and other.answer is not None
     yield from zip(one.answer.responses, other.answer.responses, strict=False)
 
@@ -263,13 +333,20 @@ def _score(record: SampleRecord) -> float:
 def _tokens(
     samples: Sequence[Sequence[tuple[Response, Response]]], units: Sequence[int]
 ) -> TokenDrift | None:
-    """Of a log-likelihood its mean over the tokens; of a generation each token that both wrote before they part."""
+    """Of a log-likelihood its mean over the tokens; of a generation each token that both wrote
+    before they part.
+    """
     means: list[tuple[float, float, int]] = []
-    largest, split, n = 0.0, 0, 0
+    largest = 0.0
+    split = 0
+    n = 0
     for pairs, unit in zip(samples, units, strict=True):
         texts: list[tuple[float, float]] = []
         for one, other in pairs:
-            if one.log_likelihood is not None and one.tokens_scored != other.tokens_scored:
+            if (
+                one.log_likelihood is not None
+                and one.tokens_scored != other.tokens_scored
+            ):
                 split += 1
             elif each := _log_probs(one, other):
                 largest = max(largest, *(abs(x - y) for x, y in each))
@@ -283,10 +360,14 @@ def _tokens(
     found = equivalence_paired(
         ones, others, margin=TOKEN_MARGIN, clusters=kept, value_range=None, binary=False
     )
-    mean, low, high = found.difference, found.low, found.high
+    mean = found.difference
+    low = found.low
+    high = found.high
     if math.isnan(low):  # the same difference in every sample
         low = high = mean
-    return TokenDrift(n, mean, low, high, largest, max(-low, high) <= TOKEN_MARGIN, split)
+    return TokenDrift(
+        n, mean, low, high, largest, max(-low, high) <= TOKEN_MARGIN, split
+    )
 
 
 def _log_probs(one: Response, other: Response) -> list[tuple[float, float]]:
@@ -294,7 +375,10 @@ def _log_probs(one: Response, other: Response) -> list[tuple[float, float]]:
         count = one.tokens_scored or 1
         return [(one.log_likelihood / count, other.log_likelihood / count)]
     pairs = zip(one.tokens, other.tokens, strict=False)
-    return [(x.log_prob, y.log_prob) for x, y in takewhile(lambda pair: pair[0].text == pair[1].text, pairs)]
+    return [
+        (x.log_prob, y.log_prob)
+        for x, y in takewhile(lambda pair: pair[0].text == pair[1].text, pairs)
+    ]
 
 
 def _mean(pairs: Sequence[tuple[float, float]]) -> tuple[float, float]:
@@ -308,39 +392,74 @@ def _overall(found: Sequence[Verdict]) -> Verdict:
 
 
 def _sentence(
-    a: str, b: str, verdict: Verdict, margin: float, measured: Sequence[TaskDrift], left_out: Sequence[str]
+    a: str,
+    b: str,
+    verdict: Verdict,
+    margin: float,
+    measured: Sequence[TaskDrift],
+    left_out: Sequence[str],
 ) -> str:
     names = f"{a} and {b}"
     points = f"{100 * margin:g} points"
     unsure = [task for task in measured if task.verdict == "not shown"]
-    wanted = [f"scores are equivalent within {points}"] * any(not task.scores_shown for task in unsure)
+    wanted = [f"scores are equivalent within {points}"] * any(
+        not task.scores_shown for task in unsure
+    )
     if any(task.tokens is not None and not task.tokens.equivalent for task in unsure):
         wanted.append(f"mean log-probabilities are within {TOKEN_MARGIN:g}")
     texts = {
-        "same": f"{names} may be mixed in one comparison: nothing differs by more than rounding.",
-        "equivalent": f"{names} may be mixed in a comparison of scores that looks for differences of {points} or more: their "
-        f"scores are equivalent within {points} (two one-sided tests at 5%), although single answers differ.",
-        "different": f"Do not mix {names} in one comparison: their scores or log-probabilities differ systematically.",
-        "not shown": f"Do not mix {names} in one comparison: it was not shown that {' and that '.join(wanted)}.",
+        "same": (
+            f"{names} may be mixed in one comparison: nothing differs by more than"
+            " rounding."
+        ),
+        "equivalent": (
+            f"{names} may be mixed in a comparison of scores that looks for differences"
+            f" of {points} or more: their scores are equivalent within {points} (two"
+            " one-sided tests at 5%), although single answers differ."
+        ),
+        "different": (
+            f"Do not mix {names} in one comparison: their scores or log-probabilities"
+            " differ systematically."
+        ),
+        "not shown": (
+            f"Do not mix {names} in one comparison: it was not shown that"
+            f" {' and that '.join(wanted)}."
+        ),
     }
     failed = sum(task.n_missing for task in measured)
     reason = next((task.failure for task in measured if task.failure), "")
     if failed == sum(task.n for task in measured):
-        parts = [f"Nothing is known about mixing {names}: no sample was answered by both ({reason})."]
+        parts = [
+            f"Nothing is known about mixing {names}: no sample was answered by both"
+            f" ({reason})."
+        ]
     else:
         parts = [texts[verdict]]
         if failed:
-            parts.append(f"On {failed} sample{'s' * (failed > 1)} one of the two or both failed ({reason}).")
-        if verdict == "not shown":
-            blind = [task.task for task in unsure if not task.informative and task.n_missing < task.n]
             parts.append(
-                f"Every sample of {', '.join(blind)} got the same score, so it cannot show a difference: name another --task."
+                f"On {failed} sample{'s' * (failed > 1)} one of the two or both failed"
+                f" ({reason})."
+            )
+        if verdict == "not shown":
+            blind = [
+                task.task
+                for task in unsure
+                if not task.informative and task.n_missing < task.n
+            ]
+            parts.append(
+                f"Every sample of {', '.join(blind)} got the same score, so it cannot"
+                " show a difference: name another --task."
                 if blind
                 else "A larger --limit may show it."
             )
-        if silent := [task.task for task in measured if task.tokens is None and task.n_missing < task.n]:
+        if silent := [
+            task.task
+            for task in measured
+            if task.tokens is None and task.n_missing < task.n
+        ]:
             parts.append(
-                f"No log-probabilities were compared on {', '.join(silent)}: fewer than two samples have them from both."
+                f"No log-probabilities were compared on {', '.join(silent)}: fewer than"
+                " two samples have them from both."
             )
     if left_out:
         parts.append(f"Not compared: {'; '.join(left_out)}.")

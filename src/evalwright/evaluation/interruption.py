@@ -38,7 +38,9 @@ def cancellable() -> Iterator[None]:
 
 @contextmanager
 def at_once() -> Iterator[None]:
-    """What runs now awaits nothing for long, such as reading a large folder, and has sent nothing: a signal ends it where it is."""
+    """What runs now awaits nothing for long, such as reading a large folder, and has sent nothing:
+    a signal ends it where it is.
+    """
     global _at_once
     _at_once += 1
     try:
@@ -49,9 +51,11 @@ def at_once() -> Iterator[None]:
 
 @contextmanager
 def ended_by_cancel() -> Iterator[None]:
-    """What runs now awaits nothing for long, such as writing a large record, while requests may be in flight elsewhere.
+    """What runs now awaits nothing for long, such as writing a large record, while requests may be
+    in flight elsewhere.
 
-    A signal raises EndedByCancel in it; the caller then has to wait to be cancelled. Nothing else may be left half done by that.
+    A signal raises EndedByCancel in it; the caller then has to wait to be cancelled. Nothing else
+    may be left half done by that.
     """
     _ended_in.append(threading.get_ident())
     try:
@@ -61,7 +65,8 @@ def ended_by_cancel() -> Iterator[None]:
 
 
 def cancel() -> bool:
-    """Cancel what runs, also from a signal handler; False where nothing does, or where it is to be ended at once.
+    """Cancel what runs, also from a signal handler; False where nothing does, or where it is to be
+    ended at once.
 
     Raises EndedByCancel where it interrupts an `ended_by_cancel`.
     """

@@ -13,7 +13,8 @@ from evalwright.core.samples import Exchange
 
 
 class Judges(Ask):
-    """The door as one scorer has it: a request that fails behind it is the judge's failure, and so is a reply without an answer.
+    """The door as one scorer has it: a request that fails behind it is the judge's failure, and so
+    is a reply without an answer.
 
     exchanges: what was asked, in that order, and what came back.
     """
@@ -37,16 +38,22 @@ class Judges(Ask):
         return refusal_of(self._ask, role, request)
 
     async def __call__(self, role: str, request: Request) -> Response:
-        place, payload = len(self.exchanges), request.payload()
+        place = len(self.exchanges)
+        payload = request.payload()
         self.exchanges.append(Exchange(role, payload))
         try:
             response = await self._ask(role, request)
         except RequestFailed as error:
             failure = error.failure
-            party: Party = "judge" if failure.party in ("provider", "model") else failure.party
+            party: Party = (
+                "judge" if failure.party in ("provider", "model") else failure.party
+            )
             raise RequestFailed(replace(failure, party=party)) from None
         self.exchanges[place] = Exchange(role, payload, response)
         outcome = outcome_of(response)
-        if outcome not in (ANSWERED, EMPTY):  # an empty verdict is one that the scorer cannot read
+        if outcome not in (
+            ANSWERED,
+            EMPTY,
+        ):  # an empty verdict is one that the scorer cannot read
             raise RequestFailed(failure_of(outcome, role))
         return response

@@ -1,4 +1,7 @@
-"""What an evaluation needs where it runs: files beside it, keys, and extras of this package. Nothing is opened or sent."""
+"""What an evaluation needs where it runs: files beside it, keys, and extras of this package.
+
+Nothing is opened or sent.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +39,9 @@ def _keys_of(spec: ModelSpec) -> Iterator[str]:
     provider = spec.model.partition("/")[0]
     row = find(provider)
     arguments = [spec.arguments, *_replicas(spec.arguments)]
-    named_keys = [str(given["api_key_env"]) for given in arguments if given.get("api_key_env")]
+    named_keys = [
+        str(given["api_key_env"]) for given in arguments if given.get("api_key_env")
+    ]
     yield from named_keys
     if row is None:
         if provider in KEYS and not named_keys:
@@ -79,10 +84,11 @@ def is_from_hub(definition: Any) -> bool:
 
 
 def files_of(configuration: Configuration) -> list[str]:
-    """The files of a person's own that the evaluation reads, relative to the working folder, with forward slashes.
+    """The files of a person's own that the evaluation reads, relative to the working folder, with
+    forward slashes.
 
-    Plug-ins, task files with what they include, prompts, data, and files of given-up samples. What comes with this package is
-    left out. Patterns of names stay patterns.
+    Plug-ins, task files with what they include, prompts, data, and files of given-up samples. What
+    comes with this package is left out. Patterns of names stay patterns.
     """
     files = [Path(file) for file in configuration.plugins]
     files += [Path(entry) for entry in configuration.give_up if is_id_file(entry)]
@@ -111,7 +117,11 @@ def _files_of_task(definition: Any) -> list[Path]:
     if not isinstance(definition, Definition):
         return []
     document = definition.document
-    data = [document.folder(path) / name for path in FILES for name in _names_at(document.value, path)]
+    data = [
+        document.folder(path) / name
+        for path in FILES
+        for name in _names_at(document.value, path)
+    ]
     return [*document.files, *data]
 
 

@@ -10,7 +10,12 @@ from typing import Any
 from evalwright.core.errors import ConfigurationError
 from evalwright.core.private import home_folder
 from evalwright.core.tasks import Task
-from evalwright.evaluation.configuration import Configuration, ModelSpec, as_list, settings_of
+from evalwright.evaluation.configuration import (
+    Configuration,
+    ModelSpec,
+    as_list,
+    settings_of,
+)
 from evalwright.models.base import LocalModel, Model
 from evalwright.models.functions import FunctionModel, function_model
 from evalwright.models.local.cluster import Cluster
@@ -32,18 +37,24 @@ UNDER_TEST = 0
 def are_models(value: Any) -> bool:
     """Whether a first argument is what is evaluated, and no task."""
     several = as_list(value)
-    return bool(several) and all(isinstance(one, Mapping | Model) or callable(one) for one in several)
+    return bool(several) and all(
+        isinstance(one, Mapping | Model) or callable(one) for one in several
+    )
 
 
 def written_form(task: str) -> str:
-    """A task whose answer is written, for a model that cannot score options: "kmmlu-generate" for "kmmlu", where there is one."""
+    """A task whose answer is written, for a model that cannot score options: "kmmlu-generate" for
+    "kmmlu", where there is one.
+    """
     form = f"{task}-generate"
     is_listed = is_name(task) and form in TaskIndex().names()
     return form if is_listed else task
 
 
 class Objects:
-    """Task and Model objects passed in Python, which a Configuration can only name. cluster: where local models have their replicas."""
+    """Task and Model objects passed in Python, which a Configuration can only name. cluster: where
+    local models have their replicas.
+    """
 
     cluster: Cluster | None = None
 
@@ -59,7 +70,9 @@ class Objects:
                 raise _taken("tasks", task.name)
             return task.name
         if not isinstance(task, str | Path):
-            raise ConfigurationError(f"A task is a name, a file or a Task, not {kind_of(task)}.")
+            raise ConfigurationError(
+                f"A task is a name, a file or a Task, not {kind_of(task)}."
+            )
         return str(task)
 
     def model(self, model: ModelLike, *, role: bool = False) -> ModelSpec:
@@ -67,26 +80,34 @@ class Objects:
 
         Args:
             model: the model, however it is given.
-            role: whether it plays a role beside the models under test, such as the judge. Then it may have the name of
-                another one, at another address: runs and boards are named after the models under test alone.
+            role: whether it plays a role beside the models under test, such as the judge. Then it
+            may have the name of
+                another one, at another address: runs and boards are named after the models under
+                test alone.
 
         Raises:
             ConfigurationError: it is no model, or another model under test has that name.
         """
         if isinstance(model, ModelSpec):
             return model
-        if isinstance(model, FunctionModel) or (callable(model) and not isinstance(model, Model)):
+        if isinstance(model, FunctionModel) or (
+            callable(model) and not isinstance(model, Model)
+        ):
             model = self._function(model)
         if isinstance(model, Model):
             return self._spec_of(model, role)
         if not isinstance(model, str):
             raise ConfigurationError(
-                f"A model is a name, a ModelSpec, a Model or a function, not {kind_of(model)}."
+                "A model is a name, a ModelSpec, a Model or a function, not"
+                f" {kind_of(model)}."
             )
         return ModelSpec(model)
 
     def _spec_of(self, model: Model, role: bool) -> ModelSpec:
-        """The object by its name. Equal ones are one, so that its weights are loaded and its server is paced once."""
+        """The object by its name.
+
+        Equal ones are one, so that its weights are loaded and its server is paced once.
+        """
         namesakes = self._named(model.name)
         for occurrence, namesake in namesakes.items():
             equal = model.is_known and namesake.fingerprint == model.fingerprint
@@ -99,25 +120,41 @@ class Objects:
         return ModelSpec(model.name, occurrence=number)
 
     def _named(self, name: str) -> dict[int, Model]:
-        return {number: model for (known, number), model in self.models.items() if known == name}
+        return {
+            number: model
+            for (known, number), model in self.models.items()
+            if known == name
+        }
 
     def _function(self, function: Callable[..., Any]) -> FunctionModel:
-        """The function as a model of this evaluation alone; the same one where it was named before, as in a role."""
-        made = function.fresh() if isinstance(function, FunctionModel) else function_model(function)
+        """The function as a model of this evaluation alone; the same one where it was named before,
+        as in a role.
+        """
+        made = (
+            function.fresh()
+            if isinstance(function, FunctionModel)
+            else function_model(function)
+        )
         for known in self._named(made.name).values():
             if isinstance(known, FunctionModel) and known.function is made.function:
                 return known
         return made
 
-    def configuration(self, tasks: Any, models: Any, settings: Mapping[str, Any]) -> Configuration:
+    def configuration(
+        self, tasks: Any, models: Any, settings: Mapping[str, Any]
+    ) -> Configuration:
         """The evaluation of a call in Python. Raises UsageError for what cannot be part of one."""
         rest = dict(settings)
         roles = rest.pop("roles", None) or {}
         if not isinstance(roles, Mapping):
-            raise ConfigurationError(f"'roles' must be a mapping of roles to models, not {kind_of(roles)}.")
+            raise ConfigurationError(
+                f"'roles' must be a mapping of roles to models, not {kind_of(roles)}."
+            )
         models_under_test = tuple(self.several(models))
         return Configuration(
-            roles={str(role): self.model(model, role=True) for role, model in roles.items()},
+            roles={
+                str(role): self.model(model, role=True) for role, model in roles.items()
+            },
             tasks=tuple(self.task(task) for task in as_list(tasks)),
             models=models_under_test,
             **settings_of(rest),
@@ -137,47 +174,70 @@ class Objects:
         return replace(self.model(model), label=name)
 
     def providers(self, configuration: Configuration) -> None:
-        """Take in the providers and prices that the configuration's own files hold. Raises ConfigurationError."""
+        """Take in the providers and prices that the configuration's own files hold.
+
+        Raises ConfigurationError.
+        """
         for file in configuration.plugins:
             add_file(Path(file))
 
     def open(
-        self, spec: ModelSpec, *, batch: bool = False, home: str | None = None, role: bool = False
+        self,
+        spec: ModelSpec,
+        *,
+        batch: bool = False,
+        home: str | None = None,
+        role: bool = False,
     ) -> Model:
-        """The model, through its provider's batches where `batch` or its own argument of that name says so, or on the cluster.
+        """The model, through its provider's batches where `batch` or its own argument of that name
+        says so, or on the cluster.
 
         role: whether it plays one beside the model under test.
         """
         given = self.models.get((spec.model, spec.occurrence))
-        made = given or open_batched(spec.model, spec.arguments, batch=batch, home=home_folder(home))
+        made = given or open_batched(
+            spec.model, spec.arguments, batch=batch, home=home_folder(home)
+        )
         if self.cluster is None:
             return made
         if isinstance(made, LocalModel) and given is None and (made.heavy or not role):
             if spec.arguments.get("replicas") is not None:
                 raise ConfigurationError(
-                    "With --on, --replicas says how many there are on the cluster: leave out -M replicas."
+                    "With --on, --replicas says how many there are on the cluster:"
+                    " leave out -M replicas."
                 )
             return self.cluster.open(spec.model, spec.arguments, made)
         if role:
             return made
         what = (
-            "is an object of this process" if given else "is answered by a server, which has its own replicas"
+            "is an object of this process"
+            if given
+            else "is answered by a server, which has its own replicas"
         )
-        raise ConfigurationError(f"--on has no effect on '{made.name}': it {what}. Leave out --on.")
+        raise ConfigurationError(
+            f"--on has no effect on '{made.name}': it {what}. Leave out --on."
+        )
 
     def placed(self, task: Task) -> Task:
-        """The task with the scorers on the cluster, where there is one, that take long to compute and ask no model."""
+        """The task with the scorers on the cluster, where there is one, that take long to compute
+        and ask no model.
+        """
         cluster = self.cluster
         if cluster is None:
             return task
         scorers = [
-            replace(one, function=cluster.scored(one.function, asks=one.asks))
-            if one.kind in RUN_PROGRAMS or (one.options.get("kind") == "math" and not one.asks)
-            else one
+            (
+                replace(one, function=cluster.scored(one.function, asks=one.asks))
+                if one.kind in RUN_PROGRAMS
+                or (one.options.get("kind") == "math" and not one.asks)
+                else one
+            )
             for one in task.scorers
         ]
         return replace(task, scorers=tuple(scorers))
 
 
 def _taken(kind: str, name: str) -> ConfigurationError:
-    return ConfigurationError(f"Two different {kind} are named '{name}': give one of them another name.")
+    return ConfigurationError(
+        f"Two different {kind} are named '{name}': give one of them another name."
+    )

@@ -1,8 +1,9 @@
 """Where a setting comes from, and what a file of somebody's may not decide.
 
-A suite file or a `run.json` may come from anybody. It decides what is evaluated and how. What runs code, sends keys or prompts
-elsewhere, counts another store's responses, or leaves the file's folder and the working folder it only proposes: the person
-allows it, by `--trust-file FILE` for one command, or in their own trust file for that content. What the command line, the environment or
+A suite file or a `run.json` may come from anybody. It decides what is evaluated and how. What runs
+code, sends keys or prompts elsewhere, counts another store's responses, or leaves the file's folder
+and the working folder it only proposes: the person allows it, by `--trust-file FILE` for one
+command, or in their own trust file for that content. What the command line, the environment or
 Python sets was said by the person and is not looked at here.
 """
 
@@ -38,9 +39,14 @@ _SAFE = frozenset({
     "latency", "local", "max_length", "max_memory", "memory", "prefix_token", "preset", "prompt", "quantization", "scoring", "sentences",
     "share", "text", "threads", "use_fast_tokenizer",
 })  # fmt: skip
-"""Arguments of models that a file may set: they change answers, costs and speed, and nothing else. All others it proposes."""
+"""Arguments of models that a file may set: they change answers, costs and speed, and nothing else.
+
+All others it proposes.
+"""
 _SAFE_INTERFACES = frozenset({"chat", "completions", "embeddings"})
-"""Formats of a request that a file may choose; others (OpenAI's responses) act and keep what is sent in ways of their own."""
+"""Formats of a request that a file may choose; others (OpenAI's responses) act and keep what is
+sent in ways of their own.
+"""
 _SAFE_BODY_NUMBERS = frozenset(
     {
         "add_special_tokens",
@@ -65,10 +71,14 @@ _SAFE_BODY_NUMBERS = frozenset(
         "typical_p",
     }
 )
-"""Fields of a request's body that a file may set, to a number or to true or false: they change how a token is drawn."""
+"""Fields of a request's body that a file may set, to a number or to true or false: they change how
+a token is drawn.
+"""
 _EFFORTS = frozenset({"none", "minimal", "low", "medium", "high", "xhigh"})
 _NAMES = frozenset(("chat_template", "file", "offload_folder", "peft", "tokenizer"))
-"""Arguments that may name a file or folder: those within the file's folder and the working folder it may set."""
+"""Arguments that may name a file or folder: those within the file's folder and the working folder
+it may set.
+"""
 _DATASETS = (("dataset",), ("prompt", "few_shot", "dataset"))
 _MADE = ("needles", "common_words")
 _MADE_OF = (("needles", "words"), ("needles", "books"), ("common_words", "words"))
@@ -84,7 +94,9 @@ FILES: frozenset[tuple[str, ...]] = frozenset(
     }
 )
 """Settings of tasks that are names of files."""
-_TOKENIZERS = frozenset((*dataset, kind, "tokenizer") for dataset in _DATASETS for kind in _MADE)
+_TOKENIZERS = frozenset(
+    (*dataset, kind, "tokenizer") for dataset in _DATASETS for kind in _MADE
+)
 """Settings of tasks that name a folder or a repository of the hub."""
 _WITHOUT_FILES = frozenset(("litellm", "reward-server", "vectara"))
 """Backends in code whose models are those of a server."""
@@ -110,13 +122,22 @@ class Setting:
         return f"  {name}: {value}   ({at(self.path)})"
 
 
-def proposed(values: Mapping[str, Any], folder: Path, *, budget: bool = False) -> list[Setting]:
+def proposed(
+    values: Mapping[str, Any], folder: Path, *, budget: bool = False
+) -> list[Setting]:
     """What of a file's values is for a person to decide.
 
-    values: those that nothing on the command line replaces. folder: where names of files in them start. budget: whether the
-    person set a budget, which means nothing at the prices of somebody else.
+    values: those that nothing on the command line replaces. folder: where names of files in them
+    start. budget: whether the person set a budget, which means nothing at the prices of somebody
+    else.
     """
-    return list(_proposed(values, folder, ("plugins", "home", "replace", *(("price",) if budget else ()))))
+    return list(
+        _proposed(
+            values,
+            folder,
+            ("plugins", "home", "replace", *(("price",) if budget else ())),
+        )
+    )
 
 
 def require_allowed(
@@ -126,19 +147,22 @@ def require_allowed(
     folder: Path,
     at: Callable[[KeyPath], str],
 ) -> None:
-    """Raise ConfigurationError, which shows the settings, unless the person allows this file to set them.
+    """Raise ConfigurationError, which shows the settings, unless the person allows this file to set
+    them.
 
-    trust_file: the file that the person named for this. Naming one that proposes nothing is an error as well. folder: where
-    the names of its plug-ins start. at: file and line of a setting.
+    trust_file: the file that the person named for this. Naming one that proposes nothing is an
+    error as well. folder: where the names of its plug-ins start. at: file and line of a setting.
     """
     if trust_file is not None:
         if Path(trust_file).resolve() != file.resolve():
             raise ConfigurationError(
-                f"--trust-file names '{trust_file}', but the settings are read from '{file}': name that file, or leave it out."
+                f"--trust-file names '{trust_file}', but the settings are read from"
+                f" '{file}': name that file, or leave it out."
             )
         if not settings:
             raise ConfigurationError(
-                f"'{file}' proposes nothing that needs your permission: leave out --trust-file."
+                f"'{file}' proposes nothing that needs your permission: leave out"
+                " --trust-file."
             )
         return
     if not settings:
@@ -147,20 +171,25 @@ def require_allowed(
     if digest in trusted().files:
         return
     lines = [
-        f"'{file}' sets what only you may decide: code that is run, where keys and prompts go, what is read and written. "
-        "Nothing was done. It wants:",
+        (
+            f"'{file}' sets what only you may decide: code that is run, where keys and"
+            " prompts go, what is read and written. Nothing was done. It wants:"
+        ),
         *(setting.shown(at) for setting in settings),
         f"If you agree, add --trust-file '{file}'.",
     ]
     if digest:
         lines.append(
-            f'To allow this content from now on, write "{digest}" = "{file.name}" under [files] of {trust_path()}.'
+            f'To allow this content from now on, write "{digest}" = "{file.name}" under'
+            f" [files] of {trust_path()}."
         )
     raise ConfigurationError("\n".join(lines))
 
 
 def _digest(file: Path, settings: Sequence[Setting], folder: Path) -> str:
-    """Of the file and the plug-ins that it names; "" where it trusts folders, whose Python may change at any time."""
+    """Of the file and the plug-ins that it names; "" where it trusts folders, whose Python may
+    change at any time.
+    """
     if any(setting.path[:2] == ("dialect", "trust") for setting in settings):
         return ""
     digest = hashlib.sha256(ordinary(file).read_bytes())
@@ -168,13 +197,20 @@ def _digest(file: Path, settings: Sequence[Setting], folder: Path) -> str:
         if setting.path == ("plugins",):
             for name in listed(setting.value):
                 try:
-                    digest.update(b"\0" + hashlib.sha256(ordinary(folder / str(name)).read_bytes()).digest())
+                    digest.update(
+                        b"\0"
+                        + hashlib.sha256(
+                            ordinary(folder / str(name)).read_bytes()
+                        ).digest()
+                    )
                 except OSError:
                     return ""
     return digest.hexdigest()
 
 
-def _proposed(values: Mapping[str, Any], folder: Path, keys: Sequence[str]) -> Iterator[Setting]:
+def _proposed(
+    values: Mapping[str, Any], folder: Path, keys: Sequence[str]
+) -> Iterator[Setting]:
     for key in keys:
         if values.get(key):
             yield Setting((key,), values[key])
@@ -192,23 +228,36 @@ def _proposed(values: Mapping[str, Any], folder: Path, keys: Sequence[str]) -> I
         ):
             yield Setting(("tasks", i), task)
     models = listed(values.get("models") or ())
-    specs: list[tuple[KeyPath, Any]] = [(("models", i), spec) for i, spec in enumerate(models)]
+    specs: list[tuple[KeyPath, Any]] = [
+        (("models", i), spec) for i, spec in enumerate(models)
+    ]
     names = {_provider_of(spec) for _, spec in specs}
     roles = values.get("roles")
-    specs += [(("roles", role), spec) for role, spec in roles.items()] if isinstance(roles, Mapping) else []
+    specs += (
+        [(("roles", role), spec) for role, spec in roles.items()]
+        if isinstance(roles, Mapping)
+        else []
+    )
     yield from _arguments(values.get("common"), names, ("common",))
     for at, spec in specs:
         name = spec.get("model") if isinstance(spec, Mapping) else spec
         address = str(name).partition("/")[2]
         is_url = address.startswith(("http://", "https://"))
-        if not (_is_harmless(address, {_provider_of(spec)}) if is_url else _stays_here(str(name), folder)):
+        if not (
+            _is_harmless(address, {_provider_of(spec)})
+            if is_url
+            else _stays_here(str(name), folder)
+        ):
             yield Setting((*at, "model") if isinstance(spec, Mapping) else at, name)
         if isinstance(spec, Mapping):
-            yield from _arguments(spec.get("arguments"), {_provider_of(spec)}, (*at, "arguments"))
+            yield from _arguments(
+                spec.get("arguments"), {_provider_of(spec)}, (*at, "arguments")
+            )
 
 
 def _stays_here(name: str, folder: Path) -> bool:
-    """Whether a model's name leads to no file or folder outside of the file's folder and the working folder, nor to a hidden one.
+    """Whether a model's name leads to no file or folder outside of the file's folder and the
+    working folder, nor to a hidden one.
 
     A repository of the hub (`hf/org/name`) is written as a folder in the working folder would be.
     """
@@ -239,9 +288,13 @@ def _is_safe(name: str, value: Any, names: set[str]) -> bool:
         return _is_harmless(text, names)
     if name == "replicas":
         several = text.split(",") if isinstance(value, str) else listed(value)
-        settings = [one if isinstance(one, Mapping) else {"base_url": one} for one in several]
+        settings = [
+            one if isinstance(one, Mapping) else {"base_url": one} for one in several
+        ]
         return isinstance(value, int) or all(
-            _is_safe(str(key), its, names) for one in settings for key, its in one.items()
+            _is_safe(str(key), its, names)
+            for one in settings
+            for key, its in one.items()
         )
     if name == "interface":
         return text.removeprefix("openai-") in _SAFE_INTERFACES
@@ -253,7 +306,9 @@ def _is_safe(name: str, value: Any, names: set[str]) -> bool:
 
 
 def _is_safe_body(fields: Any) -> bool:
-    """Whether a file may add these fields to every request: each is known, and known to do nothing but sample otherwise."""
+    """Whether a file may add these fields to every request: each is known, and known to do nothing
+    but sample otherwise.
+    """
     if not isinstance(fields, Mapping):
         return False
     for name, value in fields.items():
@@ -267,10 +322,14 @@ def _is_safe_body(fields: Any) -> bool:
 
 
 def _is_harmless(address: str, names: set[str]) -> bool:
-    """Whether an address is one on this machine, of providers whose servers are there, and no key would be sent to it."""
+    """Whether an address is one on this machine, of providers whose servers are there, and no key
+    would be sent to it.
+    """
     rows = [providers.find(name) for name in names]
     places = [address, *("" if row is None else row.base_url for row in rows)]
-    return all("\\" not in place and urlsplit(place).hostname in _HERE for place in places) and not any(
+    return all(
+        "\\" not in place and urlsplit(place).hostname in _HERE for place in places
+    ) and not any(
         find_key(variable) for row in rows if row is not None for variable in row.key
     )
 
@@ -280,11 +339,15 @@ def _provider_of(spec: Any) -> str:
     return str(name).partition("/")[0]
 
 
-def _files(value: Any, folder: Path, at: KeyPath, path: tuple[str, ...] = ()) -> Iterator[Setting]:
+def _files(
+    value: Any, folder: Path, at: KeyPath, path: tuple[str, ...] = ()
+) -> Iterator[Setting]:
     """The names of files in overrides that lead elsewhere."""
     if isinstance(value, Mapping):
         for key, item in value.items():
-            yield from _files(item, folder, (*at, str(key)), (*path, *str(key).split(".")))
+            yield from _files(
+                item, folder, (*at, str(key)), (*path, *str(key).split("."))
+            )
     elif (
         path in FILES
         and any(
@@ -293,7 +356,10 @@ def _files(value: Any, folder: Path, at: KeyPath, path: tuple[str, ...] = ()) ->
         )
     ) or (
         path in _TOKENIZERS
-        and not (not str(value).startswith("~") and is_within(Path(str(value)), folder, Path.cwd()))
+        and not (
+            not str(value).startswith("~")
+            and is_within(Path(str(value)), folder, Path.cwd())
+        )
     ):
         yield Setting(at, value)
 

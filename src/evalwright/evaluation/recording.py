@@ -42,17 +42,28 @@ class Session:
     """One model's run while it is asked. A context manager, which drops what was not finished."""
 
     def __init__(
-        self, plan: Plan, engine: Engine, progress: ProgressReporter | None, told: Callbacks | None = None
+        self,
+        plan: Plan,
+        engine: Engine,
+        progress: ProgressReporter | None,
+        told: Callbacks | None = None,
     ) -> None:
         plan.started = datetime.now(UTC)
         self.plan = plan
         tasks = ", ".join(task.name for task in plan.tasks)
-        _log.info("Run %s: %s, %d answers on %s", plan.folder, plan.model.name, plan.total, tasks)
+        _log.info(
+            "Run %s: %s, %d answers on %s",
+            plan.folder,
+            plan.model.name,
+            plan.total,
+            tasks,
+        )
         self.told = told or Callbacks()
         self.began = time.monotonic()
         self.door = engine.door({TARGET: plan.model, **plan.roles})
         self.tallies = [
-            TaskTally([scorer.name for scorer in task.scorers], task.slices) for task in plan.tasks
+            TaskTally([scorer.name for scorer in task.scorers], task.slices)
+            for task in plan.tasks
         ]
         store_images = bool(plan.configuration.get("store_images", True))
         self.writer = RunWriter(plan.folder, about_run(plan), store_images=store_images)
@@ -64,7 +75,9 @@ class Session:
         """Record a sample of task `number`."""
         self.writer.add(position, record)
         if self._showing is None:
-            self._showing = asyncio.get_running_loop().call_later(SHOWN_AFTER, self._show)
+            self._showing = asyncio.get_running_loop().call_later(
+                SHOWN_AFTER, self._show
+            )
         self.tallies[number].add(record)
         self.meter.count(record)
         self.hardware.look()
@@ -78,7 +91,10 @@ class Session:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         if self._showing is not None:
             self._showing.cancel()
@@ -88,7 +104,9 @@ class Session:
 class Meter(AbstractContextManager["Meter"]):
     """Counts finished samples and reports a few times a second."""
 
-    def __init__(self, plan: Plan, door: Door, reporter: ProgressReporter | None, began: float) -> None:
+    def __init__(
+        self, plan: Plan, door: Door, reporter: ProgressReporter | None, began: float
+    ) -> None:
         self.plan = plan
         self.door = door
         self.reporter = reporter
@@ -112,9 +130,12 @@ class Meter(AbstractContextManager["Meter"]):
         if self.reporter is not None:
             label = self.plan.spec.label or self.plan.model.name
             seconds = time.monotonic() - self.began
-            counts, total = self.door.counts, self.plan.total
+            counts = self.door.counts
+            total = self.plan.total
             state = self.plan.id, label, total, self.done, self.failed, seconds, counts
-            where = "; ".join(filter(None, (self.state, said(self.plan.model.replicas))))
+            where = "; ".join(
+                filter(None, (self.state, said(self.plan.model.replicas)))
+            )
             self.reporter.update(Progress(*state, finished, where, self.door.loading()))
 
     async def _tick(self) -> None:
@@ -150,13 +171,17 @@ def stopping_record(
 
 def finish_run(session: Session, stopping: Mapping[str, Any] | None = None) -> Run:
     """Turn the scores into metrics and write the record. stopping: what rules and budget said."""
-    plan, meter, tallies = session.plan, session.meter, session.tallies
+    plan = session.plan
+    meter = session.meter
+    tallies = session.tallies
     seconds = time.monotonic() - session.began
     tasks = []
     for task, tally in zip(plan.tasks, tallies, strict=True):
         if task.found_metrics is not None:
             task = replace(task, metrics=tuple(task.found_metrics(tally.names())))
-        result = with_valid_intervals(tally.result(task.name, task.version, task.metrics).as_dict(), stopping)
+        result = with_valid_intervals(
+            tally.result(task.name, task.version, task.metrics).as_dict(), stopping
+        )
         tasks.append({**result, **task_record(task)})
     label = {"label": plan.spec.label} if plan.spec.label else {}
     data = {
@@ -182,7 +207,10 @@ def finish_run(session: Session, stopping: Mapping[str, Any] | None = None) -> R
         "usage": {**meter.door.counts.as_dict(), "answers": meter.answers.as_dict()},
         "tasks": tasks,
     }
-    tables = {task.name: tally.table() for task, tally in zip(plan.tasks, tallies, strict=True)}
+    tables = {
+        task.name: tally.table()
+        for task, tally in zip(plan.tasks, tallies, strict=True)
+    }
     if groups := group_records(tasks, plan.configuration, tables.__getitem__):
         data["groups"] = noted_groups(groups, stopping)
     if stopping is not None:
@@ -197,7 +225,9 @@ def finish_run(session: Session, stopping: Mapping[str, Any] | None = None) -> R
 
 
 def about_run(plan: Plan) -> dict[str, Any]:
-    """What whoever follows a run must know of it; expected: answers that it will have, if no rule stops it."""
+    """What whoever follows a run must know of it; expected: answers that it will have, if no rule
+    stops it.
+    """
     return {
         "id": plan.id,
         "label": plan.spec.label or plan.model.name,
@@ -225,13 +255,19 @@ def task_record(task: Task) -> dict[str, Any]:
         # Some data have more rows than are asked, whatever the limit.
         "metadata": {
             **task.metadata,
-            **({} if (rows := getattr(task.samples, "n_rows", None)) is None else {"original": rows}),
+            **(
+                {}
+                if (rows := getattr(task.samples, "n_rows", None)) is None
+                else {"original": rows}
+            ),
         },
         "definition": dict(task.definition),
         "content_hash": task.samples.content_hash,
         "draws": task.draws,
         "slice_keys": list(task.slices),
-        **({"score_as_empty": list(task.score_as_empty)} if task.score_as_empty else {}),
+        **(
+            {"score_as_empty": list(task.score_as_empty)} if task.score_as_empty else {}
+        ),
         **({"no_answer": task.no_answer} if task.no_answer != "worst" else {}),
         **rules_record(task.scorers, task.metrics),
     }

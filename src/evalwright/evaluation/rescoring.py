@@ -1,4 +1,7 @@
-"""Scores a run's recorded answers again, with its own or other scorers. The model under test is not asked."""
+"""Scores a run's recorded answers again, with its own or other scorers.
+
+The model under test is not asked.
+"""
 
 from __future__ import annotations
 
@@ -86,10 +89,17 @@ def score_run(
         bound = _bound(old, scorers, dialect or {}, unsure or {})
         keeping = _second_kinds(old, bound) if not scorers else {}
         bound = _without_absent_judges(bound, keeping, roles or {})
-    check_sandbox(sandbox, [scorer for rules in bound.values() for scorer in rules.scorers])
+    check_sandbox(
+        sandbox, [scorer for rules in bound.values() for scorer in rules.scorers]
+    )
     objects = Objects()
     specs = _specs(
-        old, bound, {role: objects.model(model, role=True) for role, model in (roles or {}).items()}
+        old,
+        bound,
+        {
+            role: objects.model(model, role=True)
+            for role, model in (roles or {}).items()
+        },
     )
     models = {role: objects.open(spec, home=home) for role, spec in specs.items()}
     for model in models.values():
@@ -99,13 +109,20 @@ def score_run(
             for role in scorer.roles if scorer.name not in rules.kept else ():
                 check_able(scorer, models[role])
     made: Run = run_blocking(
-        lambda: _score(new, bound, keeping, models, specs, home, (dialect or {}).get("scoring", ""))
+        lambda: _score(
+            new, bound, keeping, models, specs, home, (dialect or {}).get("scoring", "")
+        )
     )
     return made
 
 
-def _specs(old: Run, bound: Bound, given: Mapping[str, ModelSpec]) -> dict[str, ModelSpec]:
-    """The models that scorers ask: those given, else the run's own. Raises ConfigurationError for a role without one."""
+def _specs(
+    old: Run, bound: Bound, given: Mapping[str, ModelSpec]
+) -> dict[str, ModelSpec]:
+    """The models that scorers ask: those given, else the run's own.
+
+    Raises ConfigurationError for a role without one.
+    """
     needed = {
         role
         for own in bound.values()
@@ -116,17 +133,23 @@ def _specs(old: Run, bound: Bound, given: Mapping[str, ModelSpec]) -> dict[str, 
     recorded = old.data["configuration"].get("roles") or {}
     for role in given.keys() - needed:
         raise ConfigurationError(
-            f"No scorer that is computed uses a model in the role '{role}'; roles in use: {', '.join(sorted(needed)) or 'none'}. "
-            f"Leave out --role {role}=..."
+            f"No scorer that is computed uses a model in the role '{role}'; roles in"
+            f" use: {', '.join(sorted(needed)) or 'none'}. Leave out --role {role}=..."
         )
     specs = dict(given)
     for role in sorted(needed - given.keys()):
         spec = recorded.get(role) or {}
-        # A record may come from anywhere: its arguments (an address, a key's variable) must not decide whom we ask.
+        # A record may come from anywhere: its arguments (an address, a key's variable) must not
+        # decide whom we ask.
         if "model" not in spec or spec.get("arguments"):
-            more = " The run's own was opened with arguments, so name them too, with -R." if spec else ""
+            more = (
+                " The run's own was opened with arguments, so name them too, with -R."
+                if spec
+                else ""
+            )
             raise ConfigurationError(
-                f"The scorers use a model in the role '{role}': name it with --role {role}=...{more}"
+                f"The scorers use a model in the role '{role}': name it with --role"
+                f" {role}=...{more}"
             )
         specs[role] = ModelSpec(spec["model"], label=spec.get("label", ""))
     return specs
@@ -149,21 +172,26 @@ def _bound(
     }
     if dialect and not foreign:
         raise ConfigurationError(
-            f"--{next(iter(dialect)).replace('_', '-')} has no effect: it is for the scoring of tasks of other frameworks, and no task "
-            f"of '{old.id}' is scored so. Leave it out."
+            f"--{next(iter(dialect)).replace('_', '-')} has no effect: it is for the"
+            f" scoring of tasks of other frameworks, and no task of '{old.id}' is"
+            " scored so. Leave it out."
         )
     first = _first_rows(old, set(foreign))
     bound = {}
     for task in old.data["tasks"]:
         name = task["name"]
         if name in first:
-            bound[name] = foreign[name].rules(task, old.data["configuration"], first[name], dialect)
+            bound[name] = foreign[name].rules(
+                task, old.data["configuration"], first[name], dialect
+            )
         else:
             rules = _rules(task, wanted)
             if unsure and dialect_of(task["definition"]) is None:
                 computed = [one for one in rules.scorers if one.name not in rules.kept]
                 again = {one.name: one for one in with_second(computed, unsure)}
-                rules = replace(rules, scorers=[again.get(one.name, one) for one in rules.scorers])
+                rules = replace(
+                    rules, scorers=[again.get(one.name, one) for one in rules.scorers]
+                )
             bound[name] = with_votes(rules, rules.kept)
     return bound
 
@@ -188,25 +216,38 @@ def _rules(task: Mapping[str, Any], wanted: Sequence[str | Mapping[str, Any]]) -
     return Rules(scorers, metrics, lambda names: metrics)
 
 
-def _entries(wanted: Sequence[str | Mapping[str, Any]]) -> list[tuple[str, Mapping[str, Any]]]:
-    return [(entry, {}) if isinstance(entry, str) else next(iter(entry.items())) for entry in wanted]
+def _entries(
+    wanted: Sequence[str | Mapping[str, Any]],
+) -> list[tuple[str, Mapping[str, Any]]]:
+    return [
+        (entry, {}) if isinstance(entry, str) else next(iter(entry.items()))
+        for entry in wanted
+    ]
 
 
-def _own_again(task: Mapping[str, Any], named: Mapping[str, Mapping[str, Any]]) -> Rules:
-    """Some of the run's own scorers again, with options that override theirs; the others' scores and the metrics stay."""
+def _own_again(
+    task: Mapping[str, Any], named: Mapping[str, Mapping[str, Any]]
+) -> Rules:
+    """Some of the run's own scorers again, with options that override theirs; the others' scores
+    and the metrics stay.
+    """
     scorers = []
     for found in task["scorers"]:
         name = found["name"]
         again = name in named
         options = {**found["options"], **named.get(name, {})}
         scorers.append(
-            _bound_again(found, options) if again else Scorer(name, found["kind"], options, _never)
+            _bound_again(found, options)
+            if again
+            else Scorer(name, found["kind"], options, _never)
         )
     metrics = [MetricSpec(**spec) for spec in task["metric_specs"]]
     by_name = {scorer.name: scorer.options for scorer in scorers}
     for metric in metrics:
         if metric.kind in KINDS:
-            check_multiplied(metric.kind, metric.options, by_name.get(metric.scorer, {}))
+            check_multiplied(
+                metric.kind, metric.options, by_name.get(metric.scorer, {})
+            )
     kept = frozenset(scorer.name for scorer in scorers if scorer.name not in named)
     return Rules(scorers, metrics, lambda names: metrics, kept)
 
@@ -217,7 +258,10 @@ def _scorers(
     if (
         not wanted and dialect_of(task["definition"]) is not None
     ):  # nothing was answered, so no scorer is called
-        unused = [Scorer(found["name"], found["kind"], found["options"], _never) for found in task["scorers"]]
+        unused = [
+            Scorer(found["name"], found["kind"], found["options"], _never)
+            for found in task["scorers"]
+        ]
         return unused, []
     if not wanted:
         scorers = [_bound_again(found, found["options"]) for found in task["scorers"]]
@@ -225,16 +269,22 @@ def _scorers(
     scorers = [bind(kind, options) for kind, options in _entries(wanted)]
     usual = usual_metric(scorers[0].kind, scorers[0].options)
     metrics = [MetricSpec(usual, usual, scorers[0].name)]
-    metrics += [MetricSpec(f"mean {scorer.name}", "mean", scorer.name) for scorer in scorers[1:]]
+    metrics += [
+        MetricSpec(f"mean {scorer.name}", "mean", scorer.name) for scorer in scorers[1:]
+    ]
     return scorers, metrics
 
 
 def _bound_again(found: Mapping[str, Any], options: Mapping[str, Any]) -> Scorer:
-    """A recorded scorer. Raises ConfigurationError for one of another program, whose scores were imported."""
+    """A recorded scorer.
+
+    Raises ConfigurationError for one of another program, whose scores were imported.
+    """
     if found["kind"] not in registry.names():
         raise ConfigurationError(
-            f"The scores '{found['name']}' are those of another program or a plug-in ({found['kind']}), which is not "
-            f"loaded: load it with --plugin, or name other scorers with --scorer."
+            f"The scores '{found['name']}' are those of another program or a plug-in"
+            f" ({found['kind']}), which is not loaded: load it with --plugin, or name"
+            " other scorers with --scorer."
         )
     # Nobody can mend a record, so its old names are no reason for a warning.
     present = {OLD_NAMES.get(name, name): option for name, option in options.items()}
@@ -256,7 +306,9 @@ async def _score(
 ) -> Run:
     old = new.old
     tallies = {
-        task["name"]: TaskTally([scorer.name for scorer in bound[task["name"]].scorers], task["slice_keys"])
+        task["name"]: TaskTally(
+            [scorer.name for scorer in bound[task["name"]].scorers], task["slice_keys"]
+        )
         for task in old.data["tasks"]
     }
     with open_store(home_folder(home)) as store, RunWriter(new.folder) as writer:
@@ -264,12 +316,19 @@ async def _score(
         async with Engine(store) as engine:
             door = engine.door(models)
             turns = engine.loop_turns()
-            await interruptible(_score_all(old, bound, keeping, tallies, writer, door, turns), engine)
+            await interruptible(
+                _score_all(old, bound, keeping, tallies, writer, door, turns), engine
+            )
             tasks = []
             for task in (_relabelled(task, scoring) for task in old.data["tasks"]):
-                own, tally = bound[task["name"]], tallies[task["name"]]
+                own = bound[task["name"]]
+                tally = tallies[task["name"]]
                 metrics = own.found(tally.names())
-                as_empty = {} if own.as_empty is None else {"score_as_empty": list(own.as_empty)}
+                as_empty = (
+                    {}
+                    if own.as_empty is None
+                    else {"score_as_empty": list(own.as_empty)}
+                )
                 record = derived_task(task, tally, metrics) | as_empty
                 tasks.append({**record, **rules_record(own.scorers, metrics)})
             rules = [[task["scorers"], task["metric_specs"]] for task in tasks]
@@ -281,24 +340,35 @@ async def _score(
                 roles=_described(old, bound, keeping, models),
                 configuration=_configuration(old, specs),
                 environment=environment(),
-                usage={**door.counts.as_dict(), "answers": old.data["usage"].get("answers", {})},
-                **({"reply_names": names} if (names := _reply_names(old, door)) else {}),
+                usage={
+                    **door.counts.as_dict(),
+                    "answers": old.data["usage"].get("answers", {}),
+                },
+                **(
+                    {"reply_names": names} if (names := _reply_names(old, door)) else {}
+                ),
             )
 
 
 def _reply_names(old: Run, door: Door) -> dict[str, Any]:
-    """By role, the names that replies gave: of the roles that were asked now, in this run; of the rest, as recorded."""
+    """By role, the names that replies gave: of the roles that were asked now, in this run; of the
+    rest, as recorded.
+    """
     return {**old.data.get("reply_names", {}), **door.reply_names()}
 
 
 def _relabelled(task: Mapping[str, Any], scoring: str) -> Mapping[str, Any]:
-    """The record of a task of another framework whose numbers are made by another arithmetic than before."""
+    """The record of a task of another framework whose numbers are made by another arithmetic than
+    before.
+    """
     before = task["definition"].get("scoring")
     if not scoring or before in (None, scoring):
         return task
     return {
         **task,
-        "description": str(task.get("description", "")).replace(f"({before})", f"({scoring})"),
+        "description": (
+            str(task.get("description", "")).replace(f"({before})", f"({scoring})")
+        ),
         "metadata": {**task.get("metadata", {}), "scoring": scoring},
         "definition": {**task["definition"], "scoring": scoring},
     }
@@ -315,11 +385,19 @@ async def _score_all(
 ) -> None:
     records = enumerate(old.samples())
     as_empty = {
-        task["name"]: task.get("score_as_empty", ()) if (own := bound[task["name"]].as_empty) is None else own
+        task["name"]: (
+            task.get("score_as_empty", ())
+            if (own := bound[task["name"]].as_empty) is None
+            else own
+        )
         for task in old.data["tasks"]
     }
 
-    without_score = {task["name"] for task in old.data["tasks"] if task.get("no_answer") == "unscored"}
+    without_score = {
+        task["name"]
+        for task in old.data["tasks"]
+        if task.get("no_answer") == "unscored"
+    }
 
     async def worker() -> None:
         for position, record in records:
@@ -327,10 +405,13 @@ async def _score_all(
             unscored = record.task in without_score
             rules = bound[record.task]
             if verdicts := _recorded_verdicts(record, keeping.get(record.task, {})):
-                # They have the parts that scores of this version have, and stand as scores that are not computed.
+                # They have the parts that scores of this version have, and stand as scores that are
+                # not computed.
                 record = replace(record, scores={**record.scores, **verdicts})
                 rules = replace(rules, kept=rules.kept | verdicts.keys())
-            scored = await _score_record(record, rules, as_empty[record.task], door, unscored)
+            scored = await _score_record(
+                record, rules, as_empty[record.task], door, unscored
+            )
             writer.add(position, scored)
             tallies[record.task].add(scored)
 
@@ -338,18 +419,34 @@ async def _score_all(
 
 
 async def _score_record(
-    record: SampleRecord, rules: Rules, as_empty: Sequence[Outcome], door: Door, unscored: bool
+    record: SampleRecord,
+    rules: Rules,
+    as_empty: Sequence[Outcome],
+    door: Door,
+    unscored: bool,
 ) -> SampleRecord:
     wanted = [scorer for scorer in rules.scorers if scorer.name not in rules.kept]
-    made = await score_record(record, wanted, as_empty, door, rules.metrics, unscored=unscored)
+    made = await score_record(
+        record, wanted, as_empty, door, rules.metrics, unscored=unscored
+    )
     if made.failure is not None or not rules.kept:
         return made
-    found = {name: score for name, score in record.scores.items() if name in rules.kept} | dict(made.scores)
-    failures = {name: one for name, one in record.score_failures.items() if name in rules.kept}
-    exchanges = {name: each for name, each in record.exchanges.items() if name in rules.kept}
+    found = {
+        name: score for name, score in record.scores.items() if name in rules.kept
+    } | dict(made.scores)
+    failures = {
+        name: one for name, one in record.score_failures.items() if name in rules.kept
+    }
+    exchanges = {
+        name: each for name, each in record.exchanges.items() if name in rules.kept
+    }
     return replace(
         made,
-        scores={scorer.name: found[scorer.name] for scorer in rules.scorers if scorer.name in found},
+        scores={
+            scorer.name: found[scorer.name]
+            for scorer in rules.scorers
+            if scorer.name in found
+        },
         score_failures={**made.score_failures, **failures},
         exchanges={**made.exchanges, **exchanges},
     )
@@ -358,7 +455,8 @@ async def _score_record(
 def _second_kinds(old: Run, bound: Bound) -> RuleReaders:
     """The second scorers of a run of schema 1, whose recorded verdicts need not be asked for again.
 
-    Verdicts of later runs are found in the store by the same requests; these may come from requests of another form.
+    Verdicts of later runs are found in the store by the same requests; these may come from requests
+    of another form.
     """
     kinds: dict[str, dict[str, str]] = {}
     for task in old.data["tasks"] if old.data["schema"] == 1 else ():
@@ -374,15 +472,21 @@ def _second_kinds(old: Run, bound: Bound) -> RuleReaders:
     return kinds
 
 
-def _without_absent_judges(bound: Bound, keeping: RuleReaders, roles: Mapping[str, Any]) -> dict[str, Rules]:
-    """How tasks are scored where nobody names the judge of a run of schema 1: what has no verdict is read by the rules alone."""
+def _without_absent_judges(
+    bound: Bound, keeping: RuleReaders, roles: Mapping[str, Any]
+) -> dict[str, Rules]:
+    """How tasks are scored where nobody names the judge of a run of schema 1: what has no verdict
+    is read by the rules alone.
+    """
     by_task: dict[str, Rules] = {}
     for task, rules in bound.items():
         kept_kinds = keeping.get(task, {})
         scorers = [
-            _by_rules_alone(scorer)
-            if scorer.name in kept_kinds and not set(scorer.roles) <= roles.keys()
-            else scorer
+            (
+                _by_rules_alone(scorer)
+                if scorer.name in kept_kinds and not set(scorer.roles) <= roles.keys()
+                else scorer
+            )
             for scorer in rules.scorers
         ]
         by_task[task] = replace(rules, scorers=scorers)
@@ -390,13 +494,21 @@ def _without_absent_judges(bound: Bound, keeping: RuleReaders, roles: Mapping[st
 
 
 def _by_rules_alone(scorer: Scorer) -> Scorer:
-    """A scorer without its second one, recorded with the options that say who gave the verdicts that are kept."""
-    options = {name: option for name, option in scorer.options.items() if name != "unsure"}
+    """A scorer without its second one, recorded with the options that say who gave the verdicts
+    that are kept.
+    """
+    options = {
+        name: option for name, option in scorer.options.items() if name != "unsure"
+    }
     return replace(bind(scorer.kind, options, scorer.name), options=scorer.options)
 
 
-def _recorded_verdicts(record: SampleRecord, second_kinds: Mapping[str, str]) -> dict[str, Score]:
-    """The scores of a record of schema 1 that a second scorer gave, by scorer; they say so in their explanation."""
+def _recorded_verdicts(
+    record: SampleRecord, second_kinds: Mapping[str, str]
+) -> dict[str, Score]:
+    """The scores of a record of schema 1 that a second scorer gave, by scorer; they say so in their
+    explanation.
+    """
     verdicts: dict[str, Score] = {}
     for name, kind in second_kinds.items():
         score = record.scores.get(name)
@@ -407,7 +519,9 @@ def _recorded_verdicts(record: SampleRecord, second_kinds: Mapping[str, str]) ->
     return verdicts
 
 
-def _described(old: Run, bound: Bound, keeping: RuleReaders, models: Mapping[str, Model]) -> dict[str, Any]:
+def _described(
+    old: Run, bound: Bound, keeping: RuleReaders, models: Mapping[str, Model]
+) -> dict[str, Any]:
     """Who was asked; of scores that were kept, who had been asked for them."""
     kept = bool(keeping) or any(rules.kept for rules in bound.values())
     before = dict(old.data.get("roles", {})) if kept else {}
@@ -418,5 +532,8 @@ def _configuration(old: Run, specs: Mapping[str, ModelSpec]) -> dict[str, Any]:
     """The run's configuration with the roles as they are now."""
     out = dict(old.data["configuration"])
     if specs:
-        out["roles"] = {**(out.get("roles") or {}), **{role: spec.as_dict() for role, spec in specs.items()}}
+        out["roles"] = {
+            **(out.get("roles") or {}),
+            **{role: spec.as_dict() for role, spec in specs.items()},
+        }
     return out

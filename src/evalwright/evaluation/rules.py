@@ -1,7 +1,9 @@
-"""Stopping rules before a run: which models and metrics they speak of, and in which order the units come.
+"""Stopping rules before a run: which models and metrics they speak of, and in which order the units
+come.
 
-A unit is an item, or a cluster of items that belong together. A rule looks at the beginning of an order of units that the
-seed fixed before the run, so clusters are shuffled whole, and a task that is asked in the order of its file is shuffled too.
+A unit is an item, or a cluster of items that belong together. A rule looks at the beginning of an
+order of units that the seed fixed before the run, so clusters are shuffled whole, and a task that
+is asked in the order of its file is shuffled too.
 """
 
 from __future__ import annotations
@@ -25,14 +27,24 @@ UNIT_METRICS = frozenset({"accuracy", "exact-match"})
 """Metrics that are the mean of scores between 0 and 1."""
 
 RIGHT_OR_WRONG = frozenset(
-    {"choice", "exact-match", "final-answer", "likelihood", "numeric", "short-answer", "unit-tests"}
+    {
+        "choice",
+        "exact-match",
+        "final-answer",
+        "likelihood",
+        "numeric",
+        "short-answer",
+        "unit-tests",
+    }
 )
 """Scorers that give 0 or 1 and nothing between."""
 
 
 @dataclass(frozen=True, slots=True)
 class ModelRule:
-    """A rule and the models that it is about, by number: all, each on its own (`pair` is None), or two."""
+    """A rule and the models that it is about, by number: all, each on its own (`pair` is None), or
+    two.
+    """
 
     rule: Rule
     pair: tuple[int, int] | None
@@ -44,8 +56,9 @@ class ModelRule:
 
 @dataclass(frozen=True, slots=True)
 class ScoreKind:
-    """Where a rule finds a task's scores and what they are: the scorer, a named part of its score ("" for its value), the
-    range of one score, and whether it is 0 or 1."""
+    """Where a rule finds a task's scores and what they are: the scorer, a named part of its score
+    ("" for its value), the range of one score, and whether it is 0 or 1.
+    """
 
     scorer: str
     part: str
@@ -53,11 +66,14 @@ class ScoreKind:
     binary: bool
 
 
-def resolve_rules(texts: Sequence[str], specs: Sequence[ModelSpec]) -> tuple[ModelRule, ...]:
+def resolve_rules(
+    texts: Sequence[str], specs: Sequence[ModelSpec]
+) -> tuple[ModelRule, ...]:
     """The rules that are written, with the names of their models resolved.
 
-    A model is named by its label, its name, its name without the provider, or by its place: A for the first, B for the
-    second. Raises ConfigurationError for a rule that cannot be read, and UnknownName with the closest models.
+    A model is named by its label, its name, its name without the provider, or by its place: A for
+    the first, B for the second. Raises ConfigurationError for a rule that cannot be read, and
+    UnknownName with the closest models.
     """
     from evalwright.statistics import parse_rule
 
@@ -69,8 +85,8 @@ def resolve_rules(texts: Sequence[str], specs: Sequence[ModelSpec]) -> tuple[Mod
             pair = _number(rule.a, text, specs), _number(rule.b, text, specs)
             if pair[0] == pair[1]:
                 raise ConfigurationError(
-                    f"In the stopping rule '{rule.text}', '{rule.a}' and '{rule.b}' are the same model, "
-                    f"{shown(specs[pair[0]])}. Name two."
+                    f"In the stopping rule '{rule.text}', '{rule.a}' and '{rule.b}' are"
+                    f" the same model, {shown(specs[pair[0]])}. Name two."
                 )
             rule = replace(rule, a=shown(specs[pair[0]]), b=shown(specs[pair[1]]))
         new = ModelRule(rule, pair)
@@ -111,23 +127,32 @@ def _number(name: str, text: str, specs: Sequence[ModelSpec]) -> int:
         count = names.count(name)
         if count > 1:
             raise ConfigurationError(
-                f"The stopping rule '{text}' names '{name}', but {count} models have that name. Give them labels, or "
-                f"write A for the first model, B for the second."
+                f"The stopping rule '{text}' names '{name}', but {count} models have"
+                " that name. Give them labels, or write A for the first model, B for"
+                " the second."
             )
         if count:
             return names.index(name)
     known = [shown(spec) for spec in specs]
     places = ascii_uppercase[: min(len(specs), 26)]
-    here = ", ".join(f"{place} ({model})" for place, model in zip(places, known, strict=False))
+    here = ", ".join(
+        f"{place} ({model})" for place, model in zip(places, known, strict=False)
+    )
     hint = f"The models of this run are {here}. Add another with --model."
-    raise UnknownName("model in the stopping rule", name, {*known, *(spec.model for spec in specs)}, hint)
+    raise UnknownName(
+        "model in the stopping rule",
+        name,
+        {*known, *(spec.model for spec in specs)},
+        hint,
+    )
 
 
 def score_kind(rule: Rule, task: Task) -> ScoreKind | None:
     """Which scores of a task a rule is about; None where the task does not have the rule's metric.
 
-    A rule about two models is about the scores that comparisons use: those of the main metric. Raises ConfigurationError
-    for a metric that is not a mean of scores, which has no known path between one answer and the next.
+    A rule about two models is about the scores that comparisons use: those of the main metric.
+    Raises ConfigurationError for a metric that is not a mean of scores, which has no known path
+    between one answer and the next.
     """
     if not task.metrics:
         return None
@@ -137,8 +162,9 @@ def score_kind(rule: Rule, task: Task) -> ScoreKind | None:
             return None
         if spec.kind not in {*UNIT_METRICS, "mean"}:
             raise ConfigurationError(
-                f"The stopping rule '{rule.text}' is about '{spec.label}' ({spec.kind}), which is not a mean of scores. "
-                f"A precision rule needs accuracy, exact-match or mean."
+                f"The stopping rule '{rule.text}' is about '{spec.label}'"
+                f" ({spec.kind}), which is not a mean of scores. A precision rule needs"
+                " accuracy, exact-match or mean."
             )
     else:
         spec = task.metrics[0]
@@ -148,7 +174,9 @@ def score_kind(rule: Rule, task: Task) -> ScoreKind | None:
     alone = (scorer for scorer in task.scorers if "unsure" not in scorer.options)
     kind = next((scorer.kind for scorer in alone if scorer.name == spec.scorer), "")
     unit = spec.kind in UNIT_METRICS
-    right_or_wrong = kind in RIGHT_OR_WRONG if foreign is None else metric in foreign.right_or_wrong
+    right_or_wrong = (
+        kind in RIGHT_OR_WRONG if foreign is None else metric in foreign.right_or_wrong
+    )
     return ScoreKind(
         scorer=spec.scorer,
         part=metric if foreign is not None and rule.kind == "precision" else "",
@@ -163,18 +191,24 @@ def _range(spec: MetricSpec) -> tuple[float, float] | None:
 
 
 def check_metrics(rules: Sequence[ModelRule], tasks: Sequence[Task]) -> None:
-    """Raise UnknownName where no task has a rule's metric, ConfigurationError where it cannot be used in a rule."""
+    """Raise UnknownName where no task has a rule's metric, ConfigurationError where it cannot be
+    used in a rule.
+    """
     for each in rules:
         kinds = [score_kind(each.rule, task) for task in tasks]
         if not any(kinds):
             labels = sorted({spec.label for task in tasks for spec in task.metrics})
             hint = f"The metrics here: {', '.join(labels)}."
-            raise UnknownName("metric in the stopping rule", each.rule.metric, labels, hint)
+            raise UnknownName(
+                "metric in the stopping rule", each.rule.metric, labels, hint
+            )
 
 
 @dataclass(frozen=True, slots=True)
 class UnitOrder:
-    """The order of asking. items: sample indices; starts: where each unit begins in it, and at last its length."""
+    """The order of asking. items: sample indices; starts: where each unit begins in it, and at last
+    its length.
+    """
 
     items: array[int]
     starts: Sequence[int]
@@ -194,9 +228,12 @@ def unit_order(task: Task, chosen: array[int], seed: int) -> UnitOrder:
     """The chosen samples unit by unit, units in a random order that the seed fixes."""
     clusters: dict[str, array[int]] = {}
     for index in sorted(chosen):
-        # A cluster's name may be another sample's id, so those that are alone get a name that no cluster can have.
+        # A cluster's name may be another sample's id, so those that are alone get a name that no
+        # cluster can have.
         cluster = task.samples[index].cluster
-        clusters.setdefault(f"c{cluster}" if cluster else f"i{index}", array("q")).append(index)
+        clusters.setdefault(
+            f"c{cluster}" if cluster else f"i{index}", array("q")
+        ).append(index)
     if len(clusters) == len(chosen):
         if task.order == "file":
             chosen = array("q", chosen)

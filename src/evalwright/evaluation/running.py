@@ -1,15 +1,23 @@
 """The one place where a run is put together: plan -> ask -> score -> aggregate -> record.
 
-A question becomes a number here: `scoring.evaluate_sample` forms an answer and scores it, `_ask_all` does so for many samples,
-`recording.finish_run` turns the scores into metrics and writes the record. Without stopping rules every model is asked at
-once, with them in rounds.
+A question becomes a number here: `scoring.evaluate_sample` forms an answer and scores it,
+`_ask_all` does so for many samples, `recording.finish_run` turns the scores into metrics and writes
+the record. Without stopping rules every model is asked at once, with them in rounds.
 """
 
 from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from collections.abc import (
+    Awaitable,
+    Callable,
+    Coroutine,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from concurrent.futures import Future
 from contextlib import ExitStack, suppress
 from functools import partial
@@ -32,7 +40,12 @@ from evalwright.engine.shared_budget import SharedBudget
 from evalwright.evaluation.budgets import make_budget
 from evalwright.evaluation.configuration import Configuration, as_list
 from evalwright.evaluation.effects import check_sandbox
-from evalwright.evaluation.interruption import EndedByCancel, at_once, cancellable, ended_by_cancel
+from evalwright.evaluation.interruption import (
+    EndedByCancel,
+    at_once,
+    cancellable,
+    ended_by_cancel,
+)
 from evalwright.evaluation.objects import ModelLike, Objects, TaskLike, are_models
 from evalwright.evaluation.planning import Plan, make_plans
 from evalwright.evaluation.recording import Session, finish_run, stopping_record
@@ -96,16 +109,22 @@ def evaluate(
         UsageError: a task, model or setting that cannot be used; before any request is sent.
         StoreError: responses cannot be stored.
     """
-    asked, under_test = (list(one) if isinstance(one, Iterator) else one for one in (tasks, models))
+    asked, under_test = (
+        list(one) if isinstance(one, Iterator) else one for one in (tasks, models)
+    )
     if are_models(asked):
         asked, under_test = under_test, asked
     objects = Objects()
     shown = progress or notebook_progress()
-    on = On.given(*(settings.pop(key, None) for key in ("on", "replicas", "gpus_per_replica")))
+    on = On.given(
+        *(settings.pop(key, None) for key in ("on", "replicas", "gpus_per_replica"))
+    )
     told = Callbacks((*check_callbacks(callbacks), *open_trackers(as_list(track))))
     configuration = objects.configuration(asked, under_test, settings)
     runs: list[Run] = run_blocking(
-        lambda: evaluate_configuration(configuration, progress=shown, objects=objects, callbacks=told, on=on)
+        lambda: evaluate_configuration(
+            configuration, progress=shown, objects=objects, callbacks=told, on=on
+        )
     )
     told.warn()
     return runs
@@ -123,25 +142,37 @@ async def evaluate_configuration(
 ) -> list[Run]:
     """As `evaluate`, for a whole Configuration, inside a running event loop.
 
-    grace: seconds in which requests that were sent may be answered, and their answers stored, once this is cancelled. sandbox: what
-    was chosen for this evaluation alone, which is an error where no scorer runs programs. callbacks: told of runs and samples, with what failed of them in `faults`.
-    on: where local models have their replicas.
+    grace: seconds in which requests that were sent may be answered, and their answers stored, once
+    this is cancelled. sandbox: what was chosen for this evaluation alone, which is an error where
+    no scorer runs programs. callbacks: told of runs and samples, with what failed of them in
+    `faults`. on: where local models have their replicas.
     """
     with ExitStack() as stack:
         objects = objects or Objects()
         if on is not None:
-            objects.cluster = stack.enter_context(Cluster(on, configuration.max_resident))
+            objects.cluster = stack.enter_context(
+                Cluster(on, configuration.max_resident)
+            )
         progress = Unfailing(progress) if progress else None
         with at_once():
             plans = make_plans(configuration, objects)
             check_sandbox(
-                sandbox, [scorer for plan in plans for task in plan.tasks for scorer in task.scorers]
+                sandbox,
+                [
+                    scorer
+                    for plan in plans
+                    for task in plan.tasks
+                    for scorer in task.scorers
+                ],
             )
             for plan in plans:
                 plan.tasks = [objects.placed(task) for task in plan.tasks]
         models = [(plan.spec, plan.model) for plan in plans]
         budget = make_budget(
-            configuration, models, plans[0].roles, [plan.shard for plan in plans if plan.shard]
+            configuration,
+            models,
+            plans[0].roles,
+            [plan.shard for plan in plans if plan.shard],
         )
         say = progress.say if progress else None
         if say and plans[0].left_out:
@@ -149,8 +180,9 @@ async def evaluate_configuration(
         for model in {plan.model.name: plan.model for plan in plans}.values():
             if say and not model.is_known:
                 say(
-                    f"It cannot be known what answers behind '{model.name}', so its responses are not shared with other runs. To share "
-                    f"them, give what answers a name: {model.naming}."
+                    f"It cannot be known what answers behind '{model.name}', so its"
+                    " responses are not shared with other runs. To share them, give"
+                    f" what answers a name: {model.naming}."
                 )
         with open_store(home_folder(configuration.home)) as store, seldom_collecting():
             async with Engine(
@@ -163,14 +195,18 @@ async def evaluate_configuration(
                     budget.open(store)
                 try:
                     return await interruptible(
-                        _run_all(plans, engine, progress, budget, callbacks or Callbacks()),
+                        _run_all(
+                            plans, engine, progress, budget, callbacks or Callbacks()
+                        ),
                         engine,
                         grace,
                         say,
                     )
                 finally:
                     if isinstance(budget, SharedBudget):
-                        with suppress(StoreError):  # what was set aside then counts as spent
+                        with suppress(
+                            StoreError
+                        ):  # what was set aside then counts as spent
                             await budget.close()
 
 
@@ -180,7 +216,10 @@ async def interruptible(
     grace: float = GRACE,
     say: Callable[[str], None] | None = None,
 ) -> Made:
-    """The work's result. Where this is cancelled, what was sent is paid for, so it gets a moment to arrive and be stored."""
+    """The work's result.
+
+    Where this is cancelled, what was sent is paid for, so it gets a moment to arrive and be stored.
+    """
     running = asyncio.create_task(work)
     try:
         return await asyncio.shield(running)
@@ -188,7 +227,8 @@ async def interruptible(
         if isinstance(error, asyncio.CancelledError):
             if say and grace:
                 say(
-                    f"Interrupted: answers to requests that were sent are kept if they arrive within {grace:g} s."
+                    "Interrupted: answers to requests that were sent are kept if they"
+                    f" arrive within {grace:g} s."
                 )
             await engine.stop(grace=grace)
         running.cancel()
@@ -239,7 +279,7 @@ def run_blocking(make: Callable[[], Any]) -> Any:
     return outcome.result()
 
 
-# -- ask and score ------------------------------------------------------------------------------------------------------
+# -- ask and score ---------------------------------------------------------------------
 
 
 async def _run_all(
@@ -260,10 +300,16 @@ async def _run_all(
             await told.finished(run)
             return run
 
-        return await _in_turns([partial(whole, plan) for plan in plans], [_is_local(plan) for plan in plans])
+        return await _in_turns(
+            [partial(whole, plan) for plan in plans],
+            [_is_local(plan) for plan in plans],
+        )
     write_plans(plans)
     groups = in_step(plans, budget)
-    work = [partial(_run_in_step, plans, members, engine, progress, budget, told) for members in groups]
+    work = [
+        partial(_run_in_step, plans, members, engine, progress, budget, told)
+        for members in groups
+    ]
     local = [any(_is_local(plans[number]) for number in members) for members in groups]
     found: dict[int, Run] = {}
     for runs in await _in_turns(work, local):
@@ -286,7 +332,8 @@ async def _run_in_step(
     schedule = Schedule(plans, members)
     with ExitStack() as stack:
         sessions = {
-            number: stack.enter_context(Session(plans[number], engine, progress, told)) for number in members
+            number: stack.enter_context(Session(plans[number], engine, progress, told))
+            for number in members
         }
         for number in members:
             await told.started(plans[number])
@@ -294,12 +341,16 @@ async def _run_in_step(
             for session in sessions.values():
                 meters.enter_context(session.meter)
             for count, work in enumerate(schedule.rounds(budget)):
-                await _ask_round(sessions, engine, schedule, work, budget, backwards=count % 2 == 1)
+                await _ask_round(
+                    sessions, engine, schedule, work, budget, backwards=count % 2 == 1
+                )
                 schedule.look()
                 for number, session in sessions.items():
                     session.meter.state = schedule.state(number)
         runs = {
-            number: await _finish(session, stopping_record(schedule, number, session, budget))
+            number: await _finish(
+                session, stopping_record(schedule, number, session, budget)
+            )
             for number, session in sessions.items()
         }
     for run in runs.values():
@@ -320,8 +371,12 @@ async def _ask_round(
 
     async def ask(number: int) -> None:
         plan = sessions[number].plan
-        units = chain.from_iterable(plan.stretch(part.task, part.start, part.end) for part in work[number])
-        await _ask_all(sessions[number], engine, units, budget, partial(schedule.add, number))
+        units = chain.from_iterable(
+            plan.stretch(part.task, part.start, part.end) for part in work[number]
+        )
+        await _ask_all(
+            sessions[number], engine, units, budget, partial(schedule.add, number)
+        )
 
     numbers = sorted(work, reverse=backwards)
     local = [_is_local(sessions[number].plan) for number in numbers]
@@ -329,10 +384,14 @@ async def _ask_round(
 
 
 async def _finish(session: Session, stopping: Mapping[str, Any] | None = None) -> Run:
-    """As `finish_run`. Metrics and record of a million samples take a minute, which an interruption does not wait for."""
+    """As `finish_run`.
+
+    Metrics and record of a million samples take a minute, which an interruption does not wait for.
+    """
     if session.meter.done >= MANY_SAMPLES and session.meter.reporter is not None:
         session.meter.reporter.say(
-            f"Computing the metrics and writing the record of {session.meter.done:,} answers."
+            f"Computing the metrics and writing the record of {session.meter.done:,}"
+            " answers."
         )
     try:
         with ended_by_cancel():
@@ -346,19 +405,26 @@ def _is_local(plan: Plan) -> bool:
     return isinstance(plan.model, LocalModel)
 
 
-async def _in_turns(work: Sequence[Callable[[], Awaitable[Made]]], local: Sequence[bool]) -> list[Made]:
+async def _in_turns(
+    work: Sequence[Callable[[], Awaitable[Made]]], local: Sequence[bool]
+) -> list[Made]:
     """Remote models side by side, local ones one after another so that each gets whole batches."""
-    side_by_side, one_by_one = asyncio.Semaphore(REMOTE_AT_ONCE), asyncio.Semaphore(1)
+    side_by_side = asyncio.Semaphore(REMOTE_AT_ONCE)
+    one_by_one = asyncio.Semaphore(1)
 
     async def turn(make: Callable[[], Awaitable[Made]], alone: bool) -> Made:
         async with one_by_one if alone else side_by_side:
             return await make()
 
-    return await at_the_same_time(turn(make, alone) for make, alone in zip(work, local, strict=True))
+    return await at_the_same_time(
+        turn(make, alone) for make, alone in zip(work, local, strict=True)
+    )
 
 
 async def at_the_same_time(work: Iterable[Coroutine[Any, Any, Made]]) -> list[Made]:
-    """What all of it gives; where one part fails or this is cancelled, the others are cancelled and waited for."""
+    """What all of it gives; where one part fails or this is cancelled, the others are cancelled and
+    waited for.
+    """
     tasks = [asyncio.create_task(one) for one in work]
     try:
         return list(await asyncio.gather(*tasks))
@@ -377,7 +443,8 @@ async def _ask_all(
 ) -> None:
     """Ask and score these units and record them. also: told of each record, with its task's number.
 
-    Once the budget is spent, only units whose responses are all stored are recorded; what was begun is finished.
+    Once the budget is spent, only units whose responses are all stored are recorded; what was begun
+    is finished.
     """
     turns = engine.loop_turns()
     ending = False
@@ -387,7 +454,8 @@ async def _ask_all(
         try:
             await units_from(first)
         except (StoreError, RunError):
-            # Nothing can be written any more, which ends the run. What is in flight is paid for, and may be kept elsewhere.
+            # Nothing can be written any more, which ends the run. What is in flight is paid for,
+            # and may be kept elsewhere.
             if ending:
                 await asyncio.Event().wait()
             ending = True
@@ -401,7 +469,8 @@ async def _ask_all(
             if record is None:
                 continue
             if _was_stopped(record):
-                # What is in flight elsewhere may still arrive, so nothing here ends the run: it will be cancelled.
+                # What is in flight elsewhere may still arrive, so nothing here ends the run: it
+                # will be cancelled.
                 await asyncio.Event().wait()
             session.add(position, number, record)
             if also is not None:
@@ -422,7 +491,9 @@ async def _paid_sample(
         return await evaluate_sample(task, index, sample, draw, session.door)
     reservation = budget.reservation()
     try:
-        record = await evaluate_sample(task, index, sample, draw, session.door.paid_by(reservation))
+        record = await evaluate_sample(
+            task, index, sample, draw, session.door.paid_by(reservation)
+        )
     finally:
         reservation.close()
     refused = any(failure.kind == SPENT for failure in _failures(record))
@@ -430,7 +501,10 @@ async def _paid_sample(
 
 
 def _failures(record: SampleRecord) -> list[Failure]:
-    return [*record.score_failures.values(), *([record.failure] if record.failure else [])]
+    return [
+        *record.score_failures.values(),
+        *([record.failure] if record.failure else []),
+    ]
 
 
 def _was_stopped(record: SampleRecord) -> bool:

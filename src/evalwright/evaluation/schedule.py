@@ -1,9 +1,11 @@
-"""A run in rounds: what is asked next, what the rules say of it, and when there is nothing left to ask.
+"""A run in rounds: what is asked next, what the rules say of it, and when there is nothing left to
+ask.
 
-Every round extends each model and task whose question is open to the next look, both models of a pair to the same one.
-Looks are valid whenever they come, so their places are only about cost: every twentieth of the units, at least 50; further
-and further apart where models have to take turns in memory. A rule sees whole units in the order of the plan, whatever
-order answers arrive in, so a run that is begun again from stored answers decides the same.
+Every round extends each model and task whose question is open to the next look, both models of a
+pair to the same one. Looks are valid whenever they come, so their places are only about cost: every
+twentieth of the units, at least 50; further and further apart where models have to take turns in
+memory. A rule sees whole units in the order of the plan, whatever order answers arrive in, so a run
+that is begun again from stored answers decides the same.
 """
 
 from __future__ import annotations
@@ -19,7 +21,14 @@ from evalwright.core.samples import SampleRecord
 from evalwright.core.tasks import Task
 from evalwright.engine.budget import Budget
 from evalwright.evaluation.planning import Plan
-from evalwright.evaluation.rules import ModelRule, ScoreKind, UnitOrder, in_full, score_kind, shown
+from evalwright.evaluation.rules import (
+    ModelRule,
+    ScoreKind,
+    UnitOrder,
+    in_full,
+    score_kind,
+    shown,
+)
 from evalwright.models.base import LocalModel, Model
 from evalwright.runs.writer import write_plan
 from evalwright.statistics.tipping import MAX_MISSING_SHARE
@@ -47,17 +56,25 @@ class SampleSlice:
 
 
 def look_places(n_units: int, *, rare: bool = False) -> list[int]:
-    """After how many units to look; the last is `n_units`. rare: for models that are loaded anew each time."""
+    """After how many units to look; the last is `n_units`. rare: for models that are loaded anew
+    each time.
+    """
     step = max(FIRST_LOOK, -(-n_units // LOOKS))
     places = [min(step, n_units)]
     while places[-1] < n_units:
-        following = max(int(places[-1] * GROWTH), places[-1] + step) if rare else places[-1] + step
+        following = (
+            max(int(places[-1] * GROWTH), places[-1] + step)
+            if rare
+            else places[-1] + step
+        )
         places.append(min(following, n_units))
     return places
 
 
 class ScoreTable:
-    """The scores of one model on one task by sample: means over draws, and which samples are complete."""
+    """The scores of one model on one task by sample: means over draws, and which samples are
+    complete.
+    """
 
     def __init__(self, kind: ScoreKind, task: Task) -> None:
         self._kind = kind
@@ -71,19 +88,30 @@ class ScoreTable:
         self._seen[record.index] += 1
         score = record.scores.get(self._kind.scorer)
         if score is not None:
-            value = score.parts.get(self._kind.part, score.value) if self._kind.part else score.value
+            value = (
+                score.parts.get(self._kind.part, score.value)
+                if self._kind.part
+                else score.value
+            )
             self._scored[record.index] += 1
             self._sums[record.index] += value
 
     def scores(self, items: Sequence[int]) -> list[float | None] | None:
-        """Scores of the items of one unit, None for one that is missing; None where one is still to be asked. Unsure ones count with their value."""
+        """Scores of the items of one unit, None for one that is missing; None where one is still to
+        be asked. Unsure ones count with their value.
+        """
         if any(self._seen[item] < self._draws for item in items):
             return None
-        return [self._sums[item] / self._scored[item] if self._scored[item] else None for item in items]
+        return [
+            self._sums[item] / self._scored[item] if self._scored[item] else None
+            for item in items
+        ]
 
     def count_missing(self, items: Sequence[int]) -> int:
         """How many of the items were asked in full and have no score."""
-        return sum(self._seen[item] >= self._draws and not self._scored[item] for item in items)
+        return sum(
+            self._seen[item] >= self._draws and not self._scored[item] for item in items
+        )
 
 
 class InterimAnalysis:
@@ -102,7 +130,10 @@ class InterimAnalysis:
 
         kind = score_kind(each.rule, task)
         assert kind is not None
-        self.rule, self.models, self.number, self.task = each.rule, models, number, task
+        self.rule = each.rule
+        self.models = models
+        self.number = number
+        self.task = task
         self.kind = kind
         self.tables = {model: ScoreTable(kind, task) for model in models}
         self.trouble = ""
@@ -131,7 +162,9 @@ class InterimAnalysis:
         return not self.decision.decided
 
     def look(self) -> None:
-        """Take the units that are complete and look once, unless a budget ended before the first look."""
+        """Take the units that are complete and look once, unless a budget ended before the first
+        look.
+        """
         while not self.trouble and self._fed < self._order.n_units:
             members = self._order.members(self._fed)
             scores = [table.scores(members) for table in self.tables.values()]
@@ -139,9 +172,7 @@ class InterimAnalysis:
                 break
             try:
                 self._monitor.submit(self._fed, *scores)
-            except (
-                ValueError
-            ) as error:  # a score that the metric does not allow; the run goes on without the rule
+            except ValueError as error:  # a score that the metric does not allow; the run goes on without the rule
                 self.trouble = f"{error}."
                 break
             self._fed += 1
@@ -150,8 +181,12 @@ class InterimAnalysis:
 
     @property
     def provisional(self) -> str:
-        """Why what is known is provisional: too many answers are missing from the units seen; "" where it is not."""
-        items = [item for unit in range(self._fed) for item in self._order.members(unit)]
+        """Why what is known is provisional: too many answers are missing from the units seen; ""
+        where it is not.
+        """
+        items = [
+            item for unit in range(self._fed) for item in self._order.members(unit)
+        ]
         if not items:
             return ""
         sentences = []
@@ -162,7 +197,8 @@ class InterimAnalysis:
             if share > MAX_MISSING_SHARE:
                 of_model = f" of {name}" if name else ""
                 sentences.append(
-                    f"{n_missing:,} of {len(items):,} answers{of_model} are missing ({100 * share:.1f}%, more than 5%)"
+                    f"{n_missing:,} of {len(items):,} answers{of_model} are missing"
+                    f" ({100 * share:.1f}%, more than 5%)"
                 )
         return f"{' and '.join(sentences)}." if sentences else ""
 
@@ -170,7 +206,9 @@ class InterimAnalysis:
         """A plain mapping for JSON: the rule, its task, and the decision."""
         decision = self.decision.as_dict()
         trouble = self.trouble
-        if decision["value"] is None and decision["decided"]:  # no verdict stands on nothing
+        if (
+            decision["value"] is None and decision["decided"]
+        ):  # no verdict stands on nothing
             trouble = "no item has the scores that it needs."
         if trouble:
             decision |= {"decided": False, "verdict": "undecided", "trouble": trouble}
@@ -189,22 +227,28 @@ class InterimAnalysis:
 
 
 def in_step(plans: Sequence[Plan], budget: Budget | None) -> list[list[int]]:
-    """Which models have to be asked in step: those that a rule compares, and all where they share a budget."""
+    """Which models have to be asked in step: those that a rule compares, and all where they share a
+    budget.
+    """
     group_of = list(range(len(plans)))
     pairs = [each.pair for each in plans[0].rules if each.pair is not None]
     if budget is not None:
         pairs = [(0, number) for number in range(len(plans))]
     for a, b in pairs:
-        old, new = group_of[b], group_of[a]
+        old = group_of[b]
+        new = group_of[a]
         group_of = [new if group == old else group for group in group_of]
-    return [[i for i, own in enumerate(group_of) if own == group] for group in dict.fromkeys(group_of)]
+    return [
+        [i for i, own in enumerate(group_of) if own == group]
+        for group in dict.fromkeys(group_of)
+    ]
 
 
 class Schedule:
     """The schedule of models that are asked in step. Give it every record; look after every round.
 
-    members: the numbers of these models among `plans`. Without rules there is one open question, the whole run, which a
-    budget may end.
+    members: the numbers of these models among `plans`. Without rules there is one open question,
+    the whole run, which a budget may end.
     """
 
     def __init__(self, plans: Sequence[Plan], members: Sequence[int]) -> None:
@@ -213,13 +257,27 @@ class Schedule:
         self.analyses = [
             analysis
             for each in plans[0].rules
-            for analysis in _analyses(each, plans, [model for model in members if each.concerns(model)])
+            for analysis in _analyses(
+                each, plans, [model for model in members if each.concerns(model)]
+            )
         ]
-        asked = {id(model): model for number in members for model in _models(plans[number])}
-        heavy = [model for model in asked.values() if isinstance(model, LocalModel) and model.heavy]
-        self._places = [look_places(order.n_units, rare=len(heavy) > 1) for order in plans[0].orders]
+        asked = {
+            id(model): model for number in members for model in _models(plans[number])
+        }
+        heavy = [
+            model
+            for model in asked.values()
+            if isinstance(model, LocalModel) and model.heavy
+        ]
+        self._places = [
+            look_places(order.n_units, rare=len(heavy) > 1) for order in plans[0].orders
+        ]
         self._asked = [[0] * len(plan.tasks) for plan in plans]
-        self._analysed = {(model, analysis.number) for analysis in self.analyses for model in analysis.models}
+        self._analysed = {
+            (model, analysis.number)
+            for analysis in self.analyses
+            for model in analysis.models
+        }
 
     def add(self, model: int, task: int, record: SampleRecord) -> None:
         """A sample that is scored, or missing."""
@@ -233,15 +291,20 @@ class Schedule:
             if analysis.open:
                 analysis.look()
 
-    def rounds(self, budget: Budget | None = None) -> Iterator[dict[int, list[SampleSlice]]]:
-        """What to ask next of each model, until nothing is open: first what rules look at, then the rest.
+    def rounds(
+        self, budget: Budget | None = None
+    ) -> Iterator[dict[int, list[SampleSlice]]]:
+        """What to ask next of each model, until nothing is open: first what rules look at, then the
+        rest.
 
-        What a budget cannot pay for in full is shared evenly, so that it ends with all at the same place. Once it is spent, what is
-        left follows all the same: stored responses cost nothing.
+        What a budget cannot pay for in full is shared evenly, so that it ends with all at the same
+        place. Once it is spent, what is left follows all the same: stored responses cost nothing.
         """
         for analysed in (True, False):
             while work := {
-                model: parts for model in self.members if (parts := self._next(model, analysed, budget))
+                model: parts
+                for model in self.members
+                if (parts := self._next(model, analysed, budget))
             }:
                 if budget is not None and not budget.reached:
                     work = self._affordable(work, budget)
@@ -250,7 +313,9 @@ class Schedule:
                         self._asked[model][part.task] = part.end
                 yield work
 
-    def _next(self, model: int, analysed: bool, budget: Budget | None) -> list[SampleSlice]:
+    def _next(
+        self, model: int, analysed: bool, budget: Budget | None
+    ) -> list[SampleSlice]:
         out = []
         for task, order in enumerate(self.plans[model].orders):
             start = self._asked[model][task]
@@ -263,14 +328,23 @@ class Schedule:
             out.append(SampleSlice(task, start, places[bisect_right(places, start)]))
         return out
 
-    def _affordable(self, work: dict[int, list[SampleSlice]], budget: Budget) -> dict[int, list[SampleSlice]]:
-        wanted = sum(self._answers(model, part) for model, parts in work.items() for part in parts)
+    def _affordable(
+        self, work: dict[int, list[SampleSlice]], budget: Budget
+    ) -> dict[int, list[SampleSlice]]:
+        wanted = sum(
+            self._answers(model, part)
+            for model, parts in work.items()
+            for part in parts
+        )
         share = budget.next_round(sum(map(len, work.values()))) / wanted
         if share >= 1:
             return work
         return {
             model: [
-                replace(part, end=part.start + max(1, int(share * (part.end - part.start)))) for part in parts
+                replace(
+                    part, end=part.start + max(1, int(share * (part.end - part.start)))
+                )
+                for part in parts
             ]
             for model, parts in work.items()
         }
@@ -289,7 +363,9 @@ class Schedule:
 
     def state(self, model: int) -> str:
         """Where the rules of a model stand, in a few words; "" without any."""
-        shown_ones = [analysis for analysis in self.analyses if model in analysis.models]
+        shown_ones = [
+            analysis for analysis in self.analyses if model in analysis.models
+        ]
         still = [analysis for analysis in shown_ones if analysis.open]
         several = len(self.plans[model].tasks) > 1
         words = [_state(analysis, several) for analysis in (still or shown_ones)[:1]]
@@ -297,24 +373,34 @@ class Schedule:
             words.append(f"{len(still) - 1} more open")
         return "; ".join(words)
 
-    def record(self, model: int, done: Sequence[int], per_answer: float) -> dict[str, Any]:
+    def record(
+        self, model: int, done: Sequence[int], per_answer: float
+    ) -> dict[str, Any]:
         """The part "stopping" of a model's `run.json`.
 
-        done: answers by task; per_answer: requests that one answer took, which is what the answers that were not needed are
-        reckoned with.
+        done: answers by task; per_answer: requests that one answer took, which is what the answers
+        that were not needed are reckoned with.
         """
         plan = self.plans[model]
         own = [analysis for analysis in self.analyses if model in analysis.models]
-        wanted = [len(order.items) * task.draws for task, order in zip(plan.tasks, plan.orders, strict=True)]
+        wanted = [
+            len(order.items) * task.draws
+            for task, order in zip(plan.tasks, plan.orders, strict=True)
+        ]
         settled = [
-            count == most or ((model, number) in self._analysed and not self._is_open(model, number))
+            count == most
+            or ((model, number) in self._analysed and not self._is_open(model, number))
             for number, (count, most) in enumerate(zip(done, wanted, strict=True))
         ]
         not_needed = sum(
-            most - count for count, most, known in zip(done, wanted, settled, strict=True) if known
+            most - count
+            for count, most, known in zip(done, wanted, settled, strict=True)
+            if known
         )
         return {
-            "rules": [each.rule.as_dict() for each in plan.rules if each.concerns(model)],
+            "rules": [
+                each.rule.as_dict() for each in plan.rules if each.concerns(model)
+            ],
             "decisions": [analysis.as_dict() for analysis in own],
             "tasks": [
                 {"task": task.name, "asked": count, "of": most}
@@ -330,17 +416,32 @@ def _models(plan: Plan) -> list[Model]:
     return [plan.model, *plan.roles.values()]
 
 
-def _analyses(each: ModelRule, plans: Sequence[Plan], models: Sequence[int]) -> Iterator[InterimAnalysis]:
+def _analyses(
+    each: ModelRule, plans: Sequence[Plan], models: Sequence[int]
+) -> Iterator[InterimAnalysis]:
     """The rule on every task that has its metric, for each of these models or for its pair."""
     if not models:
         return
     first = plans[models[0]]
-    numbers = [number for number, task in enumerate(first.tasks) if score_kind(each.rule, task) is not None]
-    sides: list[tuple[int, ...]] = [(model,) for model in models] if each.pair is None else [each.pair]
+    numbers = [
+        number
+        for number, task in enumerate(first.tasks)
+        if score_kind(each.rule, task) is not None
+    ]
+    sides: list[tuple[int, ...]] = (
+        [(model,) for model in models] if each.pair is None else [each.pair]
+    )
     for number in numbers:
         for side in sides:
             plan = plans[side[0]]
-            yield InterimAnalysis(each, side, number, plan.tasks[number], plan.orders[number], len(numbers))
+            yield InterimAnalysis(
+                each,
+                side,
+                number,
+                plan.tasks[number],
+                plan.orders[number],
+                len(numbers),
+            )
 
 
 def _state(analysis: InterimAnalysis, several: bool) -> str:
@@ -350,10 +451,17 @@ def _state(analysis: InterimAnalysis, several: bool) -> str:
     if found.value == found.value:
         sign = "+" if analysis.rule.kind != "precision" else ""
         bounded = analysis.kind.value_range == (0.0, 1.0)
-        words.append(f"{100 * found.value:{sign}.1f} points" if bounded else f"{found.value:{sign}.3g}")
+        words.append(
+            f"{100 * found.value:{sign}.1f} points"
+            if bounded
+            else f"{found.value:{sign}.3g}"
+        )
     if found.decided and analysis.provisional:
         words[0] = f"{words[0]} (provisional)"
-    return f"{analysis.rule.text}{where}: {', '.join(words)}, {found.units:,} of {found.n_total:,}"
+    return (
+        f"{analysis.rule.text}{where}: {', '.join(words)}, {found.units:,} of"
+        f" {found.n_total:,}"
+    )
 
 
 def write_plans(plans: Sequence[Plan]) -> None:
@@ -364,7 +472,9 @@ def write_plans(plans: Sequence[Plan]) -> None:
             write_plan(plan.folder, _plan_record(plan, own, written))
 
 
-def _plan_record(plan: Plan, rules: Sequence[ModelRule], written: str) -> Mapping[str, Any]:
+def _plan_record(
+    plan: Plan, rules: Sequence[ModelRule], written: str
+) -> Mapping[str, Any]:
     tasks = [
         {
             "task": task.name,

@@ -11,53 +11,73 @@ from evalwright.core.samples import Score, plain_number, score_from
 from evalwright.scorers.registry import MAX_SCORE
 
 _ROUNDING = 1e-9
-"""How far outside of its range a value may be by arithmetic alone; it is then the end of the range."""
+"""How far outside of its range a value may be by arithmetic alone; it is then the end of the range.
+"""
 
 
 MAX_UNSURE_CHARS = 2_000
-"""A longer reason why a score is unsure is cut: it stands in every line of samples, and nobody reads on."""
+"""A longer reason why a score is unsure is cut: it stands in every line of samples, and nobody
+reads on.
+"""
 
 
-def checked_score(score: object, scorer: str, item: str, bounded: Sequence[str] = ()) -> Score:
-    """What a scorer gave of an item, as a Score of finite numbers: a bare number is one, True and False are 1 and 0.
+def checked_score(
+    score: object, scorer: str, item: str, bounded: Sequence[str] = ()
+) -> Score:
+    """What a scorer gave of an item, as a Score of finite numbers: a bare number is one, True and
+    False are 1 and 0.
 
-    bounded: metrics that assume scores from 0 to 1; one that has a part of its own name is not of the value. Raises ScoringError for a
-    value that none of them can be made of.
+    bounded: metrics that assume scores from 0 to 1; one that has a part of its own name is not of
+    the value. Raises ScoringError for a value that none of them can be made of.
     """
     who = f"The scorer '{scorer}' on the item '{item}'"
     score = score_from(score)
     if not isinstance(score, Score):
-        hint = " A scorer that has nothing to say of an answer gives NoScore()." if score is None else ""
+        hint = (
+            " A scorer that has nothing to say of an answer gives NoScore()."
+            if score is None
+            else ""
+        )
         raise ScoringError(
-            f"{who} must give a Score, a number, True or False, not {type(score).__name__}.{hint}"
+            f"{who} must give a Score, a number, True or False, not"
+            f" {type(score).__name__}.{hint}"
         )
     if not (isinstance(score.label, str) and isinstance(score.explanation, str)):
         raise ScoringError(f"{who}: the score's label and explanation must be text.")
     if not isinstance(score.unsure, str):
-        raise ScoringError(f"{who}: 'unsure' of the score must be text, not {type(score.unsure).__name__}.")
+        raise ScoringError(
+            f"{who}: 'unsure' of the score must be text, not"
+            f" {type(score.unsure).__name__}."
+        )
     if len(score.unsure) > MAX_UNSURE_CHARS:
         score = replace(score, unsure=f"{score.unsure[: MAX_UNSURE_CHARS - 1]}…")
     score = _with_plain_numbers(score)
     for name, part in (("value", score.value), *score.parts.items()):
         if not isinstance(part, (int, float)) or not abs(part) <= MAX_SCORE:
             raise ScoringError(
-                f"{who}: the score's {name} must be a finite number up to {MAX_SCORE:g}, not {part!r}."
+                f"{who}: the score's {name} must be a finite number up to"
+                f" {MAX_SCORE:g}, not {part!r}."
             )
     value = score.value
     metric = next((label for label in bounded if label not in score.parts), "")
     if metric and not -_ROUNDING <= value <= 1 + _ROUNDING:
         raise ScoringError(
-            f"{who} gave {value:g}, and the metric '{metric}' is of scores from 0 to 1. Divide them by their greatest value, or "
-            "use a metric without a range, such as 'mean'."
+            f"{who} gave {value:g}, and the metric '{metric}' is of scores from 0 to 1."
+            " Divide them by their greatest value, or use a metric without a range,"
+            " such as 'mean'."
         )
     value = min(max(value, 0.0), 1.0) if metric else value
     return score if value is score.value else replace(score, value=value)
 
 
 def _with_plain_numbers(score: Score) -> Score:
-    """The score with numbers of numpy as Python's own, and truth values as 1 and 0: what a record may hold."""
+    """The score with numbers of numpy as Python's own, and truth values as 1 and 0: what a record
+    may hold.
+    """
     numbers = [score.value, *score.parts.values()]
-    if not any(isinstance(number, bool) or hasattr(number, "dtype") for number in numbers):
+    if not any(
+        isinstance(number, bool) or hasattr(number, "dtype") for number in numbers
+    ):
         return score
     parts = {name: _recorded_number(part) for name, part in score.parts.items()}
     return replace(score, value=_recorded_number(score.value), parts=parts)

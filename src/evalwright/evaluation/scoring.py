@@ -1,7 +1,7 @@
 """One sample: its answer, formed by the task's strategy, and what the answer is worth.
 
-Whose fault it is decides what counts. What the model did in place of an answer has the worst score of each scorer; what failed
-through no fault of the model is missing, and has none.
+Whose fault it is decides what counts. What the model did in place of an answer has the worst score
+of each scorer; what failed through no fault of the model is missing, and has none.
 """
 
 from __future__ import annotations
@@ -28,7 +28,14 @@ from evalwright.core.outcomes import (
     outcome_of_failure,
     response_of_fault,
 )
-from evalwright.core.samples import Answer, Exchange, NoScore, Sample, SampleRecord, Score
+from evalwright.core.samples import (
+    Answer,
+    Exchange,
+    NoScore,
+    Sample,
+    SampleRecord,
+    Score,
+)
 from evalwright.core.tasks import MetricSpec, Scorer, Task
 from evalwright.evaluation.judges import Judges
 from evalwright.evaluation.score_checks import checked_score
@@ -38,10 +45,13 @@ from evalwright.strategies.faults import StrategyAsk
 from evalwright.tasks.yaml_files import kind_of
 
 
-async def evaluate_sample(task: Task, index: int, sample: Sample, draw: int, ask: Ask) -> SampleRecord:
+async def evaluate_sample(
+    task: Task, index: int, sample: Sample, draw: int, ask: Ask
+) -> SampleRecord:
     """Answer one sample and score the answer.
 
-    What the model did in place of an answer is scored; what failed through no fault of it is in the record, never in a score.
+    What the model did in place of an answer is scored; what failed through no fault of it is in the
+    record, never in a score.
     """
     answer: Answer | None = None
     failure: Failure | None = None
@@ -52,7 +62,11 @@ async def evaluate_sample(task: Task, index: int, sample: Sample, draw: int, ask
             answer = made
         else:
             why = f"it gave {kind_of(made)}, not an Answer"
-            failure = Failure("strategy error", "task", f"The strategy of '{task.name}' is wrong: {why}")
+            failure = Failure(
+                "strategy error",
+                "task",
+                f"The strategy of '{task.name}' is wrong: {why}",
+            )
     except RequestFailed as error:
         answer = door.answer_of(error.failure)
         failure = error.failure if answer is None else None
@@ -62,7 +76,12 @@ async def evaluate_sample(task: Task, index: int, sample: Sample, draw: int, ask
         failure = Failure("strategy error", "task", f"{type(error).__name__}: {error}")
     record = SampleRecord(task.name, index, draw, sample, answer, {}, failure)
     return await score_record(
-        record, task.scorers, task.score_as_empty, ask, task.metrics, unscored=task.no_answer == "unscored"
+        record,
+        task.scorers,
+        task.score_as_empty,
+        ask,
+        task.metrics,
+        unscored=task.no_answer == "unscored",
     )
 
 
@@ -80,18 +99,23 @@ async def score_record(
     Args:
         record: with the answer, or the failure in its place.
         scorers: those of the task.
-        as_empty: replies without an answer that every scorer gets as an empty answer. What else is no answer has each scorer's worst
+        as_empty: replies without an answer that every scorer gets as an empty answer. What else is
+        no answer has each scorer's worst
             value, under its outcome as the label.
         ask: sends what scorers ask of models.
         metrics: those over the scores, which may assume a range.
         unscored: whether replies without an answer have no score instead.
     """
-    answer, failure = record.answer, record.failure
+    answer = record.answer
+    failure = record.failure
     if failure is not None and answer is not None and is_models_own_reply(answer):
         failure = None  # a record of an earlier version, which counted such replies as failures
-    elif failure is not None and (is_models_own(failure) or outcome_of_failure(failure) in as_empty):
+    elif failure is not None and (
+        is_models_own(failure) or outcome_of_failure(failure) in as_empty
+    ):
         # There is no answer to come, and what came instead is recorded as the reply that it was.
-        answer, failure = Answer(responses=(response_of_fault(failure),)), None
+        answer = Answer(responses=(response_of_fault(failure),))
+        failure = None
     if failure is not None or answer is None:
         return replace(record, scores={}, score_failures={}, exchanges={})
     outcome = answer.outcome
@@ -102,21 +126,34 @@ async def score_record(
     for scorer in scorers:
         if outcome == ANSWERED or outcome in as_empty or scorer.own_faults:
             asking.append(scorer)
-        elif not unscored and (score := fault_score(scorer, record.sample, _without_text(answer), outcome)):
+        elif not unscored and (
+            score := fault_score(scorer, record.sample, _without_text(answer), outcome)
+        ):
             scores[scorer.name] = score
     answer_scores, failures = await score_answer(
         asking, record.sample, scored_answer, ask, metrics, exchanges
     )
     scores |= answer_scores
-    in_order = {scorer.name: scores[scorer.name] for scorer in scorers if scorer.name in scores}
+    in_order = {
+        scorer.name: scores[scorer.name] for scorer in scorers if scorer.name in scores
+    }
     return replace(
-        record, answer=answer, scores=in_order, failure=None, score_failures=failures, exchanges=exchanges
+        record,
+        answer=answer,
+        scores=in_order,
+        failure=None,
+        score_failures=failures,
+        exchanges=exchanges,
     )
 
 
 def _without_text(answer: Answer) -> Answer:
     """The answer as if nothing had been said, in its replies too, which some scorers read."""
-    return replace(answer, text="", responses=tuple(replace(one, text="") for one in answer.responses))
+    return replace(
+        answer,
+        text="",
+        responses=tuple(replace(one, text="") for one in answer.responses),
+    )
 
 
 def is_models_own_reply(answer: Answer) -> bool:
@@ -124,11 +161,15 @@ def is_models_own_reply(answer: Answer) -> bool:
     return bool(answer.responses) and answer.outcome in NO_ANSWER
 
 
-def fault_score(scorer: Scorer, sample: Sample, empty_answer: Answer, outcome: Outcome) -> Score | None:
-    """The score of a reply that is no answer through the model's own fault; None where the scorer has none for it.
+def fault_score(
+    scorer: Scorer, sample: Sample, empty_answer: Answer, outcome: Outcome
+) -> Score | None:
+    """The score of a reply that is no answer through the model's own fault; None where the scorer
+    has none for it.
 
-    Rules score the empty text, for the parts that metrics over classes and whole corpora need. The value is the worst that the scorer
-    declares; where that is 0, a value below it that the empty text has (minus an error rate, which has no greatest).
+    Rules score the empty text, for the parts that metrics over classes and whole corpora need. The
+    value is the worst that the scorer declares; where that is 0, a value below it that the empty
+    text has (minus an error rate, which has no greatest).
     """
     if scorer.worst is None:
         return None
@@ -148,7 +189,14 @@ def fault_score(scorer: Scorer, sample: Sample, empty_answer: Answer, outcome: O
         return at_worst
     is_lower = scorer.worst == 0 and math.isfinite(score.value) and score.value < 0
     value = score.value if is_lower else scorer.worst
-    return replace(score, value=value, label=outcome, explanation=explanation, evidence=(), unsure="")
+    return replace(
+        score,
+        value=value,
+        label=outcome,
+        explanation=explanation,
+        evidence=(),
+        unsure="",
+    )
 
 
 async def score_answer(
@@ -159,29 +207,41 @@ async def score_answer(
     metrics: Sequence[MetricSpec] = (),
     exchanges: dict[str, list[Exchange]] | None = None,
 ) -> tuple[dict[str, Score], dict[str, Failure]]:
-    """Scores, and scorers' own failures, by scorer name. exchanges: takes what scorers asked of models.
+    """Scores, and scorers' own failures, by scorer name. exchanges: takes what scorers asked of
+    models.
 
-    What is not a scorer's matter is raised: the store, a role. A scorer that has nothing to say of an answer (NoScore) is in
-    neither. Where a task names a judge for what rules are unsure of, `bind` has made the two into one scorer.
+    What is not a scorer's matter is raised: the store, a role. A scorer that has nothing to say of
+    an answer (NoScore) is in neither. Where a task names a judge for what rules are unsure of,
+    `bind` has made the two into one scorer.
     """
     scores: dict[str, Score] = {}
     failures: dict[str, Failure] = {}
     for scorer in scorers:
         judges = Judges(ask)
         try:
-            made = scorer.function(sample, answer, judges) if scorer.asks else scorer.function(sample, answer)
+            made = (
+                scorer.function(sample, answer, judges)
+                if scorer.asks
+                else scorer.function(sample, answer)
+            )
             score = await made if isawaitable(made) else made
             if not isinstance(score, NoScore):
                 bounded = [
-                    one.label for one in metrics if one.scorer == scorer.name and one.kind in OF_BOUNDED
+                    one.label
+                    for one in metrics
+                    if one.scorer == scorer.name and one.kind in OF_BOUNDED
                 ]
-                scores[scorer.name] = checked_score(score, scorer.name, sample.id, bounded)
+                scores[scorer.name] = checked_score(
+                    score, scorer.name, sample.id, bounded
+                )
         except RequestFailed as error:
             failures[scorer.name] = error.failure
         except (ConfigurationError, StoreError):
             raise
         except (Exception, SystemExit) as error:
-            failures[scorer.name] = Failure("scorer error", "scorer", f"{type(error).__name__}: {error}")
+            failures[scorer.name] = Failure(
+                "scorer error", "scorer", f"{type(error).__name__}: {error}"
+            )
         if exchanges is not None and judges.exchanges:
             exchanges[scorer.name] = judges.exchanges
     return scores, failures

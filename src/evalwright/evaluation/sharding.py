@@ -1,8 +1,10 @@
-"""Shards: a run in n parts by n processes, on one machine or many, which `runs.merging` puts together again.
+"""Shards: a run in n parts by n processes, on one machine or many, which `runs.merging` puts
+together again.
 
-The samples of the whole run (after filters and the limit) are dealt out by their order alone, so every process finds its own share
-without talking to another. All draws of a sample, and all samples of a cluster (they share a passage, which a local model then
-reads once), are in one shard. Metrics over a corpus and averages over tasks are made when the shards are merged.
+The samples of the whole run (after filters and the limit) are dealt out by their order alone, so
+every process finds its own share without talking to another. All draws of a sample, and all samples
+of a cluster (they share a passage, which a local model then reads once), are in one shard. Metrics
+over a corpus and averages over tasks are made when the shards are merged.
 """
 
 from __future__ import annotations
@@ -27,8 +29,15 @@ from evalwright.tasks.dialects import dialect_of
 OWN_STORE = re.compile(r"shard-[0-9]+-of-[0-9]+")
 """The name of a home that job files give to one shard alone."""
 
-ARRAYS = (("SLURM_ARRAY_TASK_ID", 0), ("PBS_ARRAY_INDEX", 0), ("JOB_COMPLETION_INDEX", 1))
-"""Where job systems tell a process its place, and what makes it count from 1. Arrays of Slurm and PBS are asked for as 1-N."""
+ARRAYS = (
+    ("SLURM_ARRAY_TASK_ID", 0),
+    ("PBS_ARRAY_INDEX", 0),
+    ("JOB_COMPLETION_INDEX", 1),
+)
+"""Where job systems tell a process its place, and what makes it count from 1.
+
+Arrays of Slurm and PBS are asked for as 1-N.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,9 +52,11 @@ class Shard:
 
 
 def read_shard(text: str, environment: Mapping[str, str] = os.environ) -> Shard | None:
-    """`2/8`, or `auto`: the place in an array of Slurm or PBS or an indexed Kubernetes job, or among processes launched together.
+    """`2/8`, or `auto`: the place in an array of Slurm or PBS or an indexed Kubernetes job, or
+    among processes launched together.
 
-    How many shards there are follows from the launcher or from Slurm, or is named: `auto/8`. None for "". Raises ConfigurationError.
+    How many shards there are follows from the launcher or from Slurm, or is named: `auto/8`. None
+    for "". Raises ConfigurationError.
     """
     if not text:
         return None
@@ -55,27 +66,33 @@ def read_shard(text: str, environment: Mapping[str, str] = os.environ) -> Shard 
         of = of if slash else told_of
         if not of:
             raise ConfigurationError(
-                "The job system does not say how many shards there are: name their number, for example --shard auto/8."
+                "The job system does not say how many shards there are: name their"
+                " number, for example --shard auto/8."
             )
     whole = all(re.fullmatch(r"[0-9]{1,9}", part) for part in (number, of))
     if not whole or not 1 <= int(number) <= int(of):
         said = f", which is {number}/{of} here," if text.startswith("auto") else ""
         raise ConfigurationError(
-            f"--shard {text}{said} is not a shard: it takes i/n with i from 1 to n, for example 2/8, or auto/8 in an array of jobs 1-8."
+            f"--shard {text}{said} is not a shard: it takes i/n with i from 1 to n, for"
+            " example 2/8, or auto/8 in an array of jobs 1-8."
         )
     return Shard(int(number), int(of))
 
 
 def _place(text: str, environment: Mapping[str, str]) -> tuple[str, str]:
-    """The number of this shard, and how many there are ("" where nothing says it). Raises ConfigurationError."""
+    """The number of this shard, and how many there are ("" where nothing says it).
+
+    Raises ConfigurationError.
+    """
     array = next(((name, more) for name, more in ARRAYS if environment.get(name)), None)
     process = launched_process(environment, surely=array is not None)
     if array is None:
         if process is None or not process.rank:
             raise ConfigurationError(
-                f"--shard {text} reads the number of the shard from the job system or the launcher, and none of "
-                f"{', '.join(name for name, _ in ARRAYS)} is set, nor a RANK and WORLD_SIZE or SLURM_PROCID and SLURM_NTASKS of several "
-                "processes. Elsewhere name it, for example --shard 1/8."
+                f"--shard {text} reads the number of the shard from the job system or"
+                f" the launcher, and none of {', '.join(name for name, _ in ARRAYS)} is"
+                " set, nor a RANK and WORLD_SIZE or SLURM_PROCID and SLURM_NTASKS of"
+                " several processes. Elsewhere name it, for example --shard 1/8."
             )
         return str(int(process.rank) + 1), str(process.count)
     name, from_one = array
@@ -92,41 +109,57 @@ def _place(text: str, environment: Mapping[str, str]) -> tuple[str, str]:
 
 
 def check_shard(
-    shard: Shard, configuration: Configuration, models: Sequence[Model], tasks: Sequence[Task]
+    shard: Shard,
+    configuration: Configuration,
+    models: Sequence[Model],
+    tasks: Sequence[Task],
 ) -> None:
-    """Raise ConfigurationError for what a shard cannot do: what looks at the whole run, and what could not be merged."""
+    """Raise ConfigurationError for what a shard cannot do: what looks at the whole run, and what
+    could not be merged.
+    """
     if configuration.until:
         raise ConfigurationError(
-            f"--shard {shard} cannot be used with --until: a stopping rule looks at the scores of the whole run. Leave one out."
+            f"--shard {shard} cannot be used with --until: a stopping rule looks at the"
+            " scores of the whole run. Leave one out."
         )
     home = home_folder(configuration.home)
     if configuration.budget and not store_url() and OWN_STORE.fullmatch(home.name):
         raise ConfigurationError(
-            f"--budget with --shard is a limit for all shards together, and this one has a store of its own ('{home}'), in which it does "
-            "not see what the others spend. Set EVALWRIGHT_STORE to a PostgreSQL server, or on one machine EVALWRIGHT_HOME to one "
-            "folder for all; or leave out --budget."
+            "--budget with --shard is a limit for all shards together, and this one"
+            f" has a store of its own ('{home}'), in which it does not see what the"
+            " others spend. Set EVALWRIGHT_STORE to a PostgreSQL server, or on one"
+            " machine EVALWRIGHT_HOME to one folder for all; or leave out --budget."
         )
     for model in models:
         if not model.is_known:
             raise ConfigurationError(
-                f"It cannot be known what answers behind '{model.name}', so shards of other processes could not be merged with this "
-                f"one. Give what answers a name: {model.naming}."
+                f"It cannot be known what answers behind '{model.name}', so shards of"
+                " other processes could not be merged with this one. Give what answers"
+                f" a name: {model.naming}."
             )
     for task in tasks:
-        own = task.found_metrics is not None or any(spec.function is not None for spec in task.metrics)
+        own = task.found_metrics is not None or any(
+            spec.function is not None for spec in task.metrics
+        )
         if own and dialect_of(task.definition) is None:
             raise ConfigurationError(
-                f"The metrics of the task '{task.name}' are Python functions of its own, which shards could not be merged by: run it "
-                "without --shard."
+                f"The metrics of the task '{task.name}' are Python functions of its"
+                " own, which shards could not be merged by: run it without --shard."
             )
 
 
-def share_of(shard: Shard, tasks: Sequence[Task], orders: Sequence[UnitOrder]) -> list[UnitOrder]:
-    """What of each task's order the shard asks. Each unit goes to the shard that has the fewest answers so far, over all tasks."""
+def share_of(
+    shard: Shard, tasks: Sequence[Task], orders: Sequence[UnitOrder]
+) -> list[UnitOrder]:
+    """What of each task's order the shard asks.
+
+    Each unit goes to the shard that has the fewest answers so far, over all tasks.
+    """
     loads = [(0, number) for number in range(1, shard.of + 1)]
     out = []
     for task, order in zip(tasks, orders, strict=True):
-        items, starts = array("q"), array("q", [0])
+        items = array("q")
+        starts = array("q", [0])
         for unit in range(order.n_units):
             load, number = loads[0]
             answers = (order.starts[unit + 1] - order.starts[unit]) * task.draws

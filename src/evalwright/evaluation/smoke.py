@@ -1,6 +1,8 @@
-"""Three questions to a model before it is evaluated: an ordinary text, one with nothing in it, and the longest it may meet.
+"""Three questions to a model before it is evaluated: an ordinary text, one with nothing in it, and
+the longest it may meet.
 
-Each is asked as the task `summary-faithfulness` asks it, so what goes wrong there shows here first, for three requests.
+Each is asked as the task `summary-faithfulness` asks it, so what goes wrong there shows here first,
+for three requests.
 """
 
 from __future__ import annotations
@@ -31,15 +33,18 @@ OUTCOME = "outcome"
 LONGEST = 15_000
 """Words of the longest text: what the hallucination leaderboard's longest article has."""
 
-ORDINARY, NOTHING, LONG = "ordinary", "nothing to summarise", "longest"
+ORDINARY = "ordinary"
+NOTHING = "nothing to summarise"
+LONG = "longest"
 
 
 @dataclass(frozen=True, slots=True)
 class CaseResult(Plain):
     """What became of one case.
 
-    result: "fail" where the model cannot be evaluated like this, "look" where a person should know before it is. why: in a
-    sentence. words: of the text that was asked about. answer: what came, "" where nothing did. seconds: until it came.
+    result: "fail" where the model cannot be evaluated like this, "look" where a person should know
+    before it is. why: in a sentence. words: of the text that was asked about. answer: what came, ""
+    where nothing did. seconds: until it came.
     """
 
     case: str
@@ -52,10 +57,11 @@ class CaseResult(Plain):
 
 @dataclass(frozen=True, slots=True)
 class SmokeTask:
-    """Which task the cases are asked as: its prompt and settings, and what counts there as a refusal.
+    """Which task the cases are asked as: its prompt and settings, and what counts there as a
+    refusal.
 
-    name: of a task, or a file, or `file:member`. overrides: put over the task's own settings, without data. outcome: options
-    of its scorer of outcomes. prompt_format: as of `load_task`.
+    name: of a task, or a file, or `file:member`. overrides: put over the task's own settings,
+    without data. outcome: options of its scorer of outcomes. prompt_format: as of `load_task`.
     """
 
     name: str = TASK
@@ -71,21 +77,34 @@ class SmokeTask:
             UsageError: where a task of the evaluation cannot be loaded.
         """
         overrides = nested(configuration.overrides)
-        kept = {key: setting for key, setting in overrides.items() if key not in _REPLACED}
+        kept = {
+            key: setting for key, setting in overrides.items() if key not in _REPLACED
+        }
         for name in configuration.tasks or (TASK,):
             members = load_tasks(
-                name, prompt_format=configuration.format, chat=True, overrides=overrides or None
+                name,
+                prompt_format=configuration.format,
+                chat=True,
+                overrides=overrides or None,
             )
             for member in members:
-                scorer = next((scorer for scorer in member.scorers if scorer.kind == OUTCOME), None)
+                scorer = next(
+                    (scorer for scorer in member.scorers if scorer.kind == OUTCOME),
+                    None,
+                )
                 if scorer is not None:
                     place = _place(name, member.name) if len(members) > 1 else name
                     return cls(place, kept, scorer.options, configuration.format)
         return cls(prompt_format=configuration.format)
 
     def cases(self, *, chat: bool, words: int) -> Task:
-        """The task with the three cases as its data, scored by what became of each answer. Raises UsageError."""
-        rows = [{"article_id": case, "text": text} for case, text in _texts(words).items()]
+        """The task with the three cases as its data, scored by what became of each answer.
+
+        Raises UsageError.
+        """
+        rows = [
+            {"article_id": case, "text": text} for case, text in _texts(words).items()
+        ]
         replaced = {
             "dataset": {"rows": rows},
             "scorers": [{"name": "answered", "use": OUTCOME, **self.outcome}, "words"],
@@ -100,7 +119,8 @@ class SmokeTask:
             )
         except DatasetError as error:
             raise ConfigurationError(
-                f"The three texts cannot be asked about as '{self.name}' asks, because they have the columns article_id and text alone: {error}"
+                f"The three texts cannot be asked about as '{self.name}' asks, because"
+                f" they have the columns article_id and text alone: {error}"
             ) from error
 
 
@@ -114,7 +134,11 @@ def _place(name: str, member: str) -> str:
 
 
 def smoke_test(
-    model: Model, *, words: int = LONGEST, home: str | None = None, task: SmokeTask | None = None
+    model: Model,
+    *,
+    words: int = LONGEST,
+    home: str | None = None,
+    task: SmokeTask | None = None,
 ) -> list[CaseResult]:
     """Ask the three cases and judge them by rule. Answers are stored like any other.
 
@@ -128,10 +152,14 @@ def smoke_test(
         UsageError: where the model cannot be asked at all, or the task cannot ask about a text.
     """
     if words < 1:
-        raise ConfigurationError(f"The longest text must have at least one word, not {words}.")
+        raise ConfigurationError(
+            f"The longest text must have at least one word, not {words}."
+        )
     model.check()
     if "generate" not in model.abilities:
-        raise AbilityError(f"'{model.name}' cannot generate text, so it cannot summarise.")
+        raise AbilityError(
+            f"'{model.name}' cannot generate text, so it cannot summarise."
+        )
     cases = (task or SmokeTask()).cases(chat="chat" in model.abilities, words=words)
     records: list[SampleRecord] = run_blocking(lambda: _ask(cases, model, home))
     return [_verdict(record) for record in records]
@@ -140,8 +168,16 @@ def smoke_test(
 def _texts(words: int) -> Mapping[str, str]:
     """The case's texts, of the articles that come with the task."""
     samples = list(load_task(TASK).samples)
-    full = [sample.passages[0].text for sample in samples if not sample.metadata.get("expects")]
-    empty = [sample.passages[0].text for sample in samples if sample.metadata.get("expects") == "refusal"]
+    full = [
+        sample.passages[0].text
+        for sample in samples
+        if not sample.metadata.get("expects")
+    ]
+    empty = [
+        sample.passages[0].text
+        for sample in samples
+        if sample.metadata.get("expects") == "refusal"
+    ]
     long: list[str] = []
     while sum(len(text.split()) for text in long) < words:
         long.append(full[len(long) % len(full)])
@@ -159,7 +195,8 @@ async def _ask(task: Task, model: Model, home: str | None) -> Sequence[SampleRec
         async with Engine(store) as engine:
             door = engine.door({"target": model})
             work = [
-                evaluate_sample(task, place, sample, 0, door) for place, sample in enumerate(task.samples)
+                evaluate_sample(task, place, sample, 0, door)
+                for place, sample in enumerate(task.samples)
             ]
             return await asyncio.gather(*work)
 
@@ -178,23 +215,36 @@ def _verdict(record: SampleRecord) -> CaseResult:
     if score is None:
         failure = record.score_failures["answered"]
         return CaseResult(
-            case, "fail", f"The answer could not be judged: {failure.message}", words, answer.text
+            case,
+            "fail",
+            f"The answer could not be judged: {failure.message}",
+            words,
+            answer.text,
         )
     seconds = sum(response.latency for response in answer.responses)
-    result, why = _by_label(case, score.label, score.explanation, len(answer.text.split()), words)
+    result, why = _by_label(
+        case, score.label, score.explanation, len(answer.text.split()), words
+    )
     return CaseResult(case, result, why, words, answer.text, round(seconds, 2))
 
 
-def _by_label(case: str, label: str, evidence: str, written: int, words: int) -> tuple[Result, str]:
+def _by_label(
+    case: str, label: str, evidence: str, written: int, words: int
+) -> tuple[Result, str]:
     if case == NOTHING:
         if label == "refused":
             return "pass", "It says that there is nothing to summarise."
         if label == "answered":
             return "look", "It summarised a text without content: read the answer."
-        return "look", f"Its answer is {label} ({evidence}) where a refusal was expected."
+        return (
+            "look",
+            f"Its answer is {label} ({evidence}) where a refusal was expected.",
+        )
     if label == "answered" and written > words:
         return "look", f"Its summary is longer ({written} words) than the text."
     if label == "answered":
         return "pass", f"It wrote a summary of {written} words."
-    problem = f"It did not summarise: {label}" + (f" ({evidence})." if evidence else ".")
+    problem = f"It did not summarise: {label}" + (
+        f" ({evidence})." if evidence else "."
+    )
     return ("look" if case == LONG else "fail"), problem

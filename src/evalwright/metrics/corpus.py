@@ -1,7 +1,9 @@
-"""BLEU, chrF, chrF++ and TER over a corpus, from the counts that the scorers of the same names keep: sacrebleu's arithmetic on sums.
+"""BLEU, chrF, chrF++ and TER over a corpus, from the counts that the scorers of the same names
+keep: sacrebleu's arithmetic on sums.
 
-Numbers are sacrebleu's own, from 0 to 100 (TER from 0 up), with its signature's defaults: BLEU with smoothing "exp" over n-grams 1 to
-4, chrF with beta 2 over characters 1 to 6 (and words 1 and 2). An answer of several draws counts with the mean of its counts.
+Numbers are sacrebleu's own, from 0 to 100 (TER from 0 up), with its signature's defaults: BLEU with
+smoothing "exp" over n-grams 1 to 4, chrF with beta 2 over characters 1 to 6 (and words 1 and 2). An
+answer of several draws counts with the mean of its counts.
 """
 
 from __future__ import annotations
@@ -58,13 +60,19 @@ def _corpus(kind: str, column: Column, level: float, seed: int) -> Estimate:
         greatest=None if kind == "ter" else 100.0,
     )
     used = Counter(
-        item["tokenizer"] for item in column.items if isinstance(item, Mapping) and "tokenizer" in item
+        item["tokenizer"]
+        for item in column.items
+        if isinstance(item, Mapping) and "tokenizer" in item
     )
     if not used:
         return found
     several = len(used) > 1
-    said = ", ".join(f"{name} ({n:,})" if several else str(name) for name, n in used.most_common())
-    return replace(found, method=f"{found.method}; tokeniser{'s' if several else ''} {said}")
+    said = ", ".join(
+        f"{name} ({n:,})" if several else str(name) for name, n in used.most_common()
+    )
+    return replace(
+        found, method=f"{found.method}; tokeniser{'s' if several else ''} {said}"
+    )
 
 
 def _table(kind: str, column: Column) -> NDArray[np.float64]:
@@ -72,12 +80,15 @@ def _table(kind: str, column: Column) -> NDArray[np.float64]:
 
     if missing := [name for name in PARTS[kind] if name not in column.parts]:
         raise ConfigurationError(
-            f"The metric '{kind}' needs the part '{missing[0]}' of its scorer's scores. Use it with the scorer '{kind}'."
+            f"The metric '{kind}' needs the part '{missing[0]}' of its scorer's scores."
+            f" Use it with the scorer '{kind}'."
         )
     return np.stack([column.parts[name] for name in PARTS[kind]], axis=1)
 
 
-def corpus_sums(column: Column, groups: Groups, *, kind: str, seed: int = 0) -> GroupSums:
+def corpus_sums(
+    column: Column, groups: Groups, *, kind: str, seed: int = 0
+) -> GroupSums:
     """The counts of groups, and the metric of them. seed: of the metric's bootstrap, unused."""
     return groups.sums(*_table(kind, column).T), SCORES[kind]
 
@@ -86,7 +97,10 @@ def bleu_of_sums(sums: NDArray[np.float64]) -> NDArray[np.float64]:
     """BLEU of sums (..., 10): lengths of answers and references, right n-grams, all n-grams."""
     import numpy as np
 
-    answer, target, right, total = sums[..., 0], sums[..., 1], sums[..., 2:6], sums[..., 6:10]
+    answer = sums[..., 0]
+    target = sums[..., 1]
+    right = sums[..., 2:6]
+    total = sums[..., 6:10]
     with np.errstate(divide="ignore", invalid="ignore"):
         shortness = np.where(answer < target, np.exp(1 - target / answer), 1.0)
         # An order without a match gets half of the share of the one before it: smoothing "exp".
@@ -94,17 +108,23 @@ def bleu_of_sums(sums: NDArray[np.float64]) -> NDArray[np.float64]:
         precision = np.where(right == 0, 1 / (halved * total), right / total)
         logs = np.log(100 * precision).mean(axis=-1)
         found: NDArray[np.float64] = np.where(
-            (right.sum(axis=-1) > 0) & (total > 0).all(axis=-1), shortness * np.exp(logs), 0.0
+            (right.sum(axis=-1) > 0) & (total > 0).all(axis=-1),
+            shortness * np.exp(logs),
+            0.0,
         )
     return found
 
 
 def chrf_of_sums(sums: NDArray[np.float64]) -> NDArray[np.float64]:
-    """chrF of sums (..., 3 orders): n-grams of answers, of references, and those that match; orders that one side lacks do not count."""
+    """chrF of sums (..., 3 orders): n-grams of answers, of references, and those that match; orders
+    that one side lacks do not count.
+    """
     import numpy as np
 
     counts = sums.reshape(*sums.shape[:-1], -1, 3)
-    answer, target, match = counts[..., 0], counts[..., 1], counts[..., 2]
+    answer = counts[..., 0]
+    target = counts[..., 1]
+    match = counts[..., 2]
     both = (answer > 0) & (target > 0)
     orders = np.maximum(both.sum(axis=-1), 1)
 
@@ -113,16 +133,21 @@ def chrf_of_sums(sums: NDArray[np.float64]) -> NDArray[np.float64]:
         averaged: NDArray[np.float64] = shares.sum(axis=-1) / orders
         return averaged
 
-    precision, recall = mean(answer), mean(target)
-    above, below = 5 * precision * recall, 4 * precision + recall
+    precision = mean(answer)
+    recall = mean(target)
+    above = 5 * precision * recall
+    below = 4 * precision + recall
     return 100 * np.divide(above, below, out=np.zeros_like(above), where=below > 0)
 
 
 def ter_of_sums(sums: NDArray[np.float64]) -> NDArray[np.float64]:
-    """TER of sums (..., 2): edits and words of the references; 100 where there are edits and no words."""
+    """TER of sums (..., 2): edits and words of the references; 100 where there are edits and no
+    words.
+    """
     import numpy as np
 
-    edits, words = sums[..., 0], sums[..., 1]
+    edits = sums[..., 0]
+    words = sums[..., 1]
     found = np.divide(edits, words, out=np.where(edits > 0, 1.0, 0.0), where=words > 0)
     return 100 * found
 

@@ -1,6 +1,8 @@
-"""Metrics made of another metric: the mean of it over the values of a slice, and what is left of it above chance.
+"""Metrics made of another metric: the mean of it over the values of a slice, and what is left of it
+above chance.
 
-Both are functions of the same sums as the metric beneath, so comparisons, boards and gates read them as they read macro-F1.
+Both are functions of the same sums as the metric beneath, so comparisons, boards and gates read
+them as they read macro-F1.
 """
 
 from __future__ import annotations
@@ -27,27 +29,42 @@ _GROUPS = 1_000
 
 def _check(of: str, bounded: bool) -> None:
     known = sorted(
-        kind for kind in registry.SUMMED - registry.LOWER_IS_BETTER if (kind in registry.BOUNDED) is bounded
+        kind
+        for kind in registry.SUMMED - registry.LOWER_IS_BETTER
+        if (kind in registry.BOUNDED) is bounded
     )
     check_known("metric to average or normalise", [of], known)
 
 
 def _check_chance(options: Mapping[str, Any]) -> None:
     _check(options.get("of", "accuracy"), bounded=True)
-    chance, greatest = options["chance"], options.get("greatest", 1.0)
+    chance = options["chance"]
+    greatest = options.get("greatest", 1.0)
     for name, value in (("chance", chance), ("greatest", greatest)):
         if isinstance(value, bool) or not isinstance(value, int | float):
-            raise ConfigurationError(f"The option '{name}' must be a number such as 0.25, not {value!r}.")
+            raise ConfigurationError(
+                f"The option '{name}' must be a number such as 0.25, not {value!r}."
+            )
     if not 0 <= chance < greatest <= 1:
         raise ConfigurationError(
-            f"The option 'chance' must be at least 0 and less than the greatest score ({greatest:g}), not {chance:g}."
+            "The option 'chance' must be at least 0 and less than the greatest score"
+            f" ({greatest:g}), not {chance:g}."
         )
 
 
-def macro(column: Column, *, over: str, of: str = "accuracy", level: float = 0.95, seed: int = 0) -> Estimate:
-    """The mean of a metric between 0 and 1 over the values of a slice (`over: language`), each counting the same.
+def macro(
+    column: Column,
+    *,
+    over: str,
+    of: str = "accuracy",
+    level: float = 0.95,
+    seed: int = 0,
+) -> Estimate:
+    """The mean of a metric between 0 and 1 over the values of a slice (`over: language`), each
+    counting the same.
 
-    of: which metric. Samples without a value of the slice are left out. seed: of the bootstrap interval, over items or clusters.
+    of: which metric. Samples without a value of the slice are left out. seed: of the bootstrap
+    interval, over items or clusters.
     """
     return _averaged(column, over, of, level, seed)
 
@@ -70,13 +87,17 @@ def chance_normalised(
     level: float = 0.95,
     seed: int = 0,
 ) -> Estimate:
-    """(score - chance) / (greatest - chance) of a metric between 0 and 1: 0 is chance, 1 is the greatest score, less than 0 below chance.
+    """(score - chance) / (greatest - chance) of a metric between 0 and 1: 0 is chance, 1 is the
+    greatest score, less than 0 below chance.
 
-    chance and greatest come from the task's definition, never from its data. of: which metric. clip: below chance is 0. over: the
-    macro average over this slice is what is normalised. The interval is that of the metric, its ends transformed alike.
+    chance and greatest come from the task's definition, never from its data. of: which metric.
+    clip: below chance is 0. over: the macro average over this slice is what is normalised. The
+    interval is that of the metric, its ends transformed alike.
     """
     found = (
-        _averaged(column, over, of, level, seed) if over else registry.compute(of, column, {"level": level})
+        _averaged(column, over, of, level, seed)
+        if over
+        else registry.compute(of, column, {"level": level})
     )
     width = greatest - chance
 
@@ -89,23 +110,35 @@ def chance_normalised(
         value=normalised(found.value),
         low=normalised(found.low),
         high=normalised(found.high),
-        bounds=found.bounds and (normalised(found.bounds[0]), normalised(found.bounds[1])),
-        standard_error=None if found.standard_error is None else found.standard_error / width,
-        method=f"{found.method}; (score - {chance:g}) / {width:g}{', not below 0' if clip else ''}",
+        bounds=found.bounds
+        and (normalised(found.bounds[0]), normalised(found.bounds[1])),
+        standard_error=(
+            None if found.standard_error is None else found.standard_error / width
+        ),
+        method=(
+            f"{found.method}; (score - {chance:g}) /"
+            f" {width:g}{', not below 0' if clip else ''}"
+        ),
     )
 
 
 def macro_sums(
     column: Column, groups: Groups, *, over: str, of: str | None = None, seed: int = 0
 ) -> GroupSums:
-    """The sums of each value of the slice beside each other, (groups, values * parts). seed: of the bootstrap, unused."""
+    """The sums of each value of the slice beside each other, (groups, values * parts). seed: of the
+    bootstrap, unused.
+    """
     import numpy as np
 
     codes, count = _codes(column, over)
     kind = of or "accuracy"
     # Samples without a value go to a group of their own, which is cut off.
-    inside = np.where(codes < 0, groups.count * count, groups.codes * count + np.maximum(codes, 0))
-    made = registry.any_sums(kind, column, registry.Groups(inside, groups.count * count + 1))
+    inside = np.where(
+        codes < 0, groups.count * count, groups.codes * count + np.maximum(codes, 0)
+    )
+    made = registry.any_sums(
+        kind, column, registry.Groups(inside, groups.count * count + 1)
+    )
     table, statistic = made
     held = np.bincount(inside, minlength=len(table))[:-1].reshape(groups.count, count)
     wide = table[:-1].reshape(groups.count, count * table.shape[1])
@@ -114,7 +147,9 @@ def macro_sums(
         there = sums[..., :count] > 0
         parts = sums[..., count:].reshape(*sums.shape[:-1], count, table.shape[1])
         values = np.where(there, np.nan_to_num(statistic(parts)), 0.0)
-        out: NDArray[np.float64] = values.sum(axis=-1) / np.maximum(there.sum(axis=-1), 1)
+        out: NDArray[np.float64] = values.sum(axis=-1) / np.maximum(
+            there.sum(axis=-1), 1
+        )
         return out
 
     return np.concatenate([held.astype(np.float64), wide], axis=1), averaged
@@ -135,7 +170,9 @@ def chance_sums(
     import numpy as np
 
     table, statistic = (
-        macro_sums(column, groups, over=over, of=of) if over else registry.any_sums(of, column, groups)
+        macro_sums(column, groups, over=over, of=of)
+        if over
+        else registry.any_sums(of, column, groups)
     )
 
     def normalised(sums: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -162,10 +199,14 @@ def _averaged(column: Column, over: str, of: str, level: float, seed: int) -> Es
         else np.unique(column.clusters, return_inverse=True)[1]
     )
     n_units = len(np.unique(units[kept]))
-    parts = registry.any_sums(of, column, registry.Groups(np.zeros(len(codes), np.int64), 1))[0].shape[1]
+    parts = registry.any_sums(
+        of, column, registry.Groups(np.zeros(len(codes), np.int64), 1)
+    )[0].shape[1]
     if len(codes) * (parts + 1) * count > _MOST_PARTS:
         units = jackknife_groups(units.astype(np.int64), _GROUPS)
-    table, statistic = macro_sums(column, registry.Groups(units, int(units.max()) + 1), over=over, of=of)
+    table, statistic = macro_sums(
+        column, registry.Groups(units, int(units.max()) + 1), over=over, of=of
+    )
     table = table[table[:, :count].any(axis=1)]
     sizes = np.array([len(np.unique(units[codes == code])) for code in range(count)])
     bounded = of in registry.BOUNDED
@@ -174,7 +215,9 @@ def _averaged(column: Column, over: str, of: str, level: float, seed: int) -> Es
         flat = np.concatenate([table[:, count::2], table[:, count + 1 :: 2]], axis=1)
         unit = "items" if column.clusters is None else "clusters"
         value = float(statistic(table.sum(axis=0)))
-        few = within_classes(flat, np.ones(len(table), np.int64), count, unit, value, level)
+        few = within_classes(
+            flat, np.ones(len(table), np.int64), count, unit, value, level
+        )
     found = of_sums(
         table,
         statistic,
@@ -185,7 +228,13 @@ def _averaged(column: Column, over: str, of: str, level: float, seed: int) -> Es
         greatest=1.0 if bounded else 100.0 if registry.is_of_sums(of) else None,
         # As uncertain as if each value of the slice had as few units as the smallest.
         worth=int(
-            min(len(table), max(1, (sizes[sizes > 0].min() if sizes.any() else 1) * (sizes > 0).sum()))
+            min(
+                len(table),
+                max(
+                    1,
+                    (sizes[sizes > 0].min() if sizes.any() else 1) * (sizes > 0).sum(),
+                ),
+            )
         ),
     )
     if few:
@@ -207,13 +256,18 @@ def _codes(column: Column, over: str) -> tuple[NDArray[np.int64], int]:
 
     if over not in column.slices:
         raise ConfigurationError(
-            f"The slice '{over}' is not known of these scores: name it under the task's `slices`, and give samples a metadata key "
-            f"'{over}' with at most 200 values."
+            f"The slice '{over}' is not known of these scores: name it under the task's"
+            f" `slices`, and give samples a metadata key '{over}' with at most 200"
+            " values."
         )
     codes, names = column.slices[over]
     return np.asarray(codes, np.int64), max(len(names), 1)
 
 
-vars(macro)["check_options"] = lambda options: _check(options.get("of", "accuracy"), bounded=True)
-vars(macro_score)["check_options"] = lambda options: _check(options.get("of", "mean"), bounded=False)
+vars(macro)["check_options"] = lambda options: _check(
+    options.get("of", "accuracy"), bounded=True
+)
+vars(macro_score)["check_options"] = lambda options: _check(
+    options.get("of", "mean"), bounded=False
+)
 vars(chance_normalised)["check_options"] = _check_chance

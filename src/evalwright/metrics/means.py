@@ -1,4 +1,6 @@
-"""Means of scores, and shares of answers, each with the interval that suits them (see `evalwright.statistics.mean_interval`)."""
+"""Means of scores, and shares of answers, each with the interval that suits them (see
+`evalwright.statistics.mean_interval`).
+"""
 
 from __future__ import annotations
 
@@ -20,9 +22,14 @@ _UNIT_RANGE = (0.0, 1.0)
 
 
 def mean(
-    column: Column, *, value_range: Sequence[float] | None = None, part: str = "", level: float = 0.95
+    column: Column,
+    *,
+    value_range: Sequence[float] | None = None,
+    part: str = "",
+    level: float = 0.95,
 ) -> Estimate:
-    """The mean score, or that of a named part of the scores; an item whose score lacks the part is missing.
+    """The mean score, or that of a named part of the scores; an item whose score lacks the part is
+    missing.
 
     value_range: the least and greatest score possible, where that is known; it bounds what failed.
     """
@@ -31,13 +38,17 @@ def mean(
         return over_items(column, scores, None, level)
     if len(value_range) != 2 or not value_range[0] < value_range[1]:
         raise ConfigurationError(
-            f"The option 'value_range' must be two numbers, the least first, such as [0, 1], not {value_range!r}."
+            "The option 'value_range' must be two numbers, the least first, such as"
+            f" [0, 1], not {value_range!r}."
         )
-    return over_items(column, scores, (float(value_range[0]), float(value_range[1])), level)
+    return over_items(
+        column, scores, (float(value_range[0]), float(value_range[1])), level
+    )
 
 
 def accuracy(column: Column, *, part: str = "", level: float = 0.95) -> Estimate:
-    """The mean of scores between 0 and 1, or of a named part of them: the share of right answers where they are 0 or 1.
+    """The mean of scores between 0 and 1, or of a named part of them: the share of right answers
+    where they are 0 or 1.
 
     An item whose score lacks the part is missing.
     """
@@ -45,19 +56,32 @@ def accuracy(column: Column, *, part: str = "", level: float = 0.95) -> Estimate
 
 
 def exact_match(column: Column, *, part: str = "", level: float = 0.95) -> Estimate:
-    """The share of answers that equal a target; the same number as accuracy, under the name that benchmarks use."""
+    """The share of answers that equal a target; the same number as accuracy, under the name that
+    benchmarks use.
+    """
     return accuracy(column, part=part, level=level)
 
 
 def hallucination_rate(column: Column, *, level: float = 0.95) -> Estimate:
-    """The share of answers that are not consistent with their source; lower is better, and scores stay better when higher."""
+    """The share of answers that are not consistent with their source; lower is better, and scores
+    stay better when higher.
+    """
     found = accuracy(column, level=level)
     bounds = found.bounds and (1 - found.bounds[1], 1 - found.bounds[0])
-    return replace(found, value=1 - found.value, low=1 - found.high, high=1 - found.low, bounds=bounds)
+    return replace(
+        found,
+        value=1 - found.value,
+        low=1 - found.high,
+        high=1 - found.low,
+        bounds=bounds,
+    )
 
 
 def part_mean(column: Column, *, part: str, level: float = 0.95) -> Estimate:
-    """The mean of a named part of the scores, between 0 and 1: of one criterion of a rubric, say. Scores without it are not in it."""
+    """The mean of a named part of the scores, between 0 and 1: of one criterion of a rubric, say.
+
+    Scores without it are not in it.
+    """
     import numpy as np
 
     if not len(column.values):
@@ -74,7 +98,9 @@ def part_mean(column: Column, *, part: str, level: float = 0.95) -> Estimate:
 
 
 def _scores(column: Column, part: str) -> NDArray[np.float64]:
-    """The scores, (n,) or (n, draws), or a part of them, nan where a score lacks it. part: "" for the scores themselves."""
+    """The scores, (n,) or (n, draws), or a part of them, nan where a score lacks it. part: "" for
+    the scores themselves.
+    """
     return _part_scores(column, part) if part and len(column.values) else column.scores
 
 
@@ -83,36 +109,55 @@ def _part_scores(column: Column, part: str) -> NDArray[np.float64]:
     scores = (column.parts if column.draws is None else column.part_draws).get(part)
     if scores is None:
         raise UnknownName(
-            "part of the scores", part, column.parts, f"There are: {listed(column.parts) or 'none'}."
+            "part of the scores",
+            part,
+            column.parts,
+            f"There are: {listed(column.parts) or 'none'}.",
         )
     return scores
 
 
 def over_items(
-    column: Column, values: NDArray[np.float64], value_range: tuple[float, float] | None, level: float
+    column: Column,
+    values: NDArray[np.float64],
+    value_range: tuple[float, float] | None,
+    level: float,
 ) -> Estimate:
-    """The mean of values of the column's items, (n,) or (n, draws), with its interval and the bounds of what failed.
+    """The mean of values of the column's items, (n,) or (n, draws), with its interval and the
+    bounds of what failed.
 
     Raises ValueError where it cannot be computed.
     """
     import numpy as np
 
-    clusters, n_missing = column.clusters, column.n_missing
+    clusters = column.clusters
+    n_missing = column.n_missing
     if clusters is not None and column.missing_clusters is not None:
-        values = np.concatenate([values, np.full((n_missing, *values.shape[1:]), np.nan)])
-        clusters, n_missing = np.concatenate([clusters, column.missing_clusters]), 0
+        values = np.concatenate(
+            [values, np.full((n_missing, *values.shape[1:]), np.nan)]
+        )
+        clusters = np.concatenate([clusters, column.missing_clusters])
+        n_missing = 0
     return statistics.mean_interval(
-        values, clusters=clusters, n_missing=n_missing, value_range=value_range, level=level
+        values,
+        clusters=clusters,
+        n_missing=n_missing,
+        value_range=value_range,
+        level=level,
     )
 
 
-# -- shares of answers of a class, which scores have as parts ------------------------------------------------------------
+# -- shares of answers of a class, which scores have as parts --------------------------
 
 
-def answer_class_share(column: Column, *, outcome: str, level: float = 0.95) -> Estimate:
-    """The share of answers of one class of `grounding` or `grounded-answer`: "answered-wrong", "abstained-wrongly", ...
+def answer_class_share(
+    column: Column, *, outcome: str, level: float = 0.95
+) -> Estimate:
+    """The share of answers of one class of `grounding` or `grounded-answer`: "answered-wrong",
+    "abstained-wrongly", ...
 
-    Failed samples are counted beside it and bound it. Raises UnknownName for a class that there is not.
+    Failed samples are counted beside it and bound it. Raises UnknownName for a class that there is
+    not.
     """
     from evalwright.scorers.grounding.outcome import OUTCOMES
 
@@ -122,15 +167,22 @@ def answer_class_share(column: Column, *, outcome: str, level: float = 0.95) -> 
 
 
 def handled(column: Column, *, level: float = 0.95) -> Estimate:
-    """The share of answers that refuse or correct (classes "refusal" and "correction" of `stress`). Partial is not handled.
+    """The share of answers that refuse or correct (classes "refusal" and "correction" of `stress`).
+
+    Partial is not handled.
 
     Failed requests are counted beside it and bound it; they are no answers.
     """
     return _share(column, handled_values(column), level)
 
 
-def stress_share(column: Column, *, outcome: str = "fabricated", level: float = 0.95) -> Estimate:
-    """The share of answers of one class of `stress`. Raises UnknownName for a class that there is not."""
+def stress_share(
+    column: Column, *, outcome: str = "fabricated", level: float = 0.95
+) -> Estimate:
+    """The share of answers of one class of `stress`.
+
+    Raises UnknownName for a class that there is not.
+    """
     from evalwright.scorers.stress.rules import CLASSES
 
     check_known("class of stress answers", [outcome], CLASSES)
@@ -149,35 +201,46 @@ def share_values(column: Column, *, outcome: str = "fabricated") -> NDArray[np.f
     return part_values(column, outcome)
 
 
-def part_values(column: Column, *outcomes: str, outcome: str = "") -> NDArray[np.float64]:
+def part_values(
+    column: Column, *outcomes: str, outcome: str = ""
+) -> NDArray[np.float64]:
     """The sum of some parts of each score, (n,) or (n, draws); 0 where a score has none of them."""
     import numpy as np
 
     parts = column.parts if column.draws is None else column.part_draws
-    found = [np.nan_to_num(parts[name]) for name in outcomes or (outcome,) if name in parts]
-    return np.where(np.isnan(column.scores), np.nan, sum(found, np.zeros_like(column.scores)))
+    found = [
+        np.nan_to_num(parts[name]) for name in outcomes or (outcome,) if name in parts
+    ]
+    return np.where(
+        np.isnan(column.scores), np.nan, sum(found, np.zeros_like(column.scores))
+    )
 
 
 def _share(column: Column, values: NDArray[np.float64], level: float) -> Estimate:
-    return statistics.mean_interval(values, clusters=column.clusters, n_missing=column.n_missing, level=level)
+    return statistics.mean_interval(
+        values, clusters=column.clusters, n_missing=column.n_missing, level=level
+    )
 
 
-# -- shares of all that was asked ----------------------------------------------------------------------------------------
+# -- shares of all that was asked ------------------------------------------------------
 
 
 def answer_rate(column: Column, *, level: float = 0.95) -> Estimate:
     """The share of all samples asked that have an answer (score 1 of `outcome`).
 
-    A request that failed is no answer, so lost requests never raise the rate; but nobody knows what the model would have
-    said, so the bounds hold the rate from none of them to all of them answered, and `n_missing` counts them beside `n`.
+    A request that failed is no answer, so lost requests never raise the rate; but nobody knows what
+    the model would have said, so the bounds hold the rate from none of them to all of them
+    answered, and `n_missing` counts them beside `n`.
     """
     return _over_all(column, column.scores, level)
 
 
 def outcome_share(column: Column, *, outcome: str, level: float = 0.95) -> Estimate:
-    """The share of all samples asked whose answer is of one class of `outcome`: "refused", "too short", ...
+    """The share of all samples asked whose answer is of one class of `outcome`: "refused", "too
+    short", ...
 
-    Failed requests are in the denominator, as for the answer rate. Raises UnknownName for a class that there is not.
+    Failed requests are in the denominator, as for the answer rate. Raises UnknownName for a class
+    that there is not.
     """
     from evalwright.scorers.outcome import OUTCOMES
 
@@ -191,12 +254,17 @@ def score_values(column: Column) -> NDArray[np.float64]:
 
 
 def _over_all(column: Column, values: NDArray[np.float64], level: float) -> Estimate:
-    """The mean of scores from 0 to 1 in which every failed sample is a 0; no number where every sample failed."""
+    """The mean of scores from 0 to 1 in which every failed sample is a 0; no number where every
+    sample failed.
+    """
     import numpy as np
 
-    failed, clusters = column.n_missing, column.clusters
+    failed = column.n_missing
+    clusters = column.clusters
     if failed and not len(values):
-        unknown = nothing_scored(column, level, f"no interval: all {failed:,} requests failed")
+        unknown = nothing_scored(
+            column, level, f"no interval: all {failed:,} requests failed"
+        )
         return replace(unknown, bounds=(0.0, 1.0))
     everything = np.concatenate([values, np.zeros((failed, *values.shape[1:]))])
     if clusters is not None:
@@ -207,5 +275,10 @@ def _over_all(column: Column, values: NDArray[np.float64], level: float) -> Esti
         return found
     everything[len(values) :] = 1.0
     most = statistics.mean_interval(everything, clusters=clusters, level=level).high
-    method = f"{found.method}; of all {len(everything):,} asked; the {failed:,} that failed count as 0"
-    return replace(found, n=len(values), n_missing=failed, bounds=(found.low, most), method=method)
+    method = (
+        f"{found.method}; of all {len(everything):,} asked; the {failed:,} that failed"
+        " count as 0"
+    )
+    return replace(
+        found, n=len(values), n_missing=failed, bounds=(found.low, most), method=method
+    )

@@ -1,6 +1,8 @@
-"""Perplexities and bits per byte over a whole corpus: sums of log-likelihoods over sums of lengths, never means of ratios.
+"""Perplexities and bits per byte over a whole corpus: sums of log-likelihoods over sums of lengths,
+never means of ratios.
 
-They read the parts that the scorers `perplexity` and `likelihood` leave: "log_likelihood" and "tokens", "words" or "bytes".
+They read the parts that the scorers `perplexity` and `likelihood` leave: "log_likelihood" and
+"tokens", "words" or "bytes".
 """
 
 from __future__ import annotations
@@ -21,12 +23,16 @@ if TYPE_CHECKING:
 
 
 def token_perplexity(column: Column, *, level: float = 0.95) -> Estimate:
-    """exp(-log-likelihood per token). It depends on the tokenizer: compare only models that share one.
+    """exp(-log-likelihood per token).
+
+    It depends on the tokenizer: compare only models that share one.
 
     Empty where the model does not say how many tokens it scored.
     """
     if "log_likelihood" in column.parts and "tokens" not in column.parts:
-        return nothing_scored(column, level, "no number: the model does not say how many tokens it scored")
+        return nothing_scored(
+            column, level, "no number: the model does not say how many tokens it scored"
+        )
     return _of_sums(column, statistics.perplexity, "tokens", level)
 
 
@@ -36,7 +42,9 @@ def word_perplexity(column: Column, *, level: float = 0.95) -> Estimate:
 
 
 def byte_perplexity(column: Column, *, level: float = 0.95) -> Estimate:
-    """exp(-log-likelihood per UTF-8 byte); comparable across tokenizers and languages without spaces."""
+    """exp(-log-likelihood per UTF-8 byte); comparable across tokenizers and languages without
+    spaces.
+    """
     return _of_sums(column, statistics.perplexity, "bytes", level)
 
 
@@ -45,19 +53,23 @@ def bits_per_byte(column: Column, *, level: float = 0.95) -> Estimate:
     return _of_sums(column, statistics.bits_per_byte, "bytes", level)
 
 
-def _of_sums(column: Column, metric: Callable[..., Estimate], unit: str, level: float) -> Estimate:
+def _of_sums(
+    column: Column, metric: Callable[..., Estimate], unit: str, level: float
+) -> Estimate:
     if not len(column.values):
         return nothing_scored(column, level)
     parts = _part(column, "log_likelihood"), _part(column, unit)
-    return metric(*parts, clusters=column.clusters, n_missing=column.n_missing, level=level)
+    return metric(
+        *parts, clusters=column.clusters, n_missing=column.n_missing, level=level
+    )
 
 
 def _part(column: Column, name: str) -> NDArray[np.float64]:
     part = column.parts.get(name)
     if part is None:
         raise ConfigurationError(
-            f"A perplexity needs the part '{name}' of its scorer's scores, which this scorer does not give. "
-            "Use the scorer 'perplexity'."
+            f"A perplexity needs the part '{name}' of its scorer's scores, which this"
+            " scorer does not give. Use the scorer 'perplexity'."
         )
     return part
 
@@ -66,9 +78,9 @@ def perplexity_sums(column: Column, groups: Groups, *, unit: str) -> GroupSums:
     """Losses and lengths, of which a perplexity is exp(the ratio)."""
     import numpy as np
 
-    return groups.sums(-_part(column, "log_likelihood"), _part(column, unit)), lambda sums: np.exp(
-        ratio(sums)
-    )
+    return groups.sums(
+        -_part(column, "log_likelihood"), _part(column, unit)
+    ), lambda sums: np.exp(ratio(sums))
 
 
 def bits_sums(column: Column, groups: Groups) -> GroupSums:

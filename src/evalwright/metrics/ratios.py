@@ -1,8 +1,11 @@
-"""Ratios of sums over answers: accuracy given attempted, SimpleQA's F, the share of a label; precision, recall and F1 of citations.
+"""Ratios of sums over answers: accuracy given attempted, SimpleQA's F, the share of a label;
+precision, recall and F1 of citations.
 
-The first read the labels of the scores, such as "correct", "incorrect" and "not_attempted" of `short-answer`; a score without a
-label counts as attempted. Of the scores of `grounding` the parts "cited", "supporting", "claims" and "supported" are summed before anything
-is divided, so an answer with five claims weighs five times one with a single claim, and one without citations has no precision to invent.
+The first read the labels of the scores, such as "correct", "incorrect" and "not_attempted" of
+`short-answer`; a score without a label counts as attempted. Of the scores of `grounding` the parts
+"cited", "supporting", "claims" and "supported" are summed before anything is divided, so an answer
+with five claims weighs five times one with a single claim, and one without citations has no
+precision to invent.
 """
 
 from __future__ import annotations
@@ -29,30 +32,45 @@ KNOWN = ("correct", "incorrect", NOT_ATTEMPTED)
 def accuracy_given_attempted(
     column: Column, *, not_attempted: str = NOT_ATTEMPTED, level: float = 0.95
 ) -> Estimate:
-    """The mean score of the answers whose label is not `not_attempted`; no number where nothing was attempted."""
+    """The mean score of the answers whose label is not `not_attempted`; no number where nothing was
+    attempted.
+    """
     if not len(column.values):
         return nothing_scored(column, level)
     scores, attempted = _attempts(column, not_attempted)
     found = statistics.attempted_accuracy(
-        scores, attempted, clusters=column.clusters, n_missing=column.n_missing, level=level
+        scores,
+        attempted,
+        clusters=column.clusters,
+        n_missing=column.n_missing,
+        level=level,
     )
-    return found if found.n else replace(found, method="no number: nothing was attempted")
+    return (
+        found if found.n else replace(found, method="no number: nothing was attempted")
+    )
 
 
-def f_score(column: Column, *, not_attempted: str = NOT_ATTEMPTED, level: float = 0.95) -> Estimate:
+def f_score(
+    column: Column, *, not_attempted: str = NOT_ATTEMPTED, level: float = 0.95
+) -> Estimate:
     """SimpleQA's F: the harmonic mean of accuracy and of accuracy given attempted."""
     if not len(column.values):
         return nothing_scored(column, level)
     scores, attempted = _attempts(column, not_attempted)
     return statistics.attempted_f(
-        scores, attempted, clusters=column.clusters, n_missing=column.n_missing, level=level
+        scores,
+        attempted,
+        clusters=column.clusters,
+        n_missing=column.n_missing,
+        level=level,
     )
 
 
 def label_share(column: Column, *, label: str, level: float = 0.95) -> Estimate:
     """The share of scored answers that have this label; what failed is bounded.
 
-    Raises UnknownName for a label that no score has and that is not one of "correct", "incorrect" and "not_attempted".
+    Raises UnknownName for a label that no score has and that is not one of "correct", "incorrect"
+    and "not_attempted".
     """
     if not len(column.values):
         return nothing_scored(column, level)
@@ -60,7 +78,9 @@ def label_share(column: Column, *, label: str, level: float = 0.95) -> Estimate:
         known = sorted({*column.label_names, *KNOWN})
         raise UnknownName("label", label, known, f"Known: {', '.join(known[:20])}.")
     values = label_values(column, label=label)
-    return statistics.mean_interval(values, clusters=column.clusters, n_missing=column.n_missing, level=level)
+    return statistics.mean_interval(
+        values, clusters=column.clusters, n_missing=column.n_missing, level=level
+    )
 
 
 def label_values(column: Column, *, label: str) -> NDArray[np.float64]:
@@ -70,29 +90,49 @@ def label_values(column: Column, *, label: str) -> NDArray[np.float64]:
     return np.where(np.isnan(column.by_draw()), np.nan, _has(column, label))
 
 
-def attempted_sums(column: Column, groups: Groups, *, not_attempted: str = NOT_ATTEMPTED) -> GroupSums:
+def attempted_sums(
+    column: Column, groups: Groups, *, not_attempted: str = NOT_ATTEMPTED
+) -> GroupSums:
     """Right answers and attempts, of which accuracy given attempted is the ratio."""
     import numpy as np
 
-    return groups.sums(*(np.nansum(part, axis=1) for part in _attempts(column, not_attempted))), ratio
+    return (
+        groups.sums(
+            *(np.nansum(part, axis=1) for part in _attempts(column, not_attempted))
+        ),
+        ratio,
+    )
 
 
-def f_sums(column: Column, groups: Groups, *, not_attempted: str = NOT_ATTEMPTED) -> GroupSums:
-    """Twice what is right, and one more than what is attempted, means over an item's draws: F is the ratio."""
+def f_sums(
+    column: Column, groups: Groups, *, not_attempted: str = NOT_ATTEMPTED
+) -> GroupSums:
+    """Twice what is right, and one more than what is attempted, means over an item's draws: F is
+    the ratio.
+    """
     import numpy as np
 
-    right, attempted = (np.nanmean(part, axis=1) for part in _attempts(column, not_attempted))
+    right, attempted = (
+        np.nanmean(part, axis=1) for part in _attempts(column, not_attempted)
+    )
     return groups.sums(2 * right, 1 + attempted), ratio
 
 
-def _attempts(column: Column, label: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Scores and whether they were attempted, both (n, draws). What was not attempted is not right, whatever its score."""
+def _attempts(
+    column: Column, label: str
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Scores and whether they were attempted, both (n, draws).
+
+    What was not attempted is not right, whatever its score.
+    """
     import numpy as np
 
     scores = column.by_draw()
     skipped = _has(column, label)
     there = ~np.isnan(scores)
-    return np.where(there & skipped, 0.0, scores), np.where(there, 1.0 - skipped, np.nan)
+    return np.where(there & skipped, 0.0, scores), np.where(
+        there, 1.0 - skipped, np.nan
+    )
 
 
 def _has(column: Column, label: str) -> NDArray[np.bool_]:
@@ -101,17 +141,25 @@ def _has(column: Column, label: str) -> NDArray[np.bool_]:
     shape = column.by_draw().shape
     if column.labels is None or label not in column.label_names:
         return np.zeros(shape, dtype=bool)
-    found: NDArray[np.bool_] = column.labels.reshape(shape) == list(column.label_names).index(label)
+    found: NDArray[np.bool_] = column.labels.reshape(shape) == list(
+        column.label_names
+    ).index(label)
     return found
 
 
-# -- citations -----------------------------------------------------------------------------------------------------------
+# -- citations -------------------------------------------------------------------------
 
-PRECISION, RECALL = ("supporting", "cited"), ("supported", "claims")
+PRECISION = ("supporting", "cited")
+RECALL = ("supported", "claims")
 
 
-def citation_precision(column: Column, *, level: float = 0.95, seed: int = 0) -> Estimate:
-    """Citations that support their claim / citations. No number where nothing is cited. seed: of the bootstrap interval."""
+def citation_precision(
+    column: Column, *, level: float = 0.95, seed: int = 0
+) -> Estimate:
+    """Citations that support their claim / citations.
+
+    No number where nothing is cited. seed: of the bootstrap interval.
+    """
     return _pooled(column, PRECISION, level, seed)
 
 
@@ -121,27 +169,39 @@ def citation_recall(column: Column, *, level: float = 0.95, seed: int = 0) -> Es
 
 
 def citation_f1(column: Column, *, level: float = 0.95, seed: int = 0) -> Estimate:
-    """The harmonic mean of pooled precision and recall; 0 where claims are made and nothing supports them."""
+    """The harmonic mean of pooled precision and recall; 0 where claims are made and nothing
+    supports them.
+    """
     return _pooled(column, PRECISION + RECALL, level, seed)
 
 
-def citation_sums(column: Column, groups: Groups, *, parts: Sequence[str], seed: int = 0) -> GroupSums:
-    """The sums of which citation precision, recall or F1 is made. seed: of the metric's bootstrap, unused."""
+def citation_sums(
+    column: Column, groups: Groups, *, parts: Sequence[str], seed: int = 0
+) -> GroupSums:
+    """The sums of which citation precision, recall or F1 is made. seed: of the metric's bootstrap,
+    unused.
+    """
     from evalwright.statistics.sums import f1_of_sums
 
-    return groups.sums(*(column.parts[name] for name in parts)), f1_of_sums if len(parts) == 4 else ratio
+    return groups.sums(*(column.parts[name] for name in parts)), (
+        f1_of_sums if len(parts) == 4 else ratio
+    )
 
 
 def _pooled(column: Column, names: Sequence[str], level: float, seed: int) -> Estimate:
-    """Sums of parts over all answers, divided. An answer without these parts (of an earlier version) is counted as missing."""
+    """Sums of parts over all answers, divided.
+
+    An answer without these parts (of an earlier version) is counted as missing.
+    """
     import numpy as np
 
     if not len(column.values):
         return nothing_scored(column, level)
     if missing := [name for name in names if name not in column.parts]:
         raise ConfigurationError(
-            f"Precision and recall of citations need the part '{missing[0]}' of the scores, and no score has it. Use the scorer "
-            "'grounding' or 'grounding-judged'."
+            f"Precision and recall of citations need the part '{missing[0]}' of the"
+            " scores, and no score has it. Use the scorer 'grounding' or"
+            " 'grounding-judged'."
         )
     parts = np.column_stack([column.parts[name] for name in names])
     known = ~np.isnan(parts).any(axis=1)

@@ -30,24 +30,33 @@ _TABLE: dict[str, dict[str, Any]] = tomllib.loads(
 
 
 def _those(key: str, value: object, default: object) -> frozenset[str]:
-    return frozenset(name for name, row in _TABLE.items() if row.get(key, default) == value)
+    return frozenset(
+        name for name, row in _TABLE.items() if row.get(key, default) == value
+    )
 
 
 # The last two come with tasks and runs of other frameworks.
 LOWER_IS_BETTER = _those("better", "lower", "") | {"brier-score", "perplexity"}
-"""Metrics of which lower is better; their scores (log-likelihoods, consistency) are still better when higher."""
+"""Metrics of which lower is better; their scores (log-likelihoods, consistency) are still better
+when higher.
+"""
 
 BOUNDED = _those("bounded", True, True)
-"""Metrics between 0 and 1 (worse than guessing: below 0), shown in points of 100, which may be averaged over tasks."""
+"""Metrics between 0 and 1 (worse than guessing: below 0), shown in points of 100, which may be
+averaged over tasks.
+"""
 
 OF_BOUNDED = BOUNDED - {"pass@k", "pass^k"}
 """Those whose scores are between 0 and 1 too: a threshold makes any score right or wrong."""
 
 RATES_OF_ALL = frozenset({"answer-rate", "outcome-share"})
-"""Metrics that are shares of all samples asked, those without an answer included; all others are of those with a score."""
+"""Metrics that are shares of all samples asked, those without an answer included; all others are of
+those with a score.
+"""
 
 RATES_OF_ALL_NOTE = (
-    "Answer rates and shares of outcomes are of all that was asked: a missing answer counts as not answered."
+    "Answer rates and shares of outcomes are of all that was asked: a missing answer"
+    " counts as not answered."
 )
 """What a reader must know of them where answers are missing."""
 
@@ -60,14 +69,21 @@ FAILED_IS_ZERO = _those("failed_is_zero", True, False)
 _DERIVED = frozenset({"chance-normalised", "macro", "macro-score"})
 SUMMED = (
     MEANS.union(name for name, row in _TABLE.items() if "items" in row or "sums" in row)
-    - FAILED_IS_ZERO - _DERIVED - {"maj@k", "pass@k", "pass^k"}
-)  # fmt: skip
+    - FAILED_IS_ZERO
+    - _DERIVED
+    - {"maj@k", "pass@k", "pass^k"}
+)
 """Metrics that other metrics can be made of."""
 
 _USUAL = {
-    "bleu": "bleu", "chrf": "chrf", "chrf++": "chrf++", "perplexity": "word-perplexity", "reward": "mean", "ter": "ter",
+    "bleu": "bleu",
+    "chrf": "chrf",
+    "chrf++": "chrf++",
+    "perplexity": "word-perplexity",
+    "reward": "mean",
+    "ter": "ter",
     "words": "mean",
-}  # fmt: skip
+}
 """By scorers whose scores need not be between 0 and 1: their metric, where a task names none."""
 
 
@@ -110,10 +126,14 @@ class Column:
     label_names: Sequence[str] = ()
     unsure: NDArray[np.bool_] | None = None
     missing_clusters: NDArray[np.int64] | None = None
-    slices: Mapping[str, tuple[NDArray[np.int32], Sequence[str]]] = field(default_factory=dict)
+    slices: Mapping[str, tuple[NDArray[np.int32], Sequence[str]]] = field(
+        default_factory=dict
+    )
     item_draws: Sequence[Sequence[Any]] = ()
     failures: Sequence[str] = ()
-    memory: dict[Any, Any] = field(init=False, default_factory=dict, compare=False, repr=False)
+    memory: dict[Any, Any] = field(
+        init=False, default_factory=dict, compare=False, repr=False
+    )
 
     @property
     def scores(self) -> NDArray[np.float64]:
@@ -134,13 +154,17 @@ class Column:
         draws = self.draws
         if draws is not None:
             draws = np.where(self.unsure[:, None] & ~np.isnan(draws), value, draws)
-        return replace(self, values=np.where(self.unsure, value, self.values), draws=draws)
+        return replace(
+            self, values=np.where(self.unsure, value, self.values), draws=draws
+        )
 
     def by_draw(self) -> NDArray[np.float64]:
         """The scores, (n, draws)."""
         return self.values.reshape(-1, 1) if self.draws is None else self.draws
 
-    def clusters_of(self, kept: NDArray[np.bool_] | np.bool_) -> NDArray[np.int64] | None:
+    def clusters_of(
+        self, kept: NDArray[np.bool_] | np.bool_
+    ) -> NDArray[np.int64] | None:
         """The clusters of some of the items; kept: which, (n,)."""
         return None if self.clusters is None else self.clusters[kept]
 
@@ -153,17 +177,25 @@ class Groups:
     count: int
 
     def sums(self, *parts: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Sums of some parts (n,) over each group, (count, parts); an item that lacks one is in none."""
+        """Sums of some parts (n,) over each group, (count, parts); an item that lacks one is in
+        none.
+        """
         import numpy as np
 
         lacking = np.isnan(parts).any(axis=0)
         return np.stack(
-            [np.bincount(self.codes, np.where(lacking, 0.0, part), self.count) for part in parts], axis=1
+            [
+                np.bincount(self.codes, np.where(lacking, 0.0, part), self.count)
+                for part in parts
+            ],
+            axis=1,
         )
 
 
 MetricFunction = Callable[..., "Estimate"]
-GroupSums = tuple["NDArray[np.float64]", Callable[["NDArray[np.float64]"], "NDArray[np.float64]"]]
+GroupSums = tuple[
+    "NDArray[np.float64]", Callable[["NDArray[np.float64]"], "NDArray[np.float64]"]
+]
 """Sums over groups, (groups, parts), and the metric of such sums, (..., parts) -> (...)."""
 Function = TypeVar("Function", bound=MetricFunction)
 
@@ -171,12 +203,15 @@ Function = TypeVar("Function", bound=MetricFunction)
 def _check(name: str, function: MetricFunction) -> None:
     if positional_count(function) != 1 or iscoroutinefunction(function):
         raise ConfigurationError(
-            f"The metric '{name}' must have the form `def f(column, *, options) -> Estimate`."
+            f"The metric '{name}' must have the form `def f(column, *, options) ->"
+            " Estimate`."
         )
 
 
 registry: Registry[MetricFunction] = Registry(
-    "metric", {name: f"evalwright.metrics.{row['function']}" for name, row in _TABLE.items()}, _check
+    "metric",
+    {name: f"evalwright.metrics.{row['function']}" for name, row in _TABLE.items()},
+    _check,
 )
 
 
@@ -211,8 +246,12 @@ def metric(name: str) -> Callable[[Function], Function]:
     return register
 
 
-def item_values(kind: str, column: Column, options: Mapping[str, Any]) -> NDArray[np.float64] | None:
-    """The values of the items, (n,) or (n, draws), whose mean the metric is; None where it is no such mean, or that is not known."""
+def item_values(
+    kind: str, column: Column, options: Mapping[str, Any]
+) -> NDArray[np.float64] | None:
+    """The values of the items, (n,) or (n, draws), whose mean the metric is; None where it is no
+    such mean, or that is not known.
+    """
     if (name := _TABLE.get(kind, {}).get("items")) is None:
         return None
     found: NDArray[np.float64] = _made(name, options)(column)
@@ -224,8 +263,12 @@ def is_of_sums(kind: str) -> bool:
     return "sums" in _TABLE.get(kind, {})
 
 
-def group_sums(kind: str, column: Column, groups: Groups, options: Mapping[str, Any]) -> GroupSums | None:
-    """The sums of groups of items that the metric is a function of, and that function; None where it is not known."""
+def group_sums(
+    kind: str, column: Column, groups: Groups, options: Mapping[str, Any]
+) -> GroupSums | None:
+    """The sums of groups of items that the metric is a function of, and that function; None where
+    it is not known.
+    """
     if not is_of_sums(kind):
         return None
     own = dict(_TABLE[kind]["sums"])
@@ -244,7 +287,9 @@ def slice_keys(kind: str, options: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def any_sums(kind: str, column: Column, groups: Groups) -> GroupSums:
-    """The sums that a metric of `SUMMED` is a function of, a mean those of its items' values and their number, and that function."""
+    """The sums that a metric of `SUMMED` is a function of, a mean those of its items' values and
+    their number, and that function.
+    """
     import numpy as np
 
     made = group_sums(kind, column, groups, {})
@@ -259,7 +304,9 @@ def any_sums(kind: str, column: Column, groups: Groups) -> GroupSums:
 
 
 def check_options(kind: str, options: Mapping[str, Any]) -> None:
-    """Raise UsageError where an option is not one of the metric's, or has a value that it cannot have."""
+    """Raise UsageError where an option is not one of the metric's, or has a value that it cannot
+    have.
+    """
     registry.check_options(kind, options)
     if (check := getattr(registry.get(kind), "check_options", None)) is not None:
         check(options)
@@ -278,7 +325,8 @@ def metric_range(kind: str, options: Mapping[str, Any]) -> tuple[float, float]:
     """The least and the greatest value of a metric of `BOUNDED`."""
     if kind != "chance-normalised":
         return 0.0, 1.0
-    chance, greatest = float(options["chance"]), float(options.get("greatest", 1.0))
+    chance = float(options["chance"])
+    greatest = float(options.get("greatest", 1.0))
     least = 0.0 if options.get("clip") else -chance / (greatest - chance)
     return least, (1.0 - chance) / (greatest - chance)
 
@@ -295,29 +343,42 @@ def check_scorer(kind: str, scorer: str) -> None:
     of = _TABLE.get(kind, {}).get("made_of")
     if of is not None and scorer not in of and scorers.is_built_in(scorer):
         raise ConfigurationError(
-            f"The metric '{kind}' needs scores of the scorer {' or '.join(of)}, not of '{scorer}'."
+            f"The metric '{kind}' needs scores of the scorer {' or '.join(of)}, not of"
+            f" '{scorer}'."
         )
     usual = _USUAL.get(scorer, "accuracy")
     if kind in OF_BOUNDED and usual != "accuracy" and scorer != "reward":
         raise ConfigurationError(
-            f"'{kind}' is of scores from 0 to 1, and those of the scorer '{scorer}' are not: use the metric '{usual}'."
+            f"'{kind}' is of scores from 0 to 1, and those of the scorer '{scorer}' are"
+            f" not: use the metric '{usual}'."
         )
 
 
-def compute(kind: str, column: Column, options: Mapping[str, Any] | None = None) -> Estimate:
-    """The metric `kind` over a column. Raises ConfigurationError where it cannot be computed of these scores."""
+def compute(
+    kind: str, column: Column, options: Mapping[str, Any] | None = None
+) -> Estimate:
+    """The metric `kind` over a column.
+
+    Raises ConfigurationError where it cannot be computed of these scores.
+    """
     given = dict(options or {})
     check_options(kind, given)
     try:
         found = registry.get(kind)(column, **given)
     except ValueError as error:
-        raise ConfigurationError(f"The metric '{kind}' cannot be computed: {error}.") from error
+        raise ConfigurationError(
+            f"The metric '{kind}' cannot be computed: {error}."
+        ) from error
     if not isinstance(found, Estimate):
-        raise ConfigurationError(f"The metric '{kind}' must give an Estimate, not {type(found).__name__}.")
+        raise ConfigurationError(
+            f"The metric '{kind}' must give an Estimate, not {type(found).__name__}."
+        )
     return found
 
 
-def nothing_scored(column: Column, level: float, why: str = "no interval: nothing was scored") -> Estimate:
+def nothing_scored(
+    column: Column, level: float, why: str = "no interval: nothing was scored"
+) -> Estimate:
     """The estimate over no scores: every number nan, with what failed counted."""
     return Estimate(nan, nan, nan, level, 0, column.n_missing, None, None, why)
 
@@ -326,6 +387,9 @@ def ratio(sums: NDArray[np.float64]) -> NDArray[np.float64]:
     """The first of two sums (..., 2) over the second; nan where that is 0."""
     import numpy as np
 
-    above, below = sums[..., 0], sums[..., 1]
-    found: NDArray[np.float64] = np.divide(above, below, out=np.full_like(above, np.nan), where=below > 0)
+    above = sums[..., 0]
+    below = sums[..., 1]
+    found: NDArray[np.float64] = np.divide(
+        above, below, out=np.full_like(above, np.nan), where=below > 0
+    )
     return found

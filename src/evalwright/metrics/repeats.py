@@ -1,8 +1,10 @@
-"""What repeats are worth: pass@k (one of k is right), pass^k (all k are), maj@k (the majority of k is), from n draws of each item.
+"""What repeats are worth: pass@k (one of k is right), pass^k (all k are), maj@k (the majority of k
+is), from n draws of each item.
 
-Each is the mean over all choices of k of an item's n draws, exactly: 1 - C(n - c, k) / C(n, k) of c right ones (Chen et al. 2021,
-arXiv 2107.03374), C(c, k) / C(n, k) (Yao et al. 2024, arXiv 2406.12045), and for maj@k a sum over the answers. That is unbiased for k new
-draws. Items are the units: the interval is that of the mean of their values, over clusters where there are any.
+Each is the mean over all choices of k of an item's n draws, exactly: 1 - C(n - c, k) / C(n, k) of c
+right ones (Chen et al. 2021, arXiv 2107.03374), C(c, k) / C(n, k) (Yao et al. 2024, arXiv
+2406.12045), and for maj@k a sum over the answers. That is unbiased for k new draws. Items are the
+units: the interval is that of the mean of their values, over clusters where there are any.
 """
 
 from __future__ import annotations
@@ -26,43 +28,69 @@ if TYPE_CHECKING:
 KINDS = frozenset({"maj@k", "pass@k", "pass^k"})
 OF_VOTES = frozenset({"maj@k"})
 SAID = "said"
-"""The part of a score that names what the answer says, by which maj@k counts votes; below 0 where nothing could be read."""
+"""The part of a score that names what the answer says, by which maj@k counts votes; below 0 where
+nothing could be read.
+"""
 _RIGHT = 1.0
 
 
-def pass_at_k(column: Column, *, k: int, threshold: float = _RIGHT, level: float = 0.95) -> Estimate:
+def pass_at_k(
+    column: Column, *, k: int, threshold: float = _RIGHT, level: float = 0.95
+) -> Estimate:
     """The chance that at least one of k draws scores `threshold` or more."""
-    return _estimate(column, "pass@k", pass_at_k_values(column, k=k, threshold=threshold), k, level)
+    return _estimate(
+        column, "pass@k", pass_at_k_values(column, k=k, threshold=threshold), k, level
+    )
 
 
-def pass_all_k(column: Column, *, k: int, threshold: float = _RIGHT, level: float = 0.95) -> Estimate:
+def pass_all_k(
+    column: Column, *, k: int, threshold: float = _RIGHT, level: float = 0.95
+) -> Estimate:
     """The chance that all of k draws score `threshold` or more."""
-    return _estimate(column, "pass^k", pass_all_k_values(column, k=k, threshold=threshold), k, level)
+    return _estimate(
+        column, "pass^k", pass_all_k_values(column, k=k, threshold=threshold), k, level
+    )
 
 
 def maj_at_k(column: Column, *, k: int, level: float = 0.95) -> Estimate:
-    """The mean score of the answer that most of k draws give, equals each with the same chance; draws that say nothing have no vote."""
+    """The mean score of the answer that most of k draws give, equals each with the same chance;
+    draws that say nothing have no vote.
+    """
     return _estimate(column, "maj@k", maj_at_k_values(column, k=k), k, level)
 
 
-def pass_at_k_values(column: Column, *, k: int, threshold: float = _RIGHT) -> NDArray[np.float64]:
+def pass_at_k_values(
+    column: Column, *, k: int, threshold: float = _RIGHT
+) -> NDArray[np.float64]:
     """1 - C(n - c, k) / C(n, k) of each item, (n,); nan for one with fewer than k scored draws."""
-    return _of_counts(column, k, threshold, lambda n, right: (comb(n, k) - comb(n - right, k)) / comb(n, k))
+    return _of_counts(
+        column,
+        k,
+        threshold,
+        lambda n, right: (comb(n, k) - comb(n - right, k)) / comb(n, k),
+    )
 
 
-def pass_all_k_values(column: Column, *, k: int, threshold: float = _RIGHT) -> NDArray[np.float64]:
+def pass_all_k_values(
+    column: Column, *, k: int, threshold: float = _RIGHT
+) -> NDArray[np.float64]:
     """C(c, k) / C(n, k) of each item, (n,); nan for one with fewer than k scored draws."""
-    return _of_counts(column, k, threshold, lambda n, right: comb(right, k) / comb(n, k))
+    return _of_counts(
+        column, k, threshold, lambda n, right: comb(right, k) / comb(n, k)
+    )
 
 
 def maj_at_k_values(column: Column, *, k: int) -> NDArray[np.float64]:
-    """The expected score of the majority of k draws of each item, (n,); nan for one with fewer than k scored draws."""
+    """The expected score of the majority of k draws of each item, (n,); nan for one with fewer than
+    k scored draws.
+    """
     import numpy as np
 
     scores = _draws(column, k)
     if len(scores) and SAID not in column.parts:
         raise ConfigurationError(
-            "The scores do not say what each answer says, so there is nothing to vote on: score them with the metric in the task."
+            "The scores do not say what each answer says, so there is nothing to vote"
+            " on: score them with the metric in the task."
         )
     parts = column.parts if column.draws is None else column.part_draws
     said = parts[SAID].reshape(len(scores), -1) if len(scores) else scores
@@ -71,21 +99,29 @@ def maj_at_k_values(column: Column, *, k: int) -> NDArray[np.float64]:
         there = ~np.isnan(values) & ~np.isnan(answers)
         if there.sum() < k:
             continue
-        found = [(values[there & (answers == code)]) for code in np.unique(answers[there & (answers >= 0)])]
+        found = [
+            (values[there & (answers == code)])
+            for code in np.unique(answers[there & (answers >= 0)])
+        ]
         silent = values[there & (answers < 0)]
         classes = tuple(sorted((len(own), float(own.mean())) for own in found))
-        out[row] = majority(classes, len(silent), float(silent.mean()) if len(silent) else 0.0, k)
+        out[row] = majority(
+            classes, len(silent), float(silent.mean()) if len(silent) else 0.0, k
+        )
     return out
 
 
 @lru_cache(maxsize=4096)
-def majority(classes: tuple[tuple[int, float], ...], silent: int, silent_worth: float, k: int) -> float:
+def majority(
+    classes: tuple[tuple[int, float], ...], silent: int, silent_worth: float, k: int
+) -> float:
     """The expected worth of the answer with the most votes among k draws, over all choices of k.
 
-    classes: each answer's draws and worth. silent: draws without a vote, whose worth counts where no draw has one. An answer wins with
-    t votes alone or as one of e equals, each with the chance 1/e = the integral of y^(e-1) over [0, 1]; the choices in which the others
-    have fewer than t votes (y^0) or t of them (y) are the coefficient of x^(k - t) in a product of polynomials, and Gauss-Legendre
-    nodes make the integral exact.
+    classes: each answer's draws and worth. silent: draws without a vote, whose worth counts where
+    no draw has one. An answer wins with t votes alone or as one of e equals, each with the chance
+    1/e = the integral of y^(e-1) over [0, 1]; the choices in which the others have fewer than t
+    votes (y^0) or t of them (y) are the coefficient of x^(k - t) in a product of polynomials, and
+    Gauss-Legendre nodes make the integral exact.
     """
     import numpy as np
 
@@ -93,23 +129,35 @@ def majority(classes: tuple[tuple[int, float], ...], silent: int, silent_worth: 
     quiet = np.array([comb(silent, size) for size in range(k + 1)], dtype=float)
     for votes in range(1, k + 1):
         nodes, weights = np.polynomial.legendre.leggauss(k // votes // 2 + 1)
-        for winner in dict.fromkeys(one for one in classes if one[0] >= votes and one[1] > 0):
+        for winner in dict.fromkeys(
+            one for one in classes if one[0] >= votes and one[1] > 0
+        ):
             rest = list(classes)
             rest.remove(winner)
             ways = np.tile(quiet[: k - votes + 1], (len(nodes), 1))
             for draws, _ in rest:
-                own = np.array([comb(draws, size) for size in range(min(draws, votes) + 1)], dtype=float)
+                own = np.array(
+                    [comb(draws, size) for size in range(min(draws, votes) + 1)],
+                    dtype=float,
+                )
                 ways = _times(ways, own, votes, (nodes + 1) / 2)
             chance = float((weights / 2 * ways[:, -1]).sum())
-            total.append(classes.count(winner) * winner[1] * comb(winner[0], votes) * chance)
+            total.append(
+                classes.count(winner) * winner[1] * comb(winner[0], votes) * chance
+            )
     n = silent + sum(draws for draws, _ in classes)
     return fsum(total) / comb(n, k)
 
 
 def _times(
-    ways: NDArray[np.float64], own: NDArray[np.float64], votes: int, equal: NDArray[np.float64]
+    ways: NDArray[np.float64],
+    own: NDArray[np.float64],
+    votes: int,
+    equal: NDArray[np.float64],
 ) -> NDArray[np.float64]:
-    """Polynomials (nodes, size) times that of one more answer, whose `votes` votes count `equal` (nodes,)."""
+    """Polynomials (nodes, size) times that of one more answer, whose `votes` votes count `equal`
+    (nodes,).
+    """
     import numpy as np
 
     out = np.zeros_like(ways)
@@ -121,24 +169,39 @@ def _times(
 
 
 def check_k(kind: str, options: Mapping[str, Any], draws: int) -> None:
-    """Raise ConfigurationError where a task with so many draws of each sample cannot have the metric."""
+    """Raise ConfigurationError where a task with so many draws of each sample cannot have the
+    metric.
+    """
     k = options.get("k")
     if not isinstance(k, int) or isinstance(k, bool) or k < 1:
-        raise ConfigurationError(f"The option 'k' of '{kind}' is a whole number from 1 on, not {k!r}.")
+        raise ConfigurationError(
+            f"The option 'k' of '{kind}' is a whole number from 1 on, not {k!r}."
+        )
     if k > draws:
         raise ConfigurationError(
-            f"'{kind}' with k: {k} needs at least {k} draws of each sample, and `answer.draws` is {draws}."
+            f"'{kind}' with k: {k} needs at least {k} draws of each sample, and"
+            f" `answer.draws` is {draws}."
         )
 
 
-def check_multiplied(kind: str, options: Mapping[str, Any], scorer: Mapping[str, Any]) -> None:
-    """Raise ConfigurationError where no draw with a foreign sentence could be right. scorer: its options."""
+def check_multiplied(
+    kind: str, options: Mapping[str, Any], scorer: Mapping[str, Any]
+) -> None:
+    """Raise ConfigurationError where no draw with a foreign sentence could be right. scorer: its
+    options.
+    """
     penalty = scorer.get("language_penalty")
-    if penalty is None or penalty.get("combine") == "gate" or "threshold" in options or kind in OF_VOTES:
+    if (
+        penalty is None
+        or penalty.get("combine") == "gate"
+        or "threshold" in options
+        or kind in OF_VOTES
+    ):
         return
     raise ConfigurationError(
-        f"'{kind}' counts draws with the full value of 1, and language_penalty with combine: multiply takes from that with any "
-        f"sentence in another language. Use combine: gate, or give '{kind}' a threshold."
+        f"'{kind}' counts draws with the full value of 1, and language_penalty with"
+        " combine: multiply takes from that with any sentence in another language. Use"
+        f" combine: gate, or give '{kind}' a threshold."
     )
 
 
@@ -147,24 +210,39 @@ def shown_name(kind: str, options: Mapping[str, Any]) -> str:
     return f"{kind[:-1]}{options['k']}" if kind in KINDS and "k" in options else kind
 
 
-def _estimate(column: Column, kind: str, values: NDArray[np.float64], k: int, level: float) -> Estimate:
+def _estimate(
+    column: Column, kind: str, values: NDArray[np.float64], k: int, level: float
+) -> Estimate:
     found = over_items(column, values, (0.0, 1.0), level)
-    return replace(found, method=f"{found.method}; {shown_name(kind, {'k': k})} of each item, exactly")
+    return replace(
+        found,
+        method=f"{found.method}; {shown_name(kind, {'k': k})} of each item, exactly",
+    )
 
 
 def _draws(column: Column, k: int) -> NDArray[np.float64]:
     scores = column.by_draw()
-    check_k("A metric over repeats", {"k": k}, max(scores.shape[1], k if not len(scores) else 1))
+    check_k(
+        "A metric over repeats",
+        {"k": k},
+        max(scores.shape[1], k if not len(scores) else 1),
+    )
     return scores
 
 
-def _of_counts(column: Column, k: int, threshold: float, chance: Any) -> NDArray[np.float64]:
+def _of_counts(
+    column: Column, k: int, threshold: float, chance: Any
+) -> NDArray[np.float64]:
     """A function of the draws and of the right ones among them, for each item."""
     import numpy as np
 
     scores = _draws(column, k)
     there = (~np.isnan(scores)).sum(axis=1)
     right = (np.nan_to_num(scores, nan=-np.inf) >= threshold).sum(axis=1)
-    known = {(n, c): chance(n, c) for n, c in set(zip(there.tolist(), right.tolist(), strict=True)) if n >= k}
+    known = {
+        (n, c): chance(n, c)
+        for n, c in set(zip(there.tolist(), right.tolist(), strict=True))
+        if n >= k
+    }
     pairs = zip(there.tolist(), right.tolist(), strict=True)
     return np.array([known.get(pair, np.nan) for pair in pairs], dtype=float)

@@ -1,1 +1,4 @@
-"""Models: what answers requests. `registry.open_model("provider/name", {...})` finds and makes them."""
+"""Models: what answers requests.
+
+`registry.open_model("provider/name", {...})` finds and makes them.
+"""

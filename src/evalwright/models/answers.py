@@ -1,4 +1,7 @@
-"""`answers/NAME`: stands in a run's record for whoever wrote the answers that a data file holds. It answers nothing itself."""
+"""`answers/NAME`: stands in a run's record for whoever wrote the answers that a data file holds.
+
+It answers nothing itself.
+"""
 
 from __future__ import annotations
 
@@ -24,8 +27,13 @@ class RecordedAnswers(RemoteModel):
 
     def describe(self) -> dict[str, Any]:
         """Says that nothing was generated."""
-        return {**super().describe(), "note": "answers that the data hold; nothing was generated"}
+        return {
+            **super().describe(),
+            "note": "answers that the data hold; nothing was generated",
+        }
 
     async def answer(self, request: Request) -> Response:
         """There is nobody to ask."""
-        raise Rejected(f"'{self.name}' stands for answers in a file and cannot be asked.")
+        raise Rejected(
+            f"'{self.name}' stands for answers in a file and cannot be asked."
+        )

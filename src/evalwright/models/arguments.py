@@ -1,4 +1,6 @@
-"""Checks of a remote model's arguments: each gives the value back as it is used, or says what it should have been."""
+"""Checks of a remote model's arguments: each gives the value back as it is used, or says what it
+should have been.
+"""
 
 from __future__ import annotations
 
@@ -20,18 +22,30 @@ _MOST_AT_START = 512
 def one_of(argument: str, value: str, known: Sequence[str]) -> str:
     """One of the known words."""
     if value not in known:
-        raise ConfigurationError(f"The argument {argument} must be one of {', '.join(known)}, not '{value}'.")
+        raise ConfigurationError(
+            f"The argument {argument} must be one of {', '.join(known)}, not '{value}'."
+        )
     return value
 
 
-def number(argument: str, value: float | None, *, low: float | None = None) -> float | None:
+def number(
+    argument: str, value: float | None, *, low: float | None = None
+) -> float | None:
     """A finite number above `low`, or None."""
     if value is None:
         return None
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise ConfigurationError(f"The argument {argument} must be a number, not {value!r}.")
+    if (
+        isinstance(value, bool)
+        or not isinstance(value, int | float)
+        or not math.isfinite(value)
+    ):
+        raise ConfigurationError(
+            f"The argument {argument} must be a number, not {value!r}."
+        )
     if low is not None and value <= low:
-        raise ConfigurationError(f"The argument {argument} must be a number above {low:g}, not {value!r}.")
+        raise ConfigurationError(
+            f"The argument {argument} must be a number above {low:g}, not {value!r}."
+        )
     return value
 
 
@@ -39,30 +53,39 @@ def whole(argument: str, value: int | None, *, low: float | None = 0) -> int | N
     """A whole number above `low`, or None."""
     checked = number(argument, value, low=low)
     if checked is not None and not isinstance(checked, int):
-        raise ConfigurationError(f"The argument {argument} must be a whole number, not {value!r}.")
+        raise ConfigurationError(
+            f"The argument {argument} must be a whole number, not {value!r}."
+        )
     return checked
 
 
 def text(argument: str, value: str | None) -> str | None:
     """Text, or None."""
     if value is not None and not isinstance(value, str):
-        raise ConfigurationError(f"The argument {argument} must be text, not {value!r}.")
+        raise ConfigurationError(
+            f"The argument {argument} must be text, not {value!r}."
+        )
     return value
 
 
 def flag(argument: str, value: bool | None) -> bool | None:
     """True, false or None."""
     if value is not None and not isinstance(value, bool):
-        raise ConfigurationError(f"The argument {argument} must be true or false, not {value!r}.")
+        raise ConfigurationError(
+            f"The argument {argument} must be true or false, not {value!r}."
+        )
     return value
 
 
 def refuse_dot_segments(name: str, model: str) -> None:
-    """Raise ConfigurationError for a model whose name, in a URL, would lead to another path of the server, where the key would go too."""
+    """Raise ConfigurationError for a model whose name, in a URL, would lead to another path of the
+    server, where the key would go too.
+    """
     if any(part in (".", "..") for part in re.split(r"[/\\]", unquote(model))):
         raise ConfigurationError(
-            f"'{printable(name)}' is no model's name: '.' and '..' between slashes would lead to another path of the server. Write the "
-            "name as the provider's list of models has it."
+            f"'{printable(name)}' is no model's name: '.' and '..' between slashes"
+            " would lead to another path of the server. Write the name as the"
+            " provider's list of models has it."
         )
 
 
@@ -75,21 +98,29 @@ def mapping(argument: str, value: Mapping[str, Any] | str | None) -> dict[str, A
             value = ""
     if value is None:
         return {}
-    if not isinstance(value, Mapping) or not all(isinstance(name, str) for name in value):
+    if not isinstance(value, Mapping) or not all(
+        isinstance(name, str) for name in value
+    ):
         raise ConfigurationError(
-            f"The argument {argument} must be names with values: -M {argument}.name=value, or a JSON object."
+            f"The argument {argument} must be names with values: -M"
+            f" {argument}.name=value, or a JSON object."
         )
     return dict(value)
 
 
 def extra_body(value: Mapping[str, Any] | str | None) -> dict[str, Any]:
-    """Fields that are added to every body, none of which says what is asked or of whom: the record would be of something else."""
+    """Fields that are added to every body, none of which says what is asked or of whom: the record
+    would be of something else.
+    """
     found = mapping("extra_body", value)
     for name in ("model", "messages", "prompt", "contents", "input", "n"):
-        if name in found and not isinstance(found[name], Mapping):  # `input` may hold further fields
+        # `input` may hold further fields
+        if name in found and not isinstance(found[name], Mapping):
             raise ConfigurationError(
-                f"extra_body.{name} would replace what the task asks, of which model, or how often, and the record would not say so: "
-                "leave it out. The model is in the model's name, the prompt in the task, and draws are the task's `answer.draws`."
+                f"extra_body.{name} would replace what the task asks, of which model,"
+                " or how often, and the record would not say so: leave it out. The"
+                " model is in the model's name, the prompt in the task, and draws are"
+                " the task's `answer.draws`."
             )
     return found
 
@@ -99,7 +130,9 @@ def headers(argument: str, value: Mapping[str, str] | str | None) -> dict[str, s
     found = {name: str(content) for name, content in mapping(argument, value).items()}
     for name, content in found.items():
         if not (name + content).isascii() or not (name + content).isprintable():
-            raise ConfigurationError(f"The header '{name}' has characters that are not allowed in a header.")
+            raise ConfigurationError(
+                f"The header '{name}' has characters that are not allowed in a header."
+            )
     return found
 
 
@@ -111,14 +144,18 @@ def pacing(
     most: int = 512,
     requests_per_minute: float | None = None,
 ) -> Pacing:
-    """How requests to a remote model are paced; times in seconds. most: requests at once where no number is given.
+    """How requests to a remote model are paced; times in seconds. most: requests at once where no
+    number is given.
 
-    A number that was given is where the pace starts, because the person knows what the server takes.
+    A number that was given is where the pace starts, because the person knows what the server
+    takes.
     """
     given = whole("max_concurrency", max_concurrency)
     return Pacing(
         max_concurrency=given or most,
-        start_concurrency=min(given, _MOST_AT_START) if given else min(_START_CONCURRENCY, most),
+        start_concurrency=(
+            min(given, _MOST_AT_START) if given else min(_START_CONCURRENCY, most)
+        ),
         timeout=number("timeout", timeout, low=0) or 1.0,
         deadline=number("deadline", deadline, low=0) or 1.0,
         max_attempts=whole("max_attempts", max_attempts) or 1,

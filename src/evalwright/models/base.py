@@ -1,8 +1,9 @@
 """What a model is to the engine: abilities, a fingerprint, and one method.
 
-A remote model has `async def answer(request) -> Response` and raises `RequestError` subclasses; the engine paces, retries
-and times it. A local model has `def answer_batch(requests)`, which yields `(index, response or failure)` as they finish;
-it runs in a worker thread that the engine feeds with all waiting requests.
+A remote model has `async def answer(request) -> Response` and raises `RequestError` subclasses; the
+engine paces, retries and times it. A local model has `def answer_batch(requests)`, which yields
+`(index, response or failure)` as they finish; it runs in a worker thread that the engine feeds with
+all waiting requests.
 """
 
 from __future__ import annotations
@@ -29,7 +30,9 @@ _UNKNOWN = "unknown-"
 
 IMAGES = "images"
 EVERY_OPTION = frozenset((*OPTIONS, IMAGES))
-"""What `Model.carries` may name: the options of a `Generate` that not every model can carry, and images in prompts."""
+"""What `Model.carries` may name: the options of a `Generate` that not every model can carry, and
+images in prompts.
+"""
 
 
 class Model(ABC):
@@ -70,26 +73,50 @@ class Model(ABC):
 
     def describe(self) -> dict[str, Any]:
         """What the run record says of this model: plain JSON, never a secret."""
-        return {"name": self.name, "abilities": sorted(self.abilities), "fingerprint": self.fingerprint}
+        return {
+            "name": self.name,
+            "abilities": sorted(self.abilities),
+            "fingerprint": self.fingerprint,
+        }
 
     def check(self) -> None:
-        """Raise a `UsageError` if the model cannot be used (no key, no such folder). Sends nothing that costs."""
+        """Raise a `UsageError` if the model cannot be used (no key, no such folder).
+
+        Sends nothing that costs.
+        """
 
     def try_out(self) -> dict[str, Any]:
-        """What a short trial shows of how it would answer, for `models check`: plain JSON. Nothing is sent or downloaded."""
+        """What a short trial shows of how it would answer, for `models check`: plain JSON.
+
+        Nothing is sent or downloaded.
+        """
         return {}
 
     def refuses(self, request: Request) -> str | None:
-        """Why the request cannot be sent as it is, in a sentence that names the option and the model; None where it can."""
+        """Why the request cannot be sent as it is, in a sentence that names the option and the
+        model; None where it can.
+        """
         images = images_of(request)
         if not all(image.data for image in images):
-            return "An image of a recorded prompt cannot be sent again: the record holds its hash, not its bytes."
+            return (
+                "An image of a recorded prompt cannot be sent again: the record holds"
+                " its hash, not its bytes."
+            )
         turns: Any = getattr(request, "prompt", ())
         if images and any(turn.images for turn in turns if turn.role != "user"):
-            return "Images can only be in the user's turns: move them out of the other turns."
-        used = [*(request.options() if isinstance(request, Generate) else ()), *([IMAGES] if images else ())]
+            return (
+                "Images can only be in the user's turns: move them out of the other"
+                " turns."
+            )
+        used = [
+            *(request.options() if isinstance(request, Generate) else ()),
+            *([IMAGES] if images else ()),
+        ]
         if images and not isinstance(request, Generate):
-            return f"'{self.name}' takes images only in prompts to generate an answer from."
+            return (
+                f"'{self.name}' takes images only in prompts to generate an answer"
+                " from."
+            )
         missing = [name for name in used if name not in self.carries]
         return self.cannot_carry(missing[0]) if missing else None
 
@@ -97,7 +124,10 @@ class Model(ABC):
         """The sentence about an option that it does not carry."""
         what = "does not take images" if option == IMAGES else f"does not take {option}"
         known = ", ".join(sorted(self.carries)) or "none of the further options"
-        return f"'{self.name}' {what} (it takes: {known}). Leave it out, or use another model."
+        return (
+            f"'{self.name}' {what} (it takes: {known}). Leave it out, or use another"
+            " model."
+        )
 
     def reader(self) -> Reader | None:
         """How it reads prompts, where that is known here; else None. Weights need not be loaded."""
@@ -152,10 +182,14 @@ class RemoteModel(Model):
 
     def name_rule(self) -> NameRule:
         """Which names its replies may give. A class that says nothing of it has them recorded."""
-        return NameRule(str(self.describe().get("model") or self.name.partition("/")[2]), self.name)
+        return NameRule(
+            str(self.describe().get("model") or self.name.partition("/")[2]), self.name
+        )
 
     def listen(self, tell: Callable[[str], None]) -> None:
-        """Take the engine's way of telling a person, in a sentence, what happens during a long wait."""
+        """Take the engine's way of telling a person, in a sentence, what happens during a long
+        wait.
+        """
 
     @abstractmethod
     async def answer(self, request: Request) -> Response:
@@ -180,13 +214,13 @@ class Forwarding(RemoteModel):
 
     def __init__(self, model: RemoteModel) -> None:
         self._model = model
-        self.name, self.abilities, self.carries, self.naming = (
-            model.name,
-            model.abilities,
-            model.carries,
-            model.naming,
-        )
-        self.fingerprint, self.price, self.names_cost = model.fingerprint, model.price, model.names_cost
+        self.name = model.name
+        self.abilities = model.abilities
+        self.carries = model.carries
+        self.naming = model.naming
+        self.fingerprint = model.fingerprint
+        self.price = model.price
+        self.names_cost = model.names_cost
 
     def describe(self) -> dict[str, Any]:
         """As the model."""
@@ -223,10 +257,15 @@ class LocalModel(Model):
     heavy: bool = True
 
     def load(self) -> None:
-        """Get ready to answer. Called in the worker thread before the first batch, and again after `unload`."""
+        """Get ready to answer.
+
+        Called in the worker thread before the first batch, and again after `unload`.
+        """
 
     @abstractmethod
-    def answer_batch(self, requests: Sequence[Request]) -> Iterator[tuple[int, Response | Failure]]:
+    def answer_batch(
+        self, requests: Sequence[Request]
+    ) -> Iterator[tuple[int, Response | Failure]]:
         """Answer requests, in any order, and yield each response as soon as it is there.
 
         Args:
@@ -241,8 +280,12 @@ class LocalModel(Model):
         """Free the memory that `load` took."""
 
 
-def answers_of(model: LocalModel, requests: Sequence[Request]) -> Iterator[tuple[int, Response | Failure]]:
-    """As its `answer_batch`, and each request once: what it raises at, leaves out or answers with something else has failed."""
+def answers_of(
+    model: LocalModel, requests: Sequence[Request]
+) -> Iterator[tuple[int, Response | Failure]]:
+    """As its `answer_batch`, and each request once: what it raises at, leaves out or answers with
+    something else has failed.
+    """
 
     def failed(what: str) -> Failure:
         return ModelError(f"The model {model.name} failed: {what}").as_failure()
@@ -261,7 +304,13 @@ def answers_of(model: LocalModel, requests: Sequence[Request]) -> Iterator[tuple
             known = isinstance(answer, Response | Failure)
             yield (
                 index,
-                answer if known else failed(f"its response is a {type(answer).__name__}, not a Response"),
+                (
+                    answer
+                    if known
+                    else failed(
+                        f"its response is a {type(answer).__name__}, not a Response"
+                    )
+                ),
             )
     except GeneratorExit:
         return
@@ -278,18 +327,27 @@ def stop_at(text: str, stops: Sequence[str]) -> str:
 
 
 def stop_in(text: str, stops: Sequence[str]) -> str:
-    """The stop string that begins first in a text, of several at one place the first; "" where there is none."""
-    places = [(place, stop) for stop in stops if stop and (place := text.find(stop)) >= 0]
+    """The stop string that begins first in a text, of several at one place the first; "" where
+    there is none.
+    """
+    places = [
+        (place, stop) for stop in stops if stop and (place := text.find(stop)) >= 0
+    ]
     return min(places, key=lambda pair: pair[0])[1] if places else ""
 
 
-def answers_tokens(tokens: Sequence[TokenLogProb], text: str) -> tuple[TokenLogProb, ...]:
-    """Those of the answer's text: some servers report the tokens of reasoning before it and of its end, too."""
+def answers_tokens(
+    tokens: Sequence[TokenLogProb], text: str
+) -> tuple[TokenLogProb, ...]:
+    """Those of the answer's text: some servers report the tokens of reasoning before it and of its
+    end, too.
+    """
     joined = "".join(token.text for token in tokens)
     start = joined.rfind(text) if text else -1
     if start < 0:
         return tuple(tokens)
-    kept, place = [], 0
+    kept = []
+    place = 0
     for token in tokens:
         end = place + len(token.text)
         if (end > start and place < start + len(text)) or (
@@ -301,11 +359,17 @@ def answers_tokens(tokens: Sequence[TokenLogProb], text: str) -> tuple[TokenLogP
 
 
 def unknown_fingerprint() -> str:
-    """The fingerprint of a model of which nobody can know whether it answers as another does: equal to no other."""
+    """The fingerprint of a model of which nobody can know whether it answers as another does: equal
+    to no other.
+    """
     return f"{_UNKNOWN}{uuid.uuid4().hex}"
 
 
 def fingerprint_of(parts: Mapping[str, Any]) -> str:
     """A short stable hash of JSON-like parts, for `Model.fingerprint`."""
-    text = json.dumps(parts, sort_keys=True, separators=(",", ":"), ensure_ascii=False, default=str)
-    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+    text = json.dumps(
+        parts, sort_keys=True, separators=(",", ":"), ensure_ascii=False, default=str
+    )
+    return hashlib.blake2b(
+        text.encode("utf-8", "surrogatepass"), digest_size=16
+    ).hexdigest()

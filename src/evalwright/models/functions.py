@@ -1,4 +1,5 @@
-"""A Python function as a model under test: plain, async, or from a list of prompts to a list of answers.
+"""A Python function as a model under test: plain, async, or from a list of prompts to a list of
+answers.
 
     @evalwright.model
     def my_model(prompt: str) -> str: ...
@@ -6,8 +7,9 @@
     @evalwright.model(fingerprint="prompt-3")
     async def my_service(prompt: str) -> str: ...
 
-Nobody can know whether a function would answer tomorrow as it does today. So its answers are shared with no other run, not even
-one of the same process, unless the person names a fingerprint, and changes it with the function.
+Nobody can know whether a function would answer tomorrow as it does today. So its answers are shared
+with no other run, not even one of the same process, unless the person names a fingerprint, and
+changes it with the function.
 """
 
 from __future__ import annotations
@@ -42,12 +44,17 @@ BATCH = 32
 """Prompts that a function of lists gets at once."""
 AT_ONCE = 16
 """Calls of an async function side by side."""
-FORMS = "`def f(prompt: str) -> str`, `async def f(prompt: str) -> str` or `def f(prompts: list[str]) -> list[str]`"
+FORMS = (
+    "`def f(prompt: str) -> str`, `async def f(prompt: str) -> str` or `def f(prompts:"
+    " list[str]) -> list[str]`"
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """What a function takes. batched: a list of prompts. messages: chat messages in place of text. settings: of the request."""
+    """What a function takes. batched: a list of prompts. messages: chat messages in place of text.
+    settings: of the request.
+    """
 
     batched: bool
     messages: bool
@@ -56,7 +63,10 @@ class Signature:
 
 
 class FunctionModel(Model):
-    """What the plain and the async form have in common. Called, it is the function that it was made of."""
+    """What the plain and the async form have in common.
+
+    Called, it is the function that it was made of.
+    """
 
     naming = "@evalwright.model(fingerprint=NAME)"
 
@@ -70,10 +80,13 @@ class FunctionModel(Model):
         batch_size: int | None,
         concurrency: int | None,
     ) -> None:
-        self.function, self.signature, self.name = function, signature, name
+        self.function = function
+        self.signature = signature
+        self.name = name
         self._given: dict[str, Any] = {"name": name, "fingerprint": fingerprint}
         self._given |= {"batch_size": batch_size, "concurrency": concurrency}
-        self.batch_size, self.concurrency = batch_size or BATCH, concurrency
+        self.batch_size = batch_size or BATCH
+        self.concurrency = concurrency
         chat: tuple[Ability, ...] = ("chat",) if signature.messages else ()
         self.abilities = frozenset(("generate", *chat))
         self.carries = frozenset(OPTIONS).intersection(signature.settings)
@@ -91,19 +104,31 @@ class FunctionModel(Model):
         return f"<model {self.name!r}: a function>"
 
     def fresh(self, name: str = "") -> FunctionModel:
-        """The model for one evaluation: another that is nobody's equal, where no fingerprint is named. name: in place of its own."""
-        return function_model(self.function, **{**self._given, **({"name": name} if name else {})})
+        """The model for one evaluation: another that is nobody's equal, where no fingerprint is
+        named. name: in place of its own.
+        """
+        return function_model(
+            self.function, **{**self._given, **({"name": name} if name else {})}
+        )
 
     def describe(self) -> dict[str, Any]:
         """Says that it is a function, and which."""
         where = getattr(self.function, "__module__", "") or ""
-        called = getattr(self.function, "__qualname__", "") or type(self.function).__name__
+        called = (
+            getattr(self.function, "__qualname__", "") or type(self.function).__name__
+        )
         return {**super().describe(), "note": f"a Python function: {where}.{called}"}
 
     def _arguments(self, request: Request) -> tuple[Any, dict[str, Any]]:
-        assert isinstance(request, Generate)  # it can do nothing else, which is checked before
+        assert isinstance(
+            request, Generate
+        )  # it can do nothing else, which is checked before
         settings = {name: getattr(request, name) for name in self.signature.settings}
-        return _as_messages(request.prompt) if self.signature.messages else _as_text(request.prompt), settings
+        return (
+            _as_messages(request.prompt)
+            if self.signature.messages
+            else _as_text(request.prompt)
+        ), settings
 
     def _response(self, found: Any, request: Request) -> Response:
         """Raises ModelError for what is no answer."""
@@ -112,32 +137,50 @@ class FunctionModel(Model):
         if isinstance(found, str):
             assert isinstance(request, Generate)
             stopped_at = stop_in(found, request.stop) if request.stop else None
-            return Response(stop_at(str(found), request.stop), finish_reason="stop", stopped_at=stopped_at)
+            return Response(
+                stop_at(str(found), request.stop),
+                finish_reason="stop",
+                stopped_at=stopped_at,
+            )
         if inspect.iscoroutine(found):
             found.close()
             raise ModelError(
-                f"'{self.name}' returned a coroutine: make it `async def`, so that it is awaited."
+                f"'{self.name}' returned a coroutine: make it `async def`, so that it"
+                " is awaited."
             )
         if isinstance(found, list | tuple) and not self.signature.batched:
             raise ModelError(
-                f"'{self.name}' returned a {type(found).__name__} for one prompt. If it takes lists of prompts, write "
-                f"@evalwright.model(batch_size={BATCH}) over it."
+                f"'{self.name}' returned a {type(found).__name__} for one prompt. If it"
+                f" takes lists of prompts, write @evalwright.model(batch_size={BATCH})"
+                " over it."
             )
-        what = "nothing: is a `return` missing?" if found is None else f"a {type(found).__name__}."
-        raise ModelError(f"'{self.name}' must return its answer as a string, and returned {what}")
+        what = (
+            "nothing: is a `return` missing?"
+            if found is None
+            else f"a {type(found).__name__}."
+        )
+        raise ModelError(
+            f"'{self.name}' must return its answer as a string, and returned {what}"
+        )
 
     def _raised(self, error: Exception) -> Failure:
         if isinstance(error, RequestError):
             return error.as_failure()
-        return ModelError(f"'{self.name}' raised {type(error).__name__}: {error}").as_failure()
+        return ModelError(
+            f"'{self.name}' raised {type(error).__name__}: {error}"
+        ).as_failure()
 
 
 class PlainFunction(FunctionModel, LocalModel):
-    """Called in a worker thread: for prompt after prompt, for several at once in threads, or for lists of prompts."""
+    """Called in a worker thread: for prompt after prompt, for several at once in threads, or for
+    lists of prompts.
+    """
 
     heavy = False
 
-    def answer_batch(self, requests: Sequence[Request]) -> Iterator[tuple[int, Response | Failure]]:
+    def answer_batch(
+        self, requests: Sequence[Request]
+    ) -> Iterator[tuple[int, Response | Failure]]:
         """Call the function for each."""
         if self.signature.batched:
             yield from self._in_lists(requests)
@@ -145,10 +188,13 @@ class PlainFunction(FunctionModel, LocalModel):
             for index, request in enumerate(requests):
                 yield index, self._one(request)
         else:
-            pool = ThreadPoolExecutor(self.concurrency, thread_name_prefix=f"evalwright-{self.name}")
+            pool = ThreadPoolExecutor(
+                self.concurrency, thread_name_prefix=f"evalwright-{self.name}"
+            )
             try:
                 begun: Mapping[Future[Response | Failure], int] = {
-                    pool.submit(self._one, request): index for index, request in enumerate(requests)
+                    pool.submit(self._one, request): index
+                    for index, request in enumerate(requests)
                 }
                 for done in as_completed(begun):
                     yield begun[done], done.result()
@@ -162,7 +208,9 @@ class PlainFunction(FunctionModel, LocalModel):
         except Exception as error:
             return self._raised(error)
 
-    def _in_lists(self, requests: Sequence[Request]) -> Iterator[tuple[int, Response | Failure]]:
+    def _in_lists(
+        self, requests: Sequence[Request]
+    ) -> Iterator[tuple[int, Response | Failure]]:
         """Requests with the same settings together, as many as the function takes."""
         groups: dict[str, list[int]] = {}
         for index, request in enumerate(requests):
@@ -179,16 +227,21 @@ class PlainFunction(FunctionModel, LocalModel):
             found = self.function([prompt for prompt, _ in given], **given[0][1])
             if isinstance(found, str) or not isinstance(found, Iterable):
                 raise ModelError(
-                    f"'{self.name}' must return a list of answers, and returned a {type(found).__name__}."
+                    f"'{self.name}' must return a list of answers, and returned a"
+                    f" {type(found).__name__}."
                 )
             answers = list(found)
             if len(answers) != len(requests):
                 raise ModelError(
-                    f"'{self.name}' returned {len(answers)} answers to {len(requests)} prompts, so nobody knows which answers which."
+                    f"'{self.name}' returned {len(answers)} answers to {len(requests)}"
+                    " prompts, so nobody knows which answers which."
                 )
         except Exception as error:
             return [self._raised(error)] * len(requests)
-        return [self._checked(answer, request) for answer, request in zip(answers, requests, strict=True)]
+        return [
+            self._checked(answer, request)
+            for answer, request in zip(answers, requests, strict=True)
+        ]
 
     def _checked(self, answer: Any, request: Request) -> Response | Failure:
         try:
@@ -198,12 +251,18 @@ class PlainFunction(FunctionModel, LocalModel):
 
 
 class AsyncFunction(FunctionModel, RemoteModel):
-    """Called on the event loop, several at once; a `RequestError` that may pass, such as RateLimited, is tried again."""
+    """Called on the event loop, several at once; a `RequestError` that may pass, such as
+    RateLimited, is tried again.
+    """
 
-    def __init__(self, function: Callable[..., Any], signature: Signature, **given: Any) -> None:
+    def __init__(
+        self, function: Callable[..., Any], signature: Signature, **given: Any
+    ) -> None:
         super().__init__(function, signature, **given)
         most = self.concurrency or AT_ONCE
-        self.pacing = Pacing(max_concurrency=most, start_concurrency=most, careful=False)
+        self.pacing = Pacing(
+            max_concurrency=most, start_concurrency=most, careful=False
+        )
 
     async def answer(self, request: Request) -> Response:
         """Call the function once."""
@@ -214,9 +273,13 @@ class AsyncFunction(FunctionModel, RemoteModel):
             raise
         except (Exception, asyncio.CancelledError, SystemExit) as error:
             task = asyncio.current_task()
-            if isinstance(error, asyncio.CancelledError) and (task is None or task.cancelling()):
+            if isinstance(error, asyncio.CancelledError) and (
+                task is None or task.cancelling()
+            ):
                 raise  # the run itself is being stopped
-            raise ModelError(f"'{self.name}' raised {type(error).__name__}: {error}") from error
+            raise ModelError(
+                f"'{self.name}' raised {type(error).__name__}: {error}"
+            ) from error
 
 
 def function_model(
@@ -229,10 +292,12 @@ def function_model(
 ) -> FunctionModel:
     """A function as a model. Raises ConfigurationError where it does not fit, before it is called.
 
-    name: shown on boards; the function's own without it. fingerprint: names what answers, so that runs share its answers. batch_size:
-    it takes lists of so many prompts; so does one whose parameter is annotated as a list. concurrency: calls at once, in threads
-    for a plain function (1 without it), on the event loop for an async one (16). A parameter called `messages` gets chat messages.
-    Keyword-only parameters get what the request says: max_tokens, temperature, top_p, stop, seed, draw.
+    name: shown on boards; the function's own without it. fingerprint: names what answers, so that
+    runs share its answers. batch_size: it takes lists of so many prompts; so does one whose
+    parameter is annotated as a list. concurrency: calls at once, in threads for a plain function (1
+    without it), on the event loop for an async one (16). A parameter called `messages` gets chat
+    messages. Keyword-only parameters get what the request says: max_tokens, temperature, top_p,
+    stop, seed, draw.
     """
     if isinstance(function, FunctionModel):
         function = function.function
@@ -240,11 +305,17 @@ def function_model(
     found = _signature(function, called, batch_size is not None)
     for what, number in (("batch_size", batch_size), ("concurrency", concurrency)):
         if number is not None and number < 1:
-            raise ConfigurationError(f"{what} of '{called}' must be at least 1, not {number}.")
+            raise ConfigurationError(
+                f"{what} of '{called}' must be at least 1, not {number}."
+            )
     if fingerprint is not None and not str(fingerprint).strip():
-        raise ConfigurationError(f"The fingerprint of '{called}' must name what answers, such as 'prompt-3'.")
+        raise ConfigurationError(
+            f"The fingerprint of '{called}' must name what answers, such as 'prompt-3'."
+        )
     if found.batched and concurrency is not None:
-        raise ConfigurationError(f"'{called}' takes lists of prompts: leave out concurrency.")
+        raise ConfigurationError(
+            f"'{called}' takes lists of prompts: leave out concurrency."
+        )
     kind = AsyncFunction if found.is_async else PlainFunction
     given: dict[str, Any] = {"batch_size": batch_size, "concurrency": concurrency}
     return kind(function, found, name=called, fingerprint=fingerprint, **given)
@@ -259,7 +330,9 @@ def _name(function: Any) -> str:
 
 def _signature(function: Any, called: str, batched: bool) -> Signature:
     if not callable(function) or inspect.isclass(function):
-        raise ConfigurationError(f"'{called}' is no function: a model under test has the form {FORMS}.")
+        raise ConfigurationError(
+            f"'{called}' is no function: a model under test has the form {FORMS}."
+        )
     is_async = inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
         getattr(function, "__call__", None)  # noqa: B004
     )
@@ -267,13 +340,23 @@ def _signature(function: Any, called: str, batched: bool) -> Signature:
         parameters = list(inspect.signature(function).parameters.values())
     except (TypeError, ValueError):  # a built-in one
         return Signature(batched, False, (), is_async)
-    first = next((one for one in parameters if one.kind not in (one.KEYWORD_ONLY, one.VAR_KEYWORD)), None)
-    others = [one for one in parameters if one is not first and one.default is one.empty]
+    first = next(
+        (
+            one
+            for one in parameters
+            if one.kind not in (one.KEYWORD_ONLY, one.VAR_KEYWORD)
+        ),
+        None,
+    )
+    others = [
+        one for one in parameters if one is not first and one.default is one.empty
+    ]
     left = [
-        one.name for one in others
+        one.name
+        for one in others
         if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)
         or (one.kind is one.KEYWORD_ONLY and one.name not in SETTINGS)
-    ]  # fmt: skip
+    ]
     if first is None or left:
         why = f"it cannot be given '{left[0]}'" if left else "it takes no prompt"
         raise ConfigurationError(f"'{called}' must have the form {FORMS}; {why}.")
@@ -281,24 +364,39 @@ def _signature(function: Any, called: str, batched: bool) -> Signature:
     batched = batched or (not messages and _is_list(function, first))
     if batched and is_async:
         raise ConfigurationError(
-            f"'{called}' is async, so it is called for one prompt at a time, side by side: let it take a string, without batch_size."
+            f"'{called}' is async, so it is called for one prompt at a time, side by"
+            " side: let it take a string, without batch_size."
         )
-    settings = tuple(one.name for one in parameters if one.kind is one.KEYWORD_ONLY and one.name in SETTINGS)
+    settings = tuple(
+        one.name
+        for one in parameters
+        if one.kind is one.KEYWORD_ONLY and one.name in SETTINGS
+    )
     return Signature(batched, messages, settings, is_async)
 
 
 def _is_list(function: Any, first: inspect.Parameter) -> bool:
     said: Any = first.annotation
     with suppress(Exception):  # names that are only there for type checkers
-        said = typing.get_type_hints(getattr(function, "__wrapped__", function)).get(first.name, said)
+        said = typing.get_type_hints(getattr(function, "__wrapped__", function)).get(
+            first.name, said
+        )
     if isinstance(said, str):
-        return said.removeprefix("typing.").lower().startswith(("list", "sequence", "iterable"))
+        return (
+            said.removeprefix("typing.")
+            .lower()
+            .startswith(("list", "sequence", "iterable"))
+        )
     origin = typing.get_origin(said) or said
-    return inspect.isclass(origin) and origin is not str and issubclass(origin, Iterable)
+    return (
+        inspect.isclass(origin) and origin is not str and issubclass(origin, Iterable)
+    )
 
 
 def _as_text(prompt: Prompt) -> str:
-    return prompt if isinstance(prompt, str) else "\n\n".join(turn.text for turn in prompt)
+    return (
+        prompt if isinstance(prompt, str) else "\n\n".join(turn.text for turn in prompt)
+    )
 
 
 def _as_messages(prompt: Prompt) -> list[dict[str, Any]]:

@@ -16,7 +16,16 @@ from evalwright.models.remote import providers as table
 WELL_KNOWN = ("openai", "anthropic", "gemini", "hf", "ollama")
 """Providers that a message names in place of all."""
 
-_MAKERS = ("openai", "anthropic", "gemini", "mistral", "deepseek", "xai", "cohere", "groq")
+_MAKERS = (
+    "openai",
+    "anthropic",
+    "gemini",
+    "mistral",
+    "deepseek",
+    "xai",
+    "cohere",
+    "groq",
+)
 """Providers that serve models under their bare names, first those that made them."""
 
 _OTHER_SEPARATOR = re.compile(r"(?P<provider>[\w-]+)(?::/*|\s+|\\)(?P<model>\S+)")
@@ -29,25 +38,41 @@ def not_a_model_name(name: str, providers: Collection[str]) -> ConfigurationErro
     provider = name.partition("/")[0]
     if provider in providers:
         row = table.find(provider)
-        example = EXAMPLES[provider][0] if provider in EXAMPLES else row.example if row else ""
+        example = (
+            EXAMPLES[provider][0]
+            if provider in EXAMPLES
+            else row.example
+            if row
+            else ""
+        )
         return ConfigurationError(
-            f"'{name}' names no model after the provider: it must be 'provider/name', for example '{example or f'{provider}/NAME'}'."
+            f"'{name}' names no model after the provider: it must be 'provider/name',"
+            f" for example '{example or f'{provider}/NAME'}'."
         )
     suggestion = suggest_model(name, providers)
     if suggestion:
         hint = f" Did you mean '{suggestion}'?"
     else:
         hint = f" For example 'hf/gpt2' or 'openai/gpt-4o-mini'. {_some(providers)}"
-    return ConfigurationError(f"'{name}' is not a model name: it must be 'provider/name'.{hint}")
+    return ConfigurationError(
+        f"'{name}' is not a model name: it must be 'provider/name'.{hint}"
+    )
 
 
-def unknown_provider(provider: str, model: str, providers: Collection[str]) -> UnknownName:
-    """The error for `provider/model` of a provider that there is not. model: "" where it is not known."""
+def unknown_provider(
+    provider: str, model: str, providers: Collection[str]
+) -> UnknownName:
+    """The error for `provider/model` of a provider that there is not. model: "" where it is not
+    known.
+    """
     near = closest(provider, providers)
     hint = f"{_ALL_LISTED.format(count=len(providers))}." if near else _some(providers)
     is_known = any(prices.price_of(candidate, model) is not None for candidate in near)
     if model and not is_known:
-        hint += f" A model of the Hugging Face Hub, run on this machine, is 'hf/{provider}/{model}'."
+        hint += (
+            " A model of the Hugging Face Hub, run on this machine, is"
+            f" 'hf/{provider}/{model}'."
+        )
     return UnknownName("model provider", provider, providers, hint)
 
 
@@ -73,4 +98,7 @@ def _priced(providers: Collection[str]) -> Iterator[str]:
 
 
 def _some(providers: Collection[str]) -> str:
-    return f"Providers are {', '.join(WELL_KNOWN)} and others: {_ALL_LISTED.format(count=len(providers))}."
+    return (
+        f"Providers are {', '.join(WELL_KNOWN)} and others:"
+        f" {_ALL_LISTED.format(count=len(providers))}."
+    )

@@ -1,8 +1,10 @@
-"""`oracle/gold` and `oracle/wrong`: simulations that answer with the gold answer, or with a wrong one. No model is behind them.
+"""`oracle/gold` and `oracle/wrong`: simulations that answer with the gold answer, or with a wrong
+one. No model is behind them.
 
-They show what a benchmark, its scorers and its reports do with answers whose worth is known, without a network. The gold answer
-is never in a prompt and no request of any other model holds it: a run of these models sends no request, and forms the answers from
-its own samples (`strategies/simulate.py`). Run, reports and boards say SIMULATION.
+They show what a benchmark, its scorers and its reports do with answers whose worth is known,
+without a network. The gold answer is never in a prompt and no request of any other model holds it:
+a run of these models sends no request, and forms the answers from its own samples
+(`strategies/simulate.py`). Run, reports and boards say SIMULATION.
 """
 
 from __future__ import annotations
@@ -20,7 +22,9 @@ NAMES = {"gold": 1.0, "wrong": 0.0}
 
 
 class OracleModel(LocalModel):
-    """A simulation. share: of the samples that are answered rightly; seed: which these are, by the sample's id."""
+    """A simulation. share: of the samples that are answered rightly; seed: which these are, by the
+    sample's id.
+    """
 
     heavy = False
     carries = EVERY_OPTION
@@ -28,8 +32,14 @@ class OracleModel(LocalModel):
     def __init__(self, name: str, *, share: float | None = None, seed: int = 0) -> None:
         check_known("oracle", [name], NAMES)
         chosen = NAMES[name] if share is None else share
-        if isinstance(chosen, bool) or not isinstance(chosen, int | float) or not 0 <= chosen <= 1:
-            raise ConfigurationError(f"The share of right answers is a number from 0 to 1, not {chosen!r}.")
+        if (
+            isinstance(chosen, bool)
+            or not isinstance(chosen, int | float)
+            or not 0 <= chosen <= 1
+        ):
+            raise ConfigurationError(
+                f"The share of right answers is a number from 0 to 1, not {chosen!r}."
+            )
         if isinstance(seed, bool) or not isinstance(seed, int):
             raise ConfigurationError(f"The seed is a whole number, not {seed!r}.")
         self.name = f"oracle/{name}"
@@ -40,11 +50,20 @@ class OracleModel(LocalModel):
 
     def describe(self) -> dict[str, Any]:
         """As every model, and that it is none."""
-        share = {} if self.share in NAMES.values() else {"label": f"{self.name} share={self.share:g}"}
+        share = (
+            {}
+            if self.share in NAMES.values()
+            else {"label": f"{self.name} share={self.share:g}"}
+        )
         return {**super().describe(), "simulation": True, **share}
 
-    def answer_batch(self, requests: Sequence[Request]) -> Iterator[tuple[int, Response | Failure]]:
+    def answer_batch(
+        self, requests: Sequence[Request]
+    ) -> Iterator[tuple[int, Response | Failure]]:
         """A request does not tell what is right, so each is a failure that says so."""
-        message = "An oracle only answers a task's own samples; it cannot be a judge or a scorer's model."
+        message = (
+            "An oracle only answers a task's own samples; it cannot be a judge or a"
+            " scorer's model."
+        )
         for index, _ in enumerate(requests):
             yield index, Failure("model error", "model", message)

@@ -1,8 +1,10 @@
 """From a name to a model: `provider/name[@revision]` plus arguments.
 
-Backends come from four places: the table of built-in ones (`built_in.toml`), the `@model("provider")` decorator, the entry point
-group `evalwright.models`, and the table of remote providers (`models/providers`), whose rows need no code. A backend is a class (or function) called as
-`backend(name, revision=..., **arguments)`; the arguments that it takes are its keyword parameters.
+Backends come from four places: the table of built-in ones (`built_in.toml`), the
+`@model("provider")` decorator, the entry point group `evalwright.models`, and the table of remote
+providers (`models/providers`), whose rows need no code. A backend is a class (or function) called
+as `backend(name, revision=..., **arguments)`; the arguments that it takes are its keyword
+parameters.
 """
 
 from __future__ import annotations
@@ -55,19 +57,29 @@ class _Backends(Registry[Callable[..., Model]]):
 
 def _check(provider: str, backend: Callable[..., Model]) -> None:
     if "/" in provider or "@" in provider:
-        raise ConfigurationError(f"'{provider}' cannot be a provider's name: it must be without '/' or '@'.")
+        raise ConfigurationError(
+            f"'{provider}' cannot be a provider's name: it must be without '/' or '@'."
+        )
     if inspect.isclass(backend) and not issubclass(backend, (RemoteModel, LocalModel)):
         raise ConfigurationError(
-            f"The backend '{provider}' ({backend.__name__}) must derive from RemoteModel (async def answer) or "
-            f"LocalModel (def answer_batch)."
+            f"The backend '{provider}' ({backend.__name__}) must derive from"
+            " RemoteModel (async def answer) or LocalModel (def answer_batch)."
         )
     answer = getattr(backend, "answer", None)
-    remote = inspect.isclass(backend) and issubclass(backend, RemoteModel) and inspect.isfunction(answer)
+    remote = (
+        inspect.isclass(backend)
+        and issubclass(backend, RemoteModel)
+        and inspect.isfunction(answer)
+    )
     if remote and not inspect.iscoroutinefunction(answer):
-        raise ConfigurationError(f"The backend '{provider}' must have `async def answer(self, request)`.")
+        raise ConfigurationError(
+            f"The backend '{provider}' must have `async def answer(self, request)`."
+        )
     if inspect.isabstract(backend):
         missing = ", ".join(sorted(getattr(backend, "__abstractmethods__", ())))
-        raise ConfigurationError(f"The backend '{provider}' does not define: {missing}.")
+        raise ConfigurationError(
+            f"The backend '{provider}' does not define: {missing}."
+        )
 
 
 _BACKENDS = _Backends("model", BUILT_IN, _check)
@@ -118,12 +130,18 @@ def model(of: Any = None, /, **settings: Any) -> Any:
     if not isinstance(of, str):
         if inspect.isclass(of):
             raise ConfigurationError(
-                f'A class is registered under a provider\'s name: @model("{of.__name__.lower()}").'
+                "A class is registered under a provider's name:"
+                f' @model("{of.__name__.lower()}").'
             )
-        return partial(function_model, **settings) if of is None else function_model(of, **settings)
+        return (
+            partial(function_model, **settings)
+            if of is None
+            else function_model(of, **settings)
+        )
     if settings:
         raise ConfigurationError(
-            f"A backend is registered by its name alone: leave out {', '.join(settings)}."
+            "A backend is registered by its name alone: leave out"
+            f" {', '.join(settings)}."
         )
 
     def register(backend: Any) -> Any:
@@ -139,7 +157,10 @@ def providers() -> list[str]:
 
 
 def parse_name(name: str) -> tuple[str, str, str | None]:
-    """`provider/name[@revision]` as its three parts. A URL or path after the provider may itself hold '/' and '@'."""
+    """`provider/name[@revision]` as its three parts.
+
+    A URL or path after the provider may itself hold '/' and '@'.
+    """
     provider, slash, rest = name.partition("/")
     if not slash or not provider or not rest:
         raise not_a_model_name(name, providers())
@@ -170,50 +191,69 @@ def open_model(name: str, arguments: Mapping[str, Any] | None = None) -> Model:
     given = dict(arguments or {})
     _take_secrets(name, given)
     if any(given.get(key) is not None for key in REPLICAS):
-        return open_replicated(name, given, open_model, list(_BACKENDS.options(provider)))
+        return open_replicated(
+            name, given, open_model, list(_BACKENDS.options(provider))
+        )
     if revision is not None:
         given["revision"] = revision
     parameters = inspect.signature(backend).parameters
     named = None if "fingerprint" in parameters else given.pop("fingerprint", None)
-    if not any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()):
+    if not any(
+        parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()
+    ):
         _check_arguments(provider, given)
     made = backend(rest, **given)
     made.name = name
     if not hasattr(made, "abilities"):
         raise ConfigurationError(
-            f"The backend '{provider}' must say what it can do: set `self.abilities = frozenset({{\"generate\"}})` in __init__."
+            f"The backend '{provider}' must say what it can do: set `self.abilities ="
+            ' frozenset({"generate"})` in __init__.'
         )
     if named is not None:
         if not str(named).strip():
             raise ConfigurationError(
-                "fingerprint must name what answers, for example -M fingerprint=weights-of-may."
+                "fingerprint must name what answers, for example -M"
+                " fingerprint=weights-of-may."
             )
         if made.is_known:
             raise ConfigurationError(
-                f"'{made.name}' has a fingerprint of its own, made of all that can change its answers: leave out fingerprint."
+                f"'{made.name}' has a fingerprint of its own, made of all that can"
+                " change its answers: leave out fingerprint."
             )
-        facts = {"backend": provider, "name": rest, "arguments": digested_arguments(given)}
+        facts = {
+            "backend": provider,
+            "name": rest,
+            "arguments": digested_arguments(given),
+        }
         made.fingerprint = fingerprint_of({**facts, "named": str(named)})
     return made
 
 
 def _take_secrets(name: str, given: Mapping[str, Any]) -> None:
-    """Remember the secrets in a name and arguments, so that they are masked in all that is written. Raises ConfigurationError."""
+    """Remember the secrets in a name and arguments, so that they are masked in all that is written.
+
+    Raises ConfigurationError.
+    """
     for place, value in {"": name, **given}.items():
         remember_within(value, place)
         in_path = place in ("", "base_url") and f"/{MASKED}" in str(value)
         if MASKED in _leaves(value) or f"//{MASKED}@" in str(value) or in_path:
             what = f"its argument {place}" if place else "its name"
             raise ConfigurationError(
-                f"The model '{name}' comes from a record, in which {what} has {MASKED} in place of a secret. Give the secret again, on "
-                f"the command line: --model, -M or -R."
+                f"The model '{name}' comes from a record, in which {what} has {MASKED}"
+                " in place of a secret. Give the secret again, on the command line:"
+                " --model, -M or -R."
             )
 
 
 def _leaves(value: Any) -> list[Any]:
     if isinstance(value, Mapping):
         value = list(value.values())
-    return [leaf for part in value for leaf in _leaves(part)] if isinstance(value, list) else [value]
+    return (
+        [leaf for part in value for leaf in _leaves(part)]
+        if isinstance(value, list)
+        else [value]
+    )
 
 
 def _check_arguments(provider: str, given: Mapping[str, Any]) -> None:
@@ -221,7 +261,8 @@ def _check_arguments(provider: str, given: Mapping[str, Any]) -> None:
     for name in given:
         if name == "revision" and name not in known:
             raise ConfigurationError(
-                f"Models of '{provider}' have no revisions: leave out the part after '@'."
+                f"Models of '{provider}' have no revisions: leave out the part after"
+                " '@'."
             )
         if name not in known:
             refused = getattr(_BACKENDS.get(provider), "refused", ())
@@ -229,12 +270,20 @@ def _check_arguments(provider: str, given: Mapping[str, Any]) -> None:
             raise _unknown_argument(f"argument of '{provider}' models", name, works)
 
 
-_NO_SETTINGS = ("prompt", "draw", "length_penalty", "early_stopping", "generation_arguments")
+_NO_SETTINGS = (
+    "prompt",
+    "draw",
+    "length_penalty",
+    "early_stopping",
+    "generation_arguments",
+)
 """Fields of a request for text that are no settings of `answer` in a task."""
 
 
 def _unknown_argument(kind: str, name: str, known: Sequence[str]) -> UnknownName:
-    """The error for an argument that a model does not take, with the task's own setting where it is one of sampling."""
+    """The error for an argument that a model does not take, with the task's own setting where it is
+    one of sampling.
+    """
     settings = [one.name for one in fields(Generate) if one.name not in _NO_SETTINGS]
     nearest = closest(name, [*known, *settings], 1)
     if nearest and nearest[0] not in known:

@@ -1,13 +1,17 @@
-"""`replay/<file>`: answers from recorded responses, so that a run can be repeated or scored without its model.
+"""`replay/<file>`: answers from recorded responses, so that a run can be repeated or scored without
+its model.
 
 A recording is one of
 - a run: its folder, or its `samples.jsonl`, whose prompts and responses are taken as they are;
-- any JSONL file with rows of `{"prompt": ..., "response": "..."}` or `{"input": ..., "response": "..."}`, and for
-  likelihoods `{"prompt": ..., "continuation": ..., "log_likelihood": ...}` or `{"text": ..., "log_likelihood": ...}`.
+- any JSONL file with rows of `{"prompt": ..., "response": "..."}` or `{"input": ..., "response":
+  "..."}`, and for
+  likelihoods `{"prompt": ..., "continuation": ..., "log_likelihood": ...}` or `{"text": ...,
+  "log_likelihood": ...}`.
 
-A request is found by its prompt (sampling parameters are not looked at) and, for repeated samples, by its draw: in a plain
-file the n-th row with one prompt is draw n. What has no recording is rejected. In memory there is a hash and a place for
-each response; texts are read from the file when they are needed.
+A request is found by its prompt (sampling parameters are not looked at) and, for repeated samples,
+by its draw: in a plain file the n-th row with one prompt is draw n. What has no recording is
+rejected. In memory there is a hash and a place for each response; texts are read from the file when
+they are needed.
 """
 
 from __future__ import annotations
@@ -21,7 +25,13 @@ from string import ascii_uppercase
 from typing import Any, BinaryIO, NamedTuple
 
 from evalwright.bounded import from_json
-from evalwright.core.errors import ConfigurationError, Failure, ModelError, Rejected, RequestError
+from evalwright.core.errors import (
+    ConfigurationError,
+    Failure,
+    ModelError,
+    Rejected,
+    RequestError,
+)
 from evalwright.core.reasoning import separate_reasoning
 from evalwright.core.requests import (
     Ability,
@@ -38,14 +48,19 @@ from evalwright.models.base import EVERY_OPTION, LocalModel, fingerprint_of
 from evalwright.models.local.files import file_state
 
 Subject = tuple[str, Any, str]
-"""What a response answers: kind ("generate", "input", "log-likelihood", "rolling"), prompt as JSON, continuation."""
+"""What a response answers: kind ("generate", "input", "log-likelihood", "rolling"), prompt as JSON,
+continuation.
+"""
 
 _INPUT_LINES = 60
 """Lines of a prompt, from its end, among which a recorded `input` is looked for."""
 
 
 class ReplayModel(LocalModel):
-    """Answers from a file. Raises ConfigurationError for a file that is missing or is no recording, naming the row."""
+    """Answers from a file.
+
+    Raises ConfigurationError for a file that is missing or is no recording, naming the row.
+    """
 
     heavy = False
     carries = EVERY_OPTION
@@ -58,7 +73,8 @@ class ReplayModel(LocalModel):
         self._path = given / "samples.jsonl" if given.is_dir() else given
         if not self._path.is_file():
             raise ConfigurationError(
-                f"There is no recording at {self._path}: give a run's folder, its samples.jsonl, or a JSONL file of responses."
+                f"There is no recording at {self._path}: give a run's folder, its"
+                " samples.jsonl, or a JSONL file of responses."
             )
         self._file: BinaryIO | None = None
         self._rows = 0
@@ -73,8 +89,11 @@ class ReplayModel(LocalModel):
         self.fingerprint = fingerprint_of({"replay": self._content_hash})
 
     def _index(self) -> set[str]:
-        """One pass over the file, which notes where each response stands; returns the kinds of what they answer."""
-        digest, offset = blake2b(digest_size=16), 0
+        """One pass over the file, which notes where each response stands; returns the kinds of what
+        they answer.
+        """
+        digest = blake2b(digest_size=16)
+        offset = 0
         kinds: set[str] = set()
         repeated: dict[bytes, int] = {}
         try:
@@ -84,13 +103,18 @@ class ReplayModel(LocalModel):
                     digest.update(line)
                     if line.strip():
                         self._rows += 1
-                        for slot, (subject, draw, _) in enumerate(self._row(line, number)):
+                        for slot, (subject, draw, _) in enumerate(
+                            self._row(line, number)
+                        ):
                             key = _key_of(subject, draw or 0)
                             if draw is None and key in self._places:
                                 repeated[key] = repeated.get(key, 0) + 1
                                 key = _key_of(subject, repeated[key])
                             self._places.setdefault(key, (offset, slot))
-                            kinds |= {subject[0], *(["chat"] if isinstance(subject[1], list) else [])}
+                            kinds |= {
+                                subject[0],
+                                *(["chat"] if isinstance(subject[1], list) else []),
+                            }
                     offset += len(line)
         except OSError as error:
             raise ConfigurationError(
@@ -110,7 +134,9 @@ class ReplayModel(LocalModel):
         try:
             return list(_recorded(row))
         except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise ConfigurationError(f"{where} is not a recorded response: {error}.") from None
+            raise ConfigurationError(
+                f"{where} is not a recorded response: {error}."
+            ) from None
 
     def describe(self) -> dict[str, Any]:
         """The file's name and content hash, and how much it holds."""
@@ -134,7 +160,9 @@ class ReplayModel(LocalModel):
             self._file.close()
             self._file = None
 
-    def answer_batch(self, requests: Sequence[Request]) -> Iterator[tuple[int, Response | Failure]]:
+    def answer_batch(
+        self, requests: Sequence[Request]
+    ) -> Iterator[tuple[int, Response | Failure]]:
         """One after another, in order."""
         self.load()
         for index, request in enumerate(requests):
@@ -149,7 +177,9 @@ class ReplayModel(LocalModel):
             place = self._places.get(_key_of(subject, draw))
             if place is not None:
                 return self._read(place, subject)
-        raise Rejected(f"{self._path.name} has no recorded response for {_shown(request)}.")
+        raise Rejected(
+            f"{self._path.name} has no recorded response for {_shown(request)}."
+        )
 
     def _read(self, place: tuple[int, int], subject: Subject) -> Response:
         assert self._file is not None
@@ -159,8 +189,14 @@ class ReplayModel(LocalModel):
             found = list(_recorded(from_json(self._file.readline())))[slot]
         except (ValueError, IndexError, KeyError, TypeError):
             found = None
-        if found is None or found.subject != subject or file_state(self._path) != self._state:
-            raise ModelError(f"{self._path.name} has changed since it was opened. Run again.")
+        if (
+            found is None
+            or found.subject != subject
+            or file_state(self._path) != self._state
+        ):
+            raise ModelError(
+                f"{self._path.name} has changed since it was opened. Run again."
+            )
         return found.response
 
 
@@ -189,8 +225,9 @@ def _forms(prompt: Prompt) -> Iterator[Prompt]:
 
 
 def _possible_inputs(prompt: Prompt) -> Iterator[str]:
-    """Texts in a rendered prompt that may be the row's input: the whole, the last user message, then lines from the end,
-    each also without a label such as "Question:"."""
+    """Texts in a rendered prompt that may be the row's input: the whole, the last user message,
+    then lines from the end, each also without a label such as "Question:".
+    """
     if isinstance(prompt, str):
         texts = [prompt]
     else:
@@ -208,8 +245,16 @@ def _shown(request: Request) -> str:
     if isinstance(request, Generate | LogLikelihood):
         prompt = request.prompt if isinstance(request, Generate) else request.context
         text = prompt if isinstance(prompt, str) else prompt[-1].text
-        draw = f" (draw {request.draw})" if isinstance(request, Generate) and request.draw else ""
-        after = "" if isinstance(request, Generate) else f"'{request.continuation.strip()}' after "
+        draw = (
+            f" (draw {request.draw})"
+            if isinstance(request, Generate) and request.draw
+            else ""
+        )
+        after = (
+            ""
+            if isinstance(request, Generate)
+            else f"'{request.continuation.strip()}' after "
+        )
         return f"{after}the prompt that ends '{text[-60:]}'{draw}".replace("\n", " ")
     if isinstance(request, RollingLogLikelihood):
         return f"the text that begins '{request.text[:60]}'".replace("\n", " ")
@@ -231,7 +276,10 @@ def _key_of(subject: Subject, draw: int) -> bytes:
 
 
 def _recorded(row: Any) -> Iterator[_Recorded]:
-    """The responses in a row, in a fixed order. Raises ValueError, KeyError or TypeError for a row that is none."""
+    """The responses in a row, in a fixed order.
+
+    Raises ValueError, KeyError or TypeError for a row that is none.
+    """
     if not isinstance(row, Mapping):
         raise ValueError("it is not a JSON object")
     if "task" not in row or "scores" not in row:
@@ -253,35 +301,57 @@ def _of_sample(row: Mapping[str, Any]) -> Iterator[_Recorded]:
         return
     answers = [_with_likelihood(*pair) for pair in zip(responses, scored, strict=True)]
     if "choices" not in row:
-        yield _Recorded(("log-likelihood", prompt, row["answer"].strip()), 0, answers[0])
+        yield _Recorded(
+            ("log-likelihood", prompt, row["answer"].strip()), 0, answers[0]
+        )
         if prompt == "":
             yield _Recorded(("rolling", row["answer"], ""), 0, answers[0])
         return
-    # Options were compared by their texts or by their letters; the record does not say which, so both are known.
+    # Options were compared by their texts or by their letters; the record does not say which, so
+    # both are known.
     for names in (row["choices"], ascii_uppercase):
         for name, answer in zip(names, answers, strict=False):
             yield _Recorded(("log-likelihood", prompt, name.strip()), 0, answer)
 
 
 def _draws(row: Mapping[str, Any], count: int) -> Iterator[tuple[int, int]]:
-    """The draw of each response of a strategy with one for each draw: in their order, but for the chosen one, which is the last."""
+    """The draw of each response of a strategy with one for each draw: in their order, but for the
+    chosen one, which is the last.
+    """
     found = row.get("strategy") or {}
-    draws, chosen = found.get("draws", []), found.get("chosen", 0)
-    made = [place for place, one in enumerate(draws) if "failure" not in one and place != chosen]
+    draws = found.get("draws", [])
+    chosen = found.get("chosen", 0)
+    made = [
+        place
+        for place, one in enumerate(draws)
+        if "failure" not in one and place != chosen
+    ]
     if draws and len(made) + 1 == count:
         first = row["draw"] * (len(draws) + found.get("saved_draws", 0))
-        yield from ((first + place, response) for response, place in enumerate([*made, chosen]))
+        yield from (
+            (first + place, response) for response, place in enumerate([*made, chosen])
+        )
 
 
-def _generated(prompt: Any, responses: list[Response], draw: int) -> Iterator[_Recorded]:
-    """One response to the prompt; or the replies of a conversation, each to the messages before it; or several draws."""
+def _generated(
+    prompt: Any, responses: list[Response], draw: int
+) -> Iterator[_Recorded]:
+    """One response to the prompt; or the replies of a conversation, each to the messages before it;
+    or several draws.
+    """
     last = len(responses) - 1
     if last > 0 and _is_conversation(prompt, responses):
         for index, response in enumerate(responses):
-            yield _Recorded(("generate", prompt[: len(prompt) - 2 * (last - index)], ""), draw, response)
+            yield _Recorded(
+                ("generate", prompt[: len(prompt) - 2 * (last - index)], ""),
+                draw,
+                response,
+            )
         return
     for index, response in enumerate(responses):
-        yield _Recorded(("generate", prompt, ""), draw * len(responses) + index, response)
+        yield _Recorded(
+            ("generate", prompt, ""), draw * len(responses) + index, response
+        )
 
 
 def _is_conversation(prompt: Any, responses: list[Response]) -> bool:
@@ -312,9 +382,13 @@ def _of_plain(row: Mapping[str, Any]) -> _Recorded:
         if "text" in row:
             return _Recorded(("rolling", _text(row, "text"), ""), 0, response)
         if "prompt" not in row or "continuation" not in row:
-            raise ValueError("a log_likelihood needs 'prompt' and 'continuation', or 'text'")
+            raise ValueError(
+                "a log_likelihood needs 'prompt' and 'continuation', or 'text'"
+            )
         continuation = _text(row, "continuation").strip()
-        return _Recorded(("log-likelihood", _prompt(row["prompt"]), continuation), 0, response)
+        return _Recorded(
+            ("log-likelihood", _prompt(row["prompt"]), continuation), 0, response
+        )
     if "response" not in row:
         raise ValueError("it has no 'response'")
     answer = row["response"]
@@ -326,7 +400,9 @@ def _of_plain(row: Mapping[str, Any]) -> _Recorded:
         return _Recorded(("generate", _prompt(row["prompt"]), ""), None, response)
     if "input" in row:
         return _Recorded(("input", _text(row, "input").strip(), ""), None, response)
-    raise ValueError("it has neither 'prompt' nor 'input', which are used to find a response")
+    raise ValueError(
+        "it has neither 'prompt' nor 'input', which are used to find a response"
+    )
 
 
 def _prompt(value: Any) -> Any:
@@ -335,10 +411,15 @@ def _prompt(value: Any) -> Any:
         return value
     if not isinstance(value, list) or not value:
         raise ValueError("'prompt' must be text or a list of messages")
-    turns = [[turn["role"], turn["content"]] if isinstance(turn, Mapping) else turn for turn in value]
+    turns = [
+        [turn["role"], turn["content"]] if isinstance(turn, Mapping) else turn
+        for turn in value
+    ]
     for turn in turns:
         if not isinstance(turn, list) or [type(part) for part in turn] != [str, str]:
-            raise ValueError("a message of 'prompt' must have a role and a content, both text")
+            raise ValueError(
+                "a message of 'prompt' must have a role and a content, both text"
+            )
     return turns
 
 
@@ -350,6 +431,10 @@ def _text(row: Mapping[str, Any], name: str) -> str:
 
 
 def _number(value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+    if (
+        isinstance(value, bool)
+        or not isinstance(value, int | float)
+        or not math.isfinite(value)
+    ):
         raise ValueError(f"'log_likelihood' must be a finite number, not {value!r}")
     return float(value)

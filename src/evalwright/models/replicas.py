@@ -8,7 +8,9 @@ from typing import Any
 
 
 class Replica:
-    """The record of one replica. requests: sent to it. failures: of those. aside: why it is not used at present, "" where it is."""
+    """The record of one replica. requests: sent to it. failures: of those. aside: why it is not
+    used at present, "" where it is.
+    """
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -29,21 +31,40 @@ class Replica:
         self._until = time.monotonic()
 
     def as_dict(self) -> dict[str, Any]:
-        """For the record; answers_per_second: from its first request to its last answer, also while it waited for its limits."""
+        """For the record; answers_per_second: from its first request to its last answer, also while
+        it waited for its limits.
+        """
         seconds = (time.monotonic() if self.under_way else self._until) - self._since
         answers = self.requests - self.failures - self.under_way
-        rate = {"answers_per_second": float(f"{answers / seconds:.4g}")} if seconds > 0 else {}
+        rate = (
+            {"answers_per_second": float(f"{answers / seconds:.4g}")}
+            if seconds > 0
+            else {}
+        )
         aside = {"aside": self.aside} if self.aside else {}
-        return {"name": self.name, "requests": self.requests, "failures": self.failures, **rate, **aside}
+        return {
+            "name": self.name,
+            "requests": self.requests,
+            "failures": self.failures,
+            **rate,
+            **aside,
+        }
 
 
 def said(replicas: Iterable[Replica]) -> str:
-    """How each did, in a few words: "a 20/s, b 48/s (2 tries failed), c set aside". Others may have answered what failed there."""
+    """How each did, in a few words: "a 20/s, b 48/s (2 tries failed), c set aside".
+
+    Others may have answered what failed there.
+    """
     parts = []
     for one in replicas:
         found = one.as_dict()
         tries = "try" if one.failures == 1 else "tries"
         failed = f" ({one.failures:,} {tries} failed)" if one.failures else ""
-        rate = f"{found['answers_per_second']:.3g}/s" if "answers_per_second" in found else "idle"
+        rate = (
+            f"{found['answers_per_second']:.3g}/s"
+            if "answers_per_second" in found
+            else "idle"
+        )
         parts.append(f"{one.name} {'set aside' if one.aside else rate}{failed}")
     return ", ".join(parts)

@@ -1,8 +1,10 @@
-"""From `replicas` among a model's arguments to the model that has them: endpoints of a remote model, processes of a local one.
+"""From `replicas` among a model's arguments to the model that has them: endpoints of a remote
+model, processes of a local one.
 
 replicas=http://a:8000/v1,http://b:8000/v1                            addresses
-replicas=[{"api_key_env": "KEY_A"}, {"api_key_env": "KEY_B"}]         what differs from the model's own arguments
-replicas=4                                                            processes of a local model
+replicas=[{"api_key_env": "KEY_A"}, {"api_key_env": "KEY_B"}]         what differs from the model's
+own arguments replicas=4                                                            processes of a
+local model
 """
 
 from __future__ import annotations
@@ -16,7 +18,13 @@ from evalwright.core.requests import Request
 from evalwright.core.responses import Response
 from evalwright.core.secrets import without_login
 from evalwright.models import arguments
-from evalwright.models.base import Forwarding, LocalModel, Model, RemoteModel, fingerprint_of
+from evalwright.models.base import (
+    Forwarding,
+    LocalModel,
+    Model,
+    RemoteModel,
+    fingerprint_of,
+)
 from evalwright.models.built_in import BUILT_IN
 from evalwright.models.replicas import Replica
 
@@ -33,8 +41,9 @@ _DIFFERING = (
 """What may be set for one endpoint: nothing that would change an answer."""
 _MOST = 128
 _FORM = (
-    "replicas must be a number of processes for a local model, and for a remote one addresses with commas between them or a "
-    "list of mappings, each with what differs: replicas=http://a:8000/v1,http://b:8000/v1"
+    "replicas must be a number of processes for a local model, and for a remote one"
+    " addresses with commas between them or a list of mappings, each with what differs:"
+    " replicas=http://a:8000/v1,http://b:8000/v1"
 )
 
 Open = Callable[[str, Mapping[str, Any]], Model]
@@ -42,15 +51,23 @@ Open = Callable[[str, Mapping[str, Any]], Model]
 
 
 class ReplicaPool(Forwarding):
-    """A remote model behind several endpoints that answer alike: URLs, keys, regions. To everybody but the engine's sender it is the model.
+    """A remote model behind several endpoints that answer alike: URLs, keys, regions.
 
-    model: as it is without its replicas, by whose fingerprint the pool is known. endpoints: (name, model) of each.
+    To everybody but the engine's sender it is the model.
 
-    differ: the endpoints may answer differently; what one said is then never taken for what the model or another pool says.
+    model: as it is without its replicas, by whose fingerprint the pool is known. endpoints: (name,
+    model) of each.
+
+    differ: the endpoints may answer differently; what one said is then never taken for what the
+    model or another pool says.
     """
 
     def __init__(
-        self, model: RemoteModel, endpoints: Sequence[tuple[str, RemoteModel]], *, differ: bool = False
+        self,
+        model: RemoteModel,
+        endpoints: Sequence[tuple[str, RemoteModel]],
+        *,
+        differ: bool = False,
     ) -> None:
         super().__init__(model)
         self.resumes = model.resumes
@@ -74,7 +91,9 @@ class ReplicaPool(Forwarding):
         for member, replica in self.members():
             its = member.describe()
             differing = {
-                name: its[name] for name in ("base_url", "key", "model") if its.get(name) != said.get(name)
+                name: its[name]
+                for name in ("base_url", "key", "model")
+                if its.get(name) != said.get(name)
             }
             mine.append({**replica.as_dict(), **differing})
         return {**said, "fingerprint": self.fingerprint, "replicas": mine}
@@ -99,8 +118,11 @@ class ReplicaPool(Forwarding):
             await member.close()
 
 
-def open_replicated(name: str, given: Mapping[str, Any], open_one: Open, options: Sequence[str]) -> Model:
-    """The model that `name` and `given`, with `replicas` among it, describe. options: arguments that it takes.
+def open_replicated(
+    name: str, given: Mapping[str, Any], open_one: Open, options: Sequence[str]
+) -> Model:
+    """The model that `name` and `given`, with `replicas` among it, describe. options: arguments
+    that it takes.
 
     Raises UsageError as `open_one` does.
     """
@@ -111,7 +133,8 @@ def open_replicated(name: str, given: Mapping[str, Any], open_one: Open, options
     differ = arguments.flag("replicas_differ", rest.pop("replicas_differ", None))
     if replicas is None:
         raise ConfigurationError(
-            "replicas_differ has no effect without replicas: name them, or leave it out."
+            "replicas_differ has no effect without replicas: name them, or leave it"
+            " out."
         )
     listed = replicas.split(",") if isinstance(replicas, str) else replicas
     if not isinstance(listed, list) or not listed:
@@ -121,13 +144,22 @@ def open_replicated(name: str, given: Mapping[str, Any], open_one: Open, options
     for number, own in enumerate(settings, 1):
         if own in settings[: number - 1]:
             raise ConfigurationError(
-                f"Replica {number} is the same as replica {settings.index(own) + 1}: leave it out."
+                f"Replica {number} is the same as replica {settings.index(own) + 1}:"
+                " leave it out."
             )
-        if "base_url" in own and "base_url" not in options and name.partition("/")[0] in BUILT_IN:
-            raise ConfigurationError(f"'{name}' is a model in this process, which has no addresses: {_FORM}.")
+        if (
+            "base_url" in own
+            and "base_url" not in options
+            and name.partition("/")[0] in BUILT_IN
+        ):
+            raise ConfigurationError(
+                f"'{name}' is a model in this process, which has no addresses: {_FORM}."
+            )
         made = open_one(_named(name, own), {**rest, **_merged(rest, own)})
         if not isinstance(made, RemoteModel):
-            raise ConfigurationError(f"'{name}' is a model in this process, which has no addresses: {_FORM}.")
+            raise ConfigurationError(
+                f"'{name}' is a model in this process, which has no addresses: {_FORM}."
+            )
         made.name = name
         endpoints.append((_label(own, number), made))
     placed = "base_url" in rest or _address(name)
@@ -141,19 +173,22 @@ def _in_processes(
 ) -> Model:
     if rest.pop("replicas_differ", None) is not None:
         raise ConfigurationError(
-            "replicas_differ has no effect on a model in this machine's processes: leave it out."
+            "replicas_differ has no effect on a model in this machine's processes:"
+            " leave it out."
         )
     number = arguments.whole("replicas", number) or 1
     if number > _MOST:
         raise ConfigurationError(
-            f"replicas={number} processes are more than the {_MOST} that one machine is given."
+            f"replicas={number} processes are more than the {_MOST} that one machine is"
+            " given."
         )
     model = open_one(name, rest)
     if not isinstance(model, LocalModel):
         raise ConfigurationError(f"{_FORM}; it is {number}.")
     if name.partition("/")[0] not in BUILT_IN:
         raise ConfigurationError(
-            f"Only models of the package's own backends run in several processes: '{name}' is a plug-in's. Leave out replicas."
+            "Only models of the package's own backends run in several processes:"
+            f" '{name}' is a plug-in's. Leave out replicas."
         )
     from evalwright.models.local.processes import in_processes
 
@@ -175,11 +210,17 @@ def _address(name: str) -> str:
 
 
 def _named(name: str, own: Mapping[str, Any]) -> str:
-    """The name of an endpoint's model: with an address, or a name there, of its own, it stands in the place of the model's."""
+    """The name of an endpoint's model: with an address, or a name there, of its own, it stands in
+    the place of the model's.
+    """
     provider, _, rest = name.partition("/")
     address = _address(name)
     model = own.get("model") or (rest.partition("#")[2] if address else rest)
-    return f"{provider}/{address}#{model}" if address and "base_url" not in own else f"{provider}/{model}"
+    return (
+        f"{provider}/{address}#{model}"
+        if address and "base_url" not in own
+        else f"{provider}/{model}"
+    )
 
 
 def _merged(rest: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
@@ -196,4 +237,7 @@ def _label(own: Mapping[str, Any], number: int) -> str:
     variables = own.get("variables")
     parts = [own.get("base_url"), own.get("model"), own.get("api_key_env")]
     parts += variables.values() if isinstance(variables, Mapping) else []
-    return " ".join(without_login(str(part)) for part in parts if part) or f"replica {number}"
+    return (
+        " ".join(without_login(str(part)) for part in parts if part)
+        or f"replica {number}"
+    )

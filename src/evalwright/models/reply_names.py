@@ -4,7 +4,8 @@
 |---|---|---|
 | nothing, or a word such as "default" | unnamed | nothing is known |
 | the name that was asked, but for case, folder or provider before it | same | it is the model |
-| that name with a date, a version, a quantisation or a file's ending | alias | what the name stands for at present |
+| that name with a date, a version, a quantisation or a file's ending | alias | what the name stands
+for at present |
 | a name that a person says is this model's (`answers_as`) | accepted | it is the model |
 | any other name | other | another model, unless a person says that it is this one |
 
@@ -53,7 +54,8 @@ _FILE_ENDING = re.compile(r"(?:-0*\d+-of-0*\d+)?\.(?:gguf|safetensors|bin|onnx)$
 _NUMBER = re.compile(r"\d+(?:\.\d+)*")
 _SNAPSHOT = re.compile(
     r"(?:"
-    r"20\d\d-\d\d(?:-\d\d)?|\d\d-20\d\d|\d\d-\d\d|\d{8}|\d{6}|\d{4}|\d{3}"  # dates, and Gemini's "-001"
+    # dates, and Gemini's "-001"
+    r"20\d\d-\d\d(?:-\d\d)?|\d\d-20\d\d|\d\d-\d\d|\d{8}|\d{6}|\d{4}|\d{3}"
     r"|v\d+(?:-\d+)?|preview|exp|experimental|beta|stable|latest|default|hf"
     r"|i?q\d(?:-(?:k|\d))?(?:-(?:xxs|xs|s|m|l|xl))?|bf16|fp16|f16|fp32|f32|fp8|fp4|mxfp4|nvfp4|int4|int8|4bit|8bit|awq|gptq|gguf|mlx"
     r")(?:-|$)"
@@ -65,8 +67,9 @@ _SNAPSHOT = re.compile(
 class NameRule:
     """Which names the replies of one endpoint may give.
 
-    asked: the name that is sent. where: its address, for messages. check: what a name is held against: the one that was asked,
-    the first that came, or nothing. accepted: names that a person says are this model's.
+    asked: the name that is sent. where: its address, for messages. check: what a name is held
+    against: the one that was asked, the first that came, or nothing. accepted: names that a person
+    says are this model's.
     """
 
     asked: str
@@ -97,17 +100,23 @@ def rule_for(
     Args:
         asked: the model's name as it is sent.
         where: the address, without a login.
-        resolves: the names are the endpoint's own to resolve: a provider's hosts, a server that says what it has loaded.
+        resolves: the names are the endpoint's own to resolve: a provider's hosts, a server that
+        says what it has loaded.
         accepted: names that a person accepts (`answers_as`); `any` accepts all.
-        body: fields that are added to each request; those that list models to fall back to make it a router.
+        body: fields that are added to each request; those that list models to fall back to make it
+        a router.
     """
     last_part = _last_part(asked.casefold())
-    routes = last_part in _ROUTERS or any(field in (body or {}) for field in _ROUTING_FIELDS)
+    routes = last_part in _ROUTERS or any(
+        field in (body or {}) for field in _ROUTING_FIELDS
+    )
     if ANY_NAME in accepted or (routes and not accepted):
         return NameRule(asked, where, "nothing")
     if accepted:
         return NameRule(asked, where, "asked", accepted)
-    return NameRule(asked, where, "first" if resolves or last_part in _NO_CLAIM else "asked")
+    return NameRule(
+        asked, where, "first" if resolves or last_part in _NO_CLAIM else "asked"
+    )
 
 
 def accepted_names(value: str | list[str] | None) -> tuple[str, ...]:
@@ -115,24 +124,33 @@ def accepted_names(value: str | list[str] | None) -> tuple[str, ...]:
     if value is None:
         return ()
     names = value.split(",") if isinstance(value, str) else value
-    if not isinstance(names, list) or not all(isinstance(name, str) and name.strip() for name in names):
+    if not isinstance(names, list) or not all(
+        isinstance(name, str) and name.strip() for name in names
+    ):
         raise ConfigurationError(
-            f"The argument answers_as must be the name that the server's replies give, several with commas between them, or "
-            f"'{ANY_NAME}', not {value!r}."
+            "The argument answers_as must be the name that the server's replies give,"
+            f" several with commas between them, or '{ANY_NAME}', not {value!r}."
         )
     return tuple(name.strip() for name in names)
 
 
 def relation(asked: str, answered: str) -> Relation:
     """What the name in a reply is to the name that was asked."""
-    ours, theirs = asked.strip().casefold(), answered.strip().casefold()
+    ours = asked.strip().casefold()
+    theirs = answered.strip().casefold()
     if theirs in _NO_CLAIM:
         return "unnamed"
     if ours == theirs:
         return "same"
-    ours_last, theirs_last = _last_part(ours), _last_part(theirs)
+    ours_last = _last_part(ours)
+    theirs_last = _last_part(theirs)
     if ours_last == theirs_last or _words(ours_last) == _words(theirs_last):
-        is_prefix = "/" not in ours or "/" not in theirs or ours.endswith(theirs) or theirs.endswith(ours)
+        is_prefix = (
+            "/" not in ours
+            or "/" not in theirs
+            or ours.endswith(theirs)
+            or theirs.endswith(ours)
+        )
         return "same" if is_prefix else "alias"
     ours_bare = ours_last.partition(":")[0]
     shorter, longer = sorted((_words(ours_last), _words(theirs_last)), key=len)
@@ -142,7 +160,9 @@ def relation(asked: str, answered: str) -> Relation:
 
 
 def identity_of(name: str) -> str:
-    """Equal for names that are one but for case and punctuation and what stands before the last slash."""
+    """Equal for names that are one but for case and punctuation and what stands before the last
+    slash.
+    """
     return "-".join(_words(_last_part(name.strip().casefold())))
 
 
@@ -156,8 +176,11 @@ def _words(name: str) -> list[str]:
 
 
 def _extends(longer: list[str], shorter: list[str]) -> bool:
-    """Whether one name is the other with nothing behind it but what tells a snapshot or a form of the weights."""
-    shorter = shorter[:-1] if shorter[-1:] == ["0"] else shorter  # "claude-sonnet-4-0" is 4 without a date
+    """Whether one name is the other with nothing behind it but what tells a snapshot or a form of
+    the weights.
+    """
+    # "claude-sonnet-4-0" is 4 without a date
+    shorter = shorter[:-1] if shorter[-1:] == ["0"] else shorter
     if not shorter or longer[: len(shorter)] != shorter:
         return False
     rest = "-".join(longer[len(shorter) :])
@@ -167,10 +190,13 @@ def _extends(longer: list[str], shorter: list[str]) -> bool:
 
 
 def _is_latest(asked: list[str], answered: list[str]) -> bool:
-    """Whether a name that ends with "latest" may stand for the other: all else of it is there, with numbers between."""
+    """Whether a name that ends with "latest" may stand for the other: all else of it is there, with
+    numbers between.
+    """
     if not asked or asked[-1] != "latest":
         return False
-    wanted, extra = asked[:-1], []
+    wanted = asked[:-1]
+    extra = []
     for word in answered:
         if wanted and word == wanted[0]:
             wanted = wanted[1:]

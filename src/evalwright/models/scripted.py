@@ -1,15 +1,18 @@
-"""Models that follow a script: for tests, for trying out a task, and as baselines. No model is behind them.
+"""Models that follow a script: for tests, for trying out a task, and as baselines.
+
+No model is behind them.
 
     ScriptedModel("Paris")                                   always the same text
     ScriptedModel({"2 + 2 =": "4"})                          by prompt
     ScriptedModel(lambda request: "Paris")                   by a function
     ScriptedModel(["first", RateLimited("slow down"), "third"])      one after another
 
-An answer may be a Response, a text, a number or numbers, or a RequestError (raised or given). What a text means depends on
-the request: it is the reply to a Generate; to a LogLikelihood it says what the model would have written, so that this
-continuation is certain and any other is not.
+An answer may be a Response, a text, a number or numbers, or a RequestError (raised or given). What
+a text means depends on the request: it is the reply to a Generate; to a LogLikelihood it says what
+the model would have written, so that this continuation is certain and any other is not.
 
-`scripted/echo`, `scripted/constant`, `scripted/hash` and `scripted/lead` are the same by name, for the command line.
+`scripted/echo`, `scripted/constant`, `scripted/hash` and `scripted/lead` are the same by name, for
+the command line.
 """
 
 from __future__ import annotations
@@ -44,7 +47,14 @@ from evalwright.core.requests import (
     prompt_payload,
 )
 from evalwright.core.responses import Response
-from evalwright.models.base import EVERY_OPTION, LocalModel, Model, Pacing, RemoteModel, fingerprint_of
+from evalwright.models.base import (
+    EVERY_OPTION,
+    LocalModel,
+    Model,
+    Pacing,
+    RemoteModel,
+    fingerprint_of,
+)
 
 Scripted = Response | RequestError | str | float | Sequence[float]
 Script = Callable[[Request], Scripted | Awaitable[Scripted]]
@@ -60,9 +70,10 @@ UNLIKELY = -100.0
 class _Scripted(Model):
     """What the remote-flavoured and the local-flavoured model have in common.
 
-    asked: how many requests came. record: keep them in `requests` (off by default: memory stays flat).
-    carries every option, which the script may read. version: names the behaviour of a function, so that its answers may be stored across runs; without one, every model
-    made from a function is a model of its own.
+    asked: how many requests came. record: keep them in `requests` (off by default: memory stays
+    flat). carries every option, which the script may read. version: names the behaviour of a
+    function, so that its answers may be stored across runs; without one, every model made from a
+    function is a model of its own.
     """
 
     carries = EVERY_OPTION
@@ -94,7 +105,10 @@ class _Scripted(Model):
 
     def describe(self) -> dict[str, Any]:
         """Says plainly that this is no model."""
-        return {**super().describe(), "note": "a scripted stand-in, not a language model"}
+        return {
+            **super().describe(),
+            "note": "a scripted stand-in, not a language model",
+        }
 
     def _set_pacing(self, pacing: Pacing | None) -> None:
         """A local model has none."""
@@ -154,7 +168,8 @@ class ScriptedModel(_Scripted, RemoteModel):
 
 
 class ScriptedLocalModel(_Scripted, LocalModel):
-    """A scripted model that is called like a local one: in batches, in a worker thread, with load and unload.
+    """A scripted model that is called like a local one: in batches, in a worker thread, with load
+    and unload.
 
     latency: seconds per request, spent sleeping. loads: how often it was loaded.
     """
@@ -172,7 +187,9 @@ class ScriptedLocalModel(_Scripted, LocalModel):
         """Note it."""
         self.loaded = False
 
-    def answer_batch(self, requests: Sequence[Request]) -> Iterator[tuple[int, Response | Failure]]:
+    def answer_batch(
+        self, requests: Sequence[Request]
+    ) -> Iterator[tuple[int, Response | Failure]]:
         """Follow the script for each, in order."""
         for index, request in enumerate(requests):
             seconds = self._seconds(request)
@@ -181,7 +198,9 @@ class ScriptedLocalModel(_Scripted, LocalModel):
             try:
                 found = self._begin(request)
                 if inspect.isawaitable(found):
-                    raise ModelError("A local scripted model cannot wait for a coroutine.")
+                    raise ModelError(
+                        "A local scripted model cannot wait for a coroutine."
+                    )
                 answer: Response | Failure = _as_response(found, request, seconds)
             except RequestError as error:
                 answer = error.as_failure()
@@ -200,15 +219,25 @@ def _as_response(found: Any, request: Request, seconds: float) -> Response:
         if isinstance(request, LogLikelihood):
             certain = request.continuation.strip() == found.strip()
             value = 0.0 if certain else UNLIKELY
-            return Response(log_likelihood=value, is_greedy=certain, tokens_scored=1, latency=seconds)
+            return Response(
+                log_likelihood=value,
+                is_greedy=certain,
+                tokens_scored=1,
+                latency=seconds,
+            )
     elif isinstance(found, int | float) and not isinstance(found, bool):
         if isinstance(request, LogLikelihood | RollingLogLikelihood):
-            return Response(log_likelihood=float(found), tokens_scored=1, latency=seconds)
+            return Response(
+                log_likelihood=float(found), tokens_scored=1, latency=seconds
+            )
         if isinstance(request, Reward | Classify | Embed):
             return Response(values=(float(found),), latency=seconds)
     elif isinstance(found, Sequence) and isinstance(request, Reward | Classify | Embed):
         return Response(values=tuple(float(value) for value in found), latency=seconds)
-    raise ModelError(f"The script gave {type(found).__name__} for a {type(request).__name__} request.")
+    raise ModelError(
+        f"The script gave {type(found).__name__} for a {type(request).__name__}"
+        " request."
+    )
 
 
 def _script(answers: Answers) -> Script:
@@ -221,12 +250,15 @@ def _script(answers: Answers) -> Script:
     if callable(answers):
         return answers
     raise ConfigurationError(
-        "A scripted model needs a text, a function of the request, a mapping or a sequence of answers."
+        "A scripted model needs a text, a function of the request, a mapping or a"
+        " sequence of answers."
     )
 
 
 def _by_prompt(answers: Mapping[Any, Scripted], request: Request) -> Scripted:
-    """By prompt: the text, or the messages, or the last message's text; (context, continuation) for likelihoods."""
+    """By prompt: the text, or the messages, or the last message's text; (context, continuation) for
+    likelihoods.
+    """
     if isinstance(request, Generate):
         keys: list[Any] = [request.prompt, last_text(request.prompt)]
     elif isinstance(request, LogLikelihood):
@@ -258,7 +290,8 @@ def _script_identity(answers: Answers, version: str | None) -> Any:
         return answers
     if isinstance(answers, Mapping):
         return sorted((repr(key), repr(value)) for key, value in answers.items())
-    # What a function or the order of the requests would answer cannot be known, so nothing is shared.
+    # What a function or the order of the requests would answer cannot be known, so nothing is
+    # shared.
     return None
 
 
@@ -268,22 +301,35 @@ def last_text(prompt: Prompt) -> str:
 
 
 def _hash(key: bytes, request: Request) -> Scripted:
-    """A pure function of the request: digits for a text, a number for a likelihood. It guesses fairly and for ever alike."""
-    number = int.from_bytes(blake2b(_words(request), digest_size=8, key=key).digest(), "big")
+    """A pure function of the request: digits for a text, a number for a likelihood.
+
+    It guesses fairly and for ever alike.
+    """
+    number = int.from_bytes(
+        blake2b(_words(request), digest_size=8, key=key).digest(), "big"
+    )
     share = number / 2**64
     if isinstance(request, Generate):
         return f"{number:020d}"
     if isinstance(request, LogLikelihood):
-        return Response(log_likelihood=-20.0 * share - 0.01, is_greedy=share < 0.1, tokens_scored=1)
+        return Response(
+            log_likelihood=-20.0 * share - 0.01, is_greedy=share < 0.1, tokens_scored=1
+        )
     if isinstance(request, RollingLogLikelihood):
         tokens = max(1, len(request.text.split()))
-        return Response(log_likelihood=-tokens * (1.0 + 9.0 * share), tokens_scored=tokens)
+        return Response(
+            log_likelihood=-tokens * (1.0 + 9.0 * share), tokens_scored=tokens
+        )
     return [share] if isinstance(request, Reward) else [share, 1.0 - share]
 
 
 def _words(request: Request) -> bytes:
     if isinstance(request, Generate):
-        parts: tuple[Any, ...] = (prompt_payload(request.prompt), request.draw, request.seed)
+        parts: tuple[Any, ...] = (
+            prompt_payload(request.prompt),
+            request.draw,
+            request.seed,
+        )
     elif isinstance(request, LogLikelihood):
         parts = (prompt_payload(request.context), request.continuation)
     else:
@@ -291,7 +337,10 @@ def _words(request: Request) -> bytes:
     return repr(parts).encode("utf-8", "surrogatepass")
 
 
-_TAGGED = re.compile(r"<(article|passage|document|text)\b[^>]*>\s*(.*?)\s*</\1>", re.DOTALL | re.IGNORECASE)
+_TAGGED = re.compile(
+    r"<(article|passage|document|text)\b[^>]*>\s*(.*?)\s*</\1>",
+    re.DOTALL | re.IGNORECASE,
+)
 _LABELLED = re.compile(
     r"^(article|passage|document|text):[ \t]*\n\s*(.*?)\s*(?=^[^\W\d_]\w{2,20}:|\Z)",
     re.DOTALL | re.IGNORECASE | re.MULTILINE,
@@ -300,12 +349,16 @@ _SENTENCE = re.compile(r"(?<=[.!?])[\"')\]]*\s+(?=[\"'(\[]?[A-Z0-9])|(?<=[。！
 
 
 def lead(prompt: Prompt, sentences: int) -> str:
-    """The beginning of the text in a prompt, the plain baseline of summarisation (lead-3): what it says is always in the text.
+    """The beginning of the text in a prompt, the plain baseline of summarisation (lead-3): what it
+    says is always in the text.
 
-    The text stands in <article>, <passage>, <document> or <text> tags or under such a word as a label ("Article:" on a line of its
-    own, up to the next label), else it is the prompt's longest paragraph.
+    The text stands in <article>, <passage>, <document> or <text> tags or under such a word as a
+    label ("Article:" on a line of its own, up to the next label), else it is the prompt's longest
+    paragraph.
     """
-    text = prompt if isinstance(prompt, str) else "\n\n".join(turn.text for turn in prompt)
+    text = (
+        prompt if isinstance(prompt, str) else "\n\n".join(turn.text for turn in prompt)
+    )
     named = [match[2] for form in (_TAGGED, _LABELLED) for match in form.finditer(text)]
     found = max(named or re.split(r"\n\s*\n", text), key=len)
     return " ".join(part.strip() for part in _SENTENCE.split(found)[:sentences]).strip()
@@ -316,17 +369,29 @@ _LIKELIHOODS: frozenset[Ability] = frozenset(("log-likelihood", "rolling"))
 
 
 def scripted_model(
-    name: str, *, text: str = "", seed: int = 0, sentences: int = 3, latency: float = 0.0, local: bool = False
+    name: str,
+    *,
+    text: str = "",
+    seed: int = 0,
+    sentences: int = 3,
+    latency: float = 0.0,
+    local: bool = False,
 ) -> _Scripted:
-    """`scripted/echo`, `constant` (text=...), `hash` (seed=...) or `lead` (sentences=...): see docs/models.md.
+    """`scripted/echo`, `constant` (text=...), `hash` (seed=...) or `lead` (sentences=...): see
+    docs/models.md.
 
     latency: seconds per request. local: asked like a local model, in batches.
     """
     version = f"1 text={text!s} seed={seed}"
     if name == "lead":
-        if not isinstance(sentences, int) or isinstance(sentences, bool) or sentences < 1:
+        if (
+            not isinstance(sentences, int)
+            or isinstance(sentences, bool)
+            or sentences < 1
+        ):
             raise ConfigurationError(
-                f"The argument sentences must be a whole number above 0, not {sentences!r}."
+                "The argument sentences must be a whole number above 0, not"
+                f" {sentences!r}."
             )
         version += f" sentences={sentences}"
     known: dict[str, tuple[Callable[[Any], Scripted], frozenset[Ability]]] = {
@@ -341,4 +406,10 @@ def scripted_model(
     check_known("scripted model", [name], known)
     script, abilities = known[name]
     kind = ScriptedLocalModel if local else ScriptedModel
-    return kind(script, name=f"scripted/{name}", abilities=abilities, latency=latency, version=version)
+    return kind(
+        script,
+        name=f"scripted/{name}",
+        abilities=abilities,
+        latency=latency,
+        version=version,
+    )

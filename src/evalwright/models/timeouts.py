@@ -1,4 +1,6 @@
-"""Time limits for many tasks with one timer for all: a timer of its own for each request costs a twentieth of its way."""
+"""Time limits for many tasks with one timer for all: a timer of its own for each request costs a
+twentieth of its way.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ class Timeouts:
         self._timer: asyncio.TimerHandle | None = None
 
     def limit(self, seconds: float) -> Limit:
-        """Ends what the running task awaits inside the block after so many seconds, with TimeoutError."""
+        """Ends what the running task awaits inside the block after so many seconds, with
+        TimeoutError.
+        """
         return Limit(self, seconds)
 
     def end_all(self, before: float = math.inf) -> None:
@@ -37,7 +41,9 @@ class Timeouts:
     def _look(self) -> None:
         self._timer = None
         self.end_all(self.loop.time())
-        following = min((limit.until for limit in self.running if not limit.expired), default=None)
+        following = min(
+            (limit.until for limit in self.running if not limit.expired), default=None
+        )
         if following is not None:
             self.wake_at(following)
 
@@ -63,9 +69,16 @@ class Limit:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        where: TracebackType | None,
     ) -> None:
         self._timeouts.running.discard(self)
         # As in asyncio.timeout: whoever else cancelled the task meanwhile comes first.
-        if self.expired and self.task.uncancel() <= self._cancelling and kind is asyncio.CancelledError:
+        if (
+            self.expired
+            and self.task.uncancel() <= self._cancelling
+            and kind is asyncio.CancelledError
+        ):
             raise TimeoutError from error

@@ -1,12 +1,16 @@
-"""What a person trusts from one command to the next: `trust.toml` in their own configuration folder, and no other file.
+"""What a person trusts from one command to the next: `trust.toml` in their own configuration
+folder, and no other file.
 
-    [keys]                                      # which keys go to hosts that are not their provider's own
+    [keys]                                      # which keys go to hosts that are not their
+    provider's own
     "gateway.example.com" = ["OPENAI_API_KEY"]
-    [files]                                     # files that may decide what only a person decides, by SHA-256 of their content
+    [files]                                     # files that may decide what only a person decides,
+    by SHA-256 of their content
     "9f86d081884c7d65..." = "suite.yaml"
 
-The folder is $XDG_CONFIG_HOME/evalwright or ~/.config/evalwright. A relative $XDG_CONFIG_HOME counts for nothing, so that no
-working folder can bring such a file, and a file that other people may write is refused.
+The folder is $XDG_CONFIG_HOME/evalwright or ~/.config/evalwright. A relative $XDG_CONFIG_HOME
+counts for nothing, so that no working folder can bring such a file, and a file that other people
+may write is refused.
 """
 
 from __future__ import annotations
@@ -24,7 +28,9 @@ from evalwright.core.private import config_folder, ordinary
 
 @dataclass(frozen=True, slots=True)
 class Trusted:
-    """keys: by host, the variables of keys that may be sent to it. files: digests of files that may decide everything."""
+    """keys: by host, the variables of keys that may be sent to it. files: digests of files that may
+    decide everything.
+    """
 
     keys: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     files: frozenset[str] = frozenset()
@@ -45,22 +51,35 @@ def trusted() -> Trusted:
     except FileNotFoundError:
         return Trusted()
     except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else f"it is not TOML: {error}"
-        raise ConfigurationError(f"The trust file '{path}' cannot be read: {reason}.") from None
-    if hasattr(os, "getuid") and (state.st_uid not in (0, os.getuid()) or state.st_mode & 0o022):
+        reason = (
+            error.strerror if isinstance(error, OSError) else f"it is not TOML: {error}"
+        )
         raise ConfigurationError(
-            f"The trust file '{path}' can be changed by other people, so it is not used: make it yours alone (chmod 600)."
+            f"The trust file '{path}' cannot be read: {reason}."
+        ) from None
+    if hasattr(os, "getuid") and (
+        state.st_uid not in (0, os.getuid()) or state.st_mode & 0o022
+    ):
+        raise ConfigurationError(
+            f"The trust file '{path}' can be changed by other people, so it is not"
+            " used: make it yours alone (chmod 600)."
         )
     for key in data:
         if key not in ("keys", "files"):
-            raise UnknownName("table of the trust file", key, ("keys", "files"), f"({path})")
-    keys, files = _table(data, "keys", path), _table(data, "files", path)
+            raise UnknownName(
+                "table of the trust file", key, ("keys", "files"), f"({path})"
+            )
+    keys = _table(data, "keys", path)
+    files = _table(data, "files", path)
     named = {}
     for host, variables in keys.items():
         several = [variables] if isinstance(variables, str) else variables
-        if not isinstance(several, list) or not all(isinstance(one, str) for one in several):
+        if not isinstance(several, list) or not all(
+            isinstance(one, str) for one in several
+        ):
             raise ConfigurationError(
-                f"{path}: '{host}' under [keys] must be the names of variables, such as [\"OPENAI_API_KEY\"]."
+                f"{path}: '{host}' under [keys] must be the names of variables, such as"
+                ' ["OPENAI_API_KEY"].'
             )
         named[host.lower()] = tuple(several)
     return Trusted(named, frozenset(files))

@@ -34,9 +34,15 @@ class Bar:
 
 
 def axis_of(estimates: Sequence[Estimate], unit: Unit, *, whole: bool = False) -> Axis:
-    """An axis that holds all estimates with their intervals; `whole` takes the metric's whole range, 0 to 100 points, or from the
-    lowest number on where one is below 0."""
-    ends = [x for each in estimates for x in (each.low, each.value, each.high) if math.isfinite(x)]
+    """An axis that holds all estimates with their intervals; `whole` takes the metric's whole
+    range, 0 to 100 points, or from the lowest number on where one is below 0.
+    """
+    ends = [
+        x
+        for each in estimates
+        for x in (each.low, each.value, each.high)
+        if math.isfinite(x)
+    ]
     low, high = (min(ends), max(ends)) if ends else (0.0, 1.0)
     if unit == "points":
         below = any(each.value < 0 for each in estimates)  # worse than guessing
@@ -47,12 +53,18 @@ def axis_of(estimates: Sequence[Estimate], unit: Unit, *, whole: bool = False) -
     rough = (high - low) / 4
     size = 10.0 ** math.floor(math.log10(rough))
     # The least of 1, 2, 5 times a power of ten that is not below `rough`.
-    step = next((size * k for k in (1, 2, 5) if size * k >= rough * (1 - 1e-9)), size * 10)
-    first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
+    step = next(
+        (size * k for k in (1, 2, 5) if size * k >= rough * (1 - 1e-9)), size * 10
+    )
+    first = math.floor(low / step + 1e-9)
+    last = math.ceil(high / step - 1e-9)
     scale = 100 if unit == "points" else 1
     decimals = max(0, -math.floor(math.log10(step * scale) + 1e-9))
     axis = Axis(first * step, last * step, ())
-    ticks = [(axis.place(i * step), f"{i * step * scale:,.{decimals}f}") for i in range(first, last + 1)]
+    ticks = [
+        (axis.place(i * step), f"{i * step * scale:,.{decimals}f}")
+        for i in range(first, last + 1)
+    ]
     return Axis(axis.low, axis.high, tuple(ticks))
 
 

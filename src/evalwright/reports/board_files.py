@@ -21,12 +21,24 @@ def board_rows(board: Board) -> list[dict[str, Any]]:
     columns = data_columns(board)
     machines = any(row.hardware for row in board.rows)
     rows = []
-    for i, (row, label) in enumerate(zip(board.rows, map(inert, board_labels(board)), strict=True)):
+    for i, (row, label) in enumerate(
+        zip(board.rows, map(inert, board_labels(board)), strict=True)
+    ):
         best, worst = row.ranks or (None, None)
-        made: dict[str, Any] = {"rank_best": best, "rank_worst": worst, "tied": row.letters}
-        made |= {"model": inert(row.model), "label": label, "run": inert(row.run), "date": inert(row.date)}
+        made: dict[str, Any] = {
+            "rank_best": best,
+            "rank_worst": worst,
+            "tied": row.letters,
+        }
+        made |= {
+            "model": inert(row.model),
+            "label": label,
+            "run": inert(row.run),
+            "date": inert(row.date),
+        }
         for column in columns:
-            found, name = column.estimates[i], inert(column.name.replace(" ", "_"))
+            found = column.estimates[i]
+            name = inert(column.name.replace(" ", "_"))
             made[name] = _number(found.value) if found else None
             made[f"{name}_low"], made[f"{name}_high"] = (
                 (_number(found.low), _number(found.high)) if found else (None, None)
@@ -34,7 +46,10 @@ def board_rows(board: Board) -> list[dict[str, Any]]:
         made |= {"items": row.n, "asked": row.n_asked, "not_asked": row.n_not_asked}
         made |= {"missing": row.n_missing, "unsure": row.n_unsure}
         made |= {outcome: row.outcomes.get(outcome, 0) for outcome in NO_ANSWER}
-        made |= {"cost": _number(row.cost), **({"hardware": inert(row.hardware)} if machines else {})}
+        made |= {
+            "cost": _number(row.cost),
+            **({"hardware": inert(row.hardware)} if machines else {}),
+        }
         if board.numbers_from:
             made["numbers_from"] = inert(board.numbers_from.get(row.run, "samples"))
         rows.append(made)
@@ -53,7 +68,9 @@ def _number(x: float | None) -> float | None:
     return None if x is None or math.isnan(x) else float(x)
 
 
-def board_json(board: Board, title: str, pages: list[str] | None = None) -> dict[str, Any]:
+def board_json(
+    board: Board, title: str, pages: list[str] | None = None
+) -> dict[str, Any]:
     """The board as one mapping: what the columns are, a record per model, and the notes.
 
     pages: the address of each model's page. Numbers that do not exist are null in JSON.
@@ -68,7 +85,9 @@ def board_json(board: Board, title: str, pages: list[str] | None = None) -> dict
                 "title": column.title,
                 "task": column.task or None,
                 "metric": column.metric,
-                "scale": "0 to 1" if column.unit == "points" else column.measure or "its own",
+                "scale": (
+                    "0 to 1" if column.unit == "points" else column.measure or "its own"
+                ),
                 "lower_is_better": column.lower_is_better,
             }
             for column in columns
@@ -93,7 +112,9 @@ def board_json(board: Board, title: str, pages: list[str] | None = None) -> dict
                 **({"hardware": row.hardware} if row.hardware else {}),
                 **({"page": pages[i]} if pages else {}),
             }
-            for i, (row, label) in enumerate(zip(board.rows, map(inert, board_labels(board)), strict=True))
+            for i, (row, label) in enumerate(
+                zip(board.rows, map(inert, board_labels(board)), strict=True)
+            )
         ],
         "notes": list(board.notes),
         **({"numbers_from": dict(board.numbers_from)} if board.numbers_from else {}),

@@ -1,6 +1,8 @@
-"""The score columns of a published board: a hallucination board has four with plain names, any other its tasks.
+"""The score columns of a published board: a hallucination board has four with plain names, any
+other its tasks.
 
-Which board is one of hallucinations is seen by the kind and the labels of its metrics, whoever recorded the runs.
+Which board is one of hallucinations is seen by the kind and the labels of its metrics, whoever
+recorded the runs.
 """
 
 from __future__ import annotations
@@ -23,8 +25,9 @@ HALLUCINATION = "hallucination-rate"
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """A metric of the hallucination leaderboard. label: its normal form; measure: what one unit of its numbers is; lower_is_better: None
-    where neither is."""
+    """A metric of the hallucination leaderboard. label: its normal form; measure: what one unit of
+    its numbers is; lower_is_better: None where neither is.
+    """
 
     label: str
     title: str
@@ -44,7 +47,8 @@ HALLUCINATION_COLUMNS = (
 class ScoreColumn:
     """One number of every row, in the order of the rows.
 
-    name: for programs. measure: "%", "words", or "" where the unit says it. lower_is_better: None where neither is.
+    name: for programs. measure: "%", "words", or "" where the unit says it. lower_is_better: None
+    where neither is.
     """
 
     name: str
@@ -67,10 +71,22 @@ def score_columns(board: Board) -> tuple[ScoreColumn, ...]:
     if board.has_overall:
         less = board.tasks[0].lower_is_better
         estimates = tuple(row.overall for row in board.rows)
-        name = "mean over tasks" if any(task.name == "overall" for task in board.tasks) else "overall"
-        overall = [ScoreColumn(name, "Overall", "", "mean over tasks", "", "points", less, estimates)]
+        name = (
+            "mean over tasks"
+            if any(task.name == "overall" for task in board.tasks)
+            else "overall"
+        )
+        overall = [
+            ScoreColumn(
+                name, "Overall", "", "mean over tasks", "", "points", less, estimates
+            )
+        ]
     if any(row.shares for row in board.rows):
-        first = [_of_task(board, board.tasks[0])] if board.tasks[0].metric != "accuracy" else []
+        first = (
+            [_of_task(board, board.tasks[0])]
+            if board.tasks[0].metric != "accuracy"
+            else []
+        )
         return (*(overall or first), *(_share(board, name) for name in SHARES))
     return (
         *overall,
@@ -110,9 +126,13 @@ def data_columns(board: Board) -> tuple[ScoreColumn, ...]:
 
 
 def _share(board: Board, name: str) -> ScoreColumn:
-    """A share of a factual board; that of the stress questions is not of a task that the name could say."""
+    """A share of a factual board; that of the stress questions is not of a task that the name could
+    say.
+    """
     estimates = tuple(row.shares.get(name) for row in board.rows)
-    return ScoreColumn(name, name.capitalize(), "", name, "", "points", name == HALLUCINATED, estimates)
+    return ScoreColumn(
+        name, name.capitalize(), "", name, "", "points", name == HALLUCINATED, estimates
+    )
 
 
 def is_hallucination_board(board: Board) -> bool:
@@ -159,7 +179,9 @@ def _of_task(board: Board, task: BoardTask) -> ScoreColumn:
     unit = numbers.unit_of(next((cell.kind for cell in cells if cell), ""))
     estimates = tuple(cell.estimate if cell else None for cell in cells)
     less = task.lower_is_better
-    return ScoreColumn(task.name, inert(task.name), task.name, task.metric, "", unit, less, estimates)
+    return ScoreColumn(
+        task.name, inert(task.name), task.name, task.metric, "", unit, less, estimates
+    )
 
 
 def as_of(board: Board) -> str:

@@ -1,7 +1,8 @@
-"""What a report says, apart from where it is shown: a title, and headings, sentences, facts, tables, figures and texts in order.
+"""What a report says, apart from where it is shown: a title, and headings, sentences, facts,
+tables, figures and texts in order.
 
-`terminal`, `markdown` and `html` each render a document. Text in it may come from anybody: the renderers make every piece of it
-inert and escape it for their medium, so that no page has to.
+`terminal`, `markdown` and `html` each render a document. Text in it may come from anybody: the
+renderers make every piece of it inert and escape it for their medium, so that no page has to.
 """
 
 from __future__ import annotations
@@ -20,7 +21,10 @@ Tone = Literal["", "strong", "quiet", "good", "bad", "warn"]
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """An estimate in its unit, shown with its interval; `interval_only` shows that alone. None: there is no number."""
+    """An estimate in its unit, shown with its interval; `interval_only` shows that alone.
+
+    None: there is no number.
+    """
 
     estimate: Estimate | None
     unit: Unit
@@ -31,8 +35,9 @@ class Number:
 class Cell:
     """A cell with more than a plain text.
 
-    name: an untrusted name, which may be long. note: small print that only a page has room for. sort: what a page sorts by, in
-    place of the content. stretch: a part of a line, as (start, length) in shares of it, which a page draws.
+    name: an untrusted name, which may be long. note: small print that only a page has room for.
+    sort: what a page sorts by, in place of the content. stretch: a part of a line, as (start,
+    length) in shares of it, which a page draws.
     """
 
     content: str | Number = ""
@@ -51,9 +56,10 @@ Content = Cell | Number | str
 class Column:
     """A column of a table. note: what the title needs to be understood, such as the metric.
 
-    right: aligned right. folds: text that may be wrapped. key: repeated in every part of a table that a terminal splits. name: the
-    title is an untrusted name. under: shown by a page as small print of the column before. axis: on which a page draws the
-    column's numbers, with its ticks in the head where `ticks` says so. ascending: a page sorts upwards first. moves: where the table is
+    right: aligned right. folds: text that may be wrapped. key: repeated in every part of a table
+    that a terminal splits. name: the title is an untrusted name. under: shown by a page as small
+    print of the column before. axis: on which a page draws the column's numbers, with its ticks in
+    the head where `ticks` says so. ascending: a page sorts upwards first. moves: where the table is
     too wide, into a table of its own below, before any other column does.
     """
 
@@ -76,10 +82,15 @@ class Column:
 
 
 def columns(*titles: str) -> list[Column]:
-    """Columns of our own titles, each with a mark at its end: "Run*" is a key, "Scores~" folds, "Items>" is aligned right."""
+    """Columns of our own titles, each with a mark at its end: "Run*" is a key, "Scores~" folds,
+    "Items>" is aligned right.
+    """
     return [
         Column(
-            one.rstrip("*~>"), right=one.endswith(">"), folds=one.endswith(("*", "~")), key=one.endswith("*")
+            one.rstrip("*~>"),
+            right=one.endswith(">"),
+            folds=one.endswith(("*", "~")),
+            key=one.endswith("*"),
         )
         for one in titles
     ]
@@ -87,7 +98,9 @@ def columns(*titles: str) -> list[Column]:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows of cells. caption: what it shows, for those who cannot see where it stands. sortable: a page lets the reader sort it."""
+    """Rows of cells. caption: what it shows, for those who cannot see where it stands. sortable: a
+    page lets the reader sort it.
+    """
 
     columns: Sequence[Column]
     rows: Sequence[Sequence[Content]]
@@ -95,8 +108,13 @@ class Table:
     sortable: bool = False
 
     def cells(self, *, drawn: bool = False) -> tuple[list[Column], list[list[Cell]]]:
-        """The key columns and those in which anything stands, with their cells. drawn: whether what is only drawn counts too."""
-        rows = [[one if isinstance(one, Cell) else Cell(one) for one in row] for row in self.rows]
+        """The key columns and those in which anything stands, with their cells. drawn: whether what
+        is only drawn counts too.
+        """
+        rows = [
+            [one if isinstance(one, Cell) else Cell(one) for one in row]
+            for row in self.rows
+        ]
         used = [
             i
             for i, column in enumerate(self.columns)
@@ -107,9 +125,11 @@ class Table:
         return [self.columns[i] for i in used], [[row[i] for i in used] for row in rows]
 
     def parts(self, widths: Sequence[float], room: float) -> Iterator[Table]:
-        """The table in as many as are needed for each to fit into `room`: the key columns come again in all of them.
+        """The table in as many as are needed for each to fit into `room`: the key columns come
+        again in all of them.
 
-        widths: of the columns, in any unit. Columns that move leave the first part together; of those that are left the last go.
+        widths: of the columns, in any unit. Columns that move leave the first part together; of
+        those that are left the last go.
         """
         places = range(len(self.columns))
         keys = [i for i in places if self.columns[i].key]
@@ -122,7 +142,11 @@ class Table:
         for group in ([i for i in others if i not in moving], moving):
             part: list[int] = []
             for i in group:
-                if part and not self.columns[i].under and sum(widths[j] for j in (*part, i)) > room:
+                if (
+                    part
+                    and not self.columns[i].under
+                    and sum(widths[j] for j in (*part, i)) > room
+                ):
                     yield self._with([*keys, *part])
                     part = []
                 part.append(i)
@@ -219,7 +243,9 @@ class Cards:
 
 @dataclass(frozen=True, slots=True)
 class Fold:
-    """A part that a page shows when it is opened. number: its place, by which it is linked to. marks: what stands beside the title."""
+    """A part that a page shows when it is opened. number: its place, by which it is linked to.
+    marks: what stands beside the title.
+    """
 
     number: int
     title: str
@@ -227,12 +253,26 @@ class Fold:
     blocks: Sequence[Block]
 
 
-Block = Heading | Note | Notes | Conclusion | Facts | Table | Text | Link | Picture | Cards | Fold
+Block = (
+    Heading
+    | Note
+    | Notes
+    | Conclusion
+    | Facts
+    | Table
+    | Text
+    | Link
+    | Picture
+    | Cards
+    | Fold
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A report. lede: one line below the title. back: the title and address of the page that this one belongs to."""
+    """A report. lede: one line below the title. back: the title and address of the page that this
+    one belongs to.
+    """
 
     title: str
     blocks: Sequence[Block]
@@ -241,6 +281,11 @@ class Document:
 
     def words(self) -> dict[str, Any]:
         """Its notes and its conclusion, for programs."""
-        notes = [text for block in self.blocks if isinstance(block, Notes) for text in block.texts]
+        notes = [
+            text
+            for block in self.blocks
+            if isinstance(block, Notes)
+            for text in block.texts
+        ]
         said = [block.text for block in self.blocks if isinstance(block, Conclusion)]
         return {"notes": notes, "conclusion": " ".join(said)}

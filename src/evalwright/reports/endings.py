@@ -1,4 +1,6 @@
-"""How a run ended, in sentences: what to do about each kind of failure, and what stopping rules and the budget decided."""
+"""How a run ended, in sentences: what to do about each kind of failure, and what stopping rules and
+the budget decided.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,11 @@ from typing import Any
 from evalwright.analysis.words import counted, listed
 from evalwright.core.errors import Failure, RunError
 from evalwright.core.outcomes import CUT, FILTERED, TOO_LONG, UNFINISHED
-from evalwright.runs.accepted_failures import accepts_failures, has_acceptable_failures, missing_samples
+from evalwright.runs.accepted_failures import (
+    accepts_failures,
+    has_acceptable_failures,
+    missing_samples,
+)
 from evalwright.runs.images import EXPECTED, images_sentence
 from evalwright.runs.older_records import UNDECIDED
 from evalwright.runs.reader import Run
@@ -24,11 +30,16 @@ from evalwright.statistics.tipping import MAX_MISSING_SHARE
 
 AGAIN = "Run the same command again: only what is missing is sent."
 
-IMPORTED = "It failed in the program that this run was imported from; only that program can retry it."
+IMPORTED = (
+    "It failed in the program that this run was imported from; only that program can"
+    " retry it."
+)
 
 BAD_VERDICT = "judge: bad verdict"
 
-UNREADABLE_VERDICTS = "Verdicts that cannot be read stay as they are: use another judge."
+UNREADABLE_VERDICTS = (
+    "Verdicts that cannot be read stay as they are: use another judge."
+)
 
 AGAIN_TO_JUDGE = "Run the same command again: only these are sent."
 
@@ -47,8 +58,12 @@ ADVICE: Mapping[str, str] = {
 CLOSING = {
     CUT: "A higher token limit helps those that were cut (-M max_tokens=N).",
     FILTERED: "Other settings of the provider's filter help those that were filtered.",
-    TOO_LONG: "Fewer shots or a model with a longer context help those that were too long.",
-    UNFINISHED: "More time helps those that were still being written (-M timeout=SECONDS).",
+    TOO_LONG: (
+        "Fewer shots or a model with a longer context help those that were too long."
+    ),
+    UNFINISHED: (
+        "More time helps those that were still being written (-M timeout=SECONDS)."
+    ),
 }
 """What helps against a fault of the model, for the last line of a command."""
 
@@ -60,7 +75,9 @@ _PARTICIPLES: Mapping[str, str] = {
 }
 """What becomes of replies without an answer, behind a comma."""
 
-_NOT_MENDED_BY_REPEATING = frozenset({BAD_VERDICT, PUBLISHED, UNDECIDED, FILTERED, NOT_HERE, "scorer error"})
+_NOT_MENDED_BY_REPEATING = frozenset(
+    {BAD_VERDICT, PUBLISHED, UNDECIDED, FILTERED, NOT_HERE, "scorer error"}
+)
 """Labels of failures to which the same command would get the same again."""
 
 _LABELS: Mapping[str, str] = {FILTERED: "stopped by the filter on prompts"}
@@ -74,8 +91,9 @@ _JUDGE_FAILED = "the judge failed: "
 
 
 def unscored_sentences(runs: Sequence[Run]) -> str:
-    """How many answers are missing, why, and what to do; "" where none is, or a person accepted that. A command that ends with it
-    has the exit code 1."""
+    """How many answers are missing, why, and what to do; "" where none is, or a person accepted
+    that. A command that ends with it has the exit code 1.
+    """
     runs = [run for run in runs if not has_acceptable_failures(run)]
     tasks = [task for run in runs for task in run.tasks]
     n_missing = sum(task.n_missing for task in tasks)
@@ -93,45 +111,73 @@ def unscored_sentences(runs: Sequence[Run]) -> str:
     if BAD_VERDICT in labels:
         sentences.append(UNREADABLE_VERDICTS)
     if PUBLISHED in labels:
-        sentences.append("Those that fail as published are evaluated with --scoring corrected.")
+        sentences.append(
+            "Those that fail as published are evaluated with --scoring corrected."
+        )
     sentences += _repeating(labels.keys() - _NOT_MENDED_BY_REPEATING, runs)
     if "scorer error" in labels:
-        sentences.append("The scorer raised errors: fix it, then `evalwright score` the run.")
+        sentences.append(
+            "The scorer raised errors: fix it, then `evalwright score` the run."
+        )
     return " ".join(sentences)
 
 
 def _repeating(labels: Collection[str], runs: Sequence[Run]) -> Iterator[str]:
-    """Which command asks again, for failures that this may mend. A run that was scored again has its answers from another command."""
+    """Which command asks again, for failures that this may mend.
+
+    A run that was scored again has its answers from another command.
+    """
     of_answers = [label for label in labels if not label.startswith("judge: ")]
     if of_answers and any("scored_from" in run.data for run in runs):
-        yield "Repeat the command that requested the answers: only these are sent. Then score the run again."
+        yield (
+            "Repeat the command that requested the answers: only these are sent. Then"
+            " score the run again."
+        )
     elif labels:
         yield "Run the same command again: only these are sent."
 
 
 def _missing_sentence(n_missing: int, labels: Mapping[str, int]) -> str:
     """How many answers are missing, and why."""
-    reasons = {_LABELS.get(label, label): n for label, n in sorted(labels.items(), key=lambda pair: -pair[1])}
+    reasons = {
+        _LABELS.get(label, label): n
+        for label, n in sorted(labels.items(), key=lambda pair: -pair[1])
+    }
     if not n_missing:
         count = counted(sum(labels.values()), "draw")
         verb = "is" if sum(labels.values()) == 1 else "are"
-        return f"{count} {verb} missing ({', '.join(reasons)}), but every sample has a score from its other draws."
-    shares = reasons.items() if len(reasons) > 1 and sum(reasons.values()) == n_missing else ()
+        return (
+            f"{count} {verb} missing ({', '.join(reasons)}), but every sample has a"
+            " score from its other draws."
+        )
+    shares = (
+        reasons.items()
+        if len(reasons) > 1 and sum(reasons.values()) == n_missing
+        else ()
+    )
     why = ", ".join(f"{n:,} {label}" for label, n in shares) or ", ".join(reasons)
-    return f"{counted(n_missing, 'answer')} {'is' if n_missing == 1 else 'are'} missing: {why}."
+    return (
+        f"{counted(n_missing, 'answer')} {'is' if n_missing == 1 else 'are'} missing:"
+        f" {why}."
+    )
 
 
 def _left_out_sentence(runs: Sequence[Run], n_left_out: int) -> str:
     """What becomes of answers that an earlier version recorded without a score."""
-    commands = ", ".join(f"evalwright score {quote(str(run.folder))}" for run in runs if run.n_left_out)
+    commands = ", ".join(
+        f"evalwright score {quote(str(run.folder))}" for run in runs if run.n_left_out
+    )
     return (
-        f"{counted(n_left_out, 'answer')} of an earlier version {'has' if n_left_out == 1 else 'have'} no score. To give every "
-        f"answer one, without a request: {commands}."
+        f"{counted(n_left_out, 'answer')} of an earlier version"
+        f" {'has' if n_left_out == 1 else 'have'} no score. To give every answer one,"
+        f" without a request: {commands}."
     )
 
 
 def remarks(runs: Sequence[Run]) -> list[str]:
-    """What a command says at its end that is no reason for another exit code: replies that were no answer, what a judge did."""
+    """What a command says at its end that is no reason for another exit code: replies that were no
+    answer, what a judge did.
+    """
     accepted = (acceptance_sentence(run) for run in runs if accepts_failures(run))
     return [
         *_fault_sentences(runs),
@@ -142,36 +188,54 @@ def remarks(runs: Sequence[Run]) -> list[str]:
 
 def unsent_image_warnings(runs: Sequence[Run]) -> list[str]:
     """The warnings, each once, that a column of images of a data file was not sent."""
-    notes = (task["metadata"].get("images_not_sent") for run in runs for task in run.data["tasks"])
+    notes = (
+        task["metadata"].get("images_not_sent")
+        for run in runs
+        for task in run.data["tasks"]
+    )
     return [str(note) for note in dict.fromkeys(filter(None, notes))]
 
 
 def _image_sentences(runs: Sequence[Run]) -> Iterator[str]:
-    """Why images of prompts are not kept beside the record, where somebody might look for them there."""
+    """Why images of prompts are not kept beside the record, where somebody might look for them
+    there.
+    """
     for run in runs:
         left_out = run.data.get("images", {}).get("left_out", {})
         if left_out.keys() - EXPECTED:
-            yield f"Images of {run.label}, for those who look at the run: {images_sentence(run)}. Scores do not depend on them."
+            yield (
+                f"Images of {run.label}, for those who look at the run:"
+                f" {images_sentence(run)}. Scores do not depend on them."
+            )
 
 
 def acceptance_sentence(run: Run) -> str:
-    """What a run lacks where a person accepted that it may lack samples, and whether that is too much; "" where it lacks nothing."""
+    """What a run lacks where a person accepted that it may lack samples, and whether that is too
+    much; "" where it lacks nothing.
+    """
     parts = []
     for missing in missing_samples(run):
         n_others = len(missing.ids) - len(missing.given_up)
-        names = f"{len(missing.ids):,} of {counted(missing.n_samples, 'sample')} of {missing.task} missing"
+        names = (
+            f"{len(missing.ids):,} of {counted(missing.n_samples, 'sample')} of"
+            f" {missing.task} missing"
+        )
         which = f"({listed(missing.ids, MOST_GIVEN_UP)})"
         if missing.is_accepted:
             parts.append(f"{names}, as accepted {which}")
         else:
-            allowed = f"{missing.n_allowed:,} may be" if missing.n_allowed else "none may be"
+            allowed = (
+                f"{missing.n_allowed:,} may be" if missing.n_allowed else "none may be"
+            )
             besides = " besides those given up" if missing.given_up else ""
             parts.append(f"{names} {which}: {n_others:,}{besides}, where {allowed}")
     return f"{run.label}: {'; '.join(parts)}." if parts else ""
 
 
 def _fault_sentences(runs: Sequence[Run]) -> Iterator[str]:
-    """How many replies were no answer through the model's own fault, by what became of them, and what helps."""
+    """How many replies were no answer through the model's own fault, by what became of them, and
+    what helps.
+    """
     by_end: dict[tuple[str, str], list[TaskResult]] = {}
     for run in runs:
         whose = f" of {run.label}" if len(runs) > 1 else ""
@@ -184,17 +248,28 @@ def _fault_sentences(runs: Sequence[Run]) -> Iterator[str]:
         n_faults = sum(faults.values())
         word, verb = ("reply", "was") if n_faults == 1 else ("replies", "were")
         replies = f"{n_faults:,} {word}{whose} {verb}"
-        sentence = f"{replies} no answer ({faults_in_words(tasks)}) and {_agreed(end, n_faults)}."
-        yield " ".join([sentence, *(CLOSING[outcome] for outcome in faults if outcome in CLOSING)])
+        sentence = (
+            f"{replies} no answer ({faults_in_words(tasks)}) and"
+            f" {_agreed(end, n_faults)}."
+        )
+        yield " ".join(
+            [sentence, *(CLOSING[outcome] for outcome in faults if outcome in CLOSING)]
+        )
 
 
 def _agreed(end: str, n_faults: int) -> str:
     """The end of a sentence, its verb in the number of its subject."""
-    return end.format(s="s", have="has") if n_faults == 1 else end.format(s="", have="have")
+    return (
+        end.format(s="s", have="has")
+        if n_faults == 1
+        else end.format(s="", have="have")
+    )
 
 
 def faults_by_treatment(run: Run) -> dict[str, list[TaskResult]]:
-    """A run's tasks by what became of their replies without an answer: "counted as wrong", or that the metric leaves them out."""
+    """A run's tasks by what became of their replies without an answer: "counted as wrong", or that
+    the metric leaves them out.
+    """
     tasks: dict[str, list[TaskResult]] = {}
     for task, record in zip(run.tasks, run.data["tasks"], strict=True):
         treatment = _PARTICIPLES[_end_of_faults(task, record)]
@@ -205,23 +280,37 @@ def faults_by_treatment(run: Run) -> dict[str, list[TaskResult]]:
 
 
 def _end_of_faults(task: TaskResult, record: Mapping[str, Any]) -> str:
-    """What became of a task's replies without an answer. A rate of hallucination leaves an empty answer out, too."""
+    """What became of a task's replies without an answer.
+
+    A rate of hallucination leaves an empty answer out, too.
+    """
     scorer = task.main.scorer if task.main else ""
     kinds = {entry["name"]: entry["kind"] for entry in record["scorers"]}
     if WORST.get(kinds.get(scorer, ""), 0.0) is None:
         return "{have} no score"
     if record.get("score_as_empty"):
         return "count{s} as an empty answer"
-    return "{have} no score" if record.get("no_answer") == "unscored" else "count{s} as wrong"
+    return (
+        "{have} no score"
+        if record.get("no_answer") == "unscored"
+        else "count{s} as wrong"
+    )
 
 
 def _judge_sentence(runs: Sequence[Run]) -> str:
-    """What a judge for unsure readings did, where the runs had one and it did not read them all; "" elsewhere."""
+    """What a judge for unsure readings did, where the runs had one and it did not read them all; ""
+    elsewhere.
+    """
     tasks = [task for run in runs for task in run.tasks]
     n_failed = sum(task.n_judge_failed for task in tasks)
     n_asked = n_failed + sum(task.n_judged for task in tasks)
     if not n_asked:
-        scorers = [scorer for run in runs for record in run.data["tasks"] for scorer in record["scorers"]]
+        scorers = [
+            scorer
+            for run in runs
+            for record in run.data["tasks"]
+            for scorer in record["scorers"]
+        ]
         has_judge = any("unsure" in scorer["options"] for scorer in scorers)
         return "The judge got no request: no answer was unsure." if has_judge else ""
     if not n_failed:
@@ -231,15 +320,17 @@ def _judge_sentence(runs: Sequence[Run]) -> str:
     if reason.startswith(BAD_VERDICT.removeprefix("judge: ")):
         advice = UNREADABLE_VERDICTS
     return (
-        f"The judge failed on {n_failed:,} of {counted(n_asked, 'unsure answer')}, and the rules' readings count. "
-        f"First: {reason}. {advice}"
+        f"The judge failed on {n_failed:,} of {counted(n_asked, 'unsure answer')}, and"
+        f" the rules' readings count. First: {reason}. {advice}"
     )
 
 
 def judge_failed_throughout(runs: Sequence[Run]) -> bool:
     """Whether a judge for unsure readings was asked, and failed each time."""
     tasks = [task for run in runs for task in run.tasks]
-    return any(task.n_judge_failed for task in tasks) and not any(task.n_judged for task in tasks)
+    return any(task.n_judge_failed for task in tasks) and not any(
+        task.n_judged for task in tasks
+    )
 
 
 def _first_judge_failure(runs: Sequence[Run]) -> str:
@@ -250,7 +341,9 @@ def _first_judge_failure(runs: Sequence[Run]) -> str:
         with suppress(RunError):
             for row in run.rows():
                 for score in row.get("scores", {}).values():
-                    _before, mark, message = score.get("unsure", "").partition(_JUDGE_FAILED)
+                    _before, mark, message = score.get("unsure", "").partition(
+                        _JUDGE_FAILED
+                    )
                     if mark:
                         return str(message)
     return "no reason is recorded"
@@ -267,7 +360,10 @@ class FailureNote:
 
 
 def missing_sentence(run: Run) -> str:
-    """How many answers are missing, and what that does to the scores; "" where none is. A failed task whose published number is 0 counts as that."""
+    """How many answers are missing, and what that does to the scores; "" where none is.
+
+    A failed task whose published number is 0 counts as that.
+    """
     if not run.n_missing:
         return ""
     samples = counted(sum(task.n_samples for task in run.tasks), "sample")
@@ -275,10 +371,14 @@ def missing_sentence(run: Run) -> str:
     zeros = published_zeros(run)
     if not zeros:
         return f"{of}, left out of the scores."
-    left_out = run.n_missing - sum(task.n_missing for task in run.tasks if task.name in zeros)
+    left_out = run.n_missing - sum(
+        task.n_missing for task in run.tasks if task.name in zeros
+    )
     said = [f"{left_out:,} left out of the scores"] if left_out else []
     verb = "counts" if len(zeros) == 1 else "count"
-    said.append(f"{listed(zeros, 3)} failed and {verb} as 0 in the scores, as published")
+    said.append(
+        f"{listed(zeros, 3)} failed and {verb} as 0 in the scores, as published"
+    )
     return f"{of}: {'; '.join(said)}."
 
 
@@ -287,7 +387,8 @@ def published_zeros(run: Run) -> list[str]:
     return [
         task.name
         for task in run.tasks
-        if task.metrics and task.metrics[0].estimate.method.startswith("failed, published as 0")
+        if task.metrics
+        and task.metrics[0].estimate.method.startswith("failed, published as 0")
     ]
 
 
@@ -301,19 +402,24 @@ def failure_notes(run: Run) -> list[FailureNote]:
     ordered = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
     imported = "imported" in run.data["configuration"]
     return [
-        FailureNote(kind, n, IMPORTED if imported else _advice(kind), examples.get(kind, ""))
+        FailureNote(
+            kind, n, IMPORTED if imported else _advice(kind), examples.get(kind, "")
+        )
         for kind, n in ordered
     ]
 
 
 def _advice(label: str) -> str:
-    """What to do; a judge's failure without words of its own is mended as a model's is, but at the judge."""
+    """What to do; a judge's failure without words of its own is mended as a model's is, but at the
+    judge.
+    """
     return ADVICE.get(label) or ADVICE.get(label.removeprefix("judge: "), AGAIN)
 
 
 def _first_messages(run: Run, kinds: Iterable[str]) -> dict[str, str]:
     """The first message of each kind; reads no further than it must."""
-    missing, found = set(kinds), dict[str, str]()
+    missing = set(kinds)
+    found = dict[str, str]()
     rows = run.score_rows()
     while missing:
         try:
@@ -323,7 +429,11 @@ def _first_messages(run: Run, kinds: Iterable[str]) -> dict[str, str]:
         if row is None:
             break
         failures = [row.get("failure"), *row.get("score_failures", {}).values()]
-        for failure in (Failure(one["kind"], one["party"], one["message"]) for one in failures if one):
+        for failure in (
+            Failure(one["kind"], one["party"], one["message"])
+            for one in failures
+            if one
+        ):
             if failure.label in missing:
                 missing.discard(failure.label)
                 found[failure.label] = failure.message
@@ -338,11 +448,19 @@ def stopping_sentences(run: Run) -> list[str]:
     out = [_decision(found) for found in stopping["decisions"]]
     early = [part for part in stopping["tasks"] if part["asked"] < part["of"]]
     if early:
-        asked, whole = (sum(part[key] for part in stopping["tasks"]) for key in ("asked", "of"))
-        said = f"Stopped early because the budget was spent: {asked:,} of {whole:,} answers were requested."
+        asked, whole = (
+            sum(part[key] for part in stopping["tasks"]) for key in ("asked", "of")
+        )
+        said = (
+            f"Stopped early because the budget was spent: {asked:,} of {whole:,}"
+            " answers were requested."
+        )
         if not stopping["budget_reached"]:
             saved = counted(stopping["saved_requests"], "request")
-            said = f"Stopped early because its rules were decided: {asked:,} of {whole:,} answers were requested, "
+            said = (
+                f"Stopped early because its rules were decided: {asked:,} of {whole:,}"
+                " answers were requested, "
+            )
             said += f"saving about {saved}."
         out.append(said)
     return out
@@ -362,15 +480,24 @@ def _decision(found: Mapping[str, Any]) -> str:
     when = "early, " if found["early"] else ""
     provisional = _provisional_decision(found)
     mark = "provisionally " if provisional else ""
-    sentence = f"{name}: {found['verdict']}, {mark}decided {when}after {units}{seen} (level {level}; {found['method']})."
+    sentence = (
+        f"{name}: {found['verdict']}, {mark}decided {when}after {units}{seen} (level"
+        f" {level}; {found['method']})."
+    )
     return f"{sentence} Provisional: {provisional}" if provisional else sentence
 
 
 def _provisional_decision(decision: Mapping[str, Any]) -> str:
-    """Why a decision is provisional, "" where it is not. Runs of earlier versions recorded only how many items have no score."""
+    """Why a decision is provisional, "" where it is not.
+
+    Runs of earlier versions recorded only how many items have no score.
+    """
     if "provisional" in decision:
         return str(decision["provisional"])
-    if decision["unit"] != "items" or decision["failed"] <= MAX_MISSING_SHARE * decision["units"]:
+    if (
+        decision["unit"] != "items"
+        or decision["failed"] <= MAX_MISSING_SHARE * decision["units"]
+    ):
         return ""
     return "more than 5% of the answers are missing."
 

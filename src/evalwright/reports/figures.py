@@ -1,6 +1,8 @@
-"""Figures of finished runs beside the bars of `plot`: a score against cost, time, day or length of the answers, and calibration.
+"""Figures of finished runs beside the bars of `plot`: a score against cost, time, day or length of
+the answers, and calibration.
 
-Each is a `Chart`: points that stand alone, one for each model and numbered, or lines, one for each model.
+Each is a `Chart`: points that stand alone, one for each model and numbered, or lines, one for each
+model.
 """
 
 from __future__ import annotations
@@ -22,7 +24,17 @@ from evalwright.core.errors import ConfigurationError, check_known
 from evalwright.reports import numbers
 from evalwright.reports.columns import score_columns
 from evalwright.reports.documents.board import board_labels
-from evalwright.reports.plot import INK, LEADS, LINE, QUIET, WIDTH, Fonts, draw_plot, fixed_settings, written
+from evalwright.reports.plot import (
+    INK,
+    LEADS,
+    LINE,
+    QUIET,
+    WIDTH,
+    Fonts,
+    draw_plot,
+    fixed_settings,
+    written,
+)
 from evalwright.reports.plot_view import PlotView, direction, plot_view, score_bar
 from evalwright.reports.text import inert
 from evalwright.runs.confirmed import confirm_all
@@ -32,7 +44,16 @@ from evalwright.statistics.intervals import wilson
 BINS = 10
 MOST_LINES = 8
 """Models of a chart of lines: with more they cannot be told apart."""
-COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#8a6d00")
+COLOURS = (
+    "#0072b2",
+    "#d55e00",
+    "#009e73",
+    "#cc79a7",
+    "#e69f00",
+    "#56b4e9",
+    "#000000",
+    "#8a6d00",
+)
 """Apart for colour-blind eyes (Okabe and Ito); the marks differ too."""
 _MARKS = "osD^vP*X"
 
@@ -57,7 +78,9 @@ class Series:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """ticks: (place, label) of the horizontal axis, where they are no plain numbers. diagonal: draw where x and y are the same."""
+    """ticks: (place, label) of the horizontal axis, where they are no plain numbers. diagonal: draw
+    where x and y are the same.
+    """
 
     subtitle: str
     x_title: str
@@ -69,21 +92,34 @@ class Chart:
     title: str = ""
 
 
-def figure(kind: str, runs: Sequence[Run], suffix: str, title: str = "", metric: str | None = None) -> bytes:
+def figure(
+    kind: str,
+    runs: Sequence[Run],
+    suffix: str,
+    title: str = "",
+    metric: str | None = None,
+) -> bytes:
     """The figure as a file of a kind: ".svg", ".png" or ".pdf".
 
-    Raises UnknownName for a kind that there is not, ConfigurationError where the runs have nothing to draw, MissingExtra.
+    Raises UnknownName for a kind that there is not, ConfigurationError where the runs have nothing
+    to draw, MissingExtra.
     """
     check_known("figure", [kind], KINDS)
     found = KINDS[kind]
     if metric and not found.by_metric:
-        raise ConfigurationError(f"The figure '{kind}' is not drawn by a metric: leave out --metric.")
+        raise ConfigurationError(
+            f"The figure '{kind}' is not drawn by a metric: leave out --metric."
+        )
     view = found.view(confirm_all(runs), metric)
     view = replace(view, title=inert(title) or view.title or found.title)
-    return draw_plot(view, suffix) if isinstance(view, PlotView) else draw_chart(view, suffix)
+    return (
+        draw_plot(view, suffix)
+        if isinstance(view, PlotView)
+        else draw_chart(view, suffix)
+    )
 
 
-# -- what is drawn --------------------------------------------------------------------------------------------------------
+# -- what is drawn ---------------------------------------------------------------------
 
 
 def _scores(runs: Sequence[Run], metric: str | None) -> PlotView:
@@ -95,7 +131,11 @@ def _differences(runs: Sequence[Run], metric: str | None) -> PlotView:
 
     if len(runs) < 2:
         raise ConfigurationError("A figure of differences needs two runs or more.")
-    found = compare_runs(*runs, metric=metric) if len(runs) == 2 else compare_several(runs, metric=metric)
+    found = (
+        compare_runs(*runs, metric=metric)
+        if len(runs) == 2
+        else compare_several(runs, metric=metric)
+    )
     return picture(found).view
 
 
@@ -105,39 +145,65 @@ def _agreement(runs: Sequence[Run], metric: str | None) -> PlotView:
     rows = [score_bar(f"{one.a} and {one.b}", one.raw, "points") for one in found.pairs]
     notes = (f"{numbers.counted(found.n, 'answer')} with two verdicts or more.",)
     return PlotView(
-        "", "same verdict, % of the answers that both judged", tuple(rows), False, True, True, notes
+        "",
+        "same verdict, % of the answers that both judged",
+        tuple(rows),
+        False,
+        True,
+        True,
+        notes,
     )
 
 
-def _headline(runs: Sequence[Run], metric: str | None) -> tuple[str, list[tuple[Run, str, Any]], float]:
+def _headline(
+    runs: Sequence[Run], metric: str | None
+) -> tuple[str, list[tuple[Run, str, Any]], float]:
     """What is scored, each run with its name and estimate, and how numbers are scaled."""
     board = make_board(runs, metric)
     column = score_columns(board)[0]
     scale = 100.0 if column.unit == "points" else 1.0
     rows = zip(board.rows, board_labels(board), column.estimates, strict=True)
-    found = [(runs[row.place], label, one) for row, label, one in rows if one and not math.isnan(one.value)]
+    found = [
+        (runs[row.place], label, one)
+        for row, label, one in rows
+        if one and not math.isnan(one.value)
+    ]
     unit = ", points of 100" if column.unit == "points" and not column.measure else ""
     return f"{inert(column.title)}{unit} ({direction(column)})", found, scale
 
 
-def _points(x_title: str, x: Callable[[Run], float | None], without: str) -> Callable[..., Chart]:
-    """A chart with a point for each run at what `x` says of it. without: what a run may lack, for a note."""
+def _points(
+    x_title: str, x: Callable[[Run], float | None], without: str
+) -> Callable[..., Chart]:
+    """A chart with a point for each run at what `x` says of it. without: what a run may lack, for a
+    note.
+    """
 
     def view(runs: Sequence[Run], metric: str | None) -> Chart:
         y_title, found, scale = _headline(runs, metric)
-        series, lacking = [], []
+        series = []
+        lacking = []
         for run, label, one in found:
             place = x(run)
             if place is None or not math.isfinite(place):
                 lacking.append(inert(label))
             else:
                 ends = scale * one.low, scale * one.high
-                series.append(Series(inert(label), (Point(place, scale * one.value, *ends),)))
+                series.append(
+                    Series(inert(label), (Point(place, scale * one.value, *ends),))
+                )
         if not series:
             raise ConfigurationError(f"There is nothing to plot: no run has {without}.")
         notes = [f"Without {without}: {', '.join(lacking)}."] if lacking else []
         ticks = _days([one.points[0].x for one in series]) if x is _day else ()
-        return Chart(f"95% intervals; {x_title}", x_title, y_title, tuple(series), tuple(notes), ticks)
+        return Chart(
+            f"95% intervals; {x_title}",
+            x_title,
+            y_title,
+            tuple(series),
+            tuple(notes),
+            ticks,
+        )
 
     return view
 
@@ -149,7 +215,10 @@ def _cost(run: Run) -> float | None:
 
 def _seconds(run: Run) -> float | None:
     found = [
-        seconds for row in run.rows() for seconds in row.get("timing", {}).get("latency", ()) if seconds > 0
+        seconds
+        for row in run.rows()
+        for seconds in row.get("timing", {}).get("latency", ())
+        if seconds > 0
     ]
     return statistics.median(found) if found else None
 
@@ -163,22 +232,32 @@ def _day(run: Run) -> float | None:
 
 def _days(places: Sequence[float]) -> tuple[tuple[float, str], ...]:
     """Up to five days on the axis."""
-    first, last = int(min(places)), int(max(places))
+    first = int(min(places))
+    last = int(max(places))
     step = max(1, math.ceil((last - first) / 4))
     days = range(first, last + 1, step)
-    return tuple((float(day), (date.min + timedelta(days=day - 1)).isoformat()) for day in days)
+    return tuple(
+        (float(day), (date.min + timedelta(days=day - 1)).isoformat()) for day in days
+    )
 
 
-def _lines(runs: Sequence[Run], made: Callable[[Run, str], Iterator[Series]], **more: Any) -> Chart:
+def _lines(
+    runs: Sequence[Run], made: Callable[[Run, str], Iterator[Series]], **more: Any
+) -> Chart:
     if len(runs) > MOST_LINES:
         raise ConfigurationError(
-            f"At most {MOST_LINES} runs can be distinguished in this figure: name fewer than {len(runs)}."
+            f"At most {MOST_LINES} runs can be distinguished in this figure: name fewer"
+            f" than {len(runs)}."
         )
     series = tuple(
-        one for run, label in zip(runs, called(runs), strict=True) for one in made(run, inert(label))
+        one
+        for run, label in zip(runs, called(runs), strict=True)
+        for one in made(run, inert(label))
     )
     if not series:
-        raise ConfigurationError("There is nothing to plot: the runs have no answers with a score.")
+        raise ConfigurationError(
+            "There is nothing to plot: the runs have no answers with a score."
+        )
     return Chart(series=series, **more)
 
 
@@ -193,14 +272,17 @@ def _length(runs: Sequence[Run], metric: str | None) -> Chart:
             scale = 100.0 if bounded else 1.0
             groups = [(place, one.score) for place, one in enumerate(task.lengths, 1)]
             points = [
-                Point(place, scale * one.value, scale * one.low, scale * one.high) for place, one in groups
+                Point(place, scale * one.value, scale * one.low, scale * one.high)
+                for place, one in groups
             ]
             if points := [one for one in points if math.isfinite(one.y)]:
                 yield Series(name, tuple(points))
 
     ticks = ((1.0, "shortest"), (2.0, "second"), (3.0, "third"), (4.0, "longest"))
     words = {"x_title": "quarters of the answers, by length", "y_title": "mean score"}
-    return _lines(runs, made, subtitle="mean score with its 95% interval", ticks=ticks, **words)
+    return _lines(
+        runs, made, subtitle="mean score with its 95% interval", ticks=ticks, **words
+    )
 
 
 def _calibration(runs: Sequence[Run], metric: str | None) -> Chart:
@@ -214,12 +296,27 @@ def _calibration(runs: Sequence[Run], metric: str | None) -> Chart:
             points = []
             for start in range(0, len(order), size):
                 mine = order[start : start + size]
-                k, n = sum(right[i] for i in mine), len(mine)
+                k = sum(right[i] for i in mine)
+                n = len(mine)
                 low, high = wilson(k, n)
-                points.append(Point(100 * sum(sure[i] for i in mine) / n, 100 * k / n, 100 * low, 100 * high))
-            yield Series(f"{label}: {inert(task)}" if len(found) > 1 else label, tuple(points))
+                points.append(
+                    Point(
+                        100 * sum(sure[i] for i in mine) / n,
+                        100 * k / n,
+                        100 * low,
+                        100 * high,
+                    )
+                )
+            yield Series(
+                f"{label}: {inert(task)}" if len(found) > 1 else label, tuple(points)
+            )
 
-    notes = ("On the diagonal a model is right as often as it is sure; below it, it is too sure.",)
+    notes = (
+        (
+            "On the diagonal a model is right as often as it is sure; below it, it is"
+            " too sure."
+        ),
+    )
     words = {"x_title": "confidence, %", "y_title": "right, %"}
     said = f"{BINS} groups of equal size, with 95% intervals"
     return _lines(runs, made, subtitle=said, notes=notes, diagonal=True, **words)
@@ -227,7 +324,8 @@ def _calibration(runs: Sequence[Run], metric: str | None) -> Chart:
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A kind of figure. about: what it shows, for lists; view: of runs and the metric that is shown, where it is drawn by one.
+    """A kind of figure. about: what it shows, for lists; view: of runs and the metric that is
+    shown, where it is drawn by one.
 
     title: where neither the view nor the person has another.
     """
@@ -240,24 +338,55 @@ class Kind:
 
 KINDS: Mapping[str, Kind] = {
     "scores": Kind("Scores", "each run's score", _scores),
-    "differences": Kind("Differences", "paired differences of two runs, or of each pair", _differences),
-    "cost": Kind("Score and cost", "score against cost", _points("US dollars for 1,000 items", _cost, "a known cost")),
-    "latency": Kind("Score and time", "score against time", _points("median seconds of an answer", _seconds, "measured times")),
-    "date": Kind("Scores over time", "score against the run's day", _points("day of the run", _day, "a date")),
-    "length": Kind("Score and length", "score by the length of the answers", _length, False),
-    "calibration": Kind("Calibration", "how often confident answers are right", _calibration, False),
-    "agreement": Kind("Agreement of judges", "how often judges' verdicts are the same", _agreement, False),
-}  # fmt: skip
+    "differences": Kind(
+        "Differences", "paired differences of two runs, or of each pair", _differences
+    ),
+    "cost": Kind(
+        "Score and cost",
+        "score against cost",
+        _points("US dollars for 1,000 items", _cost, "a known cost"),
+    ),
+    "latency": Kind(
+        "Score and time",
+        "score against time",
+        _points("median seconds of an answer", _seconds, "measured times"),
+    ),
+    "date": Kind(
+        "Scores over time",
+        "score against the run's day",
+        _points("day of the run", _day, "a date"),
+    ),
+    "length": Kind(
+        "Score and length", "score by the length of the answers", _length, False
+    ),
+    "calibration": Kind(
+        "Calibration", "how often confident answers are right", _calibration, False
+    ),
+    "agreement": Kind(
+        "Agreement of judges",
+        "how often judges' verdicts are the same",
+        _agreement,
+        False,
+    ),
+}
 
 
-# -- drawing --------------------------------------------------------------------------------------------------------------
+# -- drawing ---------------------------------------------------------------------------
 
-_LEFT, _PLOT, _TALL, _TOP, _KEY = 0.75, 5.1, 3.9, 0.95, 0.2
-"""Inches: the left margin, width and height of the plot, what is above it, and a line of the key."""
+_LEFT = 0.75
+_PLOT = 5.1
+_TALL = 3.9
+_TOP = 0.95
+_KEY = 0.2
+"""Inches: the left margin, width and height of the plot, what is above it, and a line of the key.
+"""
 
 
 def draw_chart(chart: Chart, suffix: str) -> bytes:
-    """The chart as a file. The same chart gives the same bytes. Raises MissingExtra without matplotlib."""
+    """The chart as a file.
+
+    The same chart gives the same bytes. Raises MissingExtra without matplotlib.
+    """
     with fixed_settings(suffix):
         return written(_drawn(chart), suffix, chart.title)
 
@@ -266,31 +395,63 @@ def _drawn(chart: Chart) -> Any:
     from matplotlib.figure import Figure
 
     fonts = Fonts()
-    notes = [line for note in chart.notes for line in fonts.wrapped(note, 8, WIDTH - 0.5)]
-    names = [fonts.broken(one.label, 8.5, WIDTH - _LEFT - _PLOT - 0.75) for one in chart.series]
+    notes = [
+        line for note in chart.notes for line in fonts.wrapped(note, 8, WIDTH - 0.5)
+    ]
+    names = [
+        fonts.broken(one.label, 8.5, WIDTH - _LEFT - _PLOT - 0.75)
+        for one in chart.series
+    ]
     body = max(_TALL, _KEY * sum(map(len, names)))
     height = _TOP + body + 0.75 + 0.17 * len(notes)
     figure = Figure(figsize=(WIDTH, height), facecolor="white")
 
-    def text(x: float, y: float, content: str, size: float, colour: str, bold: bool = False) -> None:
+    def text(
+        x: float, y: float, content: str, size: float, colour: str, bold: bool = False
+    ) -> None:
         font, shown = fonts.of(content, size, bold=bold)
-        figure.text(x / WIDTH, 1 - y / height, shown, fontproperties=font, color=colour, parse_math=False)
+        figure.text(
+            x / WIDTH,
+            1 - y / height,
+            shown,
+            fontproperties=font,
+            color=colour,
+            parse_math=False,
+        )
 
-    text(0.25, 0.36, fonts.fitted(chart.title, 15, WIDTH - 0.5, bold=True), 15, INK, bold=True)
+    text(
+        0.25,
+        0.36,
+        fonts.fitted(chart.title, 15, WIDTH - 0.5, bold=True),
+        15,
+        INK,
+        bold=True,
+    )
     text(0.25, 0.67, fonts.fitted(chart.subtitle, 10.5, WIDTH - 0.5), 10.5, QUIET)
     place = (_LEFT / WIDTH, 1 - (_TOP + _TALL) / height, _PLOT / WIDTH, _TALL / height)
     axes = figure.add_axes(place)
     joined = any(len(one.points) > 1 for one in chart.series)
     y = _TOP
     for number, (one, lines) in enumerate(zip(chart.series, names, strict=True)):
-        shift = 0.06 * (number - (len(chart.series) - 1) / 2) if chart.ticks and joined else 0.0
+        shift = (
+            0.06 * (number - (len(chart.series) - 1) / 2)
+            if chart.ticks and joined
+            else 0.0
+        )
         _series(axes, one, number, joined, shift)
         middle = 1 - (y + 0.5 * _KEY * len(lines)) / height
         x = (_LEFT + _PLOT + 0.3) / WIDTH
         figure.add_artist(_marker([x], [middle], number, joined))
         if not joined:
             figure.text(
-                x, middle, str(number + 1), color="white", size=6.5, weight="bold", ha="center", va="center"
+                x,
+                middle,
+                str(number + 1),
+                color="white",
+                size=6.5,
+                weight="bold",
+                ha="center",
+                va="center",
             )
         for line in lines:
             text(_LEFT + _PLOT + 0.5, y + 0.75 * _KEY, line, 8.5, INK)
@@ -304,15 +465,26 @@ def _drawn(chart: Chart) -> Any:
 def _marker(x: Sequence[float], y: Sequence[float], number: int, joined: bool) -> Any:
     from matplotlib.lines import Line2D
 
-    kind, colour = (_MARKS[number % len(_MARKS)], COLOURS[number % len(COLOURS)]) if joined else ("o", LEADS)
+    kind, colour = (
+        (_MARKS[number % len(_MARKS)], COLOURS[number % len(COLOURS)])
+        if joined
+        else ("o", LEADS)
+    )
     return Line2D(
-        x, y, marker=kind, color=colour, markersize=6.5 if joined else 10, markeredgewidth=0, linestyle=""
+        x,
+        y,
+        marker=kind,
+        color=colour,
+        markersize=6.5 if joined else 10,
+        markeredgewidth=0,
+        linestyle="",
     )
 
 
 def _series(axes: Any, one: Series, number: int, joined: bool, shift: float) -> None:
     """Draw a series. shift: to the right, so that intervals of several stand beside each other."""
-    xs, ys = [point.x + shift for point in one.points], [point.y for point in one.points]
+    xs = [point.x + shift for point in one.points]
+    ys = [point.y for point in one.points]
     colour = COLOURS[number % len(COLOURS)] if joined else LEADS
     for point in one.points:
         if math.isfinite(point.low) and math.isfinite(point.high):
@@ -346,10 +518,19 @@ def _axes(axes: Any, chart: Chart, fonts: Fonts) -> None:
 
     places = [point.x for one in chart.series for point in one.points]
     if chart.diagonal:
-        axes.plot([0, 100], [0, 100], color=QUIET, linewidth=0.8, linestyle=(0, (4, 3)), zorder=1)
+        axes.plot(
+            [0, 100],
+            [0, 100],
+            color=QUIET,
+            linewidth=0.8,
+            linestyle=(0, (4, 3)),
+            zorder=1,
+        )
         axes.set(xlim=(0, 100), ylim=(0, 100))
     elif chart.ticks:
-        axes.set_xticks([x for x, _ in chart.ticks], [label for _, label in chart.ticks])
+        axes.set_xticks(
+            [x for x, _ in chart.ticks], [label for _, label in chart.ticks]
+        )
         axes.margins(x=0.12)
     elif min(places) > 0 and max(places) > 20 * min(places):
         axes.set_xscale("log")
@@ -361,5 +542,9 @@ def _axes(axes: Any, chart: Chart, fonts: Fonts) -> None:
     for side in axes.spines.values():
         side.set_visible(False)
     for name, title in (("x", chart.x_title), ("y", chart.y_title)):
-        font, shown = fonts.of(fonts.fitted(title, 9, _PLOT if name == "x" else _TALL), 9)
-        getattr(axes, f"set_{name}label")(shown, fontproperties=font, color=INK, parse_math=False)
+        font, shown = fonts.of(
+            fonts.fitted(title, 9, _PLOT if name == "x" else _TALL), 9
+        )
+        getattr(axes, f"set_{name}label")(
+            shown, fontproperties=font, color=INK, parse_math=False
+        )

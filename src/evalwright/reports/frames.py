@@ -22,18 +22,30 @@ LIBRARIES: tuple[str, ...] = get_args(FrameLibrary)
 
 
 def frame_of(rows: Iterable[Mapping[str, Any]], library: str | None = None) -> Any:
-    """A data frame with a column for every name that a row has; None where a row lacks it, mappings as JSON.
+    """A data frame with a column for every name that a row has; None where a row lacks it, mappings
+    as JSON.
 
-    library: pandas or polars; without it the one that the program has imported, else the one that is installed, pandas first.
-    Raises MissingExtra where it is not installed, and UnknownName for another one.
+    library: pandas or polars; without it the one that the program has imported, else the one that
+    is installed, pandas first. Raises MissingExtra where it is not installed, and UnknownName for
+    another one.
     """
     if library is not None and library not in LIBRARIES:
-        raise UnknownName("data frame library", library, LIBRARIES, f"Known: {', '.join(LIBRARIES)}.")
-    wanted = [library] if library else sorted(LIBRARIES, key=lambda name: name not in sys.modules)
-    found = next((name for name in wanted if name in sys.modules or find_spec(name)), None)
+        raise UnknownName(
+            "data frame library", library, LIBRARIES, f"Known: {', '.join(LIBRARIES)}."
+        )
+    wanted = (
+        [library]
+        if library
+        else sorted(LIBRARIES, key=lambda name: name not in sys.modules)
+    )
+    found = next(
+        (name for name in wanted if name in sys.modules or find_spec(name)), None
+    )
     if found is None:
         raise MissingExtra("A data frame", wanted[0], " or ".join(wanted))
-    settings = {"strict": False, "infer_schema_length": None} if found == "polars" else {}
+    settings = (
+        {"strict": False, "infer_schema_length": None} if found == "polars" else {}
+    )
     return import_module(found).DataFrame(columns_of(rows), **settings)
 
 
@@ -42,7 +54,11 @@ def columns_of(rows: Iterable[Mapping[str, Any]]) -> dict[str, list[Any]]:
     columns: dict[str, list[Any]] = {}
     for count, row in enumerate(rows):
         for name, value in row.items():
-            kept = json.dumps(value, ensure_ascii=False, default=str) if isinstance(value, Mapping) else value
+            kept = (
+                json.dumps(value, ensure_ascii=False, default=str)
+                if isinstance(value, Mapping)
+                else value
+            )
             columns.setdefault(name, [None] * count).append(kept)
         for column in columns.values():
             if len(column) == count:
@@ -51,12 +67,17 @@ def columns_of(rows: Iterable[Mapping[str, Any]]) -> dict[str, list[Any]]:
 
 
 def csv_of(rows: Iterable[Mapping[str, Any]]) -> str:
-    """A row of names and a row for each; lines end with a line feed. A text that a spreadsheet would run has an apostrophe before it."""
+    """A row of names and a row for each; lines end with a line feed.
+
+    A text that a spreadsheet would run has an apostrophe before it.
+    """
     columns = columns_of(rows)
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow([inert_cell(name) for name in columns])
-    writer.writerows([_cell(value) for value in row] for row in zip(*columns.values(), strict=True))
+    writer.writerows(
+        [_cell(value) for value in row] for row in zip(*columns.values(), strict=True)
+    )
     return out.getvalue()
 
 
@@ -70,18 +91,25 @@ def _cell(value: Any) -> Any:
     return inert_cell(value, lines=True) if isinstance(value, str) else value
 
 
-# -- the rows of a run ---------------------------------------------------------------------------------------------------
+# -- the rows of a run -----------------------------------------------------------------
 
 
 def run_rows(run: Run) -> Iterator[dict[str, Any]]:
-    """A row for every sample and draw: the question, what is right, the answer, its scores with their labels, and metadata."""
+    """A row for every sample and draw: the question, what is right, the answer, its scores with
+    their labels, and metadata.
+    """
     for record in run.samples():
         yield sample_row(record)
 
 
 def sample_row(record: SampleRecord) -> dict[str, Any]:
-    """One record. A score is named like its scorer, its label NAME_label; metadata that has the name of a column of ours metadata.NAME."""
-    sample, answer = record.sample, record.answer
+    """One record.
+
+    A score is named like its scorer, its label NAME_label; metadata that has the name of a column
+    of ours metadata.NAME.
+    """
+    sample = record.sample
+    answer = record.answer
     row: dict[str, Any] = {
         "task": record.task,
         "id": sample.id,
@@ -96,9 +124,19 @@ def sample_row(record: SampleRecord) -> dict[str, Any]:
     if answer is not None and answer.choice is not None:
         row["choice"] = answer.choice
     for name, score in record.scores.items():
-        row |= {name: score.value, **({f"{name}_label": score.label} if score.label else {})}
-    row |= {f"{name}_unsure": score.unsure for name, score in record.scores.items() if score.unsure}
-    failures = [*([record.failure] if record.failure else []), *record.score_failures.values()]
+        row |= {
+            name: score.value,
+            **({f"{name}_label": score.label} if score.label else {}),
+        }
+    row |= {
+        f"{name}_unsure": score.unsure
+        for name, score in record.scores.items()
+        if score.unsure
+    }
+    failures = [
+        *([record.failure] if record.failure else []),
+        *record.score_failures.values(),
+    ]
     if failures:
         row["failure"] = "; ".join(f"{one.label}: {one.message}" for one in failures)
     for name, value in sample.metadata.items():

@@ -12,7 +12,10 @@ from evalwright.reports import numbers
 
 
 def hardware_facts(data: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """(name, words) of a run's record; empty where it says nothing of its machine. The words are not yet made inert."""
+    """(name, words) of a run's record; empty where it says nothing of its machine.
+
+    The words are not yet made inert.
+    """
     found = _part(data, "hardware")
     rows = {
         "Machine": _machine(found),
@@ -20,14 +23,19 @@ def hardware_facts(data: Mapping[str, Any]) -> list[tuple[str, str]]:
         "Fitted": [_text(_part(data, "model"), "fit")],
         "Memory": [
             f"{size(x)} {words}"
-            for key, words in (("peak_rss_bytes", "at peak"), ("gpu_peak_bytes", "of GPU memory"))
+            for key, words in (
+                ("peak_rss_bytes", "at peak"),
+                ("gpu_peak_bytes", "of GPU memory"),
+            )
             if (x := _number(_part(found, "memory"), key))
         ],
         "Speed": _speed(found),
         "Latency": _latency(_part(found, "latency")),
         "Energy": _energy(_part(found, "energy")),
     }
-    said = {name: ", ".join(word for word in words if word) for name, words in rows.items()}
+    said = {
+        name: ", ".join(word for word in words if word) for name, words in rows.items()
+    }
     return [(name, words) for name, words in said.items() if words]
 
 
@@ -81,16 +89,26 @@ def _rate(per_second: float, what: str) -> str:
 
 def _latency(latency: Mapping[str, Any]) -> list[str]:
     known = {name: _number(latency, name) for name in ("p50", "p90", "p99")}
-    shown = [f"{name} {numbers.duration(x)}" for name, x in known.items() if x is not None]
+    shown = [
+        f"{name} {numbers.duration(x)}" for name, x in known.items() if x is not None
+    ]
     n = _number(latency, "n")
-    return [f"{', '.join(shown)} over {numbers.counted(int(n), 'answer')}"] if shown and n else []
+    return (
+        [f"{', '.join(shown)} over {numbers.counted(int(n), 'answer')}"]
+        if shown and n
+        else []
+    )
 
 
 def _energy(energy: Mapping[str, Any]) -> list[str]:
     sides = (("cpu_joules", "by the processors"), ("gpu_joules", "by the GPUs"))
     known = [(_number(energy, key), words) for key, words in sides]
     parts = [f"{x:,.0f} J {words}" for x, words in known if x is not None]
-    return [*parts, "measured for the whole machine during the run"] if parts else [_text(energy, "method")]
+    return (
+        [*parts, "measured for the whole machine during the run"]
+        if parts
+        else [_text(energy, "method")]
+    )
 
 
 def _part(data: Mapping[str, Any], key: str) -> Mapping[str, Any]:
@@ -105,5 +123,9 @@ def _text(data: Mapping[str, Any], key: str) -> str:
 
 def _number(data: Mapping[str, Any], key: str) -> float | None:
     found = data.get(key)
-    usable = isinstance(found, (int, float)) and not isinstance(found, bool) and 0 <= found < 1e18
+    usable = (
+        isinstance(found, (int, float))
+        and not isinstance(found, bool)
+        and 0 <= found < 1e18
+    )
     return float(found) if usable and found is not None else None

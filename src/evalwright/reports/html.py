@@ -1,8 +1,9 @@
-"""Documents as self-contained HTML pages: no network, no foreign code, readable without scripts, in light and dark.
+"""Documents as self-contained HTML pages: no network, no foreign code, readable without scripts, in
+light and dark.
 
-A page carries its style and, where a table can be sorted, one small script, both allowed by their hashes in a
-Content-Security-Policy that forbids everything else. The markup stands in `templates/`; whatever text is put into it is made inert
-and escaped there and then.
+A page carries its style and, where a table can be sorted, one small script, both allowed by their
+hashes in a Content-Security-Policy that forbids everything else. The markup stands in `templates/`;
+whatever text is put into it is made inert and escaped there and then.
 """
 
 from __future__ import annotations
@@ -32,35 +33,55 @@ _SEPARATED = re.compile(r"[^/_@:+-]*[/_@:+-]+(?=.)|.+")
 
 def to_html(document: doc.Document) -> str:
     """The page of a document. The same document gives the same bytes."""
-    sortable = any(isinstance(block, doc.Table) and block.sortable for block in document.blocks)
-    title = f"{document.title} · {document.back[0]}" if document.back else document.title
+    sortable = any(
+        isinstance(block, doc.Table) and block.sortable for block in document.blocks
+    )
+    title = (
+        f"{document.title} · {document.back[0]}" if document.back else document.title
+    )
     return fill_page("page", title, document=document, sortable=sortable)
 
 
 def to_notebook(document: doc.Document) -> str:
-    """The document as a part of a notebook, in the notebook's own colours: no script, nothing loaded."""
+    """The document as a part of a notebook, in the notebook's own colours: no script, nothing
+    loaded.
+    """
     from markupsafe import Markup
 
     style = Markup(read_asset("notebook.css"))
-    return _templates().get_template("notebook.html").render(style=style, document=document)
+    return (
+        _templates()
+        .get_template("notebook.html")
+        .render(style=style, document=document)
+    )
 
 
 def fill_page(kind: str, title: str, **values: Any) -> str:
-    """A page of our own template, style and script of that name; values are put into it as inert, escaped text."""
+    """A page of our own template, style and script of that name; values are put into it as inert,
+    escaped text.
+    """
     from markupsafe import Markup
 
-    style, script = read_asset(f"{kind}.css"), read_asset(f"{kind}.js")
+    style = read_asset(f"{kind}.css")
+    script = read_asset(f"{kind}.js")
     policy = (
-        f"default-src 'none'; style-src {source_hash(style)}; script-src {source_hash(script)}; "
-        "img-src data:; base-uri 'none'; form-action 'none'"
+        f"default-src 'none'; style-src {source_hash(style)}; script-src"
+        f" {source_hash(script)}; img-src data:; base-uri 'none'; form-action 'none'"
     )
-    own = {"title": title, "style": Markup(style), "script": Markup(script), "policy": Markup(policy)}
+    own = {
+        "title": title,
+        "style": Markup(style),
+        "script": Markup(script),
+        "policy": Markup(policy),
+    }
     return _templates().get_template(f"{kind}.html").render(own, **values)
 
 
 def read_asset(name: str) -> str:
     """A style, script or template of ours."""
-    return (files("evalwright.reports") / "templates" / name).read_text(encoding="utf-8")
+    return (files("evalwright.reports") / "templates" / name).read_text(
+        encoding="utf-8"
+    )
 
 
 @cache
@@ -73,17 +94,25 @@ def _templates() -> Environment:
         return value if isinstance(value, Markup) else inert(value)
 
     def name(content: str) -> Markup:
-        """A name that may be long: kept apart from the direction of what surrounds it, and broken after separators."""
-        return Markup(f"<bdi>{'<wbr>'.join(map(escape, _SEPARATED.findall(inert(content))))}</bdi>")
+        """A name that may be long: kept apart from the direction of what surrounds it, and broken
+        after separators.
+        """
+        return Markup(
+            f"<bdi>{'<wbr>'.join(map(escape, _SEPARATED.findall(inert(content))))}</bdi>"
+        )
 
     def prose(content: str) -> Markup:
         """A sentence, with what stands between backticks as code."""
         return Markup(CODE_SPAN.sub(r"<code>\1</code>", escape(inert(content))))
 
     made = Environment(
-        loader=FunctionLoader(read_asset), autoescape=True, finalize=shown, undefined=StrictUndefined,
-        trim_blocks=True, lstrip_blocks=True,
-    )  # fmt: skip
+        loader=FunctionLoader(read_asset),
+        autoescape=True,
+        finalize=shown,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
     made.filters |= {
         "name": name,
         "prose": prose,
@@ -108,12 +137,16 @@ def source_hash(content: str) -> str:
 
 
 ROOM = 74.0
-"""Characters' heights (rem) that a page of 1,280 pixels leaves to a table; what is wider falls into parts."""
+"""Characters' heights (rem) that a page of 1,280 pixels leaves to a table; what is wider falls into
+parts.
+"""
 _WIDTHS = {"key": 13.0, "drawn": 15.5, "folds": 9.0, "right": 4.6, "": 6.6}
 
 
 def _tables(table: doc.Table) -> list[doc.Table]:
-    """The table in parts that fit a common screen; on a narrower one the page puts the cells of a row below each other."""
+    """The table in parts that fit a common screen; on a narrower one the page puts the cells of a
+    row below each other.
+    """
     columns, rows = table.cells(drawn=True)
     table = replace(table, columns=columns, rows=rows)
     widths = [_width(column) for column in columns]
@@ -123,7 +156,9 @@ def _tables(table: doc.Table) -> list[doc.Table]:
 
 def _stretch(part: doc.Table) -> str:
     """From which column to which a part goes."""
-    titles = [column.title for column in part.columns if not (column.key or column.under)]
+    titles = [
+        column.title for column in part.columns if not (column.key or column.under)
+    ]
     return " to ".join(dict.fromkeys((titles[0], titles[-1])))
 
 
@@ -132,7 +167,15 @@ def _width(column: doc.Column) -> float:
         return 0.0
     if column.axis is not None:
         return _WIDTHS["drawn"]
-    kind = "right" if column.right else "key" if column.key else "folds" if column.folds else ""
+    kind = (
+        "right"
+        if column.right
+        else "key"
+        if column.key
+        else "folds"
+        if column.folds
+        else ""
+    )
     return _WIDTHS[kind]
 
 
@@ -141,8 +184,14 @@ Under = Sequence[tuple[str, doc.Cell]]
 
 def _laid_out(
     table: doc.Table,
-) -> tuple[str, list[tuple[doc.Column, str]], list[list[tuple[doc.Cell, doc.Column, str, Under]]]]:
-    """Its caption; the columns that stand in their own right, with how each is styled; and their cells, with those below."""
+) -> tuple[
+    str,
+    list[tuple[doc.Column, str]],
+    list[list[tuple[doc.Cell, doc.Column, str, Under]]],
+]:
+    """Its caption; the columns that stand in their own right, with how each is styled; and their
+    cells, with those below.
+    """
     columns, rows = table.cells(drawn=True)
     shown = [i for i, column in enumerate(columns) if not column.under]
     head = next((i for i in shown if columns[i].key and not columns[i].right), shown[0])
@@ -150,12 +199,21 @@ def _laid_out(
     ends = dict(zip(shown, [*shown[1:], len(columns)], strict=True))
     cells: list[list[tuple[doc.Cell, doc.Column, str, Under]]] = [
         [
-            (row[i], columns[i], kinds[i], [(columns[j].title, row[j]) for j in range(i + 1, ends[i])])
+            (
+                row[i],
+                columns[i],
+                kinds[i],
+                [(columns[j].title, row[j]) for j in range(i + 1, ends[i])],
+            )
             for i in shown
         ]
         for row in rows
     ]
-    return table.caption or columns[head].heading or "Table", [(columns[i], kinds[i]) for i in shown], cells
+    return (
+        table.caption or columns[head].heading or "Table",
+        [(columns[i], kinds[i]) for i in shown],
+        cells,
+    )
 
 
 def _kind(column: doc.Column, cells: Sequence[doc.Cell], head: bool) -> str:
@@ -177,7 +235,9 @@ def _sort_key(cell: doc.Cell) -> str:
     if cell.sort is not None:
         return repr(cell.sort)
     if isinstance(content, doc.Number):
-        return repr(content.estimate.value) if _known(content) and content.estimate else ""
+        return (
+            repr(content.estimate.value) if _known(content) and content.estimate else ""
+        )
     return "" if content == numbers.NOTHING else content
 
 
@@ -189,5 +249,6 @@ def _parts(number: doc.Number) -> tuple[str, str]:
     """The value and the interval; the latter empty where there is none."""
     if number.estimate is None or math.isnan(number.estimate.value):
         return numbers.NOTHING, ""
-    found, unit = number.estimate, number.unit
+    found = number.estimate
+    unit = number.unit
     return numbers.value(found, unit), numbers.interval(found, unit, "")

@@ -1,6 +1,8 @@
-"""Writes job files for clusters: an array of jobs that runs a command in shards, and the job that merges them.
+"""Writes job files for clusters: an array of jobs that runs a command in shards, and the job that
+merges them.
 
-Arguments are quoted for the place where they stand, and those that no quoting makes safe there are refused. Nothing in a file is a secret.
+Arguments are quoted for the place where they stand, and those that no quoting makes safe there are
+refused. Nothing in a file is a secret.
 """
 
 from __future__ import annotations
@@ -41,18 +43,24 @@ if [ -n "$kept" ]; then
 fi
 exit "$code"
 """
-"""A pod's disk goes with the pod, so the store on it is put into a file beside the runs, and taken from there by the next one."""
+"""A pod's disk goes with the pod, so the store on it is put into a file beside the runs, and taken
+from there by the next one.
+"""
 
 _INDENT = 12 * " "
 
 _REQUESTS = {"cpu": "1", "memory": "4Gi"}
-"""What a shard asks of its node where no limit says more: one that sends requests; a local model needs limits of its own."""
+"""What a shard asks of its node where no limit says more: one that sends requests; a local model
+needs limits of its own.
+"""
 
 _FOR_MERGE = {
     "slurm": {"-A": "account", "-p": "partition", "-q": "qos", "-M": "clusters", "-t": "time", "": "reservation constraint mail-user mail-type comment wckey"},
     "pbs": {"-A": "", "-q": "", "-P": "", "-M": "", "-m": ""},
 }  # fmt: skip
-"""Options of a submission that say who pays and where it runs, not what a shard needs: short names, and what follows two dashes."""
+"""Options of a submission that say who pays and where it runs, not what a shard needs: short names,
+and what follows two dashes.
+"""
 
 _MERGE = '"$@" || { code=$?; [ "$code" = 1 ] || exit "$code"; }'
 """Ends well when the run is merged, also where samples in it failed."""
@@ -60,12 +68,15 @@ _MERGE = '"$@" || { code=$?; [ "$code" = 1 ] || exit "$code"; }'
 
 @dataclass(frozen=True, slots=True)
 class Jobs:
-    """What the jobs do. name: of the evaluation. run: `evalwright run ...`, without its shard; merge: the one that merges, both as arguments.
+    """What the jobs do. name: of the evaluation. run: `evalwright run ...`, without its shard;
+    merge: the one that merges, both as arguments.
 
-    options: of the submission of shards, as typed; for Kubernetes the limits of a shard's resources (KEY=VALUE). merge_options: of the
-    submission of the merge, besides those of `options` that are for both. at_once: how many shards run at a time, 0 for all. image, claim,
-    tolerations, shared_memory: of Kubernetes alone, the image of the containers, the volume claim of the working folder, taints that the pods
-    tolerate (KEY[=VALUE][:EFFECT]), and how much memory processes of a pod may share.
+    options: of the submission of shards, as typed; for Kubernetes the limits of a shard's resources
+    (KEY=VALUE). merge_options: of the submission of the merge, besides those of `options` that are
+    for both. at_once: how many shards run at a time, 0 for all. image, claim, tolerations,
+    shared_memory: of Kubernetes alone, the image of the containers, the volume claim of the working
+    folder, taints that the pods tolerate (KEY[=VALUE][:EFFECT]), and how much memory processes of a
+    pod may share.
     """
 
     name: str
@@ -83,54 +94,92 @@ class Jobs:
 
 def job_file(system: str, made: Jobs) -> str:
     """The file for one of SYSTEMS. Raises ConfigurationError for what it cannot hold."""
-    for text in (*made.run, *made.merge, *made.options, *made.merge_options, made.image, made.claim):
+    for text in (
+        *made.run,
+        *made.merge,
+        *made.options,
+        *made.merge_options,
+        made.image,
+        made.claim,
+    ):
         if any(category(char) in ("Cc", "Cs", "Zl", "Zp") for char in text):
             raise ConfigurationError(
-                f"A job file cannot contain {text!a}: it has line breaks or control characters. Put it into a suite file (--config)."
+                f"A job file cannot contain {text!a}: it has line breaks or control"
+                " characters. Put it into a suite file (--config)."
             )
         if found := key_in(text):
             raise ConfigurationError(
-                f"An argument has the form of a key ('{found}...'), and job files hold none: put keys into the environment, .env or a secret."
+                f"An argument has the form of a key ('{found}...'), and job files hold"
+                " none: put keys into the environment, .env or a secret."
             )
     of = made.shards
     run = [*made.run[:2], "--shard", f"auto/{of}", *made.run[2:]]
     plain = (
-        re.sub(r"[^a-z0-9]+", "-", made.name.lower()).strip("-")[: 15 if system == "pbs" else 40].strip("-")
+        re.sub(r"[^a-z0-9]+", "-", made.name.lower())
+        .strip("-")[: 15 if system == "pbs" else 40]
+        .strip("-")
     )
-    values = {"NAME": plain if plain[:1].isalpha() else f"run-{plain}".strip("-")[:15], "SHARDS": str(of)}
+    values = {
+        "NAME": plain if plain[:1].isalpha() else f"run-{plain}".strip("-")[:15],
+        "SHARDS": str(of),
+    }
     at_once = min(made.at_once, of) or of
     if system == "kubernetes":
         limits = _limits(made.options)
-        requests = {name: amount for name, amount in _REQUESTS.items() if name not in limits}
+        requests = {
+            name: amount for name, amount in _REQUESTS.items() if name not in limits
+        }
         values |= {
             "RUN": _listed(["/bin/sh", "-c", _SHARD % of, "sh", *run]),
-            "MERGE": _listed(["/bin/sh", "-c", _MERGE, "sh", *made.merge[:3], "--wait", *made.merge[3:]]),
+            "MERGE": _listed(
+                [
+                    "/bin/sh",
+                    "-c",
+                    _MERGE,
+                    "sh",
+                    *made.merge[:3],
+                    "--wait",
+                    *made.merge[3:],
+                ]
+            ),
             "IMAGE": json.dumps(made.image, ensure_ascii=False),
             "CLAIM": json.dumps(made.claim, ensure_ascii=False),
-            "RESOURCES": json.dumps({"requests": requests, "limits": limits}, ensure_ascii=False),
-            "TOLERATIONS": json.dumps(_tolerations(made.tolerations, limits), ensure_ascii=False),
+            "RESOURCES": json.dumps(
+                {"requests": requests, "limits": limits}, ensure_ascii=False
+            ),
+            "TOLERATIONS": json.dumps(
+                _tolerations(made.tolerations, limits), ensure_ascii=False
+            ),
             "MEMORY": _amount(made.shared_memory),
             "PARALLEL": str(at_once),
         }
     else:
         options = [word for option in made.options for word in _words(option)]
-        for_merge = [word for option in made.merge_options for word in _words(option, "--merge-option")]
+        for_merge = [
+            word
+            for option in made.merge_options
+            for word in _words(option, "--merge-option")
+        ]
         values |= {
             "RUN": shlex.join(run),
             "MERGE": shlex.join(made.merge),
             "OPTIONS": "".join(f"{shlex.quote(word)} " for word in options),
             "MERGEOPTIONS": "".join(
-                f"{shlex.quote(word)} " for word in (*_for_merge(system, options), *for_merge)
+                f"{shlex.quote(word)} "
+                for word in (*_for_merge(system, options), *for_merge)
             ),
             "ATONCE": f"%{at_once}" if at_once < of else "",
         }
-    text = (files("evalwright.reports") / "templates" / f"jobs.{system}").read_text(encoding="utf-8")
+    text = (files("evalwright.reports") / "templates" / f"jobs.{system}").read_text(
+        encoding="utf-8"
+    )
     # All at once, so that what a value holds is not taken for a mark.
     return re.sub("@([A-Z]+)@", lambda mark: values[mark[1]], text)
 
 
 def _listed(words: Sequence[str]) -> str:
-    """Arguments as Kubernetes takes them, a line each: JSON, which is YAML too, and `$` doubled, so that it replaces no `$(NAME)` in them.
+    """Arguments as Kubernetes takes them, a line each: JSON, which is YAML too, and `$` doubled, so
+    that it replaces no `$(NAME)` in them.
 
     A script, which alone has line breaks, is a block that people can read.
     """
@@ -147,7 +196,11 @@ def _listed(words: Sequence[str]) -> str:
 
 
 def _words(option: str, typed: str = "--option") -> list[str]:
-    with failing_as(ConfigurationError, f"{typed} {option!r} cannot be read as a shell would", ValueError):
+    with failing_as(
+        ConfigurationError,
+        f"{typed} {option!r} cannot be read as a shell would",
+        ValueError,
+    ):
         return shlex.split(option)
 
 
@@ -155,13 +208,16 @@ def _limits(options: Sequence[str]) -> Mapping[str, str]:
     for option in options:
         if not re.fullmatch(r"[\w./-]+=[\w.]+", option):
             raise ConfigurationError(
-                f"For Kubernetes --option is a limit of a shard's resources, such as nvidia.com/gpu=1, not '{option}'."
+                "For Kubernetes --option is a limit of a shard's resources, such as"
+                f" nvidia.com/gpu=1, not '{option}'."
             )
     return dict(option.split("=", 1) for option in options)
 
 
 def _for_merge(system: str, words: Sequence[str]) -> list[str]:
-    """The words of the submission of shards that are for the merge too, such as its account and partition."""
+    """The words of the submission of shards that are for the merge too, such as its account and
+    partition.
+    """
     known = _FOR_MERGE[system]
     long_names = {f"--{name}" for names in known.values() for name in names.split()}
     short_names = {name for name in known if name}
@@ -174,29 +230,50 @@ def _for_merge(system: str, words: Sequence[str]) -> list[str]:
         elif word in short_names or word in long_names:
             kept.append(word)
             value_follows = True
-        elif word.partition("=")[0] in long_names or (word[:2] in short_names and not word.startswith("--")):
+        elif word.partition("=")[0] in long_names or (
+            word[:2] in short_names and not word.startswith("--")
+        ):
             kept.append(word)
     return kept
 
 
-def _tolerations(texts: Sequence[str], limits: Mapping[str, str]) -> list[dict[str, str]]:
-    """Tolerations as typed; nodes with accelerators usually let in only pods that tolerate a taint of that name."""
+def _tolerations(
+    texts: Sequence[str], limits: Mapping[str, str]
+) -> list[dict[str, str]]:
+    """Tolerations as typed; nodes with accelerators usually let in only pods that tolerate a taint
+    of that name.
+    """
     accelerators = [name for name in limits if "/" in name]
-    tolerations = [{"key": name, "operator": "Exists", "effect": "NoSchedule"} for name in accelerators]
+    tolerations = [
+        {"key": name, "operator": "Exists", "effect": "NoSchedule"}
+        for name in accelerators
+    ]
     for text in texts:
-        match = re.fullmatch(r"([\w./-]+)(?:=([\w.-]*))?(?::(NoSchedule|PreferNoSchedule|NoExecute))?", text)
+        match = re.fullmatch(
+            r"([\w./-]+)(?:=([\w.-]*))?(?::(NoSchedule|PreferNoSchedule|NoExecute))?",
+            text,
+        )
         if match is None:
             raise ConfigurationError(
-                f"--toleration is KEY[=VALUE][:EFFECT], such as nvidia.com/gpu=present:NoSchedule, not '{text}'. Effects: "
-                "NoSchedule, PreferNoSchedule, NoExecute."
+                "--toleration is KEY[=VALUE][:EFFECT], such as"
+                f" nvidia.com/gpu=present:NoSchedule, not '{text}'. Effects:"
+                " NoSchedule, PreferNoSchedule, NoExecute."
             )
         key, value, effect = match.groups()
-        equal = {"operator": "Exists"} if value is None else {"operator": "Equal", "value": value}
-        tolerations.append({"key": key, **equal, **({"effect": effect} if effect else {})})
+        equal = (
+            {"operator": "Exists"}
+            if value is None
+            else {"operator": "Equal", "value": value}
+        )
+        tolerations.append(
+            {"key": key, **equal, **({"effect": effect} if effect else {})}
+        )
     return tolerations
 
 
 def _amount(text: str) -> str:
     if not re.fullmatch(r"[0-9]+(\.[0-9]+)?(Ki|Mi|Gi|Ti|k|M|G|T)?", text):
-        raise ConfigurationError(f"--shared-memory is an amount such as 2Gi or 512Mi, not '{text}'.")
+        raise ConfigurationError(
+            f"--shared-memory is an amount such as 2Gi or 512Mi, not '{text}'."
+        )
     return text

@@ -1,4 +1,7 @@
-"""A gate as JUnit XML, which build servers show: one test case per rule and task. Untrusted names are text in it, nothing more."""
+"""A gate as JUnit XML, which build servers show: one test case per rule and task.
+
+Untrusted names are text in it, nothing more.
+"""
 
 from __future__ import annotations
 
@@ -29,14 +32,21 @@ def junit_xml(gates: Sequence[Gate]) -> str:
         )
         for outcome in gate.outcomes:
             case = ElementTree.SubElement(
-                suite, "testcase", classname=_text(outcome.task or "all tasks"), name=_text(outcome.rule)
+                suite,
+                "testcase",
+                classname=_text(outcome.task or "all tasks"),
+                name=_text(outcome.rule),
             )
             if outcome.failed:
                 kind = "failure" if outcome.judged else "error"
-                said = ElementTree.SubElement(case, kind, type=gate.mode, message=_text(outcome.sentence))
+                said = ElementTree.SubElement(
+                    case, kind, type=gate.mode, message=_text(outcome.sentence)
+                )
                 said.text = _text(outcome.sentence)
             else:
-                ElementTree.SubElement(case, "system-out").text = _text(outcome.sentence)
+                ElementTree.SubElement(case, "system-out").text = _text(
+                    outcome.sentence
+                )
     ElementTree.indent(root)
     body = ElementTree.tostring(root, encoding="unicode")
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{body}\n'

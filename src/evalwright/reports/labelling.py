@@ -1,7 +1,9 @@
-"""Answers to label: as a table for spreadsheets, and as one self-contained HTML page with keys and buttons.
+"""Answers to label: as a table for spreadsheets, and as one self-contained HTML page with keys and
+buttons.
 
-The table is UTF-8 with a byte order mark, commas and CRLF, and no cell acts. The page's Content-Security-Policy allows its own
-style and script by their hashes and nothing else; the texts of a run stand in it as escaped text, never made into markup.
+The table is UTF-8 with a byte order mark, commas and CRLF, and no cell acts. The page's
+Content-Security-Policy allows its own style and script by their hashes and nothing else; the texts
+of a run stand in it as escaped text, never made into markup.
 """
 
 from __future__ import annotations
@@ -15,8 +17,18 @@ from evalwright.reports.html import fill_page
 from evalwright.reports.text import inert_cell
 
 COLUMNS = (
-    "row", "task", "id", "draw", "input", "choices", "context", "reference", "answer", "label", "labeller",
-)  # fmt: skip
+    "row",
+    "task",
+    "id",
+    "draw",
+    "input",
+    "choices",
+    "context",
+    "reference",
+    "answer",
+    "label",
+    "labeller",
+)
 LONGEST_CELL = 32_000
 """Characters; spreadsheets cut a cell at 32,767 and shift what follows it."""
 
@@ -27,22 +39,29 @@ _ONLY_WHERE_USED = ("choices", "context")
 def sheet_csv(rows: Sequence[SheetRow]) -> str:
     """The rows with the empty columns `label` and `labeller`, as text for `write_text`."""
     used = [
-        name for name in COLUMNS if name not in _ONLY_WHERE_USED or any(getattr(row, name) for row in rows)
+        name
+        for name in COLUMNS
+        if name not in _ONLY_WHERE_USED or any(getattr(row, name) for row in rows)
     ]
     out = io.StringIO(newline="")
     writer = csv.writer(out, lineterminator="\r\n")
     writer.writerow(used)
     for row in rows:
-        writer.writerow(["" if name in _FILLED_IN else cell(getattr(row, name)) for name in used])
+        writer.writerow(
+            ["" if name in _FILLED_IN else cell(getattr(row, name)) for name in used]
+        )
     return "\ufeff" + out.getvalue()
 
 
 def cell(text: str) -> str:
-    """A cell that no spreadsheet runs or cuts: an apostrophe stands before what it would take for a formula."""
+    """A cell that no spreadsheet runs or cuts: an apostrophe stands before what it would take for a
+    formula.
+    """
     shown = inert_cell(text, lines=True)
     if len(shown) > LONGEST_CELL:
         shown = (
-            f"{shown[:LONGEST_CELL]} ... [{len(shown) - LONGEST_CELL:,} more characters: label on the page]"
+            f"{shown[:LONGEST_CELL]} ... [{len(shown) - LONGEST_CELL:,} more"
+            " characters: label on the page]"
         )
     return shown
 
@@ -63,10 +82,14 @@ QUESTION = "Is the answer right?"
 
 
 def label_html(
-    rows: Sequence[SheetRow], *, graded: bool = False, name: str = "labels", question: str = QUESTION
+    rows: Sequence[SheetRow],
+    *,
+    graded: bool = False,
+    name: str = "labels",
+    question: str = QUESTION,
 ) -> str:
-    """The page for some rows. graded: five grades instead of right or wrong. name: how the downloaded file's name begins.
-    question: what people are asked about each answer.
+    """The page for some rows. graded: five grades instead of right or wrong. name: how the
+    downloaded file's name begins. question: what people are asked about each answer.
 
     The same rows give the same bytes.
     """

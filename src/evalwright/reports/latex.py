@@ -16,7 +16,9 @@ from evalwright.reports.text import inert
 
 ROOM = 96
 """Characters of a line in small print on a page of A4."""
-_LONGEST_NAME, _LONGEST_TITLE, _MOST_ROWS = 34, 14, 45
+_LONGEST_NAME = 34
+_LONGEST_TITLE = 14
+_MOST_ROWS = 45
 _HEAD = r"""% Made with evalwright. In the preamble: \usepackage{booktabs,longtable}
 \providecommand{\evalwrightletters}[2]{\ifdefined\Umathcode#1\else#2\fi}
 """
@@ -31,22 +33,32 @@ _LIGATURES = re.compile("(?<=[-,?!])(?=[-,?!])")
 _LONG_WORD = re.compile("[A-Za-z0-9.]{30}(?=[A-Za-z0-9.])")
 _SET = frozenset("øØæÆœŒßłŁåÅ")
 """Letters without a base letter that every engine can set."""
-_ACCENTS = frozenset("\u0300\u0301\u0302\u0303\u0304\u0306\u0307\u0308\u030a\u030b\u030c\u0327")
+_ACCENTS = frozenset(
+    "\u0300\u0301\u0302\u0303\u0304\u0306\u0307\u0308\u030a\u030b\u030c\u0327"
+)
 
 
 def to_latex(document: doc.Document) -> str:
     """The fragment. The same document gives the same bytes."""
-    blocks = [text for block in document.blocks for text in _block(block, document.title)]
+    blocks = [
+        text for block in document.blocks for text in _block(block, document.title)
+    ]
     return "\n".join([_HEAD, *blocks])
 
 
 def escape(text: str) -> str:
-    """Untrusted text as plain text of a paragraph or a cell: nothing in it is a command, and no row or argument ends early."""
+    """Untrusted text as plain text of a paragraph or a cell: nothing in it is a command, and no row
+    or argument ends early.
+    """
     out = []
-    for plain, other in re.findall(r"([\x20-\x7e–…×·]+)|([^\x20-\x7e–…×·]+)", inert(text)):
+    for plain, other in re.findall(
+        r"([\x20-\x7e–…×·]+)|([^\x20-\x7e–…×·]+)", inert(text)
+    ):
         if plain:
             parts = _LIGATURES.split(plain)
-            signs = ["".join(_ESCAPES.get(char, char) for char in part) for part in parts]
+            signs = [
+                "".join(_ESCAPES.get(char, char) for char in part) for part in parts
+            ]
             out.append(_LONG_WORD.sub(r"\g<0>\\allowbreak{}", "{}".join(signs)))
         elif all(map(_is_set, other)):
             out.append(other)
@@ -59,7 +71,10 @@ def escape(text: str) -> str:
 def _is_set(char: str) -> bool:
     parts = unicodedata.normalize("NFD", char)
     return char in _SET or (
-        len(parts) == 2 and parts[0].isascii() and parts[0].isalpha() and parts[1] in _ACCENTS
+        len(parts) == 2
+        and parts[0].isascii()
+        and parts[0].isalpha()
+        and parts[1] in _ACCENTS
     )
 
 
@@ -73,16 +88,23 @@ def _block(block: doc.Block, title: str) -> Iterator[str]:
             items = "\n".join(rf"\item {escape(text)}" for text in block.texts)
             yield f"{{\\footnotesize\\begin{{itemize}}\n{items}\n\\end{{itemize}}}}\n"
         case doc.Facts() if block.rows:
-            items = "\n".join(rf"\item[{{{escape(name)}}}] {escape(value)}" for name, value in block.rows)
+            items = "\n".join(
+                rf"\item[{{{escape(name)}}}] {escape(value)}"
+                for name, value in block.rows
+            )
             yield f"\\begin{{description}}\n{items}\n\\end{{description}}\n"
         case doc.Text():
             yield rf"\paragraph*{{{escape(block.title)}}}"
-            yield "\\par\n".join(escape(line) for line in block.text.splitlines()) + "\n"
+            yield (
+                "\\par\n".join(escape(line) for line in block.text.splitlines()) + "\n"
+            )
         case doc.Table():
             yield from _tables(block, title)
         case doc.Cards():
             rows = [(one.title, one.number) for one in block.cards]
-            yield from _tables(doc.Table(doc.columns("Score*", "Value"), rows, title), title)
+            yield from _tables(
+                doc.Table(doc.columns("Score*", "Value"), rows, title), title
+            )
         case doc.Fold():
             yield rf"\paragraph*{{{escape(block.title)}}}"
             for one in block.blocks:
@@ -94,7 +116,9 @@ def _tables(table: doc.Table, title: str) -> Iterator[str]:
     if not columns:
         return
     texts = [[cell_text(cell) for cell in row] for row in cells]
-    widths = [_width(column, [row[i] for row in texts]) for i, column in enumerate(columns)]
+    widths = [
+        _width(column, [row[i] for row in texts]) for i, column in enumerate(columns)
+    ]
     whole = doc.Table(columns, cells, table.caption or title)
     for place, part in enumerate(whole.parts([width + 2 for width in widths], ROOM)):
         yield _table(part, place, title if table.sortable else table.caption or title)
@@ -107,9 +131,12 @@ def _width(column: doc.Column, cells: Sequence[str]) -> int:
 
 def _table(table: doc.Table, place: int, caption: str) -> str:
     columns, cells = table.cells()
-    kinds, heads = [], []
+    kinds = []
+    heads = []
     for i, column in enumerate(columns):
-        right = column.right or any(isinstance(row[i].content, doc.Number) for row in cells)
+        right = column.right or any(
+            isinstance(row[i].content, doc.Number) for row in cells
+        )
         long = max((len(cell_text(row[i])) for row in cells), default=0) > _LONGEST_NAME
         kinds.append("r" if right else r"p{5.5cm}" if long else "l")
         heads.append(_heading(column.heading, "r" if right else "l"))
@@ -119,9 +146,14 @@ def _table(table: doc.Table, place: int, caption: str) -> str:
     spec = f"{{@{{}}{''.join(kinds)}@{{}}}}"
     body = "\n".join(rows)
     if len(rows) > _MOST_ROWS:
-        return f"{{\\small\\begin{{longtable}}{spec}\n{said} \\\\\n{head}\n\\endhead\n{body}\n\\bottomrule\n\\end{{longtable}}}}\n"
+        return (
+            f"{{\\small\\begin{{longtable}}{spec}\n{said}"
+            f" \\\\\n{head}\n\\endhead\n{body}\n\\bottomrule\n\\end{{longtable}}}}\n"
+        )
     inner = f"\\begin{{tabular}}{spec}\n{head}\n{body}\n\\bottomrule\n\\end{{tabular}}"
-    return f"\\begin{{table}}[htbp]\n\\centering\\small\n{said}\n{inner}\n\\end{{table}}\n"
+    return (
+        f"\\begin{{table}}[htbp]\n\\centering\\small\n{said}\n{inner}\n\\end{{table}}\n"
+    )
 
 
 def _heading(title: str, side: str) -> str:

@@ -1,7 +1,7 @@
 """Documents as Markdown that says the same in every renderer and never runs what a name contains.
 
-Names stand in code spans, where Markdown, HTML, links, mentions and images are plain characters. The bytes depend on the
-document alone.
+Names stand in code spans, where Markdown, HTML, links, mentions and images are plain characters.
+The bytes depend on the document alone.
 """
 
 from __future__ import annotations
@@ -25,7 +25,9 @@ def to_markdown(document: doc.Document, level: int = 1) -> str:
     if level:
         parts = [f"{'#' * level} {escape(document.title)}"]
         parts += [escape(document.lede)] if document.lede else []
-    parts += [part for block in document.blocks for part in _block(block, max(0, level - 1))]
+    parts += [
+        part for block in document.blocks for part in _block(block, max(0, level - 1))
+    ]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
@@ -40,7 +42,9 @@ def _block(block: doc.Block, level: int) -> Iterator[str]:
         case doc.Notes():
             yield "\n".join(f"- {_prose(text)}" for text in block.texts)
         case doc.Facts():
-            yield "\n".join(f"- {escape(name)}: {escape(value)}" for name, value in block.rows)
+            yield "\n".join(
+                f"- {escape(name)}: {escape(value)}" for name, value in block.rows
+            )
         case doc.Table():
             yield _table(block)
         case doc.Text():
@@ -51,7 +55,12 @@ def _block(block: doc.Block, level: int) -> Iterator[str]:
         case doc.Picture():
             yield f"![{escape(block.caption)}]({block.address})"
         case doc.Cards():
-            yield _table(doc.Table(doc.columns("", ""), [(one.title, one.number) for one in block.cards]))
+            yield _table(
+                doc.Table(
+                    doc.columns("", ""),
+                    [(one.title, one.number) for one in block.cards],
+                )
+            )
         case doc.Fold():
             yield f"{'#' * (level + 2)} {escape(block.title)}"
             for one in block.blocks:
@@ -71,7 +80,13 @@ def _table(table: doc.Table) -> str:
 
 
 def _title(column: doc.Column) -> str:
-    title = code(column.title) if column.name else escape(column.title) if column.title else " "
+    title = (
+        code(column.title)
+        if column.name
+        else escape(column.title)
+        if column.title
+        else " "
+    )
     return f"{title} ({escape(column.note)})" if column.note else title
 
 
@@ -92,18 +107,24 @@ def cell_text(cell: doc.Cell) -> str:
     if not isinstance(cell.content, doc.Number):
         return inert(cell.content)
     text = numbers.score(cell.content.estimate, cell.content.unit)
-    return text[text.index("[") :] if cell.content.interval_only and "[" in text else text
+    return (
+        text[text.index("[") :] if cell.content.interval_only and "[" in text else text
+    )
 
 
 def _fenced(text: str) -> str:
     """A text of several lines that nothing in it can end."""
-    fence = "`" * max(3, 1 + max((len(run) for run in re.findall("`+", text)), default=0))
+    fence = "`" * max(
+        3, 1 + max((len(run) for run in re.findall("`+", text)), default=0)
+    )
     lines = [inert(line) for line in re.split(r"\r\n|\r|\n", text)]
     return "\n".join([fence, *lines, fence])
 
 
 def code(text: str) -> str:
-    """Untrusted text as a code span in a table cell; as escaped text in the rare case that a code span cannot hold it."""
+    """Untrusted text as a code span in a table cell; as escaped text in the rare case that a code
+    span cannot hold it.
+    """
     shown = inert(text)
     if "\\|" in shown or not shown.strip():
         return escape(shown)
@@ -117,14 +138,20 @@ def _prose(text: str) -> str:
     """A sentence as plain text, with what stands between backticks as code."""
     parts = CODE_SPAN.split(inert(text))
     return (
-        "".join(code(part) if i % 2 else escape(part) if part else "" for i, part in enumerate(parts))
+        "".join(
+            code(part) if i % 2 else escape(part) if part else ""
+            for i, part in enumerate(parts)
+        )
         or "&nbsp;"
     )
 
 
 def escape(text: str) -> str:
-    """Untrusted text as plain text in a table cell: what Markdown or HTML could act on is a character reference.
+    """Untrusted text as plain text in a table cell: what Markdown or HTML could act on is a
+    character reference.
 
     References cannot begin markup in any renderer.
     """
-    return _SPECIAL.sub(lambda match: f"&#{ord(match.group())};", inert(text)) or "&nbsp;"
+    return (
+        _SPECIAL.sub(lambda match: f"&#{ord(match.group())};", inert(text)) or "&nbsp;"
+    )

@@ -3,8 +3,8 @@
     <!-- evalwright:leaderboard:start -->
     <!-- evalwright:leaderboard:end -->
 
-The markers of the HHEM leaderboard engine (LEADERBOARD_START, LEADERBOARD_END) are known too. A marker in a code block or a code span is
-an example, not a place.
+The markers of the HHEM leaderboard engine (LEADERBOARD_START, LEADERBOARD_END) are known too. A
+marker in a code block or a code span is an example, not a place.
 """
 
 from __future__ import annotations
@@ -20,11 +20,15 @@ from evalwright.tasks.datasets.formats import SUFFIXES
 START = "<!-- evalwright:leaderboard:start -->"
 END = "<!-- evalwright:leaderboard:end -->"
 
-SETTINGS_SUFFIXES = frozenset({".yaml", ".yml", ".toml", ".py", ".ini", ".cfg", ".lock"})
+SETTINGS_SUFFIXES = frozenset(
+    {".yaml", ".yml", ".toml", ".py", ".ini", ".cfg", ".lock"}
+)
 """Endings of files that programs read, beside those of data."""
 
 _MARKER = re.compile(
-    r"<!--[ \t]*(?:(?P<ours>evalwright:leaderboard:)(?P<side>start|end)|LEADERBOARD_(?P<theirs>START|END))[ \t]*-->"
+    r"<!--["
+    r" \t]*(?:(?P<ours>evalwright:leaderboard:)(?P<side>start|end)|LEADERBOARD_(?P<theirs>START|END))["
+    r" \t]*-->"
 )
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})(.*)")
 _SPAN = re.compile(r"(?<!`)(`+)(?!`)(?:.*?[^`])\1(?!`)")
@@ -42,24 +46,30 @@ class Marker:
 
 
 def check_text_file(path: Path) -> None:
-    """Raise ConfigurationError for a file of data or settings, which a board put into it would break."""
+    """Raise ConfigurationError for a file of data or settings, which a board put into it would
+    break.
+    """
     suffix = path.suffix.lower()
     if suffix in SUFFIXES or suffix in SETTINGS_SUFFIXES:
         raise ConfigurationError(
-            f"The board cannot be written into '{path}': it is a file of data or settings. Name a Markdown file, such as README.md."
+            f"The board cannot be written into '{path}': it is a file of data or"
+            " settings. Name a Markdown file, such as README.md."
         )
 
 
 def put_between(data: bytes, block: str, heading: str) -> bytes:
-    """The file's bytes with the block between the markers; at the end, under the heading, where it has none.
+    """The file's bytes with the block between the markers; at the end, under the heading, where it
+    has none.
 
-    Line ends are the file's own. Raises ConfigurationError for a file that is no UTF-8 text, and where the markers are not one
-    pair.
+    Line ends are the file's own. Raises ConfigurationError for a file that is no UTF-8 text, and
+    where the markers are not one pair.
     """
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise ConfigurationError(f"it is not UTF-8 text (byte {error.start}). Save it as UTF-8.") from None
+        raise ConfigurationError(
+            f"it is not UTF-8 text (byte {error.start}). Save it as UTF-8."
+        ) from None
     if "\0" in text:
         raise ConfigurationError("it is not a text file.")
     line_end = "\r\n" if text.count("\r\n") * 2 > text.count("\n") else "\n"
@@ -69,35 +79,44 @@ def put_between(data: bytes, block: str, heading: str) -> bytes:
         first, last = pair
         return (text[: first.end] + own + text[last.start :]).encode()
     empty = not text.strip("\ufeff \t\r\n")
-    before = text if empty else text + ("" if text.endswith("\n") else line_end) + line_end
+    before = (
+        text if empty else text + ("" if text.endswith("\n") else line_end) + line_end
+    )
     level = "#" if empty else "##"
-    return f"{before}{level} {heading}{2 * line_end}{START}{own}{END}{line_end}".encode()
+    return (
+        f"{before}{level} {heading}{2 * line_end}{START}{own}{END}{line_end}".encode()
+    )
 
 
 def _pair(found: list[Marker]) -> tuple[Marker, Marker] | None:
-    opening, closing = [one for one in found if one.opens], [one for one in found if not one.opens]
+    opening = [one for one in found if one.opens]
+    closing = [one for one in found if not one.opens]
     if not found:
         return None
     if len(opening) > 1 or len(closing) > 1:
         lines = ", ".join(str(one.line) for one in found)
         raise ConfigurationError(
-            f"it has several markers of a leaderboard (lines {lines}), so it is not clear which one to use. Keep one pair."
+            f"it has several markers of a leaderboard (lines {lines}), so it is not"
+            " clear which one to use. Keep one pair."
         )
     if not opening or not closing:
         there, missing = ("start", "end") if opening else ("end", "start")
         raise ConfigurationError(
-            f"it has the {there} marker of a leaderboard (line {found[0].line}) without the {missing} marker. Add "
-            f"'{END if opening else START}', or remove the one that it has."
+            f"it has the {there} marker of a leaderboard (line {found[0].line}) without"
+            f" the {missing} marker. Add '{END if opening else START}', or remove the"
+            " one that it has."
         )
-    first, last = opening[0], closing[0]
+    first = opening[0]
+    last = closing[0]
     if first.start > last.start:
         raise ConfigurationError(
-            f"the end marker of the leaderboard (line {last.line}) is before the start marker (line {first.line})."
+            f"the end marker of the leaderboard (line {last.line}) is before the start"
+            f" marker (line {first.line})."
         )
     if first.ours != last.ours:
         raise ConfigurationError(
-            f"the start and the end marker of the leaderboard (lines {first.line} and {last.line}) do not match. Use "
-            f"'{START}' and '{END}'."
+            f"the start and the end marker of the leaderboard (lines {first.line} and"
+            f" {last.line}) do not match. Use '{START}' and '{END}'."
         )
     return first, last
 

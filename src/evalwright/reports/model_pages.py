@@ -1,4 +1,6 @@
-"""A page of its own for each model of a board: static HTML under a name that every file system takes."""
+"""A page of its own for each model of a board: static HTML under a name that every file system
+takes.
+"""
 
 from __future__ import annotations
 
@@ -47,25 +49,33 @@ def write_pages(
 ) -> list[Path]:
     """Write a page for each row into the folder, and return the files in the order of the rows.
 
-    runs: those that the board was made of, in the same order. board_page: where the board's own page is, to link back.
-    examples: samples with a low score that each page shows for a task; 0 leaves out every text of the samples. Raises
-    ConfigurationError where the folder cannot be written, RunError where samples cannot be read.
+    runs: those that the board was made of, in the same order. board_page: where the board's own
+    page is, to link back. examples: samples with a low score that each page shows for a task; 0
+    leaves out every text of the samples. Raises ConfigurationError where the folder cannot be
+    written, RunError where samples cannot be read.
     """
     if examples < 0:
         raise ConfigurationError(f"--examples must be 0 or more, not {examples}.")
     files = page_files(board, folder)
     for place, file in enumerate(files):
         back = link_to(board_page, file) if board_page else ""
-        document = model_document(board, place, runs[board.rows[place].place], title, back, examples)
-        page = to_html(document).replace(_FIRST_META, f"{_FIRST_META}\n{_mark(board, title)}", 1)
+        document = model_document(
+            board, place, runs[board.rows[place].place], title, back, examples
+        )
+        page = to_html(document).replace(
+            _FIRST_META, f"{_FIRST_META}\n{_mark(board, title)}", 1
+        )
         write_file(file, page)
     return files
 
 
-def remove_stale_pages(board: Board, folder: Path, title: str = "Leaderboard") -> list[Path]:
+def remove_stale_pages(
+    board: Board, folder: Path, title: str = "Leaderboard"
+) -> list[Path]:
     """Remove the pages of models that are no longer on the board, and return their files.
 
-    Only pages that `write_pages` wrote for a board of this title and these tasks, by the mark in them.
+    Only pages that `write_pages` wrote for a board of this title and these tasks, by the mark in
+    them.
     """
     current = {file.name for file in page_files(board, folder)}
     mark = _mark(board, title).encode()
@@ -84,13 +94,19 @@ def remove_stale_pages(board: Board, folder: Path, title: str = "Leaderboard") -
 
 def _mark(board: Board, title: str) -> str:
     """What says in a page that this package wrote it, and for which board."""
-    columns = [(task.name, task.metric) for part in (board, *board.more) for task in part.tasks]
-    board_name = hashlib.sha256(repr((title, sorted(columns))).encode("utf-8", "surrogatepass")).hexdigest()
+    columns = [
+        (task.name, task.metric) for part in (board, *board.more) for task in part.tasks
+    ]
+    board_name = hashlib.sha256(
+        repr((title, sorted(columns))).encode("utf-8", "surrogatepass")
+    ).hexdigest()
     return f'<meta name="evalwright-model-page" content="{board_name[:16]}">'
 
 
 def link_to(target: Path, page: Path) -> str:
-    """The relative address of a file as a page beside it links to it; "" where there is none (another drive)."""
+    """The relative address of a file as a page beside it links to it; "" where there is none
+    (another drive).
+    """
     try:
         found = os.path.relpath(target.resolve(), page.resolve().parent)
     except ValueError:
@@ -99,10 +115,12 @@ def link_to(target: Path, page: Path) -> str:
 
 
 def page_names(labels: Sequence[str], runs: Sequence[str]) -> list[str]:
-    """A file name for each model: lower-case ASCII letters, digits, dots and dashes, ending in ".html".
+    """A file name for each model: lower-case ASCII letters, digits, dots and dashes, ending in
+    ".html".
 
-    labels: what the models are called, from anybody; runs: their runs' names. The name of one model does not depend on the order of
-    the board: those that would be equal get a mark made of label and run. Two equal ones of both are told apart by a number.
+    labels: what the models are called, from anybody; runs: their runs' names. The name of one model
+    does not depend on the order of the board: those that would be equal get a mark made of label
+    and run. Two equal ones of both are told apart by a number.
     """
     plain = [_plain(label) for label in labels]
     counts = Counter(plain)
@@ -117,7 +135,9 @@ def page_names(labels: Sequence[str], runs: Sequence[str]) -> list[str]:
             or name == "index"
         )
         if unsure:
-            mark = hashlib.sha256(f"{label}\0{run}".encode("utf-8", "surrogatepass")).hexdigest()[:8]
+            mark = hashlib.sha256(
+                f"{label}\0{run}".encode("utf-8", "surrogatepass")
+            ).hexdigest()[:8]
             name = f"{name[:_LONGEST].strip('.-') or 'model'}-{mark}"
             name = f"model-{name}" if _DEVICES.fullmatch(name) else name
         seen[name] += 1

@@ -1,8 +1,9 @@
 """The one place that turns numbers into text, so that a number looks the same wherever it is shown.
 
-Scores of bounded metrics are shown in points of 100 with one decimal, perplexities with four significant digits, and
-other metrics with as many decimals as their interval deserves. The minus is the plain ASCII one, which can be copied into a
-program; a range of ranks takes an en dash. What does not exist is "n/a".
+Scores of bounded metrics are shown in points of 100 with one decimal, perplexities with four
+significant digits, and other metrics with as many decimals as their interval deserves. The minus is
+the plain ASCII one, which can be copied into a program; a range of ranks takes an en dash. What
+does not exist is "n/a".
 """
 
 from __future__ import annotations
@@ -22,7 +23,9 @@ from evalwright.statistics import Estimate
 NOTHING = "n/a"
 
 Unit = Literal["points", "perplexity", "plain"]
-"""How a metric's values are shown: times 100 with one decimal, four significant digits, or by the interval."""
+"""How a metric's values are shown: times 100 with one decimal, four significant digits, or by the
+interval.
+"""
 
 
 def unit_of(kind: str) -> Unit:
@@ -34,7 +37,11 @@ def unit_of(kind: str) -> Unit:
 
 def value(estimate: Estimate, unit: Unit) -> str:
     """The estimate alone: "62.5"."""
-    return number(estimate.value, unit, _decimals(estimate.value, estimate.low, estimate.high, unit))
+    return number(
+        estimate.value,
+        unit,
+        _decimals(estimate.value, estimate.low, estimate.high, unit),
+    )
 
 
 def limits(estimate: Estimate, unit: Unit) -> tuple[str, str] | None:
@@ -65,11 +72,18 @@ def score(estimate: Estimate | None, unit: Unit) -> str:
 def aligned_scores(estimates: Sequence[Estimate | None], unit: Unit) -> list[str]:
     """As `score`, for a column: padded so that values and both limits stand under each other."""
     shown = [one if one and not math.isnan(one.value) else None for one in estimates]
-    rows = [(value(one, unit), *(limits(one, unit) or ("", ""))) if one else ("", "", "") for one in shown]
-    widths = [max(map(len, column), default=0) for column in zip(*rows, strict=True)] or [0, 0, 0]
+    rows = [
+        (value(one, unit), *(limits(one, unit) or ("", ""))) if one else ("", "", "")
+        for one in shown
+    ]
+    widths = [
+        max(map(len, column), default=0) for column in zip(*rows, strict=True)
+    ] or [0, 0, 0]
     out = []
     for one, cells in zip(shown, rows, strict=True):
-        text, low, high = (cell.rjust(width) for cell, width in zip(cells, widths, strict=True))
+        text, low, high = (
+            cell.rjust(width) for cell, width in zip(cells, widths, strict=True)
+        )
         bracket = f"[{low}, {high}]"
         if one and not cells[1]:
             bracket = f"[{NOTHING}]".ljust(len(bracket))
@@ -87,7 +101,9 @@ def difference(x: float, low: float, high: float, *, bounded: bool) -> str:
     sign = "" if text.startswith("-") or float(text.replace(",", "")) == 0 else "+"
     if math.isnan(low) or math.isnan(high):
         return f"{sign}{text} [{NOTHING}]"
-    return f"{sign}{text} [{number(low, unit, decimals)}, {number(high, unit, decimals)}]"
+    return (
+        f"{sign}{text} [{number(low, unit, decimals)}, {number(high, unit, decimals)}]"
+    )
 
 
 def points(x: float) -> str:
@@ -118,7 +134,9 @@ def _decimals(x: float, low: float, high: float, unit: Unit) -> int:
         return 1
     width = high - low
     if unit == "plain" and math.isfinite(width) and width > 0:
-        return min(6, max(0, 1 - math.floor(math.log10(width))))  # two digits of the interval count
+        return min(
+            6, max(0, 1 - math.floor(math.log10(width)))
+        )  # two digits of the interval count
     if not math.isfinite(x) or x == 0:
         return 3
     return min(9, max(0, 3 - math.floor(math.log10(abs(x)))))
@@ -132,8 +150,12 @@ def ranks(found: tuple[int, int] | None) -> str:
     return str(best) if best == worst else f"{best}–{worst}"
 
 
-def items(n: int, n_missing: int, n_clusters: int | None = None, n_unsure: int = 0) -> str:
-    """What a number rests on: "240", "240, 3 missing", "240, 9 of them unsure", "240 in 60 clusters"."""
+def items(
+    n: int, n_missing: int, n_clusters: int | None = None, n_unsure: int = 0
+) -> str:
+    """What a number rests on: "240", "240, 3 missing", "240, 9 of them unsure", "240 in 60
+    clusters".
+    """
     text = count(n)
     if n_clusters is not None:
         text += f" in {count(n_clusters)} {plural(n_clusters, 'cluster')}"
@@ -145,7 +167,9 @@ def items(n: int, n_missing: int, n_clusters: int | None = None, n_unsure: int =
 
 
 def unsure_range(estimate: Estimate, unit: Unit) -> tuple[str, str] | None:
-    """What a score would be if all unsure readings were wrong, and right, where that is wider than its interval; else None."""
+    """What a score would be if all unsure readings were wrong, and right, where that is wider than
+    its interval; else None.
+    """
     if estimate.unsure_range is None or math.isnan(estimate.value):
         return None
     low, high = estimate.unsure_range

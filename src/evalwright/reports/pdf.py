@@ -1,7 +1,8 @@
-"""Documents as PDF, drawn with matplotlib (the extra `plot`): pages of A4 across, no browser and nothing from the network.
+"""Documents as PDF, drawn with matplotlib (the extra `plot`): pages of A4 across, no browser and
+nothing from the network.
 
-Tables repeat their titles on every page and fall into parts where they are too wide; text is wrapped, never cut. The same document
-gives the same bytes.
+Tables repeat their titles on every page and fall into parts where they are too wide; text is
+wrapped, never cut. The same document gives the same bytes.
 """
 
 from __future__ import annotations
@@ -19,13 +20,22 @@ from evalwright.reports.plot import INK, LINE, QUIET, Fonts, fixed_settings
 from evalwright.reports.text import inert, inert_lines
 from evalwright.statistics import Estimate
 
-WIDTH, HEIGHT, MARGIN = 11.69, 8.27, 0.55
+WIDTH = 11.69
+HEIGHT = 8.27
+MARGIN = 0.55
 ROOM = WIDTH - 2 * MARGIN
-_GAP, _BAR, _NAME, _TITLE = 0.16, 1.5, 2.9, 1.0
-"""Inches: between columns, of a drawn interval, the most of a name, the most of a title over narrower cells."""
-_SIZE, _LEAD = 8.5, 0.165
+_GAP = 0.16
+_BAR = 1.5
+_NAME = 2.9
+_TITLE = 1.0
+"""Inches: between columns, of a drawn interval, the most of a name, the most of a title over
+narrower cells.
+"""
+_SIZE = 8.5
+_LEAD = 0.165
 _TONES = {"quiet": QUIET, "warn": "#8a5300", "good": "#1a6b35", "bad": "#b3261e"}
-_POINT, _RANGE = "#0a58b8", "#a9cbf2"
+_POINT = "#0a58b8"
+_RANGE = "#a9cbf2"
 
 
 def to_pdf(document: doc.Document) -> bytes:
@@ -35,7 +45,9 @@ def to_pdf(document: doc.Document) -> bytes:
     with fixed_settings(".pdf"):
         from matplotlib.backends.backend_pdf import PdfPages
 
-        with PdfPages(out, metadata={**nothing, "Title": inert(document.title)}) as pages:
+        with PdfPages(
+            out, metadata={**nothing, "Title": inert(document.title)}
+        ) as pages:
             drawn = _Pages(pages, inert(document.title))
             drawn.paragraph(document.title, 15, bold=True, after=0.04)
             if document.lede:
@@ -50,11 +62,22 @@ def _block(block: doc.Block, pages: _Pages) -> None:
     match block:
         case doc.Heading():
             pages.paragraph(
-                block.text, 11 if block.level == 2 else 9.5, bold=True, before=0.16, after=0.05, keep=0.6
+                block.text,
+                11 if block.level == 2 else 9.5,
+                bold=True,
+                before=0.16,
+                after=0.05,
+                keep=0.6,
             )
         case doc.Note() | doc.Conclusion():
             bold = isinstance(block, doc.Conclusion)
-            pages.paragraph(block.text, _SIZE, bold=bold, colour=_TONES.get(block.tone, INK), after=0.04)
+            pages.paragraph(
+                block.text,
+                _SIZE,
+                bold=bold,
+                colour=_TONES.get(block.tone, INK),
+                after=0.04,
+            )
         case doc.Notes():
             for text in block.texts:
                 pages.paragraph(f"• {text}", 8, colour=QUIET, after=0.02)
@@ -68,7 +91,10 @@ def _block(block: doc.Block, pages: _Pages) -> None:
             pages.table(block)
         case doc.Cards():
             pages.table(
-                doc.Table(doc.columns("Score*", "Value"), [(one.title, one.number) for one in block.cards])
+                doc.Table(
+                    doc.columns("Score*", "Value"),
+                    [(one.title, one.number) for one in block.cards],
+                )
             )
         case doc.Fold():
             pages.paragraph(
@@ -83,12 +109,17 @@ def _block(block: doc.Block, pages: _Pages) -> None:
 
 
 class _Pages:
-    """Writes from top to bottom, and begins a new page where the next piece does not fit. Places are in inches."""
+    """Writes from top to bottom, and begins a new page where the next piece does not fit.
+
+    Places are in inches.
+    """
 
     def __init__(self, pages: Any, title: str) -> None:
-        self.pages, self.title = pages, title
+        self.pages = pages
+        self.title = title
         self.fonts = Fonts()
-        self.width, self.lines = self.fonts.width, self.fonts.broken
+        self.width = self.fonts.width
+        self.lines = self.fonts.broken
         self.number = 0
         self.figure: Any = None
         self._begin()
@@ -98,7 +129,9 @@ class _Pages:
 
         self.number += 1
         self.figure = Figure(figsize=(WIDTH, HEIGHT), facecolor="white")
-        self.axes = self.figure.add_axes((0, 0, 1, 1), xlim=(0, WIDTH), ylim=(HEIGHT, 0))
+        self.axes = self.figure.add_axes(
+            (0, 0, 1, 1), xlim=(0, WIDTH), ylim=(HEIGHT, 0)
+        )
         self.axes.set_axis_off()
         self.axes.autoscale(False)
         self.y = MARGIN
@@ -108,7 +141,9 @@ class _Pages:
         """Put the page out."""
         foot = self.fonts.fitted(self.title, 7.5, ROOM - 1)
         self.text(MARGIN, HEIGHT - 0.3, foot, 7.5, QUIET)
-        self.text(WIDTH - MARGIN, HEIGHT - 0.3, str(self.number), 7.5, QUIET, align="right")
+        self.text(
+            WIDTH - MARGIN, HEIGHT - 0.3, str(self.number), 7.5, QUIET, align="right"
+        )
         self.pages.savefig(self.figure)
 
     def need(self, height: float) -> bool:
@@ -147,7 +182,8 @@ class _Pages:
             return
         whole = doc.Table(columns, cells)
         widths = [
-            _Column(column, [row[i] for row in cells], self).width + _GAP for i, column in enumerate(columns)
+            _Column(column, [row[i] for row in cells], self).width + _GAP
+            for i, column in enumerate(columns)
         ]
         for part in whole.parts(widths, ROOM + _GAP):
             _Drawn(part, self, heads).draw()
@@ -157,23 +193,39 @@ class _Pages:
 class _Column:
     """A column of a part: its width, where its texts stand, and what they are."""
 
-    def __init__(self, column: doc.Column, cells: Sequence[doc.Cell], pages: _Pages) -> None:
-        self.column, self.cells, self.pages = column, cells, pages
-        self.right = column.right or any(isinstance(cell.content, doc.Number) for cell in cells)
+    def __init__(
+        self, column: doc.Column, cells: Sequence[doc.Cell], pages: _Pages
+    ) -> None:
+        self.column = column
+        self.cells = cells
+        self.pages = pages
+        self.right = column.right or any(
+            isinstance(cell.content, doc.Number) for cell in cells
+        )
         widest = max(
-            (pages.width(cell_text(cell), _SIZE, bold=cell.tone == "strong") for cell in cells), default=0.0
+            (
+                pages.width(cell_text(cell), _SIZE, bold=cell.tone == "strong")
+                for cell in cells
+            ),
+            default=0.0,
         )
         title = pages.width(inert(column.heading), 8, bold=True)
-        self.numbers = max(min(widest, _NAME) if not self.right else widest, min(title, _TITLE))
+        self.numbers = max(
+            min(widest, _NAME) if not self.right else widest, min(title, _TITLE)
+        )
         self.width = self.numbers + (_BAR + _GAP if column.axis else 0.0)
         self.title = (
-            pages.lines(column.heading, 8, max(self.width, 0.3), bold=True) if column.heading else [""]
+            pages.lines(column.heading, 8, max(self.width, 0.3), bold=True)
+            if column.heading
+            else [""]
         )
 
     def lines(self, row: int) -> list[str]:
         """A cell's lines."""
         cell = self.cells[row]
-        return self.pages.lines(cell_text(cell), _SIZE, self.numbers + 0.01, bold=cell.tone == "strong")
+        return self.pages.lines(
+            cell_text(cell), _SIZE, self.numbers + 0.01, bold=cell.tone == "strong"
+        )
 
     def place(self, x: float) -> tuple[float, str]:
         """Where texts stand, and on which side of it."""
@@ -184,10 +236,12 @@ class _Drawn:
     """One part of a table on its pages."""
 
     def __init__(self, table: doc.Table, pages: _Pages, heads: bool) -> None:
-        self.pages, self.heads = pages, heads
+        self.pages = pages
+        self.heads = heads
         columns, self.rows = table.cells()
         self.columns = [
-            _Column(column, [row[i] for row in self.rows], pages) for i, column in enumerate(columns)
+            _Column(column, [row[i] for row in self.rows], pages)
+            for i, column in enumerate(columns)
         ]
 
     def draw(self) -> None:
@@ -203,7 +257,8 @@ class _Drawn:
             x += column.width + _GAP
 
     def _head(self) -> None:
-        pages, height = self.pages, max(len(column.title) for column in self.columns) * 0.15
+        pages = self.pages
+        height = max(len(column.title) for column in self.columns) * 0.15
         pages.need(height + 0.4)
         pages.y += height
         for x, column in self._places():
@@ -225,9 +280,19 @@ class _Drawn:
             for i, line in enumerate(texts):
                 base = pages.y + _LEAD * (i + 1) - 0.03
                 pages.text(
-                    at, base, line, _SIZE, _TONES.get(cell.tone, INK), bold=cell.tone == "strong", align=side
+                    at,
+                    base,
+                    line,
+                    _SIZE,
+                    _TONES.get(cell.tone, INK),
+                    bold=cell.tone == "strong",
+                    align=side,
                 )
-            if column.column.axis and isinstance(cell.content, doc.Number) and cell.content.estimate:
+            if (
+                column.column.axis
+                and isinstance(cell.content, doc.Number)
+                and cell.content.estimate
+            ):
                 self._bar(
                     x + column.numbers + _GAP,
                     pages.y + 0.5 * _LEAD + 0.015,
@@ -247,12 +312,25 @@ class _Drawn:
         axes.plot([x, x + _BAR], [y, y], LINE, linewidth=0.6)
         if math.isfinite(estimate.low) and math.isfinite(estimate.high):
             axes.plot(
-                [at(estimate.low), at(estimate.high)], [y, y], _RANGE, linewidth=4, solid_capstyle="round"
+                [at(estimate.low), at(estimate.high)],
+                [y, y],
+                _RANGE,
+                linewidth=4,
+                solid_capstyle="round",
             )
         if math.isfinite(estimate.value):
-            axes.plot([at(estimate.value)], [y], "o", color=_POINT, markersize=3.2, markeredgewidth=0)
+            axes.plot(
+                [at(estimate.value)],
+                [y],
+                "o",
+                color=_POINT,
+                markersize=3.2,
+                markeredgewidth=0,
+            )
 
     def _rule(self, colour: str, width: float) -> None:
         end = MARGIN + sum(column.width + _GAP for column in self.columns) - _GAP
-        self.pages.axes.plot([MARGIN, end], [self.pages.y, self.pages.y], colour, linewidth=width)
+        self.pages.axes.plot(
+            [MARGIN, end], [self.pages.y, self.pages.y], colour, linewidth=width
+        )
         self.pages.y += 0.02

@@ -1,10 +1,12 @@
-"""Draws a leaderboard as a bar for each model with its interval, as SVG, PNG or PDF, with matplotlib (the extra `plot`).
+"""Draws a leaderboard as a bar for each model with its interval, as SVG, PNG or PDF, with
+matplotlib (the extra `plot`).
 
-The same board gives the same bytes: fonts are those that matplotlib ships, settings of the machine are left aside, and nothing in the
-file tells the time. In an SVG letters are outlines, because a text would be set in whatever font the reader has, and names that
-were fitted to their place would no longer fit; the page that shows the picture gives the words. Latin, Greek, Cyrillic, Arabic
-and Hebrew letters are in the shipped font. Others are looked for in a short list of fonts that machines have; a letter that none
-has is shown as the replacement character.
+The same board gives the same bytes: fonts are those that matplotlib ships, settings of the machine
+are left aside, and nothing in the file tells the time. In an SVG letters are outlines, because a
+text would be set in whatever font the reader has, and names that were fitted to their place would
+no longer fit; the page that shows the picture gives the words. Latin, Greek, Cyrillic, Arabic and
+Hebrew letters are in the shipped font. Others are looked for in a short list of fonts that machines
+have; a letter that none has is shown as the replacement character.
 """
 
 from __future__ import annotations
@@ -25,10 +27,26 @@ if TYPE_CHECKING:
     from evalwright.reports.plot_view import PlotRow, PlotView
 
 ELSEWHERE = (
-    "Noto Sans CJK SC", "Noto Sans CJK JP", "Noto Sans CJK KR", "Noto Sans SC", "Noto Sans JP", "Noto Sans KR",
-    "WenQuanYi Zen Hei", "Droid Sans Fallback", "Hiragino Sans", "PingFang SC", "Apple SD Gothic Neo", "Microsoft YaHei",
-    "Yu Gothic", "Malgun Gothic", "Noto Sans Thai", "Noto Sans Devanagari", "Noto Sans Tamil", "Nirmala UI", "Leelawadee UI",
-)  # fmt: skip
+    "Noto Sans CJK SC",
+    "Noto Sans CJK JP",
+    "Noto Sans CJK KR",
+    "Noto Sans SC",
+    "Noto Sans JP",
+    "Noto Sans KR",
+    "WenQuanYi Zen Hei",
+    "Droid Sans Fallback",
+    "Hiragino Sans",
+    "PingFang SC",
+    "Apple SD Gothic Neo",
+    "Microsoft YaHei",
+    "Yu Gothic",
+    "Malgun Gothic",
+    "Noto Sans Thai",
+    "Noto Sans Devanagari",
+    "Noto Sans Tamil",
+    "Nirmala UI",
+    "Leelawadee UI",
+)
 """Fonts for the scripts that the shipped one lacks, in the order in which they are tried."""
 
 MISSING = "\ufffd"
@@ -38,7 +56,9 @@ _PIECES = re.compile(r"\s+|[^\s/_@:+-]*[/_@:+-]+|[^\s/_@:+-]+")
 
 
 class Fonts:
-    """Texts in the fonts of one picture. Sizes are in points, widths in inches. lacking: letters that no font here has; as_text: they
+    """Texts in the fonts of one picture.
+
+    Sizes are in points, widths in inches. lacking: letters that no font here has; as_text: they
     stay, for a reader whose fonts may have them.
     """
 
@@ -48,13 +68,22 @@ class Fonts:
         self._widths: dict[tuple[str, float, bool], float] = {}
 
     def of(self, text: str, size: float, *, bold: bool = False) -> tuple[Any, str]:
-        """A font that has all of the text's letters, and the text; else the shipped font and the text with replacements."""
+        """A font that has all of the text's letters, and the text; else the shipped font and the
+        text with replacements.
+        """
         from matplotlib.font_manager import FontProperties
 
         file = _shipped(bold)
         lacking = {char for char in text if ord(char) not in _letters(file)}
         if lacking:
-            other = next((path for path in _others() if all(ord(c) in _letters(path) for c in text)), None)
+            other = next(
+                (
+                    path
+                    for path in _others()
+                    if all(ord(c) in _letters(path) for c in text)
+                ),
+                None,
+            )
             if other is not None:
                 return FontProperties(fname=other, size=size), text
             self.lacking |= lacking
@@ -66,7 +95,9 @@ class Fonts:
         """How wide the text is drawn."""
         known = self._widths.get((text, size, bold))
         if known is None:
-            known = self._widths[text, size, bold] = self._measured(text, size, bold) if text else 0.0
+            known = self._widths[text, size, bold] = (
+                self._measured(text, size, bold) if text else 0.0
+            )
         return known
 
     def _measured(self, text: str, size: float, bold: bool) -> float:
@@ -74,22 +105,32 @@ class Fonts:
 
         font, shown = self.of(text, size, bold=bold)
         shown = "".join("M" if char in self.lacking else char for char in shown)
-        width, _, _ = text_to_path.get_text_width_height_descent(shown, font, ismath=False)
+        width, _, _ = text_to_path.get_text_width_height_descent(
+            shown, font, ismath=False
+        )
         return float(width) / 72
 
     def fitted(self, text: str, size: float, room: float, *, bold: bool = False) -> str:
-        """The text, cut in its middle where it would not fit: both ends of a model's name tell it from others."""
+        """The text, cut in its middle where it would not fit: both ends of a model's name tell it
+        from others.
+        """
         if self.width(text, size, bold=bold) <= room:
             return text
-        low, high = 0, len(text) - 1  # letters that are kept
+        # letters that are kept
+        low = 0
+        high = len(text) - 1
         while low < high:
             kept = (low + high + 1) // 2
             fits = self.width(_cut(text, kept), size, bold=bold) <= room
             low, high = (kept, high) if fits else (low, kept - 1)
         return _cut(text, low)
 
-    def broken(self, text: str, size: float, room: float, *, bold: bool = False) -> list[str]:
-        """The text on lines that fit: broken at spaces and separators, and within a word where that alone is too long."""
+    def broken(
+        self, text: str, size: float, room: float, *, bold: bool = False
+    ) -> list[str]:
+        """The text on lines that fit: broken at spaces and separators, and within a word where that
+        alone is too long.
+        """
         out = [""]
         for piece in _PIECES.findall(inert(text)):
             if self.width(out[-1] + piece.rstrip(), size, bold=bold) <= room:
@@ -98,7 +139,14 @@ class Fonts:
             out.append(piece.lstrip())
             while len(out[-1]) > 1 and self.width(out[-1], size, bold=bold) > room:
                 ends = range(len(out[-1]) - 1, 1, -1)
-                kept = next((end for end in ends if self.width(out[-1][:end], size, bold=bold) <= room), 1)
+                kept = next(
+                    (
+                        end
+                        for end in ends
+                        if self.width(out[-1][:end], size, bold=bold) <= room
+                    ),
+                    1,
+                )
                 out[-1:] = [out[-1][:kept], out[-1][kept:]]
         return [line for line in out if line.strip()] or [""]
 
@@ -118,7 +166,14 @@ class Fonts:
         if text.strip():
             font, shown = self.of(text, size, bold=bold)
             axes.text(
-                x, y, shown, fontproperties=font, color=colour, ha=align, va="baseline", parse_math=False
+                x,
+                y,
+                shown,
+                fontproperties=font,
+                color=colour,
+                ha=align,
+                va="baseline",
+                parse_math=False,
             )
 
     def wrapped(self, text: str, size: float, room: float) -> list[str]:
@@ -151,7 +206,11 @@ def _shipped(bold: bool) -> str:
 def _others() -> tuple[str, ...]:
     from matplotlib.font_manager import fontManager
 
-    found = {entry.name: entry.fname for entry in reversed(fontManager.ttflist) if entry.name in ELSEWHERE}
+    found = {
+        entry.name: entry.fname
+        for entry in reversed(fontManager.ttflist)
+        if entry.name in ELSEWHERE
+    }
     return tuple(found[name] for name in ELSEWHERE if name in found)
 
 
@@ -164,10 +223,14 @@ def _letters(file: str) -> frozenset[int]:
 
 SUFFIXES = (".svg", ".png", ".pdf")
 
-INK, QUIET, LINE = "#1c2128", "#59636e", "#d9dee3"
-LEADS, OTHERS = "#2477cf", "#b9c7d5"
+INK = "#1c2128"
+QUIET = "#59636e"
+LINE = "#d9dee3"
+LEADS = "#2477cf"
+OTHERS = "#b9c7d5"
 """Blue and light grey-blue: apart in lightness too, so that they stay apart without any colour."""
-LEADS_RANGE, OTHERS_RANGE = "#0b2a52", "#4c5b69"
+LEADS_RANGE = "#0b2a52"
+OTHERS_RANGE = "#4c5b69"
 
 WIDTH = 9.0
 """Inches: 864 pixels in an SVG, which is about a README's width."""
@@ -177,20 +240,27 @@ DOTS = 200
 
 
 def check_plot(file: str) -> str:
-    """The picture's kind by its name, one of `SUFFIXES`. Raises ConfigurationError, or MissingExtra without matplotlib."""
+    """The picture's kind by its name, one of `SUFFIXES`.
+
+    Raises ConfigurationError, or MissingExtra without matplotlib.
+    """
     suffix = next((each for each in SUFFIXES if file.lower().endswith(each)), "")
     if not suffix:
         raise ConfigurationError(f"'{file}' must end with .svg, .png or .pdf.")
     try:
         import matplotlib  # noqa: F401
     except ImportError:
-        raise MissingExtra("A PDF" if suffix == ".pdf" else "A plot", "plot", "matplotlib") from None
+        raise MissingExtra(
+            "A PDF" if suffix == ".pdf" else "A plot", "plot", "matplotlib"
+        ) from None
     return suffix
 
 
 @contextmanager
 def fixed_settings(suffix: str, letters: str = "path") -> Iterator[None]:
-    """Whatever the machine's settings are, the same picture gives the same bytes. letters: of an SVG. Raises MissingExtra."""
+    """Whatever the machine's settings are, the same picture gives the same bytes. letters: of an
+    SVG. Raises MissingExtra.
+    """
     check_plot(f"drawing{suffix}")
     import matplotlib
 
@@ -208,7 +278,9 @@ def fixed_settings(suffix: str, letters: str = "path") -> Iterator[None]:
 
 
 def draw_for_reader(view: PlotView) -> bytes:
-    """As SVG; where a letter is in no font of this machine, all letters are left to the fonts of who reads it."""
+    """As SVG; where a letter is in no font of this machine, all letters are left to the fonts of
+    who reads it.
+    """
     import warnings
 
     check_plot("board.svg")
@@ -219,12 +291,17 @@ def draw_for_reader(view: PlotView) -> bytes:
     if not fonts.lacking:
         return draw_plot(view, ".svg")
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # matplotlib says which letters it cannot measure
+        warnings.simplefilter(
+            "ignore"
+        )  # matplotlib says which letters it cannot measure
         return draw_plot(view, ".svg", as_text=True)
 
 
 def draw_plot(view: PlotView, suffix: str, *, as_text: bool = False) -> bytes:
-    """The picture as a file of that kind. as_text: letters of an SVG are no outlines. Raises MissingExtra without matplotlib."""
+    """The picture as a file of that kind. as_text: letters of an SVG are no outlines.
+
+    Raises MissingExtra without matplotlib.
+    """
     with fixed_settings(suffix, "none" if as_text else "path"):
         return written(_Drawing(view, Fonts(as_text)).figure, suffix, view.title)
 
@@ -238,13 +315,20 @@ def written(figure: Any, suffix: str, title: str) -> bytes:
     }[suffix]
     out = io.BytesIO()
     metadata = {**dict.fromkeys(nothing), "Title": title}
-    figure.savefig(out, format=suffix[1:], dpi=DOTS if suffix == ".png" else "figure", metadata=metadata)
+    figure.savefig(
+        out,
+        format=suffix[1:],
+        dpi=DOTS if suffix == ".png" else "figure",
+        metadata=metadata,
+    )
     return out.getvalue()
 
 
 @dataclass(frozen=True, slots=True)
 class _Places:
-    """Inches from the left: ends of the ranks, starts of the names, the bars, and the ends of both columns of numbers."""
+    """Inches from the left: ends of the ranks, starts of the names, the bars, and the ends of both
+    columns of numbers.
+    """
 
     rank: float
     name: float
@@ -263,13 +347,19 @@ class _Drawing:
 
         self.view = view
         self.fonts = fonts
-        self.notes = [line for note in view.notes for line in self.fonts.wrapped(note, 8, WIDTH - 0.5)]
+        self.notes = [
+            line
+            for note in view.notes
+            for line in self.fonts.wrapped(note, 8, WIDTH - 0.5)
+        ]
         self.top = 1.2 if view.ranked or view.has_intervals else 0.95
         self.body = ROW * len(view.rows)
         self.height = self.top + self.body + 0.42 + 0.17 * len(self.notes) + 0.12
         self.figure: Any = Figure(figsize=(WIDTH, self.height), facecolor="white")
         FigureCanvasAgg(self.figure)
-        self.axes = self.figure.add_axes((0, 0, 1, 1), xlim=(0, WIDTH), ylim=(self.height, 0))
+        self.axes = self.figure.add_axes(
+            (0, 0, 1, 1), xlim=(0, WIDTH), ylim=(self.height, 0)
+        )
         self.axes.set_axis_off()
         self.axes.autoscale(False)
         self._text = partial(fonts.put, self.axes)
@@ -280,7 +370,8 @@ class _Drawing:
             self._text(0.25, self.height - 0.17 - 0.17 * i, note, 8, QUIET)
 
     def _places(self) -> _Places:
-        rows, fonts = self.view.rows, self.fonts
+        rows = self.view.rows
+        fonts = self.fonts
         ranks = max((fonts.width(row.ranks, 9.5) for row in rows), default=0)
         rank = 0.25 + ranks
         name = rank + (0.14 if ranks else 0)
@@ -295,9 +386,19 @@ class _Drawing:
         return _Places(rank, name, bars, bars_end, value, interval)
 
     def _head(self) -> None:
-        view, room = self.view, WIDTH - 0.5
-        self._text(0.25, 0.36, self.fonts.fitted(view.title, 15, room, bold=True), 15, INK, bold=True)
-        self._text(0.25, 0.67, self.fonts.fitted(view.subtitle, 10.5, room), 10.5, QUIET)
+        view = self.view
+        room = WIDTH - 0.5
+        self._text(
+            0.25,
+            0.36,
+            self.fonts.fitted(view.title, 15, room, bold=True),
+            15,
+            INK,
+            bold=True,
+        )
+        self._text(
+            0.25, 0.67, self.fonts.fitted(view.subtitle, 10.5, room), 10.5, QUIET
+        )
         if not (view.ranked or view.has_intervals):
             return
         x = 0.25
@@ -317,20 +418,29 @@ class _Drawing:
 
     def _bars(self) -> None:
         low, high, ticks = self._scale()
-        places, last = self.places, self.top + self.body
+        places = self.places
+        last = self.top + self.body
         length = places.bars_end - places.bars
 
         def x(value: float) -> float:
             return places.bars + length * (value - low) / (high - low)
 
         for tick, label in ticks:
-            self._line(x(tick), self.top - 0.02, x(tick), last + 0.04, QUIET if tick == 0 else LINE, 0.8)
+            self._line(
+                x(tick),
+                self.top - 0.02,
+                x(tick),
+                last + 0.04,
+                QUIET if tick == 0 else LINE,
+                0.8,
+            )
             self._text(x(tick), last + 0.2, label, 8.5, QUIET, align="center")
         for i, row in enumerate(self.view.rows):
             self._row(row, self.top + ROW * (i + 0.5), x)
 
     def _row(self, row: PlotRow, y: float, x: Any) -> None:
-        places, room = self.places, self.places.bars - self.places.name - 0.12
+        places = self.places
+        room = self.places.bars - self.places.name - 0.12
         base = y + 0.048
         self._text(places.rank, base, row.ranks, 9.5, QUIET, align="right")
         name = self.fonts.fitted(row.label, 10, room, bold=row.leads)
@@ -338,7 +448,12 @@ class _Drawing:
         start, end = sorted((x(0.0), x(row.value)))
         self._box(start, y - 0.09, end, y + 0.09, LEADS if row.leads else OTHERS)
         if row.ends:
-            self._range(x(row.ends[0]), x(row.ends[1]), y, LEADS_RANGE if row.leads else OTHERS_RANGE)
+            self._range(
+                x(row.ends[0]),
+                x(row.ends[1]),
+                y,
+                LEADS_RANGE if row.leads else OTHERS_RANGE,
+            )
         self._text(places.value, base, row.shown, 10, INK, bold=True, align="right")
         self._text(places.interval, base, row.interval, 9, QUIET, align="right")
 
@@ -346,27 +461,57 @@ class _Drawing:
         """The axis: it has 0, where bars begin, and holds every interval."""
         from matplotlib.ticker import MaxNLocator
 
-        ends = [end for row in self.view.rows for end in (row.ends or (row.value, row.value))]
-        low, high = min(0.0, *ends), max(0.0, *ends)
+        ends = [
+            end for row in self.view.rows for end in row.ends or (row.value, row.value)
+        ]
+        low = min(0.0, *ends)
+        high = max(0.0, *ends)
         if low == high:
             high = 1.0
         found = MaxNLocator(nbins=6, steps=[1, 2, 2.5, 5, 10]).tick_values(low, high)
         if self.view.bounded:
             high = min(high, 100.0)
-        ticks = [round(float(tick), 10) for tick in found if low - 1e-9 <= tick <= high * (1 + 1e-9) + 1e-9]
+        ticks = [
+            round(float(tick), 10)
+            for tick in found
+            if low - 1e-9 <= tick <= high * (1 + 1e-9) + 1e-9
+        ]
         step = ticks[1] - ticks[0] if len(ticks) > 1 else 1.0
         decimals = next((d for d in range(7) if abs(round(step, d) - step) < 1e-9), 7)
         return low, high, [(tick, f"{tick + 0.0:,.{decimals}f}") for tick in ticks]
 
-    # -- marks, in inches from the upper left corner --------------------------------------------------------------------
+    # -- marks, in inches from the upper left corner
+    # --------------------------------------------------------------------
 
-    def _box(self, left: float, top: float, right: float, bottom: float, colour: str) -> None:
-        self.axes.fill([left, right, right, left], [top, top, bottom, bottom], colour, linewidth=0, zorder=2)
+    def _box(
+        self, left: float, top: float, right: float, bottom: float, colour: str
+    ) -> None:
+        self.axes.fill(
+            [left, right, right, left],
+            [top, top, bottom, bottom],
+            colour,
+            linewidth=0,
+            zorder=2,
+        )
 
     def _line(
-        self, x0: float, y0: float, x1: float, y1: float, colour: str, width: float, order: int = 1
+        self,
+        x0: float,
+        y0: float,
+        x1: float,
+        y1: float,
+        colour: str,
+        width: float,
+        order: int = 1,
     ) -> None:
-        self.axes.plot([x0, x1], [y0, y1], colour, linewidth=width, solid_capstyle="butt", zorder=order)
+        self.axes.plot(
+            [x0, x1],
+            [y0, y1],
+            colour,
+            linewidth=width,
+            solid_capstyle="butt",
+            zorder=order,
+        )
 
     def _range(self, x0: float, x1: float, y: float, colour: str) -> None:
         """An interval: a line with a stroke at both ends."""

@@ -1,4 +1,6 @@
-"""What a leaderboard's picture shows, before it is drawn: which models, in which order, and what must be said beside them."""
+"""What a leaderboard's picture shows, before it is drawn: which models, in which order, and what
+must be said beside them.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,13 @@ from evalwright.analysis.board import Board, BoardRow
 from evalwright.analysis.words import listed
 from evalwright.core.errors import ConfigurationError
 from evalwright.reports import numbers
-from evalwright.reports.columns import ScoreColumn, as_of, is_hallucination_board, metric_of, score_columns
+from evalwright.reports.columns import (
+    ScoreColumn,
+    as_of,
+    is_hallucination_board,
+    metric_of,
+    score_columns,
+)
 from evalwright.reports.documents.board import board_labels
 from evalwright.reports.text import inert
 from evalwright.statistics import Estimate
@@ -38,7 +46,9 @@ class PlotRow:
 
 @dataclass(frozen=True, slots=True)
 class PlotView:
-    """Numbers are in the scale that is shown: points of 100 for bounded metrics. ranked: whether ranks are known."""
+    """Numbers are in the scale that is shown: points of 100 for bounded metrics. ranked: whether
+    ranks are known.
+    """
 
     title: str
     subtitle: str
@@ -49,21 +59,31 @@ class PlotView:
     notes: tuple[str, ...]
 
 
-def plot_view(board: Board, title: str, best: int = BEST, least_answered: float | None = None) -> PlotView:
+def plot_view(
+    board: Board, title: str, best: int = BEST, least_answered: float | None = None
+) -> PlotView:
     """The best models by the board's first column.
 
-    least_answered: leave out models that answered fewer than so many percent of what they were asked; a note says which.
-    Raises ConfigurationError where no model is left.
+    least_answered: leave out models that answered fewer than so many percent of what they were
+    asked; a note says which. Raises ConfigurationError where no model is left.
     """
     if best < 1:
         raise ConfigurationError(f"--best must be at least 1, not {best}.")
     if least_answered is not None and not 0 <= least_answered <= 100:
-        raise ConfigurationError(f"--least-answered must be between 0 and 100, not {least_answered:g}.")
+        raise ConfigurationError(
+            f"--least-answered must be between 0 and 100, not {least_answered:g}."
+        )
     column = score_columns(board)[0]
     labels = [inert(label) for label in board_labels(board)]
-    scored = [i for i, each in enumerate(column.estimates) if each and not math.isnan(each.value)]
+    scored = [
+        i
+        for i, each in enumerate(column.estimates)
+        if each and not math.isnan(each.value)
+    ]
     rates = {i: round(100 * answer_rate(board, board.rows[i]), 9) for i in scored}
-    few = [i for i in scored if least_answered is not None and rates[i] < least_answered]
+    few = [
+        i for i in scored if least_answered is not None and rates[i] < least_answered
+    ]
     left = [i for i in scored if i not in few]
     if not left:
         why = "answered enough" if few else "has a score"
@@ -72,11 +92,17 @@ def plot_view(board: Board, title: str, best: int = BEST, least_answered: float 
     notes = []
     if few and least_answered is not None:
         names = [f"{labels[i]} ({rates[i]:.1f}%)" for i in few]
-        notes.append(f"Left out because they answered less than {least_answered:g}%: {listed(names, 6)}.")
+        notes.append(
+            f"Left out because they answered less than {least_answered:g}%:"
+            f" {listed(names, 6)}."
+        )
     if len(shown) < len(left):
         notes.append(f"The best {len(shown)} of {numbers.counted(len(left), 'model')}.")
     ranked = sum(row.ranks is not None for row in board.rows) > 1
-    rows = tuple(_row(board.rows[i], labels[i], column.estimates[i], column.unit, ranked) for i in shown)
+    rows = tuple(
+        _row(board.rows[i], labels[i], column.estimates[i], column.unit, ranked)
+        for i in shown
+    )
     return PlotView(
         title=inert(title),
         subtitle=_subtitle(column),
@@ -89,7 +115,9 @@ def plot_view(board: Board, title: str, best: int = BEST, least_answered: float 
 
 
 def answer_rate(board: Board, row: BoardRow) -> float:
-    """The share of what was asked that the model answered: its answer rate, else the scored items of all that were asked."""
+    """The share of what was asked that the model answered: its answer rate, else the scored items
+    of all that were asked.
+    """
     if is_hallucination_board(board):
         found = metric_of(row, board.tasks[0].name, "answer rate")
         if found and not math.isnan(found.estimate.value):
@@ -107,7 +135,9 @@ def bar(
     leads: bool,
     ranks: str = "",
 ) -> PlotRow:
-    """A bar in the scale that is shown. found: what has the ends `low` and `high`; texts: the value and its interval."""
+    """A bar in the scale that is shown. found: what has the ends `low` and `high`; texts: the value
+    and its interval.
+    """
     scale = 100.0 if unit == "points" else 1.0
     finite = math.isfinite(found.low) and math.isfinite(found.high)
     ends = (scale * found.low, scale * found.high) if finite else None
@@ -125,14 +155,35 @@ def score_bar(
 
 def difference_bar(name: str, found: Any, bounded: bool, *, leads: bool) -> PlotRow:
     """The bar of a difference, which `found` has with the ends of its interval."""
-    value, _, ends = numbers.gap(found.difference, found, bounded=bounded).partition(" ")
-    return bar(name, found.difference, found, "points" if bounded else "plain", (value, ends), leads=leads)
+    value, _, ends = numbers.gap(found.difference, found, bounded=bounded).partition(
+        " "
+    )
+    return bar(
+        name,
+        found.difference,
+        found,
+        "points" if bounded else "plain",
+        (value, ends),
+        leads=leads,
+    )
 
 
-def _row(row: BoardRow, label: str, estimate: Estimate | None, unit: numbers.Unit, ranked: bool) -> PlotRow:
+def _row(
+    row: BoardRow,
+    label: str,
+    estimate: Estimate | None,
+    unit: numbers.Unit,
+    ranked: bool,
+) -> PlotRow:
     assert estimate is not None
     leads = bool(ranked and row.ranks and row.ranks[0] == 1)
-    return score_bar(label, estimate, unit, leads=leads, ranks=numbers.ranks(row.ranks) if row.ranks else "")
+    return score_bar(
+        label,
+        estimate,
+        unit,
+        leads=leads,
+        ranks=numbers.ranks(row.ranks) if row.ranks else "",
+    )
 
 
 def _subtitle(column: ScoreColumn) -> str:

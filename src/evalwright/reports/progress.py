@@ -1,4 +1,6 @@
-"""How far runs are, on standard error: a live line per run on a terminal, a plain line now and then elsewhere."""
+"""How far runs are, on standard error: a live line per run on a terminal, a plain line now and then
+elsewhere.
+"""
 
 from __future__ import annotations
 
@@ -26,34 +28,51 @@ PLAIN_EVERY = 10.0
 _WINDOW = 20.0
 """Seconds that a shown rate looks back."""
 _ENOUGH = 10
-"""New samples of which a rate is told: where fewer came, it looks back further, and no time left is told."""
+"""New samples of which a rate is told: where fewer came, it looks back further, and no time left is
+told.
+"""
 
 _log = logging.getLogger("evalwright.progress")
 
 
 class Pace:
-    """The recent speed of one run, of what is newly sent, and the time that is left at it: stored responses come at once."""
+    """The recent speed of one run, of what is newly sent, and the time that is left at it: stored
+    responses come at once.
+    """
 
     def __init__(self) -> None:
         self._points: deque[tuple[float, float, float]] = deque([(0.0, 0.0, 0.0)])
         """Seconds, how many were newly done by then, and how many in all."""
 
     def take(self, state: Progress) -> None:
-        """Note where a run stands. The clock starts when the first request is sent and no model is being loaded."""
+        """Note where a run stands.
+
+        The clock starts when the first request is sent and no model is being loaded.
+        """
         counts = state.counts
-        new, stored = counts.asked + counts.failed, counts.stored + counts.joined
+        new = counts.asked + counts.failed
+        stored = counts.stored + counts.joined
         if state.loading is not None or (stored and not counts.sent):
             self._points.clear()
-        if not new:  # what was stored before the first new answer says nothing of what is left
-            self._points = deque((seconds, done, state.done) for seconds, done, _ in self._points)
+        if (
+            not new
+        ):  # what was stored before the first new answer says nothing of what is left
+            self._points = deque(
+                (seconds, done, state.done) for seconds, done, _ in self._points
+            )
         # A sample may be several requests, of which some are stored: so much of the work was new.
         done = state.done * new / (new + stored) if new + stored else state.done
-        self.add(state.seconds, max([done, *(before for _, before, _ in self._points)]), state.done)
+        self.add(
+            state.seconds,
+            max([done, *(before for _, before, _ in self._points)]),
+            state.done,
+        )
 
     def add(self, seconds: float, done: float, in_all: float | None = None) -> None:
         """Note how many were newly done by then. in_all: with those that the store answered."""
         if len(self._points) > 2 and self._points[-1][1] == self._points[-2][1] == done:
-            self._points.pop()  # nothing came meanwhile: the first and the last such moment are enough
+            # nothing came meanwhile: the first and the last such moment are enough
+            self._points.pop()
         self._points.append((seconds, done, done if in_all is None else in_all))
         while len(self._points) > 2 and self._points[1][0] <= seconds - _WINDOW:
             if done - self._points[1][1] < _ENOUGH:
@@ -67,13 +86,15 @@ class Pace:
         return (done - before) / (now - start) if now > start else None
 
     def left(self, todo: int) -> float | None:
-        """Seconds until `todo` more are done; None where nothing moves, or too few are done to tell.
+        """Seconds until `todo` more are done; None where nothing moves, or too few are done to
+        tell.
 
         As many of them are taken to be stored as of those that were done last.
         """
         speed = self.per_second
         (_, before, all_before), (_, done, all_done) = self._points[0], self._points[-1]
-        new, in_all = done - before, max(all_done - all_before, done - before)
+        new = done - before
+        in_all = max(all_done - all_before, done - before)
         if not speed or not in_all:
             return None
         new_todo = todo * new / in_all
@@ -81,10 +102,11 @@ class Pace:
 
 
 class TerminalProgress:
-    """Shows progress while `evaluate` runs; use it as a context manager, which puts the terminal back in any case.
+    """Shows progress while `evaluate` runs; use it as a context manager, which puts the terminal
+    back in any case.
 
-    file: standard error by default. live: whether to redraw lines in place; None asks whether `file` is a terminal.
-    Safe to call from several threads.
+    file: standard error by default. live: whether to redraw lines in place; None asks whether
+    `file` is a terminal. Safe to call from several threads.
     """
 
     def __init__(self, file: TextIO | None = None, *, live: bool | None = None) -> None:
@@ -110,10 +132,17 @@ class TerminalProgress:
                     self._bars.remove_task(self._tasks.pop(progress.run))
                 self._line(final_line(progress))
             elif self._bars is not None:
-                said: dict[str, Any] = {"label": inert(progress.label), "said": _state(progress, pace)}
+                said: dict[str, Any] = {
+                    "label": inert(progress.label),
+                    "said": _state(progress, pace),
+                }
                 if progress.run not in self._tasks:
-                    self._tasks[progress.run] = self._bars.add_task("", total=progress.total, **said)
-                self._bars.update(self._tasks[progress.run], completed=progress.done, **said)
+                    self._tasks[progress.run] = self._bars.add_task(
+                        "", total=progress.total, **said
+                    )
+                self._bars.update(
+                    self._tasks[progress.run], completed=progress.done, **said
+                )
             elif progress.seconds - self._spoken.get(progress.run, 0.0) >= PLAIN_EVERY:
                 self._spoken[progress.run] = progress.seconds
                 self._line(plain_line(progress, pace))
@@ -135,9 +164,13 @@ class TerminalProgress:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
-        bars, self._bars = self._bars, None
+        bars = self._bars
+        self._bars = None
         if bars is not None:
             bars.stop()
 
@@ -161,14 +194,27 @@ def _bars(file: TextIO) -> Bars:
 
     def text(field: str, style: str, ratio: int) -> TextColumn:
         column = Column(no_wrap=True, overflow="ellipsis", ratio=ratio)
-        return TextColumn(f"{{task.fields[{field}]}}", style, markup=False, table_column=column)
+        return TextColumn(
+            f"{{task.fields[{field}]}}", style, markup=False, table_column=column
+        )
 
-    console = Console(file=getattr(file, "styled", file), markup=False, highlight=False, emoji=False)
-    columns = (text("label", "bold", 1), BarColumn(20, table_column=Column(width=20)), text("said", "", 3))
+    console = Console(
+        file=getattr(file, "styled", file), markup=False, highlight=False, emoji=False
+    )
+    columns = (
+        text("label", "bold", 1),
+        BarColumn(20, table_column=Column(width=20)),
+        text("said", "", 3),
+    )
     return Bars(
-        *columns, console=console, refresh_per_second=4, transient=True, expand=True,
-        redirect_stdout=False, redirect_stderr=False,
-    )  # fmt: skip
+        *columns,
+        console=console,
+        refresh_per_second=4,
+        transient=True,
+        expand=True,
+        redirect_stdout=False,
+        redirect_stderr=False,
+    )
 
 
 def plain_line(state: Progress, pace: Pace) -> str:
@@ -190,10 +236,14 @@ def _state(state: Progress, pace: Pace) -> str:
     """How many are done and failed, speed, time left and usage, and where stopping rules stand."""
     if state.loading is not None and not state.done:
         return _loading(state)
-    parts = [f"{numbers.count(state.done)} of {numbers.count(state.total)}", *filter(None, [_loading(state)])]
+    parts = [
+        f"{numbers.count(state.done)} of {numbers.count(state.total)}",
+        *filter(None, [_loading(state)]),
+    ]
     if state.failed:
         parts.append(f"{numbers.count(state.failed)} failed")
-    speed, left = pace.per_second, pace.left(state.total - state.done)
+    speed = pace.per_second
+    left = pace.left(state.total - state.done)
     if speed:
         parts.append(numbers.rate(speed))
     if left is not None:
@@ -204,14 +254,25 @@ def _state(state: Progress, pace: Pace) -> str:
 def final_line(state: Progress) -> str:
     """How one run ended, in one line."""
     if state.done < state.total:
-        head = f"stopped after {numbers.count(state.done)} of {numbers.count(state.total)}"
+        head = (
+            f"stopped after {numbers.count(state.done)} of {numbers.count(state.total)}"
+        )
     elif state.failed:
         right = numbers.count(state.done - state.failed)
-        head = f"{right} of {numbers.count(state.total)} completed in {numbers.duration(state.seconds)}"
+        head = (
+            f"{right} of {numbers.count(state.total)} completed in"
+            f" {numbers.duration(state.seconds)}"
+        )
     else:
-        head = f"{numbers.counted(state.done, 'answer')} in {numbers.duration(state.seconds)}"
+        head = (
+            f"{numbers.counted(state.done, 'answer')} in"
+            f" {numbers.duration(state.seconds)}"
+        )
     failed = [f"{numbers.count(state.failed)} failed"] if state.failed else []
-    return f"{inert(state.label)}: {', '.join([head, *failed, *usage_parts(state.counts)])}{_rule(state)}"
+    return (
+        f"{inert(state.label)}:"
+        f" {', '.join([head, *failed, *usage_parts(state.counts)])}{_rule(state)}"
+    )
 
 
 def _rule(state: Progress) -> str:
@@ -222,6 +283,9 @@ def _rule(state: Progress) -> str:
 def usage_parts(counts: Counts) -> list[str]:
     """The cost where it is known, requests sent and answered from the store, and tokens."""
     parts = [] if counts.cost is None else [f"{numbers.money(counts.cost)} paid"]
-    parts.append(f"{numbers.count(counts.sent)} sent, {numbers.count(counts.stored)} from the store")
+    parts.append(
+        f"{numbers.count(counts.sent)} sent, {numbers.count(counts.stored)} from the"
+        " store"
+    )
     used = counts.usage.input_tokens + counts.usage.output_tokens
     return [*parts, f"{numbers.tokens(used)} tokens"] if used else parts

@@ -1,6 +1,8 @@
-"""How results are looked at in Python: runs, comparisons and boards, each as a line, in a notebook, as data, drawn, as a report, in a file.
+"""How results are looked at in Python: runs, comparisons and boards, each as a line, in a notebook,
+as data, drawn, as a report, in a file.
 
-`core/shown.py` gives them the methods; here is what stands behind those, a row of `FORMS` for each kind of result.
+`core/shown.py` gives them the methods; here is what stands behind those, a row of `FORMS` for each
+kind of result.
 """
 
 from __future__ import annotations
@@ -23,7 +25,10 @@ from evalwright.reports.axis import axis_of
 from evalwright.reports.board_files import board_json, board_rows
 from evalwright.reports.documents.analysis import run_report
 from evalwright.reports.documents.board import board_document, board_labels
-from evalwright.reports.documents.comparison import comparison_document, several_document
+from evalwright.reports.documents.comparison import (
+    comparison_document,
+    several_document,
+)
 from evalwright.reports.documents.run import missing_cell
 from evalwright.reports.frames import csv_of, frame_of, run_rows
 from evalwright.reports.html import to_html, to_notebook
@@ -31,7 +36,13 @@ from evalwright.reports.latex import to_latex
 from evalwright.reports.markdown import to_markdown
 from evalwright.reports.pdf import to_pdf
 from evalwright.reports.plot import check_plot, draw_for_reader, draw_plot
-from evalwright.reports.plot_view import PlotRow, PlotView, difference_bar, plot_view, score_bar
+from evalwright.reports.plot_view import (
+    PlotRow,
+    PlotView,
+    difference_bar,
+    plot_view,
+    score_bar,
+)
 from evalwright.reports.text import inert, shorten
 from evalwright.runs.reader import Run
 from evalwright.runs.results import MetricResult
@@ -45,14 +56,19 @@ LINE = 180
 
 
 REPORTS: Mapping[str, Callable[[doc.Document], str | bytes]] = {
-    ".html": to_html, ".md": to_markdown, ".tex": to_latex, ".pdf": to_pdf,
-}  # fmt: skip
+    ".html": to_html,
+    ".md": to_markdown,
+    ".tex": to_latex,
+    ".pdf": to_pdf,
+}
 """What a document is written as, by the ending of the file's name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """The ways to look at a kind of result: its line, the little that a notebook shows, its report, its rows, its picture and its JSON."""
+    """The ways to look at a kind of result: its line, the little that a notebook shows, its report,
+    its rows, its picture and its JSON.
+    """
 
     line: Callable[[Any], str]
     brief: Callable[[Any], doc.Document]
@@ -73,7 +89,9 @@ class Picture:
         return _written(file, draw_plot(self.view, check_plot(str(file))))
 
     def __str__(self) -> str:
-        return f"Picture: {self.view.title}, {numbers.counted(len(self.view.rows), 'row')}"
+        return (
+            f"Picture: {self.view.title}, {numbers.counted(len(self.view.rows), 'row')}"
+        )
 
     def _repr_html_(self) -> str:
         from base64 import b64encode
@@ -81,14 +99,20 @@ class Picture:
 
         data = b64encode(draw_for_reader(self.view)).decode()
         shown = escape(inert(str(self)))
-        return f'<img alt="{shown}" style="max-width: 100%" src="data:image/svg+xml;base64,{data}">'
+        return (
+            f'<img alt="{shown}" style="max-width: 100%"'
+            f' src="data:image/svg+xml;base64,{data}">'
+        )
 
     __repr__ = __str__
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Report:
-    """A document that a notebook shows; as text it is Markdown. Its file may be HTML, Markdown, LaTeX or PDF."""
+    """A document that a notebook shows; as text it is Markdown.
+
+    Its file may be HTML, Markdown, LaTeX or PDF.
+    """
 
     document: doc.Document
 
@@ -125,7 +149,10 @@ def frame(result: Any, library: str | None) -> Any:
 
 
 def picture(result: Any) -> Picture:
-    """The result drawn. Raises MissingExtra without matplotlib, ConfigurationError where there is nothing to draw."""
+    """The result drawn.
+
+    Raises MissingExtra without matplotlib, ConfigurationError where there is nothing to draw.
+    """
     check_plot("result.svg")
     return Picture(_form(result).drawn(result))
 
@@ -137,7 +164,8 @@ def report(result: Any) -> Report:
 
 def save(result: Any, file: str | Path) -> Path:
     """Write the result, by the name's ending. Raises ConfigurationError."""
-    form, suffix = _form(result), Path(file).suffix.lower()
+    form = _form(result)
+    suffix = Path(file).suffix.lower()
     if suffix in (".svg", ".png"):
         return picture(result).save(file)
     if suffix in REPORTS:
@@ -146,7 +174,9 @@ def save(result: Any, file: str | Path) -> Path:
         return _written(file, csv_of(form.rows(result)))
     if suffix == ".json":
         return _written(file, to_json(form.data(result), indent=2) + "\n")
-    raise ConfigurationError(f"'{file}' must end with {', '.join(REPORTS)}, .json, .csv, .svg or .png.")
+    raise ConfigurationError(
+        f"'{file}' must end with {', '.join(REPORTS)}, .json, .csv, .svg or .png."
+    )
 
 
 def _form(result: Any) -> Form:
@@ -158,7 +188,7 @@ def _written(file: str | Path, data: str | bytes) -> Path:
     return Path(file)
 
 
-# -- a run ---------------------------------------------------------------------------------------------------------------
+# -- a run -----------------------------------------------------------------------------
 
 
 def _named_score(task: str, metric: MetricResult | None) -> str:
@@ -166,7 +196,8 @@ def _named_score(task: str, metric: MetricResult | None) -> str:
     if metric is None:
         return f"{name}, no metric"
     return (
-        f"{name}, {shorten(metric.label, 30)} {numbers.score(metric.estimate, numbers.unit_of(metric.kind))}"
+        f"{name}, {shorten(metric.label, 30)}"
+        f" {numbers.score(metric.estimate, numbers.unit_of(metric.kind))}"
     )
 
 
@@ -181,18 +212,36 @@ def _run_line(run: Run) -> str:
 
 def _run_brief(run: Run) -> doc.Document:
     mains = [(task, task.main) for task in run.tasks]
-    axis = axis_of([one.estimate for _, one in mains if one and _in_points(one)], "points", whole=True)
-    columns = [*doc.columns("Task*", "Metric"), doc.Column("Value [95% interval]", axis=axis)]
+    axis = axis_of(
+        [one.estimate for _, one in mains if one and _in_points(one)],
+        "points",
+        whole=True,
+    )
+    columns = [
+        *doc.columns("Task*", "Metric"),
+        doc.Column("Value [95% interval]", axis=axis),
+    ]
     columns += doc.columns("Items>", "Missing>", "Unsure>")
     rows: list[Sequence[doc.Content]] = []
     for task, main in mains[:MOST_ROWS]:
-        number = doc.Number(main.estimate, numbers.unit_of(main.kind)) if main else numbers.NOTHING
+        number = (
+            doc.Number(main.estimate, numbers.unit_of(main.kind))
+            if main
+            else numbers.NOTHING
+        )
         metric = main.label if main else ""
-        missing, unsure = missing_cell(task.n_missing), numbers.count(task.n_unsure)
-        rows.append((task.name, metric, number, numbers.count(task.n_samples), missing, unsure))
+        missing = missing_cell(task.n_missing)
+        unsure = numbers.count(task.n_unsure)
+        rows.append(
+            (task.name, metric, number, numbers.count(task.n_samples), missing, unsure)
+        )
     cost = f", {numbers.money(run.cost)}" if run.cost else ""
     said = f"{str(run.data['started'])[:10]}{cost}. Folder: {run.folder}"
-    blocks = [doc.Table(columns, rows, "Scores"), *_more(len(mains)), doc.Note(said, "quiet")]
+    blocks = [
+        doc.Table(columns, rows, "Scores"),
+        *_more(len(mains)),
+        doc.Note(said, "quiet"),
+    ]
     return doc.Document(run.label, blocks)
 
 
@@ -203,7 +252,9 @@ def _in_points(metric: MetricResult) -> bool:
 def _more(count: int) -> list[doc.Block]:
     if count <= MOST_ROWS:
         return []
-    return [doc.Note(f"{numbers.count(count - MOST_ROWS)} more: report() has all.", "quiet")]
+    return [
+        doc.Note(f"{numbers.count(count - MOST_ROWS)} more: report() has all.", "quiet")
+    ]
 
 
 def _run_view(run: Run) -> PlotView:
@@ -222,7 +273,11 @@ def _run_view(run: Run) -> PlotView:
     first = shown[0][1] if shown else None
     alike = [(name, one) for name, one in shown if first and one.kind == first.kind]
     left_out = [name for name, one in shown if first and one.kind != first.kind]
-    notes = [f"Measured in another unit: {', '.join(map(inert, left_out[:6]))}."] if left_out else []
+    notes = (
+        [f"Measured in another unit: {', '.join(map(inert, left_out[:6]))}."]
+        if left_out
+        else []
+    )
     rows = [
         score_bar(name, one.estimate, numbers.unit_of(one.kind))
         for name, one in alike
@@ -231,24 +286,49 @@ def _run_view(run: Run) -> PlotView:
     if first is None or not rows:
         raise ConfigurationError("There is nothing to plot: no task has a score.")
     direction = "lower" if first.less_is_better else "higher"
-    return _view(title, f"{first.label} · {direction} is better", rows, _in_points(first), notes)
+    return _view(
+        title, f"{first.label} · {direction} is better", rows, _in_points(first), notes
+    )
 
 
 def _view(
-    title: str, subtitle: str, rows: Sequence[PlotRow], bounded: bool, notes: Sequence[str]
+    title: str,
+    subtitle: str,
+    rows: Sequence[PlotRow],
+    bounded: bool,
+    notes: Sequence[str],
 ) -> PlotView:
     kept = rows[:MOST_ROWS]
-    notes = [*notes, *([f"The first {MOST_ROWS} of {len(rows)} rows."] if len(rows) > MOST_ROWS else [])]
+    notes = [
+        *notes,
+        *(
+            [f"The first {MOST_ROWS} of {len(rows)} rows."]
+            if len(rows) > MOST_ROWS
+            else []
+        ),
+    ]
     has_ends = any(row.ends for row in kept)
-    return PlotView(inert(title), inert(subtitle), tuple(kept), False, bounded, has_ends, tuple(notes))
+    return PlotView(
+        inert(title),
+        inert(subtitle),
+        tuple(kept),
+        False,
+        bounded,
+        has_ends,
+        tuple(notes),
+    )
 
 
-# -- comparisons ---------------------------------------------------------------------------------------------------------
+# -- comparisons -----------------------------------------------------------------------
 
 
 def _comparison_line(found: Comparison) -> str:
     gaps = [f"{shorten(one.task, 30)} {_gap(one)}" for one in found.tasks[:2]]
-    more = f"; {numbers.counted(len(found.tasks) - 2, 'more task')}" if len(found.tasks) > 2 else ""
+    more = (
+        f"; {numbers.counted(len(found.tasks) - 2, 'more task')}"
+        if len(found.tasks) > 2
+        else ""
+    )
     names = " minus ".join(shorten(name, 36) for name in found.labels)
     return f"Comparison {names}: {'; '.join(gaps)}{more}"
 
@@ -260,9 +340,14 @@ def _gap(task: TaskComparison) -> str:
 def _comparison_brief(found: Comparison) -> doc.Document:
     whole = comparison_document(found, most_flips=0)
     first, *others = (block for block in whole.blocks if isinstance(block, doc.Table))
-    tables = [replace(one, rows=one.rows[:MOST_ROWS]) for one in (first, *others[: len(found.tasks)])]
+    tables = [
+        replace(one, rows=one.rows[:MOST_ROWS])
+        for one in (first, *others[: len(found.tasks)])
+    ]
     title = f"{found.labels[0]} (A) and {found.labels[1]} (B)"
-    return doc.Document(title, [doc.Conclusion(found.conclusion), *tables, *_more(len(first.rows))])
+    return doc.Document(
+        title, [doc.Conclusion(found.conclusion), *tables, *_more(len(first.rows))]
+    )
 
 
 def _comparison_rows(found: Comparison) -> Iterator[dict[str, Any]]:
@@ -283,45 +368,69 @@ def _comparison_rows(found: Comparison) -> Iterator[dict[str, Any]]:
                 "p_value": result.p_value,
                 "test": result.test,
                 "paired": one.paired is not None,
-                "items": one.paired.n if one.paired else min(one.unpaired.n_a, one.unpaired.n_b) if one.unpaired else 0,
+                "items": (
+                    one.paired.n
+                    if one.paired
+                    else min(one.unpaired.n_a, one.unpaired.n_b)
+                    if one.unpaired
+                    else 0
+                ),
                 "lower_is_better": one.lower_is_better,
-            }  # fmt: skip
+            }
 
 
 def _comparison_view(found: Comparison) -> PlotView:
     """A bar for each task's difference, and of one task for each value of its slices."""
     bounded = found.tasks[0].bounded
-    shown: list[tuple[str, Any]] = [(one.task, one.result) for one in found.tasks if one.bounded == bounded]
+    shown: list[tuple[str, Any]] = [
+        (one.task, one.result) for one in found.tasks if one.bounded == bounded
+    ]
     if len(found.tasks) == 1:
         slices = found.tasks[0].slices
-        shown += [(f"{one.key}: {part.value}", part.paired) for one in slices for part in one.parts]
+        shown += [
+            (f"{one.key}: {part.value}", part.paired)
+            for one in slices
+            for part in one.parts
+        ]
     rows = [
         difference_bar(name, one, bounded, leads=one.low > 0 or one.high < 0)
         for name, one in shown
         if math.isfinite(one.difference)
     ]
     title = f"{found.labels[0]} minus {found.labels[1]}"
-    note = "Intervals of slices are adjusted for their number." if len(shown) > len(found.tasks) else ""
+    note = (
+        "Intervals of slices are adjusted for their number."
+        if len(shown) > len(found.tasks)
+        else ""
+    )
     return _differences(title, found.tasks[0].metric, rows, bounded, note)
 
 
-def _differences(title: str, metric: str, rows: Sequence[PlotRow], bounded: bool, more: str = "") -> PlotView:
+def _differences(
+    title: str, metric: str, rows: Sequence[PlotRow], bounded: bool, more: str = ""
+) -> PlotView:
     if not rows:
-        raise ConfigurationError("There is nothing to plot: no difference has a number.")
+        raise ConfigurationError(
+            "There is nothing to plot: no difference has a number."
+        )
     unit = ", points of 100" if bounded else ""
     note = f"Dark bars: the interval excludes 0. {more}".rstrip()
     return _view(title, f"difference in {metric}{unit}", rows, bounded, [note])
 
 
 def _several_line(found: SeveralComparison) -> str:
-    return f"Comparison of {numbers.counted(len(found.runs), 'run')}: {found.conclusion}"
+    return (
+        f"Comparison of {numbers.counted(len(found.runs), 'run')}: {found.conclusion}"
+    )
 
 
 def _several_brief(found: SeveralComparison) -> doc.Document:
     whole = several_document(found)
     table = next(block for block in whole.blocks if isinstance(block, doc.Table))
     kept = replace(table, rows=table.rows[:MOST_ROWS])
-    return doc.Document(whole.title, [doc.Conclusion(found.conclusion), kept, *_more(len(table.rows))])
+    return doc.Document(
+        whole.title, [doc.Conclusion(found.conclusion), kept, *_more(len(table.rows))]
+    )
 
 
 def _several_rows(found: SeveralComparison) -> Iterator[dict[str, Any]]:
@@ -357,10 +466,12 @@ def _several_view(found: SeveralComparison) -> PlotView:
         if not math.isnan(pair.difference)
     ]
     note = "Intervals hold for all pairs at once."
-    return _differences(table.task or "Mean over tasks", table.metric, rows, table.bounded, note)
+    return _differences(
+        table.task or "Mean over tasks", table.metric, rows, table.bounded, note
+    )
 
 
-# -- a board -------------------------------------------------------------------------------------------------------------
+# -- a board ---------------------------------------------------------------------------
 
 
 def _board_line(board: Board) -> str:
@@ -371,27 +482,47 @@ def _board_line(board: Board) -> str:
     ]
     tasks = ", ".join(task.name for task in board.tasks)
     first = f"; may be the best: {', '.join(leading)}" if leading else ""
-    return f"Board of {numbers.counted(len(board.rows), 'model')} on {shorten(tasks, 60)}{first}"
+    return (
+        f"Board of {numbers.counted(len(board.rows), 'model')} on"
+        f" {shorten(tasks, 60)}{first}"
+    )
 
 
 def _board_brief(board: Board) -> doc.Document:
     whole = board_document(board)
-    table, notes = whole.blocks[0], whole.blocks[1]
+    table = whole.blocks[0]
+    notes = whole.blocks[1]
     assert isinstance(table, doc.Table)
     kept = replace(table, rows=table.rows[:MOST_ROWS], sortable=False)
     return doc.Document("Board", [kept, *_more(len(table.rows)), notes], whole.lede)
 
 
 FORMS: Mapping[type, Form] = {
-    Run: Form(_run_line, _run_brief, run_report, run_rows, _run_view, lambda run: run.data),
+    Run: Form(
+        _run_line, _run_brief, run_report, run_rows, _run_view, lambda run: run.data
+    ),
     Comparison: Form(
-        _comparison_line, _comparison_brief, comparison_document, _comparison_rows, _comparison_view, Comparison.as_dict
+        _comparison_line,
+        _comparison_brief,
+        comparison_document,
+        _comparison_rows,
+        _comparison_view,
+        Comparison.as_dict,
     ),
     SeveralComparison: Form(
-        _several_line, _several_brief, several_document, _several_rows, _several_view, SeveralComparison.as_dict
+        _several_line,
+        _several_brief,
+        several_document,
+        _several_rows,
+        _several_view,
+        SeveralComparison.as_dict,
     ),
     Board: Form(
-        _board_line, _board_brief, board_document, board_rows, partial(plot_view, title="Leaderboard"),
+        _board_line,
+        _board_brief,
+        board_document,
+        board_rows,
+        partial(plot_view, title="Leaderboard"),
         lambda board: plain(board_json(board, "Leaderboard")),
     ),
-}  # fmt: skip
+}

@@ -1,4 +1,6 @@
-"""The files that `evalwright init` writes, as text: a task of one's own questions, a suite, and example questions."""
+"""The files that `evalwright init` writes, as text: a task of one's own questions, a suite, and
+example questions.
+"""
 
 from __future__ import annotations
 
@@ -6,27 +8,55 @@ from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from typing import Any
 
-EXAMPLE = (files("evalwright.reports") / "templates" / "questions.csv").read_text(encoding="utf-8")
+EXAMPLE = (files("evalwright.reports") / "templates" / "questions.csv").read_text(
+    encoding="utf-8"
+)
 """Questions to begin with, to be replaced by one's own."""
 
-_WORDS = frozenset([
-    "and", "else", "false", "for", "if", "in", "is", "none", "not", "or", "recursive", "row", "true", "False",
-    "None", "True",
-])  # fmt: skip
+_WORDS = frozenset(
+    [
+        "and",
+        "else",
+        "false",
+        "for",
+        "if",
+        "in",
+        "is",
+        "none",
+        "not",
+        "or",
+        "recursive",
+        "row",
+        "true",
+        "False",
+        "None",
+        "True",
+    ]
+)
 
 
 def task_text(definition: Mapping[str, Any], data: str, columns: Sequence[str]) -> str:
-    """A task file for a data file. definition: as `tasks.data_files.data_file_task` makes it; data: the file, as the task names it."""
+    """A task file for a data file. definition: as `tasks.data_files.data_file_task` makes it; data:
+    the file, as the task names it.
+    """
     by_rubric = "metrics" in definition
     choices = "choices" in definition["sample"]
     question = "{{ input }}" if by_rubric else "Question: {{ input }}\nAnswer:"
     if choices:
-        question = definition["prompt"]["user"].removeprefix("{{ passages[0].text }}\n\n")
+        question = definition["prompt"]["user"].removeprefix(
+            "{{ passages[0].text }}\n\n"
+        )
     sample = {key: _readable(value) for key, value in definition["sample"].items()}
     if "id" in columns:
         sample = {"id": "{{ id }}", **sample}
     images = definition["prompt"].get("images") if "prompt" in definition else None
-    prompt = {"user": f"{{{{ passages[0].text }}}}\n\n{question}" if "passages" in sample else question}
+    prompt = {
+        "user": (
+            f"{{{{ passages[0].text }}}}\n\n{question}"
+            if "passages" in sample
+            else question
+        )
+    }
     text: dict[str, Any] = {
         "task": definition["task"],
         "description": f"The questions of {data}.",
@@ -34,26 +64,44 @@ def task_text(definition: Mapping[str, Any], data: str, columns: Sequence[str]) 
         "sample": sample,
         "prompt": prompt if images is None else {"images": _readable(images), **prompt},
         # A base model goes on with questions of its own; a chat model ends by itself.
-        "answer": {"text": {"max_tokens": 256} if by_rubric else {"max_tokens": 48, "stop": ["\n"]}},
+        "answer": {
+            "text": (
+                {"max_tokens": 256} if by_rubric else {"max_tokens": 48, "stop": ["\n"]}
+            )
+        },
         "scorers": definition["scorers"],
         "metrics": definition.get("metrics", ["accuracy"]),
     }
     look = f"evalwright tasks preview {definition['task']}.yaml"
     other = (
-        "# To compare the letters by their log-probabilities instead: answer: {mode: letter}\n"
+        "# To compare the letters by their log-probabilities instead: answer: {mode:"
+        " letter}\n"
         if choices
         else ""
     )
-    return f"# The questions of {data} as a task. To see what a model is sent: {look}\n{other}{_yaml(text)}"
+    return (
+        f"# The questions of {data} as a task. To see what a model is sent:"
+        f" {look}\n{other}{_yaml(text)}"
+    )
 
 
 def suite_text(
-    name: str, tasks: Sequence[str], models: Sequence[str], settings: Mapping[str, Any] | None = None
+    name: str,
+    tasks: Sequence[str],
+    models: Sequence[str],
+    settings: Mapping[str, Any] | None = None,
 ) -> str:
     """A suite file. settings: of the suite, beside these."""
     return (
         "# What is evaluated, and which models: evalwright run --config suite.yaml\n"
-        + _yaml({"name": name, "tasks": list(tasks), "models": list(models), **(settings or {})})
+        + _yaml(
+            {
+                "name": name,
+                "tasks": list(tasks),
+                "models": list(models),
+                **(settings or {}),
+            }
+        )
         + "# limit: 100      # so many samples of each task, the same for every model\n"
         + "# budget: 5 USD   # stop when this much is spent\n"
     )
@@ -64,7 +112,9 @@ def _readable(cell: Any) -> Any:
     if isinstance(cell, list):
         return [_readable(one) for one in cell]
     name = str(cell).removeprefix("{{ row['").removesuffix("'] }}")
-    plain = name != cell and name.isidentifier() and name.isascii() and name not in _WORDS
+    plain = (
+        name != cell and name.isidentifier() and name.isascii() and name not in _WORDS
+    )
     return f"{{{{ {name} }}}}" if plain else cell
 
 
@@ -77,8 +127,12 @@ def _yaml(data: Mapping[str, Any]) -> str:
 
     def text(dumper: yaml.SafeDumper, value: str) -> yaml.Node:
         return dumper.represent_scalar(
-            "tag:yaml.org,2002:str", value, '"' if "\n" in value or "{" in value else None
+            "tag:yaml.org,2002:str",
+            value,
+            '"' if "\n" in value or "{" in value else None,
         )
 
     Dumper.add_representer(str, text)
-    return yaml.dump(data, Dumper=Dumper, sort_keys=False, allow_unicode=True, width=1000)
+    return yaml.dump(
+        data, Dumper=Dumper, sort_keys=False, allow_unicode=True, width=1000
+    )

@@ -1,7 +1,8 @@
 """Shows documents on the terminal: plain text always, coloured only where somebody is looking.
 
-Text is wrapped, numbers never: a table that is too wide first folds its text columns and then falls into parts that each
-repeat the key columns; one of a few rows that would fall into many is turned. The result is lines of segments with a tone; plain text joins them, a terminal colours them.
+Text is wrapped, numbers never: a table that is too wide first folds its text columns and then falls
+into parts that each repeat the key columns; one of a few rows that would fall into many is turned.
+The result is lines of segments with a tone; plain text joins them, a terminal colours them.
 """
 
 from __future__ import annotations
@@ -25,7 +26,8 @@ _COMFORT = 18
 """Cells under which text columns are not folded only to keep a table in one part."""
 _LONG_TITLE = 20
 _LONG_NAME = 40
-_MOST_PARTS, _MOST_TURNED = 3, 4
+_MOST_PARTS = 3
+_MOST_TURNED = 4
 """A table that would fall into more parts is turned, if it has no more rows than that."""
 _ROOM = 24
 """Cells that folded key columns leave to the others, at least."""
@@ -36,7 +38,9 @@ Segment = tuple[str, Tone]
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """A table of plain texts, each with its tone; titles go with columns, and so does whether it has names, which are folded last."""
+    """A table of plain texts, each with its tone; titles go with columns, and so does whether it
+    has names, which are folded last.
+    """
 
     columns: Sequence[Column]
     titles: Sequence[str]
@@ -52,11 +56,15 @@ def lay_out_table(grid: Grid, width: int, indent: int = 0) -> Iterator[list[Segm
     room = width - indent
     one_part = list(widths)
     splits = any(column.key for column in grid.columns)
-    _fold(grid, one_part, room, range(len(widths)), 0, _COMFORT if splits else _LEAST_FOLD)
+    _fold(
+        grid, one_part, room, range(len(widths)), 0, _COMFORT if splits else _LEAST_FOLD
+    )
     if _total(one_part, range(len(widths))) <= room:
         widths = one_part
     parts = list(_parts(grid, widths, room))
-    if len(parts) > _MOST_PARTS and 1 < len(grid.rows) <= _MOST_TURNED < len(parts[0]) * len(parts):
+    if len(parts) > _MOST_PARTS and 1 < len(grid.rows) <= _MOST_TURNED < len(
+        parts[0]
+    ) * len(parts):
         yield from lay_out_table(_turned(grid), width, indent)
         return
     for number, part in enumerate(parts):
@@ -66,20 +74,37 @@ def lay_out_table(grid: Grid, width: int, indent: int = 0) -> Iterator[list[Segm
 
 
 def _turned(grid: Grid) -> Grid:
-    """A line for each column but the last key, whose cells head the columns: a few rows with many numbers are read downwards."""
+    """A line for each column but the last key, whose cells head the columns: a few rows with many
+    numbers are read downwards.
+    """
     last = max((i for i, column in enumerate(grid.columns) if column.key), default=0)
-    others = [i for i in range(len(grid.columns)) if i != last and (grid.titles[i] or i < last)]
+    others = [
+        i
+        for i in range(len(grid.columns))
+        if i != last and (grid.titles[i] or i < last)
+    ]
     titles = [grid.titles[last], *(row[last][0] for row in grid.rows)]
-    columns = [Column(title, key=not i, folds=not i, name=True) for i, title in enumerate(titles)]
-    rows: list[list[Segment]] = [[(grid.titles[i], ""), *(row[i] for row in grid.rows)] for i in others]
+    columns = [
+        Column(title, key=not i, folds=not i, name=True)
+        for i, title in enumerate(titles)
+    ]
+    rows: list[list[Segment]] = [
+        [(grid.titles[i], ""), *(row[i] for row in grid.rows)] for i in others
+    ]
     return Grid(columns, titles, rows, [False] * len(titles))
 
 
 def _natural_width(grid: Grid, i: int) -> int:
-    """The width of the widest cell; a long title does not widen a column of numbers but is wrapped, between its words if they fit."""
+    """The width of the widest cell; a long title does not widen a column of numbers but is wrapped,
+    between its words if they fit.
+    """
     title = cell_width(grid.titles[i])
     word = max(map(cell_width, grid.titles[i].split()), default=0)
-    most = title if grid.columns[i].folds else min(title, max(_LONG_TITLE, min(word, _LONG_NAME)))
+    most = (
+        title
+        if grid.columns[i].folds
+        else min(title, max(_LONG_TITLE, min(word, _LONG_NAME)))
+    )
     return max([most, *(cell_width(row[i][0]) for row in grid.rows)])
 
 
@@ -92,13 +117,19 @@ def _fold(
     least: int,
     names: bool = False,
 ) -> None:
-    """Narrow the folding ones of `columns`, widest first, until they fit with `spare` cells left, or are `least` wide.
+    """Narrow the folding ones of `columns`, widest first, until they fit with `spare` cells left,
+    or are `least` wide.
 
     names: those that have names, too, which otherwise keep what leaves the others a little room.
     """
-    floors = [least if names or not named else max(least, room - _ROOM) for named in grid.named]
+    floors = [
+        least if names or not named else max(least, room - _ROOM)
+        for named in grid.named
+    ]
     while _total(widths, columns) + spare > room:
-        folding = [i for i in columns if grid.columns[i].folds and widths[i] > floors[i]]
+        folding = [
+            i for i in columns if grid.columns[i].folds and widths[i] > floors[i]
+        ]
         if not folding:
             return
         widths[max(folding, key=widths.__getitem__)] -= 1
@@ -109,7 +140,9 @@ def _total(widths: Sequence[int], columns: Sequence[int]) -> int:
 
 
 def _parts(grid: Grid, widths: list[int], room: int) -> Iterator[list[int]]:
-    """Column numbers of each part: all in one where they fit, else the key columns and as many others as fit."""
+    """Column numbers of each part: all in one where they fit, else the key columns and as many
+    others as fit.
+    """
     every = list(range(len(widths)))
     if _total(widths, every) <= room:
         yield every
@@ -130,23 +163,33 @@ def _parts(grid: Grid, widths: list[int], room: int) -> Iterator[list[int]]:
         yield [*keys, *part]
 
 
-def _draw(grid: Grid, widths: Sequence[int], part: Sequence[int], indent: str) -> Iterator[list[Segment]]:
+def _draw(
+    grid: Grid, widths: Sequence[int], part: Sequence[int], indent: str
+) -> Iterator[list[Segment]]:
     if any(grid.titles[i] for i in part):
-        yield from _row(grid, widths, part, [(title, "quiet") for title in grid.titles], indent)
+        yield from _row(
+            grid, widths, part, [(title, "quiet") for title in grid.titles], indent
+        )
         yield [(indent + (" " * GAP).join("-" * widths[i] for i in part), "quiet")]
     for row in grid.rows:
         yield from _row(grid, widths, part, row, indent)
 
 
 def _row(
-    grid: Grid, widths: Sequence[int], part: Sequence[int], row: Sequence[Segment], indent: str
+    grid: Grid,
+    widths: Sequence[int],
+    part: Sequence[int],
+    row: Sequence[Segment],
+    indent: str,
 ) -> Iterator[list[Segment]]:
     cells = [wrap(row[i][0], widths[i]) for i in part]
     for height in range(max(len(lines) for lines in cells)):
         segments: list[Segment] = [(indent, "")]
         for place, (i, lines) in enumerate(zip(part, cells, strict=True)):
             text = lines[height] if height < len(lines) else ""
-            segments.append((pad(text, widths[i], right=grid.columns[i].right), row[i][1]))
+            segments.append(
+                (pad(text, widths[i], right=grid.columns[i].right), row[i][1])
+            )
             if place < len(part) - 1:
                 segments.append((" " * GAP, ""))
         while segments and not segments[-1][0].rstrip():
@@ -160,11 +203,22 @@ PIPED_WIDTH = 120
 """Cells of a line where the width is not known (a file, a pipe); $COLUMNS wins."""
 
 _INDENT = 2
-_STYLES = {"": "", "strong": "bold", "quiet": "dim", "good": "green", "bad": "red", "warn": "yellow"}
+_STYLES = {
+    "": "",
+    "strong": "bold",
+    "quiet": "dim",
+    "good": "green",
+    "bad": "red",
+    "warn": "yellow",
+}
 
 
-def show(*documents: doc.Document, file: TextIO | None = None, width: int | None = None) -> None:
-    """Print documents to `file` (standard output), `width` cells wide (the terminal's), an empty line between two."""
+def show(
+    *documents: doc.Document, file: TextIO | None = None, width: int | None = None
+) -> None:
+    """Print documents to `file` (standard output), `width` cells wide (the terminal's), an empty
+    line between two.
+    """
     out = file or sys.stdout
     cells = max(40, width or terminal_width(out))
     lines: list[list[Segment]] = []
@@ -173,7 +227,12 @@ def show(*documents: doc.Document, file: TextIO | None = None, width: int | None
     if is_live_terminal(out):
         _print_coloured(lines, out)
     else:
-        write_text("".join(f"{''.join(text for text, _ in line).rstrip()}\n" for line in lines), out)
+        write_text(
+            "".join(
+                f"{''.join(text for text, _ in line).rstrip()}\n" for line in lines
+            ),
+            out,
+        )
 
 
 def lay_out(document: doc.Document, width: int) -> Iterator[list[Segment]]:
@@ -186,7 +245,9 @@ def lay_out(document: doc.Document, width: int) -> Iterator[list[Segment]]:
     yield from _blocks(document.blocks, width, None)
 
 
-def _blocks(blocks: Sequence[doc.Block], width: int, before: doc.Block | None) -> Iterator[list[Segment]]:
+def _blocks(
+    blocks: Sequence[doc.Block], width: int, before: doc.Block | None
+) -> Iterator[list[Segment]]:
     for block in blocks:
         lines = _block(block, width)
         first = next(lines, None)
@@ -223,7 +284,12 @@ def _block(block: doc.Block, width: int) -> Iterator[list[Segment]]:
             yield from _sentence(block.text, width, block.tone, 0, 0)
         case doc.Facts():
             columns = doc.columns("", "~")
-            yield from _table(doc.Table(columns, [(name, value or " ") for name, value in block.rows]), width)
+            yield from _table(
+                doc.Table(
+                    columns, [(name, value or " ") for name, value in block.rows]
+                ),
+                width,
+            )
         case doc.Table():
             yield from _table(block, width)
         case doc.Text():
@@ -237,11 +303,15 @@ def _block(block: doc.Block, width: int) -> Iterator[list[Segment]]:
             rows = [(card.title, card.number, card.measure) for card in block.cards]
             yield from _table(doc.Table(doc.columns("*", "", "~"), rows), width)
         case doc.Fold():
-            title = "  ".join(text for text in (block.marks[0], block.title, block.marks[1]) if text)
+            title = "  ".join(
+                text for text in (block.marks[0], block.title, block.marks[1]) if text
+            )
             yield from _blocks([doc.Heading(title), *block.blocks], width, None)
 
 
-def _sentence(text: str, width: int, tone: doc.Tone, indent: int, hang: int = 2) -> Iterator[list[Segment]]:
+def _sentence(
+    text: str, width: int, tone: doc.Tone, indent: int, hang: int = 2
+) -> Iterator[list[Segment]]:
     """Wrapped; further lines are indented by `hang` more."""
     for i, line in enumerate(wrap(inert(text), max(20, width - indent - hang))):
         yield [(" " * (indent + (hang if i else 0)) + line, tone)]
@@ -250,7 +320,10 @@ def _sentence(text: str, width: int, tone: doc.Tone, indent: int, hang: int = 2)
 def _table(table: doc.Table, width: int) -> Iterator[list[Segment]]:
     columns, cells = table.cells()
     texts = [_texts([row[i] for row in cells]) for i in range(len(columns))]
-    made = [[(texts[i][place], cell.tone) for i, cell in enumerate(row)] for place, row in enumerate(cells)]
+    made = [
+        [(texts[i][place], cell.tone) for i, cell in enumerate(row)]
+        for place, row in enumerate(cells)
+    ]
     named = [any(row[i].name for row in cells) for i in range(len(columns))]
     grid = Grid(columns, [inert(column.heading) for column in columns], made, named)
     return lay_out_table(grid, width, _INDENT)
@@ -260,14 +333,21 @@ def _texts(cells: Sequence[doc.Cell]) -> list[str]:
     """The cells of one column as texts; numbers of one unit stand under each other."""
     found = [cell.content for cell in cells if isinstance(cell.content, doc.Number)]
     same = len({number.unit for number in found}) == 1
-    shown = numbers.aligned_scores([one.estimate for one in found], found[0].unit) if same else []
+    shown = (
+        numbers.aligned_scores([one.estimate for one in found], found[0].unit)
+        if same
+        else []
+    )
     if not same:
         shown = [numbers.score(one.estimate, one.unit) for one in found]
     texts = iter(
         text[text.index("[") :] if one.interval_only and "[" in text else text
         for one, text in zip(found, shown, strict=True)
     )
-    return [next(texts) if isinstance(cell.content, doc.Number) else inert(cell.content) for cell in cells]
+    return [
+        next(texts) if isinstance(cell.content, doc.Number) else inert(cell.content)
+        for cell in cells
+    ]
 
 
 def is_live_terminal(file: TextIO) -> bool:
@@ -283,7 +363,11 @@ def terminal_width(file: TextIO) -> int:
     try:
         return os.get_terminal_size(file.fileno()).columns or PIPED_WIDTH
     except (OSError, ValueError):
-        return shutil.get_terminal_size((PIPED_WIDTH, 24)).columns if file.isatty() else PIPED_WIDTH
+        return (
+            shutil.get_terminal_size((PIPED_WIDTH, 24)).columns
+            if file.isatty()
+            else PIPED_WIDTH
+        )
 
 
 def write_text(text: str, file: TextIO) -> None:
@@ -297,7 +381,9 @@ def _print_coloured(lines: Sequence[Sequence[Segment]], file: TextIO) -> None:
     from rich.console import Console
     from rich.text import Text as RichText
 
-    console = Console(file=getattr(file, "styled", file), markup=False, highlight=False, emoji=False)
+    console = Console(
+        file=getattr(file, "styled", file), markup=False, highlight=False, emoji=False
+    )
     text = RichText(no_wrap=True, end="", overflow="ignore")
     for line in lines:
         for part, tone in line:

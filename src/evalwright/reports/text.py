@@ -11,14 +11,19 @@ _ACTIVE = re.compile(
     "\u00ad\u061c\u115f\u1160\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb"
     "\ud800-\udfff\U000e0000-\U000e007f]"
 )
-"""What acts instead of being seen: terminal controls, bidirectional overrides, invisible characters, lone surrogates.
-Joiners (U+200C, U+200D) stay: Persian, Indic scripts and emoji need them."""
+"""What acts instead of being seen: terminal controls, bidirectional overrides, invisible
+characters, lone surrogates. Joiners (U+200C, U+200D) stay: Persian, Indic scripts and emoji need
+them.
+"""
 
 _FORMULA = re.compile(r"""(^|[,;|\t\n])((?:[^\S\t\n]|['"])*+)(?=[\t=+@＝＋－＠-])""")
 """Where a spreadsheet would begin a formula, whichever character separates its cells."""
 
 CODE_SPAN = re.compile(r"(?<!`)`(?! )([^`|\\]+)(?<! )`(?!`)")
-"""A command or a name between backticks in a sentence. None holds a character that could act within Markdown code."""
+"""A command or a name between backticks in a sentence.
+
+None holds a character that could act within Markdown code.
+"""
 
 _SHORT = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 _BREAK_AFTER = frozenset("/-_.,:+@")
@@ -36,11 +41,14 @@ def inert(text: object) -> str:
 def inert_lines(text: str) -> str:
     """The text with every character that acts shown as its escape; its lines and tabs stay."""
     lines = text.replace("\r\n", "\n").split("\n")
-    return "\n".join("\t".join(inert(part) for part in line.split("\t")) for line in lines)
+    return "\n".join(
+        "\t".join(inert(part) for part in line.split("\t")) for line in lines
+    )
 
 
 def inert_cell(text: str, *, lines: bool = False) -> str:
-    """Untrusted text as a cell that stays text in every spreadsheet: an apostrophe stands before what would be a formula.
+    """Untrusted text as a cell that stays text in every spreadsheet: an apostrophe stands before
+    what would be a formula.
 
     lines: its line breaks and tabs stay.
     """
@@ -48,7 +56,9 @@ def inert_cell(text: str, *, lines: bool = False) -> str:
 
 
 def json_escaped(document: str) -> str:
-    """A JSON document with its lines, and every other character that acts as JSON's own escape: it reads as the same."""
+    """A JSON document with its lines, and every other character that acts as JSON's own escape: it
+    reads as the same.
+    """
 
     def escaped(match: re.Match[str]) -> str:
         units = match.group().encode("utf-16-be", "surrogatepass").hex()
@@ -97,7 +107,8 @@ def pad(text: str, width: int, *, right: bool = False) -> str:
 
 
 def wrap(text: str, width: int) -> list[str]:
-    """Lines of at most `width` cells, broken at spaces, in long words after separators, but not between digits.
+    """Lines of at most `width` cells, broken at spaces, in long words after separators, but not
+    between digits.
 
     Nothing is lost but spaces.
     """

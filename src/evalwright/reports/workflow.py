@@ -1,7 +1,9 @@
-"""Writes a GitHub Actions workflow that runs a suite file and commits its leaderboard where it changed.
+"""Writes a GitHub Actions workflow that runs a suite file and commits its leaderboard where it
+changed.
 
-Answers are kept in the workflow's cache, so that a rerun requests only what is new. Keys come from the repository's secrets and are known
-to the one step that sends requests. A run in which something failed is not published; what was answered is kept all the same.
+Answers are kept in the workflow's cache, so that a rerun requests only what is new. Keys come from
+the repository's secrets and are known to the one step that sends requests. A run in which something
+failed is not published; what was answered is kept all the same.
 """
 
 from __future__ import annotations
@@ -25,11 +27,13 @@ _SECRET = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 @dataclass(frozen=True, slots=True)
 class Publication:
-    """What the workflow does. options: of `evalwright leaderboard`, as typed; published: the files that are committed.
+    """What the workflow does. options: of `evalwright leaderboard`, as typed; published: the files
+    that are committed.
 
-    suite: the one of the file's that is run, "" where it has none. extras: of the package, to be installed. watched: files beside
-    `config` whose change starts it. trusted: the person lets the file set what only a person decides. plugins: files that the
-    command line names. requirements: what pip installs; by default this version of the package, with the extras.
+    suite: the one of the file's that is run, "" where it has none. extras: of the package, to be
+    installed. watched: files beside `config` whose change starts it. trusted: the person lets the
+    file set what only a person decides. plugins: files that the command line names. requirements:
+    what pip installs; by default this version of the package, with the extras.
     """
 
     config: str
@@ -46,7 +50,9 @@ class Publication:
 
 @dataclass(frozen=True, slots=True)
 class Requirement:
-    """What pip installs to have this package elsewhere. note: what a person should know of it, "" for nothing."""
+    """What pip installs to have this package elsewhere. note: what a person should know of it, ""
+    for nothing.
+    """
 
     text: str
     note: str = ""
@@ -55,8 +61,8 @@ class Requirement:
 def requirement_here(extras: Sequence[str]) -> Requirement:
     """This package as it can be installed elsewhere: from where it came, with extras.
 
-    From an index by its version; from a repository by the address and commit; from a folder by its place in the
-    working folder, else by the project's repository.
+    From an index by its version; from a repository by the address and commit; from a folder by its
+    place in the working folder, else by the project's repository.
     """
     name = f"evalwright[{','.join(sorted(set(extras)))}]" if extras else "evalwright"
     origin = _origin()
@@ -66,9 +72,17 @@ def requirement_here(extras: Sequence[str]) -> Requirement:
     source = origin.get("vcs_info")
     if isinstance(source, Mapping) and source.get("vcs") and _public(address):
         commit = source.get("commit_id", "")
-        return Requirement(f"{name} @ {source['vcs']}+{address}{f'@{commit}' if commit else ''}")
-    folder = Path(unquote(urlsplit(address).path)) if address.startswith("file:") else None
-    if folder is not None and folder.is_dir() and folder.resolve().is_relative_to(Path.cwd().resolve()):
+        return Requirement(
+            f"{name} @ {source['vcs']}+{address}{f'@{commit}' if commit else ''}"
+        )
+    folder = (
+        Path(unquote(urlsplit(address).path)) if address.startswith("file:") else None
+    )
+    if (
+        folder is not None
+        and folder.is_dir()
+        and folder.resolve().is_relative_to(Path.cwd().resolve())
+    ):
         place = folder.resolve().relative_to(Path.cwd().resolve()).as_posix()
         return Requirement(
             f"./{place}{name.removeprefix('evalwright')}"
@@ -78,8 +92,9 @@ def requirement_here(extras: Sequence[str]) -> Requirement:
     repository = _repository()
     return Requirement(
         f"{name} @ git+{repository}",
-        f"This evalwright is installed from a folder, so the workflow installs {repository}. To install another one, add --install "
-        f"REQUIREMENT, such as --install '{name}=={__version__}'.",
+        "This evalwright is installed from a folder, so the workflow installs"
+        f" {repository}. To install another one, add --install REQUIREMENT, such as"
+        f" --install '{name}=={__version__}'.",
     )
 
 
@@ -101,7 +116,9 @@ def _public(address: str) -> bool:
 
 def _repository() -> str:
     addresses = metadata("evalwright").get_all("Project-URL") or []
-    named: dict[str, str] = dict(address.split(", ", 1) for address in addresses if ", " in address)
+    named: dict[str, str] = dict(
+        address.split(", ", 1) for address in addresses if ", " in address
+    )
     return named.get("Source", "https://github.com/evalwright/evalwright")
 
 
@@ -113,36 +130,62 @@ def workflow(made: Publication) -> str:
     """The workflow as YAML. Raises ConfigurationError for names that a workflow cannot hold."""
     if not made.published:
         raise ConfigurationError(
-            "The workflow would publish nothing: name at least one file, for example --into README.md."
+            "The workflow would publish nothing: name at least one file, for example"
+            " --into README.md."
         )
-    for text in (made.config, made.suite, *made.watched, *made.options, *made.plugins, *made.requirements):
+    for text in (
+        made.config,
+        made.suite,
+        *made.watched,
+        *made.options,
+        *made.plugins,
+        *made.requirements,
+    ):
         if "${{" in text or re.search(r"[\x00-\x1f\x7f]", text):
-            raise ConfigurationError(f"A workflow cannot contain {text!r}: it has line breaks or '${{{{'.")
+            raise ConfigurationError(
+                f"A workflow cannot contain {text!r}: it has line breaks or '${{{{'."
+            )
     for text in (made.config, *made.watched, *made.plugins, *made.published):
-        if text.startswith(("/", "~")) or ".." in re.split(r"[/\\]", text) or re.match("[A-Za-z]:", text):
-            raise ConfigurationError(f"'{text}' is outside the repository: give a path relative to its root.")
+        if (
+            text.startswith(("/", "~"))
+            or ".." in re.split(r"[/\\]", text)
+            or re.match("[A-Za-z]:", text)
+        ):
+            raise ConfigurationError(
+                f"'{text}' is outside the repository: give a path relative to its root."
+            )
     for name in made.secrets:
         if not _SECRET.fullmatch(name) or name.upper().startswith("GITHUB_"):
             raise ConfigurationError(
-                f"'{name}' cannot be the name of a secret: use letters, digits and underscores, and not beginning with GITHUB_."
+                f"'{name}' cannot be the name of a secret: use letters, digits and"
+                " underscores, and not beginning with GITHUB_."
             )
     extra = f"[{','.join(sorted(set(made.extras)))}]" if made.extras else ""
     requirements = made.requirements or (f"evalwright{extra}=={__version__}",)
     plugins = "".join(f" --plugin {shlex.quote(file)}" for file in made.plugins)
-    paths = [path.replace("\\", "/").replace("'", "''") for path in (made.config, *made.watched)]
-    keys = "".join(f"          {name}: ${{{{ secrets.{name} }}}}\n" for name in made.secrets)
+    paths = [
+        path.replace("\\", "/").replace("'", "''")
+        for path in (made.config, *made.watched)
+    ]
+    keys = "".join(
+        f"          {name}: ${{{{ secrets.{name} }}}}\n" for name in made.secrets
+    )
     texts = {
         "@PATH@": "\n      - ".join(f"'{path}'" for path in paths),
         "@INSTALL@": f"python -m pip install {' '.join(map(_quoted, requirements))}",
-        "@CONFIG@": shlex.quote(made.config)
-        + (f" --suite {shlex.quote(made.suite)}" if made.suite else "")
-        + (f" --trust-file {shlex.quote(made.config)}" if made.trusted else "")
-        + plugins,
+        "@CONFIG@": (
+            shlex.quote(made.config)
+            + (f" --suite {shlex.quote(made.suite)}" if made.suite else "")
+            + (f" --trust-file {shlex.quote(made.config)}" if made.trusted else "")
+            + plugins
+        ),
         "@OPTIONS@": shlex.join(made.options),
         "@PUBLISHED@": shlex.join(made.published),
         "        @KEYS@\n": f"        env:\n{keys}" if keys else "",
     }
-    text = (files("evalwright.reports") / "templates" / "workflow.yml").read_text(encoding="utf-8")
+    text = (files("evalwright.reports") / "templates" / "workflow.yml").read_text(
+        encoding="utf-8"
+    )
     for mark, value in texts.items():
         text = text.replace(mark, value)
     return text

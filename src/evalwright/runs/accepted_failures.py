@@ -1,7 +1,8 @@
 """Samples that a run may lack: a share or a number of each task's, and those that a person gave up.
 
-A request may fail for good: a provider's filter stops one article of thousands, for one model. Such an article is missing like any
-other, and is left out and counted; accepting it only means that the run is complete without it.
+A request may fail for good: a provider's filter stops one article of thousands, for one model. Such
+an article is missing like any other, and is left out and counted; accepting it only means that the
+run is complete without it.
 """
 
 from __future__ import annotations
@@ -36,8 +37,8 @@ class Limit:
 class MissingSamples:
     """What a run lacks of one task.
 
-    ids: samples without an answer or a score. given_up: those of them that a person gave up. n_allowed: how many others may
-    be missing.
+    ids: samples without an answer or a score. given_up: those of them that a person gave up.
+    n_allowed: how many others may be missing.
     """
 
     task: str
@@ -69,7 +70,8 @@ def read_limit(text: str, where: str = "") -> Limit:
     if form and not form[2] and amount == int(amount):
         return Limit(number=int(amount))
     raise ConfigurationError(
-        f"{where}What failures are accepted is a share or a number of samples, such as 2%, 0.02 or 3, not '{text}'."
+        f"{where}What failures are accepted is a share or a number of samples, such as"
+        f" 2%, 0.02 or 3, not '{text}'."
     )
 
 
@@ -79,7 +81,8 @@ def is_id_file(entry: str) -> bool:
 
 
 def read_given_up(entries: Iterable[str]) -> tuple[str, ...]:
-    """The ids of samples that a person gave up, those in files too: one a line, where `#` begins a remark.
+    """The ids of samples that a person gave up, those in files too: one a line, where `#` begins a
+    remark.
 
     Raises:
         ConfigurationError: for a file that cannot be read.
@@ -92,12 +95,16 @@ def read_given_up(entries: Iterable[str]) -> tuple[str, ...]:
 
 def _ids_in(path: Path) -> list[str]:
     if not path.is_file():
-        raise ConfigurationError(f"The file of given-up samples '{path}' {no_file(path)}.")
+        raise ConfigurationError(
+            f"The file of given-up samples '{path}' {no_file(path)}."
+        )
     try:
         with ordinary(path).open("rb") as file:
             text = file.read(_MAX_FILE_BYTES).decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigurationError(f"The file of given-up samples '{path}' cannot be read: {error}.") from None
+        raise ConfigurationError(
+            f"The file of given-up samples '{path}' cannot be read: {error}."
+        ) from None
     lines = (line.strip() for line in text.splitlines())
     return [line for line in lines if line and not line.startswith("#")]
 

@@ -1,6 +1,8 @@
-"""From records to numbers: columns of scores that grow by a few dozen bytes a sample, and the metrics over them.
+"""From records to numbers: columns of scores that grow by a few dozen bytes a sample, and the
+metrics over them.
 
-Results do not depend on the order in which samples finished: columns are put in the order of sample and draw first.
+Results do not depend on the order in which samples finished: columns are put in the order of sample
+and draw first.
 """
 
 from __future__ import annotations
@@ -19,7 +21,14 @@ from evalwright.core.samples import SampleRecord
 from evalwright.core.tasks import MetricSpec, Scorer
 from evalwright.metrics.registry import BOUNDED, MEANS, Column, compute, slice_keys
 from evalwright.runs.results import SELDOM, MetricResult, TaskResult
-from evalwright.runs.score_tables import MOST_VALUES, ItemColumns, ScoreTable, Sparse, Values, starts
+from evalwright.runs.score_tables import (
+    MOST_VALUES,
+    ItemColumns,
+    ScoreTable,
+    Sparse,
+    Values,
+    starts,
+)
 from evalwright.runs.scores import NAN, row_content, sample_content
 from evalwright.scorers.registry import JUDGE_FAILED, JUDGE_READ
 from evalwright.statistics import Estimate
@@ -31,14 +40,18 @@ if TYPE_CHECKING:
 MOST_LABELS = 1000
 """Labels of one scorer that are told apart; with more they are no classes."""
 
-NOTHING, MISSING = 0, 1
-"""Why a record has no score: the scorer has nothing to say, or there is no answer through no fault of the model."""
+NOTHING = 0
+MISSING = 1
+"""Why a record has no score: the scorer has nothing to say, or there is no answer through no fault
+of the model.
+"""
 
 
 class ScoreColumn:
     """One scorer's values and named parts, a row per record; nan where there is none.
 
-    missing: why a value is missing, NOTHING where none is; reasons: what failed, where something did. unsure: whether a careful reader might argue with the value.
+    missing: why a value is missing, NOTHING where none is; reasons: what failed, where something
+    did. unsure: whether a careful reader might argue with the value.
     """
 
     def __init__(self) -> None:
@@ -68,7 +81,10 @@ class ScoreColumn:
         label: str = "",
         unsure: bool = False,
     ) -> None:
-        """Append the score of record `row`. Items are kept whole: metrics over texts need them all at once."""
+        """Append the score of record `row`.
+
+        Items are kept whole: metrics over texts need them all at once.
+        """
         self.values.append(value)
         self.missing.append(NOTHING)
         self.unsure.append(unsure)
@@ -84,10 +100,14 @@ class ScoreColumn:
 
 
 class AnswersUsage:
-    """What the answers of records took and cost, whoever paid: tokens, US dollars, and how many have no known price."""
+    """What the answers of records took and cost, whoever paid: tokens, US dollars, and how many
+    have no known price.
+    """
 
     def __init__(self) -> None:
-        self._usage, self._saved_draws, self._unpriced = Usage(), 0, 0
+        self._usage = Usage()
+        self._saved_draws = 0
+        self._unpriced = 0
         self._cost: float | None = None
 
     def add(self, record: SampleRecord) -> None:
@@ -104,16 +124,25 @@ class AnswersUsage:
     def as_dict(self) -> dict[str, Any]:
         """A plain mapping for JSON."""
         priced = {} if self._cost is None else {"cost": round(self._cost, 12)}
-        missing = {"unpriced": self._unpriced} if self._cost is not None and self._unpriced else {}
+        missing = (
+            {"unpriced": self._unpriced}
+            if self._cost is not None and self._unpriced
+            else {}
+        )
         saved = {"saved_draws": self._saved_draws} if self._saved_draws else {}
         return {**self._usage.as_dict(), **priced, **missing, **saved}
 
 
 class TaskTally(ItemColumns):
-    """Takes the records of one task as they finish, or those that are there; `result` computes its metrics."""
+    """Takes the records of one task as they finish, or those that are there; `result` computes its
+    metrics.
+    """
 
     def __init__(
-        self, scorers: Sequence[str], slices: Sequence[str], records: Iterable[SampleRecord] = ()
+        self,
+        scorers: Sequence[str],
+        slices: Sequence[str],
+        records: Iterable[SampleRecord] = (),
     ) -> None:
         super().__init__(slices)
         self.indices = array("q")
@@ -140,7 +169,14 @@ class TaskTally(ItemColumns):
                 failure = record.failure or record.score_failures.get(name)
                 scores.add_none(NOTHING if failure is None else MISSING, failure)
             else:
-                scores.add(row, score.value, score.parts, score.item, score.label, bool(score.unsure))
+                scores.add(
+                    row,
+                    score.value,
+                    score.parts,
+                    score.item,
+                    score.label,
+                    bool(score.unsure),
+                )
         self.outcomes[record.outcome] += 1
         if record.failure is not None:
             self.failures[record.failure.label] += 1
@@ -148,7 +184,9 @@ class TaskTally(ItemColumns):
             self.failures[failure.label] += 1
 
     def add_row(self, row: Mapping[str, Any]) -> None:
-        """Count in a line of the record, as `Run.rows` gives it; of the first schema, whose lines have no outcome, without that."""
+        """Count in a line of the record, as `Run.rows` gives it; of the first schema, whose lines
+        have no outcome, without that.
+        """
         count = len(self.indices)
         self.indices.append(row["index"])
         self.draws.append(row["draw"])
@@ -164,9 +202,11 @@ class TaskTally(ItemColumns):
                 missing = bool(row.get("failure")) or name in score_failures
                 scores.add_none(MISSING if missing else NOTHING)
                 continue
-            value, parts = score["value"], score.get("parts") or {}
+            value = score["value"]
+            parts = score.get("parts") or {}
             value = NAN if value is None else value
-            label, unsure = score.get("label") or "", bool(score.get("unsure"))
+            label = score.get("label") or ""
+            unsure = bool(score.get("unsure"))
             scores.add(count, value, parts, score.get("item"), label, unsure)
         if outcome := row.get("outcome"):
             self.outcomes[outcome] += 1
@@ -178,10 +218,21 @@ class TaskTally(ItemColumns):
         """The scores by hashed id, as they are read again for comparisons."""
         import numpy as np
 
-        scores = {name: np.frombuffer(column.values, np.float64) for name, column in self.scores.items()}
-        missing = {name: np.frombuffer(column.missing, np.int8) > 0 for name, column in self.scores.items()}
-        unsure = {name: np.frombuffer(column.unsure, np.int8) > 0 for name, column in self.scores.items()}
-        return self.with_scores(scores, missing, unsure, whole=False, places=(self.draws, self.indices))
+        scores = {
+            name: np.frombuffer(column.values, np.float64)
+            for name, column in self.scores.items()
+        }
+        missing = {
+            name: np.frombuffer(column.missing, np.int8) > 0
+            for name, column in self.scores.items()
+        }
+        unsure = {
+            name: np.frombuffer(column.unsure, np.int8) > 0
+            for name, column in self.scores.items()
+        }
+        return self.with_scores(
+            scores, missing, unsure, whole=False, places=(self.draws, self.indices)
+        )
 
     def names(self) -> dict[str, list[str]]:
         """What the scores have beside their values, by scorer."""
@@ -190,11 +241,15 @@ class TaskTally(ItemColumns):
             for name, scores in self.scores.items()
         }
 
-    def result(self, name: str, version: str, metrics: Sequence[MetricSpec]) -> TaskResult:
+    def result(
+        self, name: str, version: str, metrics: Sequence[MetricSpec]
+    ) -> TaskResult:
         """The task's metrics over all its records, and by slice."""
         import numpy as np
 
-        order = np.lexsort((np.frombuffer(self.draws, np.int32), np.frombuffer(self.indices, np.int64)))
+        order = np.lexsort(
+            (np.frombuffer(self.draws, np.int32), np.frombuffer(self.indices, np.int64))
+        )
         first = starts(np.frombuffer(self.indices, np.int64)[order])
         whole = self._metrics(order, metrics)
         slices: dict[str, dict[str, tuple[MetricResult, ...]]] = {}
@@ -209,21 +264,37 @@ class TaskTally(ItemColumns):
                     for value, code in sorted(column.names.items())
                 }
         failures = dict(sorted(self.failures.items()))
-        outcomes: dict[str, int] = {one: self.outcomes[one] for one in OUTCOMES if self.outcomes[one]}
+        outcomes: dict[str, int] = {
+            one: self.outcomes[one] for one in OUTCOMES if self.outcomes[one]
+        }
         n_missing, n_unsure = self._counts(order, first)
         more = slices, failures, tuple(left_out), n_unsure, outcomes
-        n_judged, n_judge_failed = (self._count_part(part) for part in (JUDGE_READ, JUDGE_FAILED))
-        return TaskResult(name, version, len(first), n_missing, whole, *more, n_judged, n_judge_failed)
+        n_judged, n_judge_failed = (
+            self._count_part(part) for part in (JUDGE_READ, JUDGE_FAILED)
+        )
+        return TaskResult(
+            name, version, len(first), n_missing, whole, *more, n_judged, n_judge_failed
+        )
 
     def _count_part(self, name: str) -> int:
         """How many scores have a part of this name."""
         import numpy as np
 
-        columns = [scores.parts[name] for scores in self.scores.values() if name in scores.parts]
-        return sum(int((~np.isnan(column.padded(len(self.indices)))).sum()) for column in columns)
+        columns = [
+            scores.parts[name]
+            for scores in self.scores.values()
+            if name in scores.parts
+        ]
+        return sum(
+            int((~np.isnan(column.padded(len(self.indices)))).sum())
+            for column in columns
+        )
 
-    def _counts(self, rows: NDArray[np.int64], first: NDArray[np.int64]) -> tuple[int, int]:
-        """Items that are missing for at least one scorer in all draws, and items with a score that is unsure in one draw.
+    def _counts(
+        self, rows: NDArray[np.int64], first: NDArray[np.int64]
+    ) -> tuple[int, int]:
+        """Items that are missing for at least one scorer in all draws, and items with a score that
+        is unsure in one draw.
 
         first: where each item's rows begin.
         """
@@ -240,10 +311,14 @@ class TaskTally(ItemColumns):
         """Which records have no score because something failed."""
         import numpy as np
 
-        failed: NDArray[np.bool_] = np.frombuffer(self.scores[scorer].missing, np.int8) == MISSING
+        failed: NDArray[np.bool_] = (
+            np.frombuffer(self.scores[scorer].missing, np.int8) == MISSING
+        )
         return failed
 
-    def _metrics(self, rows: NDArray[np.int64], metrics: Sequence[MetricSpec]) -> tuple[MetricResult, ...]:
+    def _metrics(
+        self, rows: NDArray[np.int64], metrics: Sequence[MetricSpec]
+    ) -> tuple[MetricResult, ...]:
         columns: dict[str, Column] = {}
         results = []
         for spec in metrics:
@@ -252,11 +327,19 @@ class TaskTally(ItemColumns):
                 keys = [key for one in own for key in slice_keys(one.kind, one.options)]
                 columns[spec.scorer] = self.column(spec.scorer, rows, keys)
             estimate = estimate_of(spec, columns[spec.scorer])
-            results.append(MetricResult(spec.label, spec.kind, spec.scorer, estimate, spec.lower_is_better))
+            results.append(
+                MetricResult(
+                    spec.label, spec.kind, spec.scorer, estimate, spec.lower_is_better
+                )
+            )
         return tuple(results)
 
-    def column(self, scorer: str, rows: NDArray[np.int64], slices: Sequence[str] = ()) -> Column:
-        """The Column of one scorer over some records, which must be in the order of sample and draw, with these slices of it."""
+    def column(
+        self, scorer: str, rows: NDArray[np.int64], slices: Sequence[str] = ()
+    ) -> Column:
+        """The Column of one scorer over some records, which must be in the order of sample and
+        draw, with these slices of it.
+        """
         import numpy as np
 
         from evalwright.statistics.units import row_means
@@ -276,11 +359,24 @@ class TaskTally(ItemColumns):
         def spread(column: NDArray[Any]) -> NDArray[np.float64]:
             return _spread(column[rows], first, counts, width)[kept]
 
-        part_draws = {name: spread(part.padded(total)) for name, part in scores.parts.items()}
-        label_names, codes = scores.labels.names, scores.labels.codes_of(total).codes
-        labels = np.nan_to_num(spread(codes), nan=-1.0).astype(np.int32) if label_names else None
-        clusters = np.frombuffer(self.clusters, np.int64)[rows][first] if self.clustered else None
-        known = {key: one for key, one in self.slices.items() if key in slices and one.few}
+        part_draws = {
+            name: spread(part.padded(total)) for name, part in scores.parts.items()
+        }
+        label_names = scores.labels.names
+        codes = scores.labels.codes_of(total).codes
+        labels = (
+            np.nan_to_num(spread(codes), nan=-1.0).astype(np.int32)
+            if label_names
+            else None
+        )
+        clusters = (
+            np.frombuffer(self.clusters, np.int64)[rows][first]
+            if self.clustered
+            else None
+        )
+        known = {
+            key: one for key, one in self.slices.items() if key in slices and one.few
+        }
         return Column(
             slices={
                 key: (one.codes_of(total).codes[rows][first][kept], tuple(one.names))
@@ -294,8 +390,16 @@ class TaskTally(ItemColumns):
             unsure=unsure[kept],
             draws=draws[kept] if width > 1 else None,
             part_draws=part_draws if width > 1 else {},
-            items=[scores.items.get(int(row)) for row in rows[first][kept]] if scores.items else (),
-            item_draws=_item_draws(scores, spread(np.arange(total))) if scores.items and width > 1 else (),
+            items=(
+                [scores.items.get(int(row)) for row in rows[first][kept]]
+                if scores.items
+                else ()
+            ),
+            item_draws=(
+                _item_draws(scores, spread(np.arange(total)))
+                if scores.items and width > 1
+                else ()
+            ),
             failures=_reasons(scores, rows, total),
             labels=labels,
             label_names=tuple(label_names),
@@ -303,16 +407,24 @@ class TaskTally(ItemColumns):
 
 
 def estimate_of(spec: MetricSpec, column: Column) -> Estimate:
-    """The metric over a column; one that cannot be computed says why in place of a number, and the run is kept."""
+    """The metric over a column; one that cannot be computed says why in place of a number, and the
+    run is kept.
+    """
     estimate = _computed(spec, column)
     n_unsure = column.n_unsure
     if not n_unsure or math.isnan(estimate.value):
         return estimate
-    return replace(estimate, n_unsure=n_unsure, unsure_range=_unsure_range(spec, column, estimate))
+    return replace(
+        estimate, n_unsure=n_unsure, unsure_range=_unsure_range(spec, column, estimate)
+    )
 
 
-def _unsure_range(spec: MetricSpec, column: Column, estimate: Estimate) -> tuple[float, float] | None:
-    """The metric if all unsure scores were at the worst, and at the best; None where the range of a score is not known."""
+def _unsure_range(
+    spec: MetricSpec, column: Column, estimate: Estimate
+) -> tuple[float, float] | None:
+    """The metric if all unsure scores were at the worst, and at the best; None where the range of a
+    score is not known.
+    """
     if spec.kind not in BOUNDED or spec.kind not in MEANS:
         return None
     ends = []
@@ -321,13 +433,18 @@ def _unsure_range(spec: MetricSpec, column: Column, estimate: Estimate) -> tuple
         if math.isnan(value):
             return None
         ends.append(value)
-    low, high = min(ends), max(ends)
+    low = min(ends)
+    high = max(ends)
     return min(low, estimate.value), max(high, estimate.value)
 
 
 def _computed(spec: MetricSpec, column: Column) -> Estimate:
     try:
-        return spec.function(column) if spec.function else compute(spec.kind, column, spec.options)
+        return (
+            spec.function(column)
+            if spec.function
+            else compute(spec.kind, column, spec.options)
+        )
     except Exception as error:
         return Estimate.none(f"no number: {reason_of(error)}", column.n_missing)
 
@@ -335,12 +452,16 @@ def _computed(spec: MetricSpec, column: Column) -> Estimate:
 def _missing_items(
     scores: ScoreColumn, rows: NDArray[np.int64], first: NDArray[np.int64]
 ) -> NDArray[np.bool_]:
-    """Which items have no score in any draw and are missing in one, (items,). first: where each item's rows begin."""
+    """Which items have no score in any draw and are missing in one, (items,). first: where each
+    item's rows begin.
+    """
     import numpy as np
 
     if not len(first):
         return np.zeros(0, bool)
-    is_scored = np.logical_or.reduceat(~np.isnan(np.frombuffer(scores.values, np.float64)[rows]), first)
+    is_scored = np.logical_or.reduceat(
+        ~np.isnan(np.frombuffer(scores.values, np.float64)[rows]), first
+    )
     is_missing = np.frombuffer(scores.missing, np.int8)[rows] == MISSING
     return np.asarray(np.logical_or.reduceat(is_missing, first) & ~is_scored)
 
@@ -353,17 +474,24 @@ def _unsure_items(
 
     if not len(first):
         return np.zeros(0, bool)
-    return np.asarray(np.logical_or.reduceat(np.frombuffer(scores.unsure, np.int8)[rows] > 0, first))
+    return np.asarray(
+        np.logical_or.reduceat(np.frombuffer(scores.unsure, np.int8)[rows] > 0, first)
+    )
 
 
 def _item_draws(scores: ScoreColumn, places: NDArray[np.float64]) -> list[list[Any]]:
-    """The items of each draw. places: the record of each item and draw, (items, draws), nan where there is none."""
+    """The items of each draw. places: the record of each item and draw, (items, draws), nan where
+    there is none.
+    """
     return [
-        [scores.items.get(int(place)) if place == place else None for place in of_item] for of_item in places
+        [scores.items.get(int(place)) if place == place else None for place in of_item]
+        for of_item in places
     ]
 
 
-def _reasons(scores: ScoreColumn, rows: NDArray[np.int64], total: int) -> tuple[str, ...]:
+def _reasons(
+    scores: ScoreColumn, rows: NDArray[np.int64], total: int
+) -> tuple[str, ...]:
     """Why scores of these records are missing, each reason once, in their order."""
     if not scores.reasons.names:
         return ()
@@ -373,7 +501,10 @@ def _reasons(scores: ScoreColumn, rows: NDArray[np.int64], total: int) -> tuple[
 
 
 def _spread(
-    values: NDArray[np.float64], first: NDArray[np.int64], counts: NDArray[np.int64], width: int
+    values: NDArray[np.float64],
+    first: NDArray[np.int64],
+    counts: NDArray[np.int64],
+    width: int,
 ) -> NDArray[np.float64]:
     """Rows grouped by item -> (items, width), nan where an item has fewer draws."""
     import numpy as np
@@ -386,19 +517,31 @@ def _spread(
     return out
 
 
-def derived_task(task: Mapping[str, Any], tally: TaskTally, metrics: Sequence[MetricSpec]) -> dict[str, Any]:
+def derived_task(
+    task: Mapping[str, Any], tally: TaskTally, metrics: Sequence[MetricSpec]
+) -> dict[str, Any]:
     """A task's record with the results of other metrics or scores."""
     # A result leaves out these keys where it has nothing to say, so the old ones must not stay.
     kept = {key: value for key, value in task.items() if key not in SELDOM}
     return {**kept, **tally.result(task["name"], task["version"], metrics).as_dict()}
 
 
-def rules_record(scorers: Sequence[Scorer], metrics: Sequence[MetricSpec]) -> dict[str, Any]:
+def rules_record(
+    scorers: Sequence[Scorer], metrics: Sequence[MetricSpec]
+) -> dict[str, Any]:
     """What `run.json` keeps of how answers were scored."""
     return {
-        "scorers": [{"name": one.name, "kind": one.kind, "options": dict(one.options)} for one in scorers],
+        "scorers": [
+            {"name": one.name, "kind": one.kind, "options": dict(one.options)}
+            for one in scorers
+        ],
         "metric_specs": [
-            {"label": one.label, "kind": one.kind, "scorer": one.scorer, "options": dict(one.options)}
+            {
+                "label": one.label,
+                "kind": one.kind,
+                "scorer": one.scorer,
+                "options": dict(one.options),
+            }
             | ({"lower_is_better": True} if one.lower_is_better else {})
             for one in metrics
         ],

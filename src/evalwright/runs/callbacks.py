@@ -1,7 +1,8 @@
-"""Who wants to know of runs and samples while they are made: a protocol of three methods, and the guard around it.
+"""Who wants to know of runs and samples while they are made: a protocol of three methods, and the
+guard around it.
 
-A callback never costs a sample. What it raises is kept as a sentence in `Callbacks.faults`, and it is told nothing more: after the
-evaluation the sentences are shown, and the command ends with 1.
+A callback never costs a sample. What it raises is kept as a sentence in `Callbacks.faults`, and it
+is told nothing more: after the evaluation the sentences are shown, and the command ends with 1.
 """
 
 from __future__ import annotations
@@ -72,19 +73,30 @@ class Callback:
 
 
 def check_callbacks(callbacks: Any) -> list[Any]:
-    """One callback or several, as a list. Raises ConfigurationError for what would never be told, or not as it expects."""
+    """One callback or several, as a list.
+
+    Raises ConfigurationError for what would never be told, or not as it expects.
+    """
     several = list(callbacks) if isinstance(callbacks, Iterable) else [callbacks]
     for one in several:
-        methods = [method for name in METHODS if (method := getattr(one, name, None)) is not None]
+        methods = [
+            method
+            for name in METHODS
+            if (method := getattr(one, name, None)) is not None
+        ]
         if isinstance(one, type):
-            raise ConfigurationError(f"A callback is an object: write {one.__name__}(), not {one.__name__}.")
+            raise ConfigurationError(
+                f"A callback is an object: write {one.__name__}(), not {one.__name__}."
+            )
         if not methods:
             raise ConfigurationError(
-                f"A callback has one of the methods {', '.join(METHODS)}; {type(one).__name__} has none."
+                f"A callback has one of the methods {', '.join(METHODS)};"
+                f" {type(one).__name__} has none."
             )
         for method in filter(iscoroutinefunction, methods):
             raise ConfigurationError(
-                f"The callback's method {method.__name__} is `async def`, but is called, not awaited: write `def`."
+                f"The callback's method {method.__name__} is `async def`, but is"
+                " called, not awaited: write `def`."
             )
     return several
 
@@ -126,10 +138,15 @@ class Callbacks:
             method(*given)
         except KeyboardInterrupt:
             raise
-        except BaseException as error:  # also what would end the event loop, or look like a cancelled run
+        except (
+            BaseException
+        ) as error:  # also what would end the event loop, or look like a cancelled run
             self._callbacks = [one for one in self._callbacks if one is not callback]
-            name = printable(str(getattr(callback, "name", "") or type(callback).__name__))
+            name = printable(
+                str(getattr(callback, "name", "") or type(callback).__name__)
+            )
             why = printable(mask(f"{type(error).__name__}: {error}"))
             self.faults.append(
-                f"The callback '{name}' failed in {what} and was told no more: {why}. No sample is lost."
+                f"The callback '{name}' failed in {what} and was told no more: {why}."
+                " No sample is lost."
             )

@@ -1,9 +1,11 @@
-"""Numbers of a run that boards, comparisons and gates rest on: made again here from its samples, and held against `run.json`.
+"""Numbers of a run that boards, comparisons and gates rest on: made again here from its samples,
+and held against `run.json`.
 
-`run.json` says what its sender likes. `confirm` reads the scores (or looks up what this machine made of the same bytes before),
-computes every metric, slice and average again, refuses a record that says otherwise, and gives the run with the numbers
-that were made here. A figure that cannot be made here, because another program's arithmetic or a plug-in's made it, or because there are
-only aggregate results, stands as it was recorded, and is named as such (`NumbersFrom.as_published`).
+`run.json` says what its sender likes. `confirm` reads the scores (or looks up what this machine
+made of the same bytes before), computes every metric, slice and average again, refuses a record
+that says otherwise, and gives the run with the numbers that were made here. A figure that cannot be
+made here, because another program's arithmetic or a plug-in's made it, or because there are only
+aggregate results, stands as it was recorded, and is named as such (`NumbersFrom.as_published`).
 """
 
 from __future__ import annotations
@@ -30,7 +32,11 @@ from evalwright.runs.reader import NumbersFrom, Run
 from evalwright.runs.results import SELDOM, MetricResult
 from evalwright.runs.score_tables import ScoreTable, is_large, keep_scores
 from evalwright.runs.sealed import read_sealed, write_sealed
-from evalwright.runs.stopping import noted_groups, with_noted_intervals, with_valid_intervals
+from evalwright.runs.stopping import (
+    noted_groups,
+    with_noted_intervals,
+    with_valid_intervals,
+)
 from evalwright.runs.writer import RUN_FILE
 from evalwright.tasks.dialects import dialect_of
 
@@ -48,7 +54,9 @@ _METRIC_COUNTS = ("n", "n_missing", "n_unsure")
 
 @dataclass(frozen=True, slots=True)
 class Disagreement:
-    """One figure that `run.json` has otherwise than the samples give it. task: "" for what is of the whole run."""
+    """One figure that `run.json` has otherwise than the samples give it. task: "" for what is of
+    the whole run.
+    """
 
     task: str
     figure: str
@@ -58,12 +66,17 @@ class Disagreement:
     @property
     def sentence(self) -> str:
         """Both numbers, without the task."""
-        return f"{self.figure} is {self.recorded} in {RUN_FILE}, {self.from_samples} from the samples"
+        return (
+            f"{self.figure} is {self.recorded} in {RUN_FILE}, {self.from_samples} from"
+            " the samples"
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class Confirmation:
-    """The parts of `run.json` that hold numbers, made again. as_published: figures that were not, as "task: metric"."""
+    """The parts of `run.json` that hold numbers, made again. as_published: figures that were not,
+    as "task: metric".
+    """
 
     tasks: Sequence[Mapping[str, Any]]
     groups: Sequence[Mapping[str, Any]]
@@ -75,7 +88,8 @@ class Confirmation:
 def confirm(run: Run) -> Run:
     """The run with numbers that were made here of its samples, and `numbers_from` saying of what.
 
-    Raises RunError where the samples are not those of the record, cannot be read, or do not give its numbers.
+    Raises RunError where the samples are not those of the record, cannot be read, or do not give
+    its numbers.
     """
     if run.numbers_from is not None:
         return run
@@ -91,9 +105,11 @@ def confirm_all(runs: Sequence[Run]) -> list[Run]:
 
 
 def doubts(run: Run) -> list[str]:
-    """What a person who looks at a run's recorded numbers should know: that its samples give others, or what they were made of.
+    """What a person who looks at a run's recorded numbers should know: that its samples give
+    others, or what they were made of.
 
-    Nothing of a large run whose numbers this machine has not made before: that takes longer than looking at them.
+    Nothing of a large run whose numbers this machine has not made before: that takes longer than
+    looking at them.
     """
     try:
         if is_large(run) and read_sealed(_name(run, run.verify())) is None:
@@ -104,7 +120,9 @@ def doubts(run: Run) -> list[str]:
 
 
 def remember_numbers(run: Run) -> None:
-    """Keep that this machine has just made a run's numbers of its samples, where a reader could not make them again, or not at once."""
+    """Keep that this machine has just made a run's numbers of its samples, where a reader could not
+    make them again, or not at once.
+    """
     if not is_large(run) and all(map(_is_made_by_ours, run.data["tasks"])):
         return
     groups = run.data.get("groups", ())
@@ -118,7 +136,8 @@ def _confirm(run: Run, digest: str) -> Run:
     kept = _unpacked(read_sealed(name)) if is_large(run) else None
     made = kept or _from_scores(run)
     if kept is None and made.as_published:
-        # A plug-in or a dialect's folder that made them may not be here now, as it was when the run was made.
+        # A plug-in or a dialect's folder that made them may not be here now, as it was when the run
+        # was made.
         made = _unpacked(read_sealed(name)) or made
     elif kept is None and is_large(run):
         write_sealed(name, _packed(made))
@@ -134,7 +153,10 @@ def _confirm(run: Run, digest: str) -> Run:
 
 
 def _from_scores(run: Run) -> Confirmation:
-    """The numbers made of what the scores are read from. Raises RunError where the record has others."""
+    """The numbers made of what the scores are read from.
+
+    Raises RunError where the record has others.
+    """
     scores = RunScores(run)
     for row in run.score_rows():
         scores.add(row)
@@ -152,17 +174,25 @@ def _refusal(run: Run, found: Sequence[Disagreement]) -> str:
     if run.has_published_scores:
         way_out = "Ask its publisher for a record and a table of scores that agree."
     else:
-        foreign = any(dialect_of(task["definition"]) is not None for task in run.data["tasks"])
+        foreign = any(
+            dialect_of(task["definition"]) is not None for task in run.data["tasks"]
+        )
         command = "score" if foreign else "aggregate"
         way_out = (
-            f"Restore {RUN_FILE}, or make the numbers again from the samples, without a request: "
-            f"evalwright {command} {quote(str(run.folder))}"
+            f"Restore {RUN_FILE}, or make the numbers again from the samples, without a"
+            f" request: evalwright {command} {quote(str(run.folder))}"
         )
-    return f"Run '{run.id}'{of_task}: {printable(first.sentence)}.{more} The numbers of {run.folder / RUN_FILE} are not used. {way_out}"
+    return (
+        f"Run '{run.id}'{of_task}: {printable(first.sentence)}.{more} The numbers of"
+        f" {run.folder / RUN_FILE} are not used. {way_out}"
+    )
 
 
 class RunScores:
-    """Takes a run's records one by one, and makes its numbers again. Raises RunError for a record of no task of the run."""
+    """Takes a run's records one by one, and makes its numbers again.
+
+    Raises RunError for a record of no task of the run.
+    """
 
     def __init__(self, run: Run) -> None:
         self._run = run
@@ -185,14 +215,21 @@ class RunScores:
         tally = self._tallies.get(name)
         if tally is None:
             raise RunError(
-                f"{self._run.scores_file}, record {self._rows:,} is of '{printable(name)[:60]}', which is no task of the run."
+                f"{self._run.scores_file}, record {self._rows:,} is of"
+                f" '{printable(name)[:60]}', which is no task of the run."
             )
         try:
             tally.add_row(row)
-        except (KeyError, TypeError, AttributeError, ValueError, OverflowError) as error:
+        except (
+            KeyError,
+            TypeError,
+            AttributeError,
+            ValueError,
+            OverflowError,
+        ) as error:
             raise RunError(
-                f"{self._run.scores_file}, record {self._rows:,} is not that of a sample "
-                f"({type(error).__name__}: {printable(str(error))[:100]})."
+                f"{self._run.scores_file}, record {self._rows:,} is not that of a"
+                f" sample ({type(error).__name__}: {printable(str(error))[:100]})."
             ) from error
         if "answer" in row and name not in self._first_answered:
             self._first_answered[name] = row.get("metadata") or {}
@@ -207,14 +244,21 @@ class RunScores:
         return {name: tally.table() for name, tally in self._tallies.items()}
 
     def confirmation(self, without: frozenset[str] = frozenset()) -> Confirmation:
-        """The numbers, and where the record has others. without: tasks whose records could not all be taken."""
-        tasks, published, found = [], list[str](), list[Disagreement]()
+        """The numbers, and where the record has others. without: tasks whose records could not all
+        be taken.
+        """
+        tasks = []
+        published = list[str]()
+        found = list[Disagreement]()
         for task in self._run.data["tasks"]:
             if task["name"] in without:
                 tasks.append(task)
                 continue
             again = _TaskAgain(
-                self._run, task, self._tallies[task["name"]], self._first_answered.get(task["name"])
+                self._run,
+                task,
+                self._tallies[task["name"]],
+                self._first_answered.get(task["name"]),
             )
             tasks.append(again.record())
             published += again.as_published
@@ -236,16 +280,24 @@ class RunScores:
         stopping = self._run.data.get("stopping")
         try:
             tables = {name: tally.table() for name, tally in self._tallies.items()}
-            made = group_records(tasks, self._run.data["configuration"], tables.__getitem__)
-            again = {str(group["name"]): group for group in noted_groups(made, stopping)}
+            made = group_records(
+                tasks, self._run.data["configuration"], tables.__getitem__
+            )
+            again = {
+                str(group["name"]): group for group in noted_groups(made, stopping)
+            }
         except Exception:  # a dialect of somebody's own may raise anything
             again = {}
         unconfirmed = {name.partition(": ")[0] for name in published}
         groups: list[Mapping[str, Any]] = []
         for group in recorded:
             ours = again.get(str(group["name"]))
-            by_label = {metric["label"]: metric for metric in ours["metrics"]} if ours else {}
-            is_ours = group.get("average") in AVERAGES and not unconfirmed & set(group.get("tasks", ()))
+            by_label = (
+                {metric["label"]: metric for metric in ours["metrics"]} if ours else {}
+            )
+            is_ours = group.get("average") in AVERAGES and not unconfirmed & set(
+                group.get("tasks", ())
+            )
             metrics = []
             for metric in group["metrics"]:
                 one = by_label.get(metric["label"])
@@ -254,7 +306,11 @@ class RunScores:
                     continue
                 if one is not None and one["value"] is not None and is_ours:
                     figure = f"{metric['label']} of the group '{group['name']}'"
-                    found.append(Disagreement("", figure, _shown(metric["value"]), _shown(one["value"])))
+                    found.append(
+                        Disagreement(
+                            "", figure, _shown(metric["value"]), _shown(one["value"])
+                        )
+                    )
                 elif metric["value"] is not None:
                     published.append(f"{group['name']}: {metric['label']}")
                 metrics.append(metric)
@@ -266,10 +322,17 @@ class RunScores:
         answers = self._run.data["usage"].get("answers") or {}
         if "cost" not in answers or not all(map(_is_own, self._run.data["tasks"])):
             return None
-        recorded, cost = answers["cost"], self._cost
+        recorded = answers["cost"]
+        cost = self._cost
         if not _same(recorded, cost):
-            found.append(Disagreement("", "the cost of its answers", _shown(recorded), _shown(cost)))
-        unpriced = {"unpriced": self._unpriced} if self._unpriced and cost is not None else {}
+            found.append(
+                Disagreement(
+                    "", "the cost of its answers", _shown(recorded), _shown(cost)
+                )
+            )
+        unpriced = (
+            {"unpriced": self._unpriced} if self._unpriced and cost is not None else {}
+        )
         kept = {key: value for key, value in answers.items() if key != "unpriced"}
         return {**kept, **unpriced}
 
@@ -278,9 +341,15 @@ class _TaskAgain:
     """One task's part of `run.json`, made again."""
 
     def __init__(
-        self, run: Run, task: Mapping[str, Any], tally: TaskTally, first_answered: Mapping[str, Any] | None
+        self,
+        run: Run,
+        task: Mapping[str, Any],
+        tally: TaskTally,
+        first_answered: Mapping[str, Any] | None,
     ) -> None:
-        self._run, self._task, self._tally = run, task, tally
+        self._run = run
+        self._task = task
+        self._tally = tally
         self._first_answered = first_answered
         self._name = str(task["name"])
         self.as_published: list[str] = []
@@ -296,11 +365,17 @@ class _TaskAgain:
         self._compare_counts(again, _COUNTS if counted else _OLD_COUNTS)
         if counted:
             task = {key: part for key, part in task.items() if key not in SELDOM}
-            task |= {key: again[key] for key in (*_COUNTS, "failures", *SELDOM) if key in again}
+            task |= {
+                key: again[key]
+                for key in (*_COUNTS, "failures", *SELDOM)
+                if key in again
+            }
             if self._task.get("outcomes"):
                 task["outcomes"] = again["outcomes"]
         by_label = {metric["label"]: metric for metric in again["metrics"]}
-        task["metrics"] = [self._metric(metric, by_label, counted) for metric in self._task["metrics"]]
+        task["metrics"] = [
+            self._metric(metric, by_label, counted) for metric in self._task["metrics"]
+        ]
         task["slices"] = {
             key: {
                 value: self._slice(key, value, metrics, again["slices"])
@@ -322,45 +397,63 @@ class _TaskAgain:
         with np.errstate(all="ignore"):  # scores may be as absurd as their writer likes
             result = self._tally.result(self._name, version, specs).as_dict()
         stopping = self._run.data.get("stopping")
-        derived = any(key in self._run.data for key in ("scored_from", "aggregated_from"))
+        derived = any(
+            key in self._run.data for key in ("scored_from", "aggregated_from")
+        )
         with_intervals = with_noted_intervals if derived else with_valid_intervals
         again = with_intervals(result, stopping)
         for metric in again["metrics"]:
-            # A rule's interval is recorded with the rule; what it was made of is not in the samples.
-            value, low, high = metric["value"], metric["low"], metric["high"]
-            if None not in (value, low, high) and not low - SLACK <= value <= high + SLACK:
+            # A rule's interval is recorded with the rule; what it was made of is not in the
+            # samples.
+            value = metric["value"]
+            low = metric["low"]
+            high = metric["high"]
+            if (
+                None not in (value, low, high)
+                and not low - SLACK <= value <= high + SLACK
+            ):
                 self._disagree(
-                    f"the interval of {metric['label']}", f"{low:g} to {high:g}", f"around {value:g}"
+                    f"the interval of {metric['label']}",
+                    f"{low:g} to {high:g}",
+                    f"around {value:g}",
                 )
         return again
 
     def _specs(self) -> list[MetricSpec]:
         specs = [MetricSpec(**spec) for spec in self._task.get("metric_specs") or ()]
         dialect = dialect_of(self._task["definition"])
-        if dialect is None or (all(map(self._is_mean, self._task["metrics"])) and not self._task["slices"]):
+        if dialect is None or (
+            all(map(self._is_mean, self._task["metrics"])) and not self._task["slices"]
+        ):
             return [spec for spec in specs if is_known(spec)]
         try:
-            first, configuration = self._first_answered or {}, self._run.data["configuration"]
+            first = self._first_answered or {}
+            configuration = self._run.data["configuration"]
             rules = dialect.rules(self._task, configuration, first, {"bootstrap": 0})
             return list(rules.found(self._tally.names()))
-        except (
-            Exception
-        ):  # its files or its library may not be here, and what somebody's own raises is anything
+        except Exception:  # its files or its library may not be here, and what somebody's own raises is anything
             return []
 
     def _imported(self, again: Mapping[str, Any]) -> dict[str, Any]:
-        """Another program's numbers, which stand as they were published; those that the samples give are told apart."""
+        """Another program's numbers, which stand as they were published; those that the samples
+        give are told apart.
+        """
         by_label = {metric["label"]: metric for metric in again["metrics"]}
         for metric in self._task["metrics"]:
             ours = by_label.get(metric["label"])
-            same = ours is not None and _same(metric["value"], ours["value"]) and metric["n"] == ours["n"]
+            same = (
+                ours is not None
+                and _same(metric["value"], ours["value"])
+                and metric["n"] == ours["n"]
+            )
             if not same and not self._is_mean(metric) and metric["value"] is not None:
                 self.as_published.append(f"{self._name}: {metric['label']}")
         return {}
 
     def _compare_counts(self, again: Mapping[str, Any], counts: Sequence[str]) -> None:
         for count in counts:
-            recorded, made = self._task.get(count, 0), again.get(count, 0)
+            recorded = self._task.get(count, 0)
+            made = again.get(count, 0)
             if recorded != made:
                 self._disagree(count, recorded, made)
         outcomes = self._task.get("outcomes")
@@ -370,7 +463,11 @@ class _TaskAgain:
                 for one in {**outcomes, **again["outcomes"]}
                 if outcomes.get(one) != again["outcomes"].get(one)
             )
-            self._disagree(f"outcomes.{kind}", outcomes.get(kind, 0), again["outcomes"].get(kind, 0))
+            self._disagree(
+                f"outcomes.{kind}",
+                outcomes.get(kind, 0),
+                again["outcomes"].get(kind, 0),
+            )
 
     def _metric(
         self, metric: Mapping[str, Any], by_label: Mapping[str, Any], counted: bool
@@ -392,9 +489,15 @@ class _TaskAgain:
         return made
 
     def _slice(
-        self, key: str, value: str, metrics: Sequence[Mapping[str, Any]], slices: Mapping[str, Any]
+        self,
+        key: str,
+        value: str,
+        metrics: Sequence[Mapping[str, Any]],
+        slices: Mapping[str, Any],
     ) -> list[Mapping[str, Any]]:
-        by_label = {metric["label"]: metric for metric in slices.get(key, {}).get(value, ())}
+        by_label = {
+            metric["label"]: metric for metric in slices.get(key, {}).get(value, ())
+        }
         made = []
         for metric in metrics:
             ours = by_label.get(metric["label"])
@@ -403,14 +506,20 @@ class _TaskAgain:
                 if metric["value"] is not None and published not in self.as_published:
                     self.as_published.append(published)
                 made.append(metric)
-            elif self._differs(f"{metric['label']} of {key} {value}", metric, ours, False):
+            elif self._differs(
+                f"{metric['label']} of {key} {value}", metric, ours, False
+            ):
                 made.append(metric)
             else:
                 made.append(metric if ours["low"] is None else ours)
         return made
 
     def _differs(
-        self, figure: str, metric: Mapping[str, Any], ours: Mapping[str, Any], counted: bool
+        self,
+        figure: str,
+        metric: Mapping[str, Any],
+        ours: Mapping[str, Any],
+        counted: bool,
     ) -> bool:
         """Whether a recorded metric is another than the one made here; then it is noted."""
         if not _same(metric["value"], ours["value"]):
@@ -418,25 +527,37 @@ class _TaskAgain:
             return True
         for count in _METRIC_COUNTS if counted else ():
             if metric.get(count, 0) != ours.get(count, 0):
-                self._disagree(f"{count} of {figure}", metric.get(count, 0), ours.get(count, 0))
+                self._disagree(
+                    f"{count} of {figure}", metric.get(count, 0), ours.get(count, 0)
+                )
                 return True
         return False
 
     def _disagree(self, figure: str, recorded: Any, made: Any) -> None:
-        self.disagreements.append(Disagreement(self._name, figure, _shown(recorded), _shown(made)))
+        self.disagreements.append(
+            Disagreement(self._name, figure, _shown(recorded), _shown(made))
+        )
 
     def _is_mean(self, metric: Mapping[str, Any]) -> bool:
-        """Whether a metric is the mean of its scorer's values or of a named part of these, also negated or taken from 1."""
+        """Whether a metric is the mean of its scorer's values or of a named part of these, also
+        negated or taken from 1.
+        """
         import numpy as np
 
         if metric["scorer"] not in self._tally.scores or metric["value"] is None:
             return False
         order = np.lexsort(
-            (np.frombuffer(self._tally.draws, np.int32), np.frombuffer(self._tally.indices, np.int64))
+            (
+                np.frombuffer(self._tally.draws, np.int32),
+                np.frombuffer(self._tally.indices, np.int64),
+            )
         )
         column = self._tally.column(metric["scorer"], order)
         names = {metric["label"], metric["label"].partition(",")[0]}
-        columns = [column.values, *(part for name, part in column.parts.items() if name in names)]
+        columns = [
+            column.values,
+            *(part for name, part in column.parts.items() if name in names),
+        ]
         less = MetricResult.from_dict(metric).less_is_better
         for values in columns:
             there = values[~np.isnan(values)]
@@ -457,8 +578,13 @@ def _is_made_by_ours(task: Mapping[str, Any]) -> bool:
 
 
 def _is_imported(task: Mapping[str, Any]) -> bool:
-    """Whether another program made the task's numbers: its definition names one that is no dialect of ours."""
-    return bool(task["definition"].get("dialect")) and dialect_of(task["definition"]) is None
+    """Whether another program made the task's numbers: its definition names one that is no dialect
+    of ours.
+    """
+    return (
+        bool(task["definition"].get("dialect"))
+        and dialect_of(task["definition"]) is None
+    )
 
 
 def _is_own(task: Mapping[str, Any]) -> bool:
@@ -468,7 +594,9 @@ def _is_own(task: Mapping[str, Any]) -> bool:
 def _same(recorded: Any, made: Any) -> bool:
     if recorded is None or made is None:
         return recorded is made
-    return math.isclose(recorded, made, rel_tol=RELATIVE_TOLERANCE, abs_tol=ABSOLUTE_TOLERANCE)
+    return math.isclose(
+        recorded, made, rel_tol=RELATIVE_TOLERANCE, abs_tol=ABSOLUTE_TOLERANCE
+    )
 
 
 def _shown(figure: Any) -> str:
@@ -477,17 +605,21 @@ def _shown(figure: Any) -> str:
     return f"{figure:g}" if isinstance(figure, float) else str(figure)
 
 
-# -- what this machine made before -------------------------------------------------------------------------------------
+# -- what this machine made before -----------------------------------------------------
 
 
 def _name(run: Run, digest: str) -> str:
-    """What the numbers are kept under: the content of the scores, all that `run.json` says, and what made them."""
+    """What the numbers are kept under: the content of the scores, all that `run.json` says, and
+    what made them.
+    """
     said = json.dumps([_FORMAT, __version__, run.data], sort_keys=True, default=str)
     return f"{digest}.{hashlib.sha256(said.encode(errors='surrogatepass')).hexdigest()[:32]}.json"
 
 
 def _packed(made: Confirmation) -> bytes:
-    return json.dumps([made.tasks, made.groups, made.answers, made.as_published]).encode()
+    return json.dumps(
+        [made.tasks, made.groups, made.answers, made.as_published]
+    ).encode()
 
 
 def _unpacked(packed: bytes | None) -> Confirmation | None:
@@ -500,7 +632,7 @@ def _unpacked(packed: bytes | None) -> Confirmation | None:
     return Confirmation(tasks, groups, answers, tuple(as_published))
 
 
-# -- in words ------------------------------------------------------------------------------------------------------------
+# -- in words --------------------------------------------------------------------------
 
 KEPT_TABLE = "scores from this machine's table of the same samples"
 PUBLISHED_TABLE = "scores from a published table, not from samples"
@@ -517,8 +649,12 @@ def numbers_from(runs: Sequence[Run]) -> dict[str, str]:
 
 
 def published_from(runs: Sequence[Run]) -> dict[str, str]:
-    """As `numbers_from`, for what is written down: a table of this machine is made of the samples' own bytes, and is not told from them."""
-    found = {run.id: [said for said in _sources(run) if said != KEPT_TABLE] for run in runs}
+    """As `numbers_from`, for what is written down: a table of this machine is made of the samples'
+    own bytes, and is not told from them.
+    """
+    found = {
+        run.id: [said for said in _sources(run) if said != KEPT_TABLE] for run in runs
+    }
     return {name: "; ".join(said) for name, said in found.items() if said}
 
 
@@ -537,7 +673,9 @@ def _sources(run: Run) -> Iterator[str]:
 
 
 def published_notes(runs: Sequence[Run]) -> list[str]:
-    """A sentence for each way in which numbers were not made of samples, and the runs that it holds for; without `KEPT_TABLE`."""
+    """A sentence for each way in which numbers were not made of samples, and the runs that it holds
+    for; without `KEPT_TABLE`.
+    """
     by_source: dict[str, list[str]] = {}
     for run in runs:
         for said in _sources(run):
@@ -554,7 +692,10 @@ def published_notes(runs: Sequence[Run]) -> list[str]:
 
 def kept_note(runs: Sequence[Run]) -> str:
     """That numbers were looked up, for the terminal; "" where none was."""
-    count = sum(run.numbers_from is not None and run.numbers_from.source == "kept table" for run in runs)
+    count = sum(
+        run.numbers_from is not None and run.numbers_from.source == "kept table"
+        for run in runs
+    )
     if not count:
         return ""
     which = "1 run" if count == 1 else f"{count:,} runs"

@@ -1,4 +1,7 @@
-"""Where a run was made: versions, platform and commit. Never a user name, a host name, a path or a secret."""
+"""Where a run was made: versions, platform and commit.
+
+Never a user name, a host name, a path or a secret.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +12,22 @@ import sys
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-_LIBRARIES = ("aiohttp", "numpy", "scipy", "tokenizers", "onnxruntime", "torch", "transformers", "datasets")
+_LIBRARIES = (
+    "aiohttp",
+    "numpy",
+    "scipy",
+    "tokenizers",
+    "onnxruntime",
+    "torch",
+    "transformers",
+    "datasets",
+)
 
 
 def environment() -> dict[str, Any]:
-    """Python, platform, processors, library versions and the git commit of the working folder, where there is one."""
+    """Python, platform, processors, library versions and the git commit of the working folder,
+    where there is one.
+    """
     libraries = {}
     for name in _LIBRARIES:
         try:
@@ -32,7 +46,11 @@ def environment() -> dict[str, Any]:
 def _git_commit() -> str | None:
     try:
         found = subprocess.run(
-            ["git", "rev-parse", "HEAD"], capture_output=True, text=True, timeout=2, check=False
+            ["git", "rev-parse", "HEAD"],
+            capture_output=True,
+            text=True,
+            timeout=2,
+            check=False,
         )
     except (OSError, subprocess.TimeoutExpired):
         return None

@@ -16,7 +16,8 @@ class HardwareWatch:
 
     def __init__(self) -> None:
         self._energy = EnergyMeter()
-        # So that what is said of a card at the end is this run's; it changes nothing for whoever computes there.
+        # So that what is said of a card at the end is this run's; it changes nothing for whoever
+        # computes there.
         _reset_gpu_peak()
 
     def look(self) -> None:
@@ -26,7 +27,9 @@ class HardwareWatch:
     def record(
         self, model: Model, speed: Speed, *, label: str, samples: int, seconds: float
     ) -> dict[str, Any]:
-        """What the record says. samples: recorded ones, those from the store too; seconds: of the whole run."""
+        """What the record says. samples: recorded ones, those from the store too; seconds: of the
+        whole run.
+        """
         local = isinstance(model, LocalModel)
         said = model.describe()
         throughput = speed.throughput()
@@ -39,9 +42,13 @@ class HardwareWatch:
                 "dtype": _word(said.get("dtype")),
                 "quantisation": _quantisation(said.get("quantisation")),
             },
-            "load_seconds": None if speed.load_seconds is None else round(speed.load_seconds, 3),
+            "load_seconds": (
+                None if speed.load_seconds is None else round(speed.load_seconds, 3)
+            ),
             "memory": {"peak_rss_bytes": peak_memory(), "gpu_peak_bytes": _gpu_peak()},
-            "samples_per_second": float(f"{samples / seconds:.4g}") if seconds > 0 else None,
+            "samples_per_second": (
+                float(f"{samples / seconds:.4g}") if seconds > 0 else None
+            ),
             "throughput": throughput,
             "latency": speed.latency(),
             "energy": self._energy.as_dict(),
@@ -60,7 +67,10 @@ def _quantisation(value: Any) -> str | None:
 
 
 def _torch() -> Any:
-    """torch, where something has loaded it and uses a CUDA card; else None. It is never loaded for this."""
+    """torch, where something has loaded it and uses a CUDA card; else None.
+
+    It is never loaded for this.
+    """
     torch = sys.modules.get("torch")
     cuda = getattr(torch, "cuda", None)
     return torch if cuda is not None and cuda.is_initialized() else None
@@ -77,4 +87,7 @@ def _gpu_peak() -> int | None:
     torch = _torch()
     if torch is None:
         return None
-    return sum(int(torch.cuda.max_memory_allocated(index)) for index in range(torch.cuda.device_count()))
+    return sum(
+        int(torch.cuda.max_memory_allocated(index))
+        for index in range(torch.cuda.device_count())
+    )

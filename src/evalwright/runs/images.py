@@ -1,14 +1,17 @@
-"""The images of a run's prompts, as they are shown later: in `images/` beside the record, drawn again from their pixels.
+"""The images of a run's prompts, as they are shown later: in `images/` beside the record, drawn
+again from their pixels.
 
-A record names an image by the SHA-256 of the bytes that were sent. What is kept is not these bytes but a picture of them
-(`runs.pictures`), so a photograph's place and camera are not handed on with a run. The index says which file shows which image; a
-file's name is the SHA-256 of what is in it.
+A record names an image by the SHA-256 of the bytes that were sent. What is kept is not these bytes
+but a picture of them (`runs.pictures`), so a photograph's place and camera are not handed on with a
+run. The index says which file shows which image; a file's name is the SHA-256 of what is in it.
 
 | file | what it has |
 |---|---|
-| `images/index.jsonl` | a line for each image: `image` (as records name it), `file`, `width`, `height` (as sent) |
+| `images/index.jsonl` | a line for each image: `image` (as records name it), `file`, `width`,
+`height` (as sent) |
 | `images/<sha256>.png`, `.jpg` | the picture |
-| `run.json`, `images` | `kept` and `bytes` in all, `index_sha256`, and `left_out`: reasons with how many images each |
+| `run.json`, `images` | `kept` and `bytes` in all, `index_sha256`, and `left_out`: reasons with how
+many images each |
 """
 
 from __future__ import annotations
@@ -29,7 +32,13 @@ from evalwright.core.images import Image
 from evalwright.core.private import open_private, private_folder
 from evalwright.core.samples import SampleRecord
 from evalwright.core.text import printable
-from evalwright.runs.pictures import MOST_PICTURE_BYTES, NO_PILLOW, Picture, draw, is_picture
+from evalwright.runs.pictures import (
+    MOST_PICTURE_BYTES,
+    NO_PILLOW,
+    Picture,
+    draw,
+    is_picture,
+)
 
 if TYPE_CHECKING:
     from evalwright.runs.reader import Run
@@ -42,14 +51,19 @@ MOST_RUN_PICTURES = 50_000
 MOST_INDEX_BYTES = 64 << 20
 
 TURNED_OFF = "store_images is false"
-TOO_MANY = f"a run keeps at most {MOST_RUN_PICTURES:,} of them, in {MOST_RUN_BYTES >> 30} GiB"
+TOO_MANY = (
+    f"a run keeps at most {MOST_RUN_PICTURES:,} of them, in {MOST_RUN_BYTES >> 30} GiB"
+)
 NOT_BY_THAT_VERSION = "not kept by that version"
 NOT_IN_SOURCE = "what the run was made from has no bytes of them"
 EXPECTED = frozenset({TURNED_OFF, NOT_BY_THAT_VERSION, NOT_IN_SOURCE})
 """Reasons that a person who makes a run knows, or can do nothing about."""
 CHANGED = "their files are missing or were changed"
 CHANGED_FILE = "its file is missing or was changed"
-WITHOUT_INDEX = f"there is no {IMAGES_FOLDER}/{INDEX_FILE} in the run's folder, which was copied without them"
+WITHOUT_INDEX = (
+    f"there is no {IMAGES_FOLDER}/{INDEX_FILE} in the run's folder, which was copied"
+    " without them"
+)
 
 _DRAWING_THREADS = 2
 _MOST_WAITING = 32
@@ -74,7 +88,9 @@ def images_of_record(record: SampleRecord) -> Iterator[Image]:
 
 
 class ImageKeeper:
-    """Keeps the images of one run in its folder while records come in. They are drawn by threads of its own.
+    """Keeps the images of one run in its folder while records come in.
+
+    They are drawn by threads of its own.
 
     wanted: whether images are kept at all.
     """
@@ -113,14 +129,18 @@ class ImageKeeper:
                 self._take_first()
 
     async def has_room(self) -> None:
-        """Wait until few images wait to be drawn, while everything else in the process goes on. Raises OSError."""
+        """Wait until few images wait to be drawn, while everything else in the process goes on.
+
+        Raises OSError.
+        """
         self._take_done()
         if not self._is_full():
             return
         import asyncio  # reading finished runs does not need it
 
         while self._is_full():
-            # Who waits may be cancelled, and the image is drawn all the same; what went wrong is said where it is taken.
+            # Who waits may be cancelled, and the image is drawn all the same; what went wrong is
+            # said where it is taken.
             with contextlib.suppress(Exception):
                 await asyncio.shield(asyncio.wrap_future(self._waiting[0][1]))
             self._take_done()
@@ -128,14 +148,19 @@ class ImageKeeper:
     def _is_full(self, times: int = 1) -> bool:
         if not self._waiting:
             return False
-        return len(self._waiting) > times * _MOST_WAITING or self._waiting_bytes > times * _MOST_WAITING_BYTES
+        return (
+            len(self._waiting) > times * _MOST_WAITING
+            or self._waiting_bytes > times * _MOST_WAITING_BYTES
+        )
 
     def _take_done(self) -> None:
         while self._waiting and self._waiting[0][1].done():
             self._take_first()
 
     def add_kept(self, kept: KeptImages) -> None:
-        """Take over what another run kept: of a shard, or of the run whose answers are scored again. Raises OSError."""
+        """Take over what another run kept: of a shard, or of the run whose answers are scored
+        again. Raises OSError.
+        """
         for digest, entry in kept.entries.items():
             if bytes.fromhex(digest) in self._seen:
                 continue
@@ -145,7 +170,9 @@ class ImageKeeper:
                 self._left_out[CHANGED] += 1
                 continue
             suffix = str(entry["file"]).rpartition(".")[2]
-            self._write(digest, Picture(picture, suffix, entry["width"], entry["height"]))
+            self._write(
+                digest, Picture(picture, suffix, entry["width"], entry["height"])
+            )
         self._left_out.update(kept.left_out)
         if kept.problem:
             self._left_out[kept.problem] += kept.n_recorded
@@ -172,7 +199,8 @@ class ImageKeeper:
         return {**facts, "left_out": left_out} if left_out else facts
 
     def sweep(self, is_running: Callable[[int], bool]) -> None:
-        """Remove pictures that the finished run does not name: of the run that it replaced, or of one that was ended.
+        """Remove pictures that the finished run does not name: of the run that it replaced, or of
+        one that was ended.
 
         is_running: whether there is a process of a number; what one is writing stays.
         """
@@ -210,11 +238,16 @@ class ImageKeeper:
         self._write(image.digest, picture)
 
     def _write(self, digest: str, picture: Picture) -> None:
-        if len(self._index) >= MOST_RUN_PICTURES or self._n_bytes + len(picture.data) > MOST_RUN_BYTES:
+        if (
+            len(self._index) >= MOST_RUN_PICTURES
+            or self._n_bytes + len(picture.data) > MOST_RUN_BYTES
+        ):
             self._left_out[TOO_MANY] += 1
             return
         if self._folder.is_symlink():
-            raise NotADirectoryError(f"'{self._folder}' is a link, and images are not written through one")
+            raise NotADirectoryError(
+                f"'{self._folder}' is a link, and images are not written through one"
+            )
         private_folder(self._folder)
         path = self._folder / picture.file
         if _bytes_of(self._folder, picture.file) != picture.data:
@@ -239,12 +272,13 @@ def _writing(path: Path) -> Iterator[IO[bytes]]:
 
 
 class KeptImages:
-    """What a finished run kept. entries: by the digest that records name. left_out: reasons, with how many images each. problem: what
-    is wrong with the index, "" for nothing. n_recorded: pictures, as `run.json` says. why_missing: why an image that cannot be read is not
-    shown.
+    """What a finished run kept. entries: by the digest that records name. left_out: reasons, with
+    how many images each. problem: what is wrong with the index, "" for nothing. n_recorded:
+    pictures, as `run.json` says. why_missing: why an image that cannot be read is not shown.
 
-    Somebody else may have made the folder, so nothing outside it is read, no link is followed, and a file is shown only where it has the
-    digest of its name and is a picture as `runs.pictures` writes it.
+    Somebody else may have made the folder, so nothing outside it is read, no link is followed, and
+    a file is shown only where it has the digest of its name and is a picture as `runs.pictures`
+    writes it.
     """
 
     def __init__(self, run: Run) -> None:
@@ -272,13 +306,18 @@ class KeptImages:
             return None
         name = str(entry["file"])
         picture = _bytes_of(self._folder, name)
-        if picture is None or hashlib.sha256(picture).hexdigest() != name.partition(".")[0]:
+        if (
+            picture is None
+            or hashlib.sha256(picture).hexdigest() != name.partition(".")[0]
+        ):
             return None
         return picture if is_picture(picture) else None
 
 
 def images_sentence(run: Run) -> str:
-    """How many images of a run are kept beside its record, and why others are not; "" for a run without any."""
+    """How many images of a run are kept beside its record, and why others are not; "" for a run
+    without any.
+    """
     recorded = run.data.get("images")
     if not isinstance(recorded, dict):
         return ""
@@ -287,18 +326,26 @@ def images_sentence(run: Run) -> str:
     sentence = f"{kept.n_recorded:,} kept in {IMAGES_FOLDER}/"
     if not n_left_out:
         return sentence
-    reasons = "; ".join(f"{count:,}: {reason}" for reason, count in kept.left_out.items())
+    reasons = "; ".join(
+        f"{count:,}: {reason}" for reason, count in kept.left_out.items()
+    )
     return f"{sentence}, {n_left_out:,} not kept ({reasons})"
 
 
 def image_faults(run: Run) -> tuple[dict[str, str], list[str]]:
-    """The images of a run whose pictures are not as they were written, and what could not be checked."""
+    """The images of a run whose pictures are not as they were written, and what could not be
+    checked.
+    """
     kept = KeptImages(run)
     if kept.problem == WITHOUT_INDEX:
         return {}, [f"Its images: {kept.problem}."]
     if kept.problem:
         return {kept.problem: ""}, []
-    return {digest[:16]: CHANGED_FILE for digest in kept.entries if kept.read(digest) is None}, []
+    return {
+        digest[:16]: CHANGED_FILE
+        for digest in kept.entries
+        if kept.read(digest) is None
+    }, []
 
 
 def _counts(left_out: object) -> dict[str, int]:
@@ -312,7 +359,9 @@ def _counts(left_out: object) -> dict[str, int]:
     }
 
 
-def _read_index(folder: Path, index_digest: str) -> tuple[dict[str, dict[str, Any]], str]:
+def _read_index(
+    folder: Path, index_digest: str
+) -> tuple[dict[str, dict[str, Any]], str]:
     """The entries of an index by image, and what is wrong with it ("" for nothing)."""
     index = _bytes_of(folder, INDEX_FILE, MOST_INDEX_BYTES)
     if index is None:
@@ -331,7 +380,9 @@ def _read_index(folder: Path, index_digest: str) -> tuple[dict[str, dict[str, An
 def _entry_of(line: str) -> dict[str, Any] | None:
     try:
         entry = from_json(line)
-        names = _DIGEST.fullmatch(entry["image"]) and _FILE_NAME.fullmatch(entry["file"])
+        names = _DIGEST.fullmatch(entry["image"]) and _FILE_NAME.fullmatch(
+            entry["file"]
+        )
         sizes = entry["width"], entry["height"]
     except (ValueError, KeyError, TypeError):
         return None
@@ -339,7 +390,9 @@ def _entry_of(line: str) -> dict[str, Any] | None:
     return entry if names and has_sizes else None
 
 
-def _bytes_of(folder: Path, name: str, most_bytes: int = MOST_PICTURE_BYTES) -> bytes | None:
+def _bytes_of(
+    folder: Path, name: str, most_bytes: int = MOST_PICTURE_BYTES
+) -> bytes | None:
     """A file's bytes; None for a link, a pipe, a folder behind a link, or more than `most_bytes`."""
     path = folder / name
     flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)

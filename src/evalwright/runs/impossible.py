@@ -1,7 +1,9 @@
-"""Figures and names of a `run.json` that cannot be, whoever wrote it: a count below nothing, an endless cost, a day that no calendar has.
+"""Figures and names of a `run.json` that cannot be, whoever wrote it: a count below nothing, an
+endless cost, a day that no calendar has.
 
-A record that was handed over says what its sender likes. What can be compared with the samples is compared with them
-(`confirmed`); what stands here is wrong whatever the samples are, so no reader opens such a record.
+A record that was handed over says what its sender likes. What can be compared with the samples is
+compared with them (`confirmed`); what stands here is wrong whatever the samples are, so no reader
+opens such a record.
 """
 
 from __future__ import annotations
@@ -25,7 +27,9 @@ _UNSIGNED_PARTS = ("usage", "hardware")
 """Parts of the record in which every number is a count, an amount or a time."""
 _TASK_COUNTS = ("n_samples", "n_missing", "n_unsure", "n_judged", "n_judge_failed")
 _METRIC_COUNTS = ("n", "n_missing", "n_unsure", "n_clusters")
-_WHOLE_USAGE = frozenset({"requested", "asked", "stored", "joined", "failed", "retries", "damaged"})
+_WHOLE_USAGE = frozenset(
+    {"requested", "asked", "stored", "joined", "failed", "retries", "damaged"}
+)
 _SLACK = 1e-9
 """What rounding may take a share out of the range from 0 to 1."""
 
@@ -62,7 +66,9 @@ def impossible_time(text: str) -> str:
 
 
 def impossible_amount(number: Any) -> str:
-    """Why a number cannot be an amount, a cost or a time span; "" where it can, and for what is no number."""
+    """Why a number cannot be an amount, a cost or a time span; "" where it can, and for what is no
+    number.
+    """
     if isinstance(number, bool) or not isinstance(number, (int, float)):
         return ""
     if not math.isfinite(number):
@@ -86,19 +92,31 @@ def impossible_amounts(part: Mapping[str, Any], where: str) -> Iterator[str]:
 def _impossible(record: Mapping[str, Any]) -> Iterator[str]:
     yield from _fault("id", record["id"], impossible_id(record["id"]))
     yield from _fault("started", record["started"], impossible_time(record["started"]))
-    yield from _fault("seconds", record.get("seconds"), impossible_amount(record.get("seconds")))
+    yield from _fault(
+        "seconds", record.get("seconds"), impossible_amount(record.get("seconds"))
+    )
     for part in _UNSIGNED_PARTS:
         yield from _amounts(record.get(part), part)
     samples = record["samples"]
-    yield from _fault("samples.records", samples.get("records"), impossible_count(samples.get("records")))
+    yield from _fault(
+        "samples.records",
+        samples.get("records"),
+        impossible_count(samples.get("records")),
+    )
     digest = samples.get("sha256")
     if digest is not None and not _SHA256.fullmatch(digest):
         yield from _fault("samples.sha256", digest, "which is no SHA-256")
     for number, shard in enumerate(record.get("merged_from") or ()):
         where = f"merged_from.{number}"
         if "started" in shard:
-            yield from _fault(f"{where}.started", shard["started"], impossible_time(shard["started"]))
-        yield from _fault(f"{where}.seconds", shard.get("seconds"), impossible_amount(shard.get("seconds")))
+            yield from _fault(
+                f"{where}.started", shard["started"], impossible_time(shard["started"])
+            )
+        yield from _fault(
+            f"{where}.seconds",
+            shard.get("seconds"),
+            impossible_amount(shard.get("seconds")),
+        )
     yield from _part_faults(record)
     for number, task in enumerate(record["tasks"]):
         yield from _task_faults(task, f"tasks.{number}")
@@ -119,9 +137,15 @@ def _part_faults(record: Mapping[str, Any]) -> Iterator[str]:
     for number, part in enumerate((record.get("stopping") or {}).get("tasks") or ()):
         for field in ("asked", "of"):
             count = part.get(field)
-            yield from _fault(f"stopping.tasks.{number}.{field}", count, impossible_count(count))
+            yield from _fault(
+                f"stopping.tasks.{number}.{field}", count, impossible_count(count)
+            )
         if part.get("asked", 0) > part.get("of", 0):
-            yield from _fault(f"stopping.tasks.{number}.asked", part["asked"], f"of {part.get('of')} answers")
+            yield from _fault(
+                f"stopping.tasks.{number}.asked",
+                part["asked"],
+                f"of {part.get('of')} answers",
+            )
 
 
 def _task_faults(task: Mapping[str, Any], where: str) -> Iterator[str]:
@@ -129,11 +153,17 @@ def _task_faults(task: Mapping[str, Any], where: str) -> Iterator[str]:
     if isinstance(name, str) and has_control(name):
         yield from _fault(f"{where}.name", name, "which has control characters")
     for field in _TASK_COUNTS:
-        yield from _fault(f"{where}.{field}", task.get(field), impossible_count(task.get(field)))
+        yield from _fault(
+            f"{where}.{field}", task.get(field), impossible_count(task.get(field))
+        )
     n_samples = task.get("n_samples")
     for field in ("n_missing", "n_unsure"):
         count = task.get(field)
-        if isinstance(n_samples, (int, float)) and isinstance(count, (int, float)) and count > n_samples:
+        if (
+            isinstance(n_samples, (int, float))
+            and isinstance(count, (int, float))
+            and count > n_samples
+        ):
             yield from _fault(f"{where}.{field}", count, f"of {n_samples} samples")
     draws = task.get("draws")
     if isinstance(draws, (int, float)):
@@ -147,7 +177,9 @@ def _task_faults(task: Mapping[str, Any], where: str) -> Iterator[str]:
     for key, metrics_by_value in (task.get("slices") or {}).items():
         for slice_name, metrics in metrics_by_value.items():
             for number, metric in enumerate(metrics):
-                yield from _metric_faults(metric, f"{where}.slices.{key}.{slice_name}.{number}")
+                yield from _metric_faults(
+                    metric, f"{where}.slices.{key}.{slice_name}.{number}"
+                )
 
 
 def _metric_faults(metric: Mapping[str, Any], where: str) -> Iterator[str]:
@@ -156,30 +188,48 @@ def _metric_faults(metric: Mapping[str, Any], where: str) -> Iterator[str]:
         if isinstance(name, str) and has_control(name):
             yield from _fault(f"{where}.{field}", name, "which has control characters")
     for field in _METRIC_COUNTS:
-        yield from _fault(f"{where}.{field}", metric.get(field), impossible_count(metric.get(field)))
+        yield from _fault(
+            f"{where}.{field}", metric.get(field), impossible_count(metric.get(field))
+        )
     error = metric.get("standard_error")
     if isinstance(error, (int, float)) and error < 0:
         yield from _fault(f"{where}.standard_error", error, "which is below 0")
     level = metric.get("level")
     if isinstance(level, (int, float)) and not 0 < level < 1:
         yield from _fault(f"{where}.level", level, "which is not between 0 and 1")
-    n, n_unsure = metric.get("n"), metric.get("n_unsure")
-    if isinstance(n, (int, float)) and isinstance(n_unsure, (int, float)) and n_unsure > n:
+    n = metric.get("n")
+    n_unsure = metric.get("n_unsure")
+    if (
+        isinstance(n, (int, float))
+        and isinstance(n_unsure, (int, float))
+        and n_unsure > n
+    ):
         yield from _fault(f"{where}.n_unsure", n_unsure, f"of {n} scores")
     ends = metric.get("unsure_range")
     if ends is not None and not _are_ends(ends):
-        yield from _fault(f"{where}.unsure_range", ends, "which is not two numbers in order")
-    value, kind = metric.get("value"), metric.get("kind")
+        yield from _fault(
+            f"{where}.unsure_range", ends, "which is not two numbers in order"
+        )
+    value = metric.get("value")
+    kind = metric.get("kind")
     is_share = kind in BOUNDED and kind != "chance-normalised"
-    if is_share and isinstance(value, (int, float)) and not -_SLACK <= value <= 1 + _SLACK:
-        yield from _fault(f"{where}.value", value, f"which is outside the range of '{kind}', 0 to 1")
+    if (
+        is_share
+        and isinstance(value, (int, float))
+        and not -_SLACK <= value <= 1 + _SLACK
+    ):
+        yield from _fault(
+            f"{where}.value", value, f"which is outside the range of '{kind}', 0 to 1"
+        )
 
 
 def _are_ends(ends: Any) -> bool:
     """Whether a value is the lower and the upper end of a range."""
     if not isinstance(ends, list) or len(ends) != 2:
         return False
-    numbers = [end for end in ends if isinstance(end, (int, float)) and math.isfinite(end)]
+    numbers = [
+        end for end in ends if isinstance(end, (int, float)) and math.isfinite(end)
+    ]
     return len(numbers) == 2 and numbers[0] <= numbers[1]
 
 

@@ -1,7 +1,9 @@
-"""Keeps the records of runs that were published, so that a rerun which brings nothing new does not look new.
+"""Keeps the records of runs that were published, so that a rerun which brings nothing new does not
+look new.
 
-A rerun answered from the store finds the same again, under a new date and with another account of what was asked. The record
-that is kept tells when the results were found, and a board made of it changes only where results do.
+A rerun answered from the store finds the same again, under a new date and with another account of
+what was asked. The record that is kept tells when the results were found, and a board made of it
+changes only where results do.
 """
 
 from __future__ import annotations
@@ -32,16 +34,22 @@ def kept_runs(runs: Sequence[Run], folder: Path) -> list[Run]:
         name = run.folder.resolve().name
         if name in seen:
             raise RunError(
-                f"'{seen[name].folder}' and '{run.folder}' are both named '{name}', so they cannot be kept in one folder."
+                f"'{seen[name].folder}' and '{run.folder}' are both named '{name}', so"
+                " they cannot be kept in one folder."
             )
         if run.folder.resolve().parent == folder.resolve():
-            raise RunError(f"'{run.folder}' is inside '{folder}': keep runs in another folder.")
+            raise RunError(
+                f"'{run.folder}' is inside '{folder}': keep runs in another folder."
+            )
         seen[name] = run
     return [_earlier(run, folder / name) or run for name, run in seen.items()]
 
 
 def keep_runs(runs: Sequence[Run], folder: Path) -> None:
-    """Copy the runs into the folder, those that are not there already. What else lies there stays. Raises RunError."""
+    """Copy the runs into the folder, those that are not there already.
+
+    What else lies there stays. Raises RunError.
+    """
     try:
         place_of(folder).mkdir(parents=True, exist_ok=True)
         for run in runs:
@@ -55,19 +63,28 @@ def _earlier(run: Run, place: Path) -> Run | None:
     try:
         found = open_run(place)
     except (RunError, UnknownName):
-        return None  # none is kept yet, or it is damaged: the run itself is kept instead
+        return (
+            None  # none is kept yet, or it is damaged: the run itself is kept instead
+        )
     return found if _results(found) == _results(run) else None
 
 
 def _results(run: Run) -> tuple[object, ...]:
     configuration = run.data["configuration"]
     accepted = [configuration.get(key) for key in _ACCEPTED]
-    return (*(run.data.get(key) for key in _WHAT), *accepted, run.data["samples"].get("sha256"))
+    return (
+        *(run.data.get(key) for key in _WHAT),
+        *accepted,
+        run.data["samples"].get("sha256"),
+    )
 
 
 def _copy(run: Run, target: Path) -> None:
     """Copy a run's two files so that the target is either the old or the new one."""
-    new, old = (target.with_name(f".{target.name}.{os.getpid()}.{kind}") for kind in ("new", "old"))
+    new, old = (
+        target.with_name(f".{target.name}.{os.getpid()}.{kind}")
+        for kind in ("new", "old")
+    )
     shutil.rmtree(new, ignore_errors=True)
     try:
         new.mkdir()

@@ -1,4 +1,6 @@
-"""What a run measured by the way, for plans: scores by item and draw, tokens, money and seconds of its answers."""
+"""What a run measured by the way, for plans: scores by item and draw, tokens, money and seconds of
+its answers.
+"""
 
 from __future__ import annotations
 
@@ -18,9 +20,10 @@ if TYPE_CHECKING:
 class Measured:
     """One task of one run.
 
-    ids: of the n items, in the order of the record. scores (n, draws): of the main metric, nan = missing. clusters (n,): a
-    code for each item's cluster, None where every item is alone. The rest has a row per answer: requests, input_tokens,
-    output_tokens, cost (nan where no reply named one).
+    ids: of the n items, in the order of the record. scores (n, draws): of the main metric, nan =
+    missing. clusters (n,): a code for each item's cluster, None where every item is alone. The rest
+    has a row per answer: requests, input_tokens, output_tokens, cost (nan where no reply named
+    one).
     """
 
     run: Run
@@ -49,7 +52,9 @@ class Measured:
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """How fast a run went: `asked` requests of its model in `seconds`; latency: mean seconds of one answer."""
+    """How fast a run went: `asked` requests of its model in `seconds`; latency: mean seconds of one
+    answer.
+    """
 
     asked: int
     seconds: float
@@ -69,7 +74,10 @@ class _Rows(ItemRows):
         usage = [response.get("usage", {}) for response in responses]
         costs = [response.get("cost") for response in responses]
         cost = NAN if None in costs else sum(map(float, costs))
-        read, written = (sum(used.get(f"{way}_tokens", 0) for used in usage) for way in ("input", "output"))
+        read, written = (
+            sum(used.get(f"{way}_tokens", 0) for used in usage)
+            for way in ("input", "output")
+        )
         self.answers.append((len(responses), read, written, cost))
         self.latencies.extend(row.get("timing", {}).get("latency", ()))
 
@@ -84,12 +92,19 @@ def measure(run: Run) -> tuple[dict[str, Measured], Pace]:
     latencies = [latency for found in rows.values() for latency in found.latencies]
     usage = run.data["usage"]
     latency = float(np.mean(latencies)) if latencies else NAN
-    pace = Pace(int(usage.get("asked", 0)), float(run.data.get("seconds", 0.0)), latency)
-    return {name: _measured(run, name, mains[name].kind, found) for name, found in rows.items()}, pace
+    pace = Pace(
+        int(usage.get("asked", 0)), float(run.data.get("seconds", 0.0)), latency
+    )
+    return {
+        name: _measured(run, name, mains[name].kind, found)
+        for name, found in rows.items()
+    }, pace
 
 
 def judges_share(run: Run, answered: float) -> float:
-    """Requests of other roles (judges) for each request of the model under test, `answered` of them in the records."""
+    """Requests of other roles (judges) for each request of the model under test, `answered` of them
+    in the records.
+    """
     usage = run.data["usage"]
     others = float(usage.get("requested", 0)) - float(usage.get("failed", 0)) - answered
     return max(0.0, others) / answered if run.data.get("roles") and answered else 0.0
@@ -99,7 +114,11 @@ def _measured(run: Run, task: str, metric: str, rows: _Rows) -> Measured:
     import numpy as np
 
     names = [cluster or f"\0{place}" for place, cluster in enumerate(rows.clusters)]
-    codes = np.unique(np.array(names, dtype=object), return_inverse=True)[1] if any(rows.clusters) else None
+    codes = (
+        np.unique(np.array(names, dtype=object), return_inverse=True)[1]
+        if any(rows.clusters)
+        else None
+    )
     table = np.array(rows.answers, dtype=np.float64).reshape(-1, 4)
     return Measured(
         run,

@@ -1,9 +1,12 @@
-"""What runs are compared by: a task's metric item by item, in the metric's own direction, for several runs at once.
+"""What runs are compared by: a task's metric item by item, in the metric's own direction, for
+several runs at once.
 
-Items are put side by side by their ids and questions (`pair_items`). A run that was not asked an item, or has no score on it,
-has nan there, and every pair of runs is compared on the items that both have. Where a metric is the mean of its items' scores, or that mean negated
-or taken from 1 (an error rate over scores of what is right), items are shown as the metric is. Other metrics (perplexities,
-F1 over classes) have pseudo-values of groups of items in the place of items (`pseudo_values`), on all items of each run.
+Items are put side by side by their ids and questions (`pair_items`). A run that was not asked an
+item, or has no score on it, has nan there, and every pair of runs is compared on the items that
+both have. Where a metric is the mean of its items' scores, or that mean negated or taken from 1 (an
+error rate over scores of what is right), items are shown as the metric is. Other metrics
+(perplexities, F1 over classes) have pseudo-values of groups of items in the place of items
+(`pseudo_values`), on all items of each run.
 """
 
 from __future__ import annotations
@@ -15,7 +18,13 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from evalwright.core.errors import RunError
 from evalwright.core.tasks import MetricSpec
-from evalwright.metrics.registry import BOUNDED, LOWER_IS_BETTER, OF_BOUNDED, Groups, is_of_sums
+from evalwright.metrics.registry import (
+    BOUNDED,
+    LOWER_IS_BETTER,
+    OF_BOUNDED,
+    Groups,
+    is_of_sums,
+)
 from evalwright.runs.pairing import Pairing, pair_items
 from evalwright.runs.pseudo_values import SAME, Grouped, Record, records_of
 from evalwright.runs.reader import Run
@@ -40,9 +49,11 @@ UNIT_RANGE = (0.0, 1.0)
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """The metric of one task. bounded: item scores lie between 0 and 1. lower_is_better: said of the scores as shown.
+    """The metric of one task. bounded: item scores lie between 0 and 1. lower_is_better: said of
+    the scores as shown.
 
-    declared_range: that of the scores as shown, where the task declares one for a metric that has none by its kind.
+    declared_range: that of the scores as shown, where the task declares one for a metric that has
+    none by its kind.
     """
 
     task: str
@@ -71,16 +82,17 @@ class Measure:
 class Matrix:
     """Scores of several runs on one task, as the measure shows them.
 
-    values: (runs, items), nan where there is none. asked: (runs, items), whether the run has the item at all; missing: (runs,
-    items), whether it has no value through no fault of the model; unsure: (runs, items), whether a careful reader might argue with the
-    value. keys and
-    clusters: (items,); clusters is None where every item stands alone. slices: a code per item, by metadata key. pairing: how
-    items were found to be the same, None where they are no items of records.
+    values: (runs, items), nan where there is none. asked: (runs, items), whether the run has the
+    item at all; missing: (runs, items), whether it has no value through no fault of the model;
+    unsure: (runs, items), whether a careful reader might argue with the value. keys and clusters:
+    (items,); clusters is None where every item stands alone. slices: a code per item, by metadata
+    key. pairing: how items were found to be the same, None where they are no items of records.
 
-    Of a metric that is no mean over items the values are pseudo-values, and keys and items those of groups. Then `scores` has the scores of the
-    items beneath, `estimates` each run's own number, `within` the same matrix for the values of slices, and `problems` say what
-    has no pseudo-values, and why. missing_policy: what verdicts rest on, the items that both runs have or the worst that the missing
-    ones could be.
+    Of a metric that is no mean over items the values are pseudo-values, and keys and items those of
+    groups. Then `scores` has the scores of the items beneath, `estimates` each run's own number,
+    `within` the same matrix for the values of slices, and `problems` say what has no pseudo-values,
+    and why. missing_policy: what verdicts rest on, the items that both runs have or the worst that
+    the missing ones could be.
     """
 
     measure: Measure
@@ -100,7 +112,9 @@ class Matrix:
 
     @property
     def units(self) -> NDArray[np.int64]:
-        """What an item's errors are shared under, (items,), the same in every task: see `unit_codes`; of a group its key."""
+        """What an item's errors are shared under, (items,), the same in every task: see
+        `unit_codes`; of a group its key.
+        """
         if self.scores is not None:
             return self.keys
         contents = self.keys * 0 if self.pairing is None else self.pairing.contents
@@ -108,7 +122,9 @@ class Matrix:
         return unit_codes(self.measure.task, self.keys, contents, clusters)
 
     def other_questions(self, a: int = 0, b: int = 1) -> tuple[int, int]:
-        """Ids that two runs both have: those with another question in each, which are not compared, and all."""
+        """Ids that two runs both have: those with another question in each, which are not compared,
+        and all.
+        """
         found = self.of_items
         n = 0 if found.pairing is None else int(found.pairing.differing[a, b])
         return n, n + int((found.asked[a] & found.asked[b]).sum())
@@ -120,23 +136,31 @@ class Matrix:
 
     @property
     def unbounded(self) -> NDArray[np.bool_]:
-        """Whether nothing bounds what a run's missing answers do to the metric, which the policy asks for, (runs,)."""
+        """Whether nothing bounds what a run's missing answers do to the metric, which the policy
+        asks for, (runs,).
+        """
         import numpy as np
 
         lacking: NDArray[np.bool_] = np.asarray(self.of_items.missing.any(axis=1))
-        bounded = self.missing_policy == "scored" or self.measure.value_range is not None
+        bounded = (
+            self.missing_policy == "scored" or self.measure.value_range is not None
+        )
         return np.zeros_like(lacking) if bounded else lacking
 
     def with_policy(self, missing_policy: MissingPolicy) -> Matrix:
         """The same scores under another policy for missing answers."""
-        within = {name: part.with_policy(missing_policy) for name, part in self.within.items()}
+        within = {
+            name: part.with_policy(missing_policy) for name, part in self.within.items()
+        }
         return replace(self, missing_policy=missing_policy, within=within)
 
     def slice(self, key: str, name: str) -> Matrix | None:
         """The matrix of the items with this value of a metadata key; None where there are none."""
         if self.scores is not None:
             return self.within.get((key, name))
-        inside: NDArray[np.bool_] = self.slices[key].codes == self.slices[key].names.index(name)
+        inside: NDArray[np.bool_] = self.slices[key].codes == self.slices[
+            key
+        ].names.index(name)
         return self.part(inside) if inside.any() else None
 
     def common(self) -> NDArray[np.bool_]:
@@ -166,16 +190,22 @@ class Matrix:
                 for key, found in ({} if self.scores else self.slices).items()
             },
             # That of groups stays: it is of the items beneath.
-            pairing=self.pairing and (self.pairing if self.scores else self.pairing.only(chosen)),
+            pairing=self.pairing
+            and (self.pairing if self.scores else self.pairing.only(chosen)),
         )
 
     def counted(self, row: int) -> Matrix:
-        """The matrix of the items that count for one run: those that have a value, or should have one."""
+        """The matrix of the items that count for one run: those that have a value, or should have
+        one.
+        """
         return self.part((self.values[row] == self.values[row]) | self.missing[row])
 
 
 def pooled(found: Sequence[Matrix], name: str) -> Matrix:
-    """Several tasks as one sample of all their items, where items of one unit are a cluster. The measure is that of the first."""
+    """Several tasks as one sample of all their items, where items of one unit are a cluster.
+
+    The measure is that of the first.
+    """
     import numpy as np
 
     if len(found) == 1:
@@ -183,10 +213,20 @@ def pooled(found: Sequence[Matrix], name: str) -> Matrix:
     clusters = np.concatenate([one.units for one in found])
     keys = np.concatenate([one.keys for one in found])
     rows = [(one.values, one.asked, one.missing, one.unsure) for one in found]
-    values, asked, missing, unsure = (np.concatenate(side, axis=1) for side in zip(*rows, strict=True))
+    values, asked, missing, unsure = (
+        np.concatenate(side, axis=1) for side in zip(*rows, strict=True)
+    )
     measure = replace(found[0].measure, task=name)
     return Matrix(
-        measure, keys, values, asked, missing, unsure, clusters, {}, missing_policy=found[0].missing_policy
+        measure,
+        keys,
+        values,
+        asked,
+        missing,
+        unsure,
+        clusters,
+        {},
+        missing_policy=found[0].missing_policy,
     )
 
 
@@ -210,7 +250,9 @@ def make_matrix(
     values = np.full((len(scores), len(keys)), np.nan)
     asked, missing, unsure = (np.zeros(values.shape, dtype=bool) for _ in range(3))
     clustered = any(one.clustered for one in scores)
-    clusters = ~keys if clustered else None  # an item without a cluster is alone: `cluster_code`
+    clusters = (
+        ~keys if clustered else None
+    )  # an item without a cluster is alone: `cluster_code`
     for row, (one, places) in enumerate(zip(scores, pairing.places, strict=True)):
         values[row, places], asked[row, places] = one.values, True
         missing[row, places], unsure[row, places] = one.missing, one.unsure
@@ -223,10 +265,23 @@ def make_matrix(
     bounded = main.kind in BOUNDED
     shown_range = _range_as_shown(form, declared_range, values)
     measure = Measure(
-        task, main.label, main.scorer, main.kind, bounded, main.less_is_better, form, shown_range
+        task,
+        main.label,
+        main.scorer,
+        main.kind,
+        bounded,
+        main.less_is_better,
+        form,
+        shown_range,
     )
-    found = {key: codes for key in slices if (codes := _slice_codes(key, pairing, scores)) is not None}
-    return Matrix(measure, keys, values, asked, missing, unsure, clusters, found, pairing)
+    found = {
+        key: codes
+        for key in slices
+        if (codes := _slice_codes(key, pairing, scores)) is not None
+    }
+    return Matrix(
+        measure, keys, values, asked, missing, unsure, clusters, found, pairing
+    )
 
 
 def matrices(
@@ -236,27 +291,37 @@ def matrices(
     *,
     of_scores: bool = True,
 ) -> list[Matrix]:
-    """A matrix for each task. results: by task, the metric of each run. of_scores: whether these are metrics of the scores' values, and
-    not perhaps of a part of them.
+    """A matrix for each task. results: by task, the metric of each run. of_scores: whether these
+    are metrics of the scores' values, and not perhaps of a part of them.
 
     Raises RunError for a score that such a metric cannot have.
     """
     scores = [
-        item_scores(run, {task: found[row].scorer for task, found in results.items()}, slices)
+        item_scores(
+            run, {task: found[row].scorer for task, found in results.items()}, slices
+        )
         for row, run in enumerate(runs)
     ]
     made = {
         task: make_matrix(
-            task, found, [one[task] for one in scores], slices, _declared_range(runs, task, found)
+            task,
+            found,
+            [one[task] for one in scores],
+            slices,
+            _declared_range(runs, task, found),
         )
         for task, found in results.items()
     }
     for task, found in results.items():
         for run, metric, one in zip(runs, found, scores, strict=True):
-            is_of_values = made[task].measure.is_mean or not _options(run, task, metric).get("part")
+            is_of_values = made[task].measure.is_mean or not _options(
+                run, task, metric
+            ).get("part")
             if of_scores and is_of_values:
                 check_bounded(run, metric, one[task].values)
-    others = {task: results[task] for task, one in made.items() if not one.measure.is_mean}
+    others = {
+        task: results[task] for task, one in made.items() if not one.measure.is_mean
+    }
     if others:
         made |= _others(runs, others, made, scores, slices)
     return list(made.values())
@@ -266,14 +331,23 @@ _ROUNDING = 1e-9
 """What rounding may take a score out of its range, as `statistics.units.check_range` has it."""
 
 
-def check_bounded(run: Run, metric: MetricResult | MetricSpec, values: NDArray[np.float64]) -> None:
-    """Raise RunError where a metric of scores from 0 to 1 has others. One of a part of the scores says nothing of their values."""
+def check_bounded(
+    run: Run, metric: MetricResult | MetricSpec, values: NDArray[np.float64]
+) -> None:
+    """Raise RunError where a metric of scores from 0 to 1 has others.
+
+    One of a part of the scores says nothing of their values.
+    """
     if isinstance(metric, MetricSpec) and metric.options.get("part"):
         return
-    if metric.kind in OF_BOUNDED and ((values < -_ROUNDING) | (values > 1 + _ROUNDING)).any():
+    if (
+        metric.kind in OF_BOUNDED
+        and ((values < -_ROUNDING) | (values > 1 + _ROUNDING)).any()
+    ):
         raise RunError(
-            f"The record of '{run.id}' has scores of '{metric.scorer}' outside of 0 to 1, which '{metric.label}' cannot "
-            "have: it was changed, or another program wrote it."
+            f"The record of '{run.id}' has scores of '{metric.scorer}' outside of 0 to"
+            f" 1, which '{metric.label}' cannot have: it was changed, or another"
+            " program wrote it."
         )
 
 
@@ -284,26 +358,38 @@ def _others(
     scores: Sequence[Mapping[str, ItemScores]],
     slices: Sequence[str],
 ) -> dict[str, Matrix]:
-    """The matrices of metrics that are no means of their scores. The records of one run are held at a time."""
+    """The matrices of metrics that are no means of their scores.
+
+    The records of one run are held at a time.
+    """
     cuts = {task: _cuts(made[task]) for task in results}
     values: dict[str, list[ItemScores | None]] = {task: [] for task in results}
-    groups: dict[str, list[list[Grouped]]] = {task: [[] for _ in runs] for task in results}
+    groups: dict[str, list[list[Grouped]]] = {
+        task: [[] for _ in runs] for task in results
+    }
 
     def grouped(row: int, task: str, record: Record) -> None:
-        parts = {name: Groups(cut.items, len(cut.keys[cut.sides[row]])) for name, cut in cuts[task].items()}
+        parts = {
+            name: Groups(cut.items, len(cut.keys[cut.sides[row]]))
+            for name, cut in cuts[task].items()
+        }
         pairing = made[task].pairing
         places = None if pairing is None else pairing.places[row]
         groups[task][row] = record.grouped(scores[row][task].keys, places, parts)
 
     for row, run in enumerate(runs):
-        for task, record in records_of(run, {task: found[0] for task, found in results.items()}).items():
+        for task, record in records_of(
+            run, {task: found[0] for task, found in results.items()}
+        ).items():
             one = scores[row][task]
             own = record.item_values(one.keys)
             if own is None:
                 values[task].append(None)
                 grouped(row, task, record)
             else:
-                values[task].append(replace(one, values=own, missing=one.missing & (own != own)))
+                values[task].append(
+                    replace(one, values=own, missing=one.missing & (own != own))
+                )
     out = {}
     for task, found in results.items():
         known = [one for one in values[task] if one is not None]
@@ -311,9 +397,13 @@ def _others(
             out[task] = make_matrix(task, found, known, slices)
             continue
         for row, run in enumerate(runs):
-            if values[task][row] is not None:  # one run alone has them, which is no comparison
+            if (
+                values[task][row] is not None
+            ):  # one run alone has them, which is no comparison
                 grouped(row, task, records_of(run, {task: found[0]})[task])
-        out[task] = _of_groups(made[task], cuts[task], groups[task], [run.id for run in runs])
+        out[task] = _of_groups(
+            made[task], cuts[task], groups[task], [run.id for run in runs]
+        )
     return out
 
 
@@ -331,7 +421,10 @@ def _cuts(found: Matrix) -> dict[tuple[str, str], SharedGroups]:
         for code, name in enumerate(there.names)
     }
     there = {name: items for name, items in inside.items() if items.any()}
-    return {name: shared_groups(codes, found.asked & items, most) for name, items in there.items()}
+    return {
+        name: shared_groups(codes, found.asked & items, most)
+        for name, items in there.items()
+    }
 
 
 def _of_groups(
@@ -353,16 +446,21 @@ def _of_groups(
             asked[row, cut.place(row)] = True
             if not one.problem:
                 values[row, cut.place(row)] = one.values
-        problems = tuple(f"{runs[row]}: {one.problem}" for row, one in enumerate(own) if one.problem)
+        problems = tuple(
+            f"{runs[row]}: {one.problem}" for row, one in enumerate(own) if one.problem
+        )
         if problems and len(own) == 2:
             # The two numbers side by side, as one unit of which nothing is known.
-            keys, asked = keys[:1], np.ones((2, 1), dtype=bool)
+            keys = keys[:1]
+            asked = np.ones((2, 1), dtype=bool)
             values = np.array([[one.estimate.value] for one in own])
         inside = found if not name[0] else found.part(cut.items >= 0)
         estimates = tuple(one.estimate for one in own)
         none = np.zeros(asked.shape, dtype=bool)
         sides = found.measure, keys, values, asked, none, none, None
-        parts[name] = Matrix(*sides, {}, scores=inside, estimates=estimates, problems=problems)
+        parts[name] = Matrix(
+            *sides, {}, scores=inside, estimates=estimates, problems=problems
+        )
     whole = parts.pop(("", ""))
     return replace(whole, slices=found.slices, within=parts)
 
@@ -382,14 +480,19 @@ class Pair:
 
     @property
     def _unbounded(self) -> bool:
-        """Whether answers are missing under a metric of groups, and the policy asks for what nothing bounds."""
-        return self.of.scores is not None and bool(self.of.unbounded[list(self.rows)].any())
+        """Whether answers are missing under a metric of groups, and the policy asks for what
+        nothing bounds.
+        """
+        return self.of.scores is not None and bool(
+            self.of.unbounded[list(self.rows)].any()
+        )
 
     def comparison(self, level: float = 0.95, power: float = 0.8) -> PairedComparison:
         """What is said of the two, on the items that both were asked."""
         import numpy as np
 
-        found, made = self.of, self.scores.comparison(level, power)
+        found = self.of
+        made = self.scores.comparison(level, power)
         if found.scores is None:
             return made
         # What it rests on are items, and the groups are how that was found out.
@@ -398,10 +501,18 @@ class Pair:
         missing = found.scores.missing[list(self.rows)] & both
         own = found.scores.clusters
         if self._unbounded:
-            made = replace(made, low=math.nan, high=math.nan, p_value=math.nan, verdict="no difference seen")
+            made = replace(
+                made,
+                low=math.nan,
+                high=math.nan,
+                p_value=math.nan,
+                verdict="no difference seen",
+            )
         if found.measure.bounded:  # no such difference is beyond the ends
             ends = ("low", "high", "worst_low", "worst_high")
-            made = replace(made, **{end: min(max(getattr(made, end), -1.0), 1.0) for end in ends})
+            made = replace(
+                made, **{end: min(max(getattr(made, end), -1.0), 1.0) for end in ends}
+            )
         return replace(
             made,
             n=n,
@@ -409,9 +520,11 @@ class Pair:
             n_missing_a=int(missing[0].sum()),
             n_missing_b=int(missing[1].sum()),
             n_clusters=None if own is None else len(np.unique(own[both])),
-            test=made.test.removesuffix(", range not known")
-            if made.test.startswith("none")
-            else f"jackknife t (G = {made.n})",
+            test=(
+                made.test.removesuffix(", range not known")
+                if made.test.startswith("none")
+                else f"jackknife t (G = {made.n})"
+            ),
             discordant=None,
         )
 
@@ -422,28 +535,42 @@ def pair_of(found: Matrix, rows: tuple[int, int] = (0, 1)) -> Pair:
 
     part = found.part(found.asked[rows[0]] & found.asked[rows[1]])
     both = paired(
-        *(part.values[row] for row in rows), missing=part.missing[list(rows)], missing_policy=found.missing_policy,
-        clusters=part.clusters, value_range=found.measure.value_range,
-    )  # fmt: skip
+        *(part.values[row] for row in rows),
+        missing=part.missing[list(rows)],
+        missing_policy=found.missing_policy,
+        clusters=part.clusters,
+        value_range=found.measure.value_range,
+    )
     return Pair(rows, found, both)
 
 
 def paired_of(
-    found: Matrix, *, rows: tuple[int, int] = (0, 1), level: float = 0.95, power: float = 0.8
+    found: Matrix,
+    *,
+    rows: tuple[int, int] = (0, 1),
+    level: float = 0.95,
+    power: float = 0.8,
 ) -> PairedComparison:
     """Two rows of a matrix compared on the items that both were asked."""
     return pair_of(found, rows).comparison(level, power)
 
 
-def unpaired_of(found: Matrix, *, rows: tuple[int, int] = (0, 1), level: float = 0.95) -> UnpairedComparison:
+def unpaired_of(
+    found: Matrix, *, rows: tuple[int, int] = (0, 1), level: float = 0.95
+) -> UnpairedComparison:
     """Two rows of a matrix compared as independent samples, each on its own items."""
     from evalwright.statistics import compare_unpaired
 
     left, right = (found.counted(row) for row in rows)
     return compare_unpaired(
-        left.values[rows[0]], right.values[rows[1]], clusters_a=left.clusters, clusters_b=right.clusters, level=level,
-        missing_policy=found.missing_policy, value_range=found.measure.value_range,
-    )  # fmt: skip
+        left.values[rows[0]],
+        right.values[rows[1]],
+        clusters_a=left.clusters,
+        clusters_b=right.clusters,
+        level=level,
+        missing_policy=found.missing_policy,
+        value_range=found.measure.value_range,
+    )
 
 
 def common_counts(found: Matrix) -> NDArray[np.int64]:
@@ -461,8 +588,9 @@ def common_units(found: Matrix) -> NDArray[np.int64]:
 
 
 def group_notes(found: Matrix, shown: bool = True) -> list[str]:
-    """What a reader must know of a metric by the jackknife: what has no interval, too few groups, other items on each side.
-    shown: whether there is an interval to speak of."""
+    """What a reader must know of a metric by the jackknife: what has no interval, too few groups,
+    other items on each side. shown: whether there is an interval to speak of.
+    """
     import numpy as np
 
     from evalwright.statistics.jackknife import FEW_GROUPS
@@ -470,31 +598,41 @@ def group_notes(found: Matrix, shown: bool = True) -> list[str]:
     if found.scores is None:
         return []
     name = found.measure.metric
-    notes = [f"'{name}' has no interval and no test for {why}." for why in found.problems]
+    notes = [
+        f"'{name}' has no interval and no test for {why}." for why in found.problems
+    ]
     what = "items" if found.scores.clusters is None else "clusters"
     groups = int(common_units(found).diagonal().min(initial=FEW_GROUPS))
     if not notes and shown and groups < FEW_GROUPS:
         notes.append(
-            f"the interval of '{name}' rests on {groups} groups of {what} only; with fewer than {FEW_GROUPS} it is wide and "
-            "assumes that these few are typical."
+            f"the interval of '{name}' rests on {groups} groups of {what} only; with"
+            f" fewer than {FEW_GROUPS} it is wide and assumes that these few are"
+            " typical."
         )
     if not notes and not shown and not found.unbounded.any():
         notes.append(
-            f"the difference in '{name}' has no interval: without any one of the {what} it is the same, so its error is unknown."
+            f"the difference in '{name}' has no interval: without any one of the {what}"
+            " it is the same, so its error is unknown."
         )
     asked = found.scores.asked
     if found.common().any() and not (asked == np.logical_or.reduce(asked)).all():
-        notes.append(f"'{name}' is that of all items of each run, also of those that others were not asked.")
+        notes.append(
+            f"'{name}' is that of all items of each run, also of those that others were"
+            " not asked."
+        )
     return notes
 
 
-def _form(results: Sequence[MetricResult], items: Sequence[NDArray[np.float64]]) -> Form:
+def _form(
+    results: Sequence[MetricResult], items: Sequence[NDArray[np.float64]]
+) -> Form:
     """The form that fits the recorded values of all runs."""
     import numpy as np
 
     main = results[0]
     best: Form = "other"
-    least, known = math.inf, False
+    least = math.inf
+    known = False
     for form in _forms(main):
         missed = 0.0
         for result, values in zip(results, items, strict=True):
@@ -504,8 +642,11 @@ def _form(results: Sequence[MetricResult], items: Sequence[NDArray[np.float64]])
                 missed = max(missed, gap / max(1.0, abs(result.estimate.value)))
                 known = True
         if missed < least:
-            best, least = form, missed
-    if least > SAME or (not known and main.kind in LOWER_IS_BETTER and main.kind not in BOUNDED):
+            best = form
+            least = missed
+    if least > SAME or (
+        not known and main.kind in LOWER_IS_BETTER and main.kind not in BOUNDED
+    ):
         return "other"
     return best
 
@@ -513,7 +654,9 @@ def _form(results: Sequence[MetricResult], items: Sequence[NDArray[np.float64]])
 def _declared_range(
     runs: Sequence[Run], task: str, results: Sequence[MetricResult]
 ) -> tuple[float, float] | None:
-    """The range that the task declares for the metric (`value_range`), the same in all runs; None where there is none."""
+    """The range that the task declares for the metric (`value_range`), the same in all runs; None
+    where there is none.
+    """
     ranges = set[tuple[float, float] | None]()
     for run, metric in zip(runs, results, strict=True):
         declared = _options(run, task, metric).get("value_range")
@@ -524,13 +667,17 @@ def _declared_range(
 def _options(run: Run, task: str, metric: MetricResult) -> Mapping[str, Any]:
     """The options of a metric in the run's record."""
     specs = run.record(task).get("metric_specs", ())
-    return next((spec["options"] for spec in specs if spec["label"] == metric.label), {})
+    return next(
+        (spec["options"] for spec in specs if spec["label"] == metric.label), {}
+    )
 
 
 def _range_as_shown(
     form: Form, declared_range: tuple[float, float] | None, values: NDArray[np.float64]
 ) -> tuple[float, float] | None:
-    """A declared range in the metric's direction; None where a score lies outside of it. values: as shown."""
+    """A declared range in the metric's direction; None where a score lies outside of it. values: as
+    shown.
+    """
     if declared_range is None or form == "other":
         return None
     low, high = sorted(_as_shown(form, end) for end in declared_range)
@@ -541,23 +688,38 @@ def _range_as_shown(
 
 def _as_shown(form: Form, scores: Any) -> Any:
     """A score, or an array of them, as the metric shows it."""
-    return -scores if form == "negated" else 1.0 - scores if form == "complement" else scores
+    return (
+        -scores
+        if form == "negated"
+        else 1.0 - scores
+        if form == "complement"
+        else scores
+    )
 
 
 def _forms(main: MetricResult) -> tuple[Form, ...]:
     """The forms that a metric may have, likely ones first.
 
-    Scores are better when higher by their contract, so a metric of which lower is better is their opposite if it can be.
+    Scores are better when higher by their contract, so a metric of which lower is better is their
+    opposite if it can be.
     """
     if main.kind in ("balanced-accuracy", "chance-normalised", "macro-f1"):
         return ()
     if not main.less_is_better:
         return ("score",)
-    return ("complement", "score", "negated") if main.kind in BOUNDED else ("negated", "score")
+    return (
+        ("complement", "score", "negated")
+        if main.kind in BOUNDED
+        else ("negated", "score")
+    )
 
 
-def _slice_codes(key: str, pairing: Pairing, scores: Sequence[ItemScores]) -> SliceCodes | None:
-    """The codes of one metadata key over all items, None where no run has it; the first run that has a value counts."""
+def _slice_codes(
+    key: str, pairing: Pairing, scores: Sequence[ItemScores]
+) -> SliceCodes | None:
+    """The codes of one metadata key over all items, None where no run has it; the first run that
+    has a value counts.
+    """
     import numpy as np
 
     names: dict[str, int] = {}
@@ -566,7 +728,9 @@ def _slice_codes(key: str, pairing: Pairing, scores: Sequence[ItemScores]) -> Sl
         found = one.slices.get(key)
         if found is None:
             continue
-        renamed = np.array([names.setdefault(name, len(names)) for name in found.names], np.int32)
+        renamed = np.array(
+            [names.setdefault(name, len(names)) for name in found.names], np.int32
+        )
         there = found.codes >= 0
         codes[places[there]] = renamed[found.codes[there]]
     return SliceCodes(tuple(names), codes) if names else None

@@ -1,7 +1,9 @@
-"""Puts the shards of a run together: the run that one process would have made, from the records alone.
+"""Puts the shards of a run together: the run that one process would have made, from the records
+alone.
 
-The lines of samples are taken as they stand, in the order of the whole run, and metrics and averages are made of them as a run makes
-them at its end. Neither models nor data nor the store are needed.
+The lines of samples are taken as they stand, in the order of the whole run, and metrics and
+averages are made of them as a run makes them at its end. Neither models nor data nor the store are
+needed.
 """
 
 from __future__ import annotations
@@ -19,7 +21,12 @@ from evalwright.core.errors import ConfigurationError, RunError, UnknownName
 from evalwright.core.tasks import MetricSpec
 from evalwright.core.text import printable
 from evalwright.metrics.registry import check_options
-from evalwright.runs.aggregation import AnswersUsage, TaskTally, derived_task, rules_record
+from evalwright.runs.aggregation import (
+    AnswersUsage,
+    TaskTally,
+    derived_task,
+    rules_record,
+)
 from evalwright.runs.confirmed import remember_numbers
 from evalwright.runs.grouping import group_records
 from evalwright.runs.reader import Run, as_recorded, list_runs, open_run
@@ -41,14 +48,21 @@ _OF_PLACES = (
     "roles",
     "store_images",
 )
-"""Settings that may differ between shards: they say where and how fast one was made. Models are compared by their fingerprints."""
+"""Settings that may differ between shards: they say where and how fast one was made.
+
+Models are compared by their fingerprints.
+"""
 
 MOST_NAMED = 4
 """Shards that a sentence names."""
 _RECENT_SECONDS = 90.0
-"""A shard of another machine is taken to be running while its file was written within so many seconds."""
+"""A shard of another machine is taken to be running while its file was written within so many
+seconds.
+"""
 _SILENT_SECONDS = 3600.0
-"""One of this machine whose process runs may be silent for so long; then its number may be another process's by now."""
+"""One of this machine whose process runs may be silent for so long; then its number may be another
+process's by now.
+"""
 
 Place = tuple[int, int, int]
 """Where a record stands: task, sample, draw."""
@@ -93,43 +107,56 @@ def merge_runs(
     """
     listed = [runs] if isinstance(runs, (Run, str, Path)) else runs
     folder = Path(runs_folder)
-    shards = {run: _complete(run, found, folder) for run, found in _found(listed, folder).items()}
+    shards = {
+        run: _complete(run, found, folder)
+        for run, found in _found(listed, folder).items()
+    }
     if name and len(shards) > 1:
         raise ConfigurationError(
-            f"These are shards of {len(shards)} runs ({', '.join(shards)}), which cannot all be named '{name}': leave out --name."
+            f"These are shards of {len(shards)} runs ({', '.join(shards)}), which"
+            f" cannot all be named '{name}': leave out --name."
         )
     work = []
     for run, found in shards.items():
         folder = Path(out or found[0].folder.parent) / slug(check_run_name(name or run))
         whole = found[0].data["shard"]["identity"]
-        if (folder / RUN_FILE).exists() and open_run(folder).data.get("identity") != whole:
+        if (folder / RUN_FILE).exists() and open_run(folder).data.get(
+            "identity"
+        ) != whole:
             raise ConfigurationError(
-                f"'{folder}' holds another run than the one that these are shards of: choose another --name."
+                f"'{folder}' holds another run than the one that these are shards of:"
+                " choose another --name."
             )
         work.append((found, folder))
     return [_merged(found, folder, dialect or {}) for found, folder in work]
 
 
 def _found(named: Sequence[Run | str | Path], folder: Path) -> dict[str, list[Run]]:
-    """Shards by the name of the whole run, also of runs that were begun together with a named one and have none."""
+    """Shards by the name of the whole run, also of runs that were begun together with a named one
+    and have none.
+    """
     there = [run for run in list_runs(folder) if run.part]
     out: dict[str, list[Run]] = {}
     for one in named:
-        own = [] if isinstance(one, Run) else [run for run in there if one in _names(run)]
+        own = (
+            [] if isinstance(one, Run) else [run for run in there if one in _names(run)]
+        )
         if not own:
             try:
                 run = one if isinstance(one, Run) else open_run(one, folder)
             except UnknownName as error:
                 if running := _running(folder.glob(f"{slug(str(one))}*.shard-*")):
                     raise ShardsMissing(
-                        f"No shard of '{one}' has finished yet. {running} Wait, or merge with --wait."
+                        f"No shard of '{one}' has finished yet. {running} Wait, or"
+                        " merge with --wait."
                     ) from error
                 known = [name for run in there for name in _names(run)]
                 hint = f"There are no shards of it in '{folder}'."
                 raise _NoShards("run or shard", str(one), known, hint) from error
             if not run.part:
                 raise RunError(
-                    f"'{run.id}' is not a shard: it was made as a whole, so there is nothing to merge."
+                    f"'{run.id}' is not a shard: it was made as a whole, so there is"
+                    " nothing to merge."
                 )
             own = [run]
         for run in own:
@@ -147,25 +174,34 @@ def _names(run: Run) -> tuple[Any, Any]:
 
 
 def _complete(whole: str, found: Sequence[Run], folder: Path) -> list[Run]:
-    """All shards in their order: of several numbers of shards those that are complete, the latest first. Raises RunError."""
+    """All shards in their order: of several numbers of shards those that are complete, the latest
+    first. Raises RunError.
+    """
     if not found:
         raise ShardsMissing(
-            f"There is no shard of the run '{whole}' in '{folder}', which was planned with the others: run them first."
+            f"There is no shard of the run '{whole}' in '{folder}', which was planned"
+            " with the others: run them first."
         )
     sets: dict[int, dict[int, Run]] = {}
     for run in sorted(found, key=lambda run: str(run.data["started"])):
         with as_recorded(run):
-            number, of = run.data["shard"]["number"], run.data["shard"]["of"]
-            if not (isinstance(number, int) and isinstance(of, int) and 1 <= number <= of):
+            number = run.data["shard"]["number"]
+            of = run.data["shard"]["of"]
+            if not (
+                isinstance(number, int) and isinstance(of, int) and 1 <= number <= of
+            ):
                 raise ValueError(f"no shard: {number} of {of}")
-            own = sets.pop(of, {})  # the number of shards that is met last is the latest
+            own = sets.pop(
+                of, {}
+            )  # the number of shards that is met last is the latest
             sets[of] = {**own, number: run}
     of = min(reversed(sets), key=lambda of: len(sets[of]) < of)
     if len(sets[of]) < of:
         raise _not_complete(whole, of, sets[of], folder)
     if running := _running(run.folder for run in sets[of].values()):
         raise ShardsMissing(
-            f"The run '{whole}' is not complete: what is recorded of it is being made again. {running} Wait, or merge with --wait."
+            f"The run '{whole}' is not complete: what is recorded of it is being made"
+            f" again. {running} Wait, or merge with --wait."
         )
     shards = [run for _, run in sorted(sets[of].items())]
     with as_recorded(shards[0]):
@@ -173,39 +209,62 @@ def _complete(whole: str, found: Sequence[Run], folder: Path) -> list[Run]:
     for run in shards[1:]:
         with as_recorded(run):
             own_plan = _plan(run)
-        differs = [part for part in {**first, **own_plan} if first.get(part) != own_plan.get(part)]
+        differs = [
+            part
+            for part in {**first, **own_plan}
+            if first.get(part) != own_plan.get(part)
+        ]
         if differs:
             raise RunError(
-                f"'{run.id}' and '{shards[0].id}' are not shards of the same run: they differ in {', '.join(differs[:4])}. Make all of them "
-                "again with the same command (--replace)."
+                f"'{run.id}' and '{shards[0].id}' are not shards of the same run: they"
+                f" differ in {', '.join(differs[:4])}. Make all of them again with the"
+                " same command (--replace)."
             )
     return shards
 
 
-def _not_complete(whole: str, of: int, there: Collection[int], folder: Path) -> RunError:
+def _not_complete(
+    whole: str, of: int, there: Collection[int], folder: Path
+) -> RunError:
     """What to say where shards are missing: which, whether they run, and what to do."""
-    missing = list(islice((number for number in range(1, of + 1) if number not in there), 7))
+    missing = list(
+        islice((number for number in range(1, of + 1) if number not in there), 7)
+    )
     one = len(missing) == 1
-    named = f"{'shard' if one else 'shards'} {', '.join(map(str, missing[:6]))}{' and others' if len(missing) > 6 else ''} of {of}"
+    named = (
+        f"{'shard' if one else 'shards'}"
+        f" {', '.join(map(str, missing[:6]))}{' and others' if len(missing) > 6 else ''}"
+        f" of {of}"
+    )
     damaged: dict[Path, str] = {}
     list_runs(folder, damaged)
     places = [folder / slug(f"{whole}.shard-{number}-of-{of}") for number in missing]
     unread = [why for place, why in damaged.items() if place in places]
     if unread:
         return RunError(
-            f"The run '{whole}' is not complete: {named} {'is' if one else 'are'} missing. {unread[0]} {_again(missing, of)}"
+            f"The run '{whole}' is not complete: {named} {'is' if one else 'are'}"
+            f" missing. {unread[0]} {_again(missing, of)}"
         )
     running = _running(places)
-    advice = f"{running} Wait, or merge with --wait. If it ended without a record: " if running else ""
+    advice = (
+        f"{running} Wait, or merge with --wait. If it ended without a record: "
+        if running
+        else ""
+    )
     again = _again(missing, of)
     again = again[0].lower() + again[1:] if running else again
     return ShardsMissing(
-        f"The run '{whole}' is not complete: {named} {'is' if one else 'are'} missing. {advice}{again}"
+        f"The run '{whole}' is not complete: {named} {'is' if one else 'are'} missing."
+        f" {advice}{again}"
     )
 
 
 def _again(missing: Sequence[int], of: int) -> str:
-    return f"Run the same command with --shard {missing[0]}/{of}{'' if len(missing) == 1 else ' and so on'}, then merge again."
+    return (
+        "Run the same command with --shard"
+        f" {missing[0]}/{of}{'' if len(missing) == 1 else ' and so on'}, then merge"
+        " again."
+    )
 
 
 def _running(folders: Iterable[Path]) -> str:
@@ -221,7 +280,11 @@ def _running(folders: Iterable[Path]) -> str:
             continue
         host = record.about.get("host", "")
         is_here = host == platform.node()
-        silent_at_most = _SILENT_SECONDS if record.running and (is_here or not host) else _RECENT_SECONDS
+        silent_at_most = (
+            _SILENT_SECONDS
+            if record.running and (is_here or not host)
+            else _RECENT_SECONDS
+        )
         if seconds < silent_at_most and (record.running or not is_here):
             said.append(f"'{folder.name}' (last written {seconds:.0f} s ago)")
     if not said:
@@ -236,29 +299,61 @@ def _plan(run: Run) -> dict[str, Any]:
     return {
         "the version of Evalwright": data["evalwright"],
         "the schema of their records": data["schema"],
-        "the model": [data["model"].get(key) for key in ("name", "label", "fingerprint")],
-        **{f"the model of the role '{role}'": model["fingerprint"] for role, model in data["roles"].items()},
+        "the model": [
+            data["model"].get(key) for key in ("name", "label", "fingerprint")
+        ],
+        **{
+            f"the model of the role '{role}'": model["fingerprint"]
+            for role, model in data["roles"].items()
+        },
         "the tasks": [task["name"] for task in data["tasks"]],
         **{
-            f"the task '{task['name']}'": [task[key] for key in ("version", "definition", "content_hash", "draws", "scorers", "slice_keys")]
+            f"the task '{task['name']}'": [
+                task[key]
+                for key in (
+                    "version",
+                    "definition",
+                    "content_hash",
+                    "draws",
+                    "scorers",
+                    "slice_keys",
+                )
+            ]
             for task in data["tasks"]
         },
-        **{f"'{key}'": value for key, value in data["configuration"].items() if key not in _OF_PLACES},
-        "the samples that were asked": [data["shard"][key] for key in ("identity", "answers")],
-    }  # fmt: skip
+        **{
+            f"'{key}'": value
+            for key, value in data["configuration"].items()
+            if key not in _OF_PLACES
+        },
+        "the samples that were asked": [
+            data["shard"][key] for key in ("identity", "answers")
+        ],
+    }
 
 
 def _merged(shards: Sequence[Run], folder: Path, settings: Mapping[str, Any]) -> Run:
     first = shards[0].data
     with as_recorded(shards[0]), RunWriter(folder) as writer:
-        configuration = {key: value for key, value in first["configuration"].items() if key != "shard"}
-        foreign = {task["name"] for task in first["tasks"] if dialect_of(task["definition"]) is not None}
+        configuration = {
+            key: value
+            for key, value in first["configuration"].items()
+            if key != "shard"
+        }
+        foreign = {
+            task["name"]
+            for task in first["tasks"]
+            if dialect_of(task["definition"]) is not None
+        }
         if settings and not foreign:
             raise ConfigurationError(
-                f"--{next(iter(settings)).replace('_', '-')} has no effect: no task here is of another framework. Leave it out."
+                f"--{next(iter(settings)).replace('_', '-')} has no effect: no task"
+                " here is of another framework. Leave it out."
             )
         tallies = {
-            task["name"]: TaskTally([scorer["name"] for scorer in task["scorers"]], task["slice_keys"])
+            task["name"]: TaskTally(
+                [scorer["name"] for scorer in task["scorers"]], task["slice_keys"]
+            )
             for task in first["tasks"]
         }
         answers = AnswersUsage()
@@ -266,36 +361,49 @@ def _merged(shards: Sequence[Run], folder: Path, settings: Mapping[str, Any]) ->
             writer.keep_images_of(run)
         answered: dict[str, Mapping[str, Any]] = {}
         """Metadata of the first answered sample, by task of another framework."""
-        count, before, source_before = 0, (-1, 0, 0), ""
+        count = 0
+        before = (-1, 0, 0)
+        source_before = ""
         placed = (_placed(run, list(tallies)) for run in shards)
         for place, line, row, source in heapq.merge(*placed, key=itemgetter(0)):
             if place <= before:
                 why = _why_unfit(row, source, source_before, is_same=place == before)
-                raise RunError(f"The shards of '{folder.name}' do not fit together: {why}.")
+                raise RunError(
+                    f"The shards of '{folder.name}' do not fit together: {why}."
+                )
             record = record_from(row)
             writer.add_line(count, line)
             tallies[record.task].add(record)
             answers.add(record)
             if record.task in foreign and record.answer is not None:
                 answered.setdefault(record.task, record.sample.metadata)
-            count, before, source_before = count + 1, place, source
+            count = count + 1
+            before = place
+            source_before = source
         stopping = _stopping([run.data.get("stopping") for run in shards])
         ended_early = stopping is not None and stopping["budget_reached"]
         if count != first["shard"]["answers"] and not ended_early:
             raise RunError(
-                f"The shards of '{folder.name}' have {count:,} answers, and the whole run has {first['shard']['answers']:,}."
+                f"The shards of '{folder.name}' have {count:,} answers, and the whole"
+                f" run has {first['shard']['answers']:,}."
             )
         tasks = []
         for task in first["tasks"]:
             tally = tallies[task["name"]]
-            metrics = _metrics(task, tally, configuration, answered.get(task["name"]), settings)
+            metrics = _metrics(
+                task, tally, configuration, answered.get(task["name"]), settings
+            )
             specs = rules_record((), metrics)["metric_specs"]
             merged_task = {**derived_task(task, tally, metrics), "metric_specs": specs}
             tasks.append(with_noted_intervals(merged_task, stopping))
         tables = {name: tally.table() for name, tally in tallies.items()}
-        groups = noted_groups(group_records(tasks, configuration, tables.__getitem__), stopping)
+        groups = noted_groups(
+            group_records(tasks, configuration, tables.__getitem__), stopping
+        )
         usage = (run.data["usage"].items() for run in shards)
-        spent = [{key: value for key, value in used if key != "answers"} for used in usage]
+        spent = [
+            {key: value for key, value in used if key != "answers"} for used in usage
+        ]
         writer.finish(
             {
                 **{
@@ -303,7 +411,8 @@ def _merged(shards: Sequence[Run], folder: Path, settings: Mapping[str, Any]) ->
                     for key, value in first.items()
                     if key not in ("shard", "groups", "hardware", "stopping")
                 },
-                # Lines are taken as they stand, so what an earlier version left out is still left out.
+                # Lines are taken as they stand, so what an earlier version left out is still left
+                # out.
                 "schema": first["schema"],
                 "id": folder.name,
                 "identity": first["shard"]["identity"],
@@ -325,14 +434,19 @@ def _merged(shards: Sequence[Run], folder: Path, settings: Mapping[str, Any]) ->
 
 
 def _stopping(parts: Sequence[Mapping[str, Any] | None]) -> dict[str, Any] | None:
-    """What a merged run says of a budget that its shards shared; None where any of them had none, as it went on without."""
+    """What a merged run says of a budget that its shards shared; None where any of them had none,
+    as it went on without.
+    """
     there = [part for part in parts if part is not None and part.get("budget")]
     if len(there) < len(parts):
         return None
     tasks = [
         {
             "task": part["task"],
-            **{key: sum(shard["tasks"][place][key] for shard in there) for key in ("asked", "of")},
+            **{
+                key: sum(shard["tasks"][place][key] for shard in there)
+                for key in ("asked", "of")
+            },
         }
         for place, part in enumerate(there[0]["tasks"])
     ]
@@ -342,36 +456,50 @@ def _stopping(parts: Sequence[Mapping[str, Any] | None]) -> dict[str, Any] | Non
         "tasks": tasks,
         "settled": all(part["settled"] for part in there),
         "saved_requests": 0,
-        "budget_reached": next((part["budget_reached"] for part in there if part["budget_reached"]), ""),
+        "budget_reached": next(
+            (part["budget_reached"] for part in there if part["budget_reached"]), ""
+        ),
         "budget": {
             "limits": budgets[-1]["limits"],
             "spent": _sum([budget["spent"] for budget in budgets]),
             "estimated": _sum([budget["estimated"] for budget in budgets]),
-            "reached": next((budget["reached"] for budget in budgets if budget["reached"]), ""),
+            "reached": next(
+                (budget["reached"] for budget in budgets if budget["reached"]), ""
+            ),
         },
     }
 
 
-def _placed(run: Run, tasks: Sequence[str]) -> Iterator[tuple[Place, bytes, Mapping[str, Any], str]]:
+def _placed(
+    run: Run, tasks: Sequence[str]
+) -> Iterator[tuple[Place, bytes, Mapping[str, Any], str]]:
     """The records of a shard with their places in the whole run, and the shard's name."""
     places = {task: place for place, task in enumerate(tasks)}
     for line, row in run.lines():
         if row["task"] not in places:
             raise RunError(
-                f"{run.samples_file} has a sample of '{printable(row['task'])[:60]}', which is no task of the run: the file was changed. "
-                "Make this shard again (--replace)."
+                f"{run.samples_file} has a sample of '{printable(row['task'])[:60]}',"
+                " which is no task of the run: the file was changed. Make this shard"
+                " again (--replace)."
             )
         yield (places[row["task"]], row["index"], row["draw"]), line, row, run.name
 
 
-def _why_unfit(row: Mapping[str, Any], source: str, source_before: str, *, is_same: bool) -> str:
-    """What is wrong with a record that does not come after the one before. is_same: it has that one's place."""
+def _why_unfit(
+    row: Mapping[str, Any], source: str, source_before: str, *, is_same: bool
+) -> str:
+    """What is wrong with a record that does not come after the one before. is_same: it has that
+    one's place.
+    """
     sample = f"sample {printable(str(row['id']))[:60]}"
     if is_same and source != source_before:
         return f"{sample} is in two of them, '{source_before}' and '{source}'"
     if is_same:
         return f"{sample} is in '{source}' twice"
-    return f"{sample} is at another place in '{source}' than the run gave it, so the file was changed. Make this shard again (--replace)"
+    return (
+        f"{sample} is at another place in '{source}' than the run gave it, so the file"
+        " was changed. Make this shard again (--replace)"
+    )
 
 
 def _metrics(
@@ -386,7 +514,9 @@ def _metrics(
     if dialect is not None:
         if answered is None:
             return []
-        return dialect.rules(task, configuration, answered, settings).found(tally.names())
+        return dialect.rules(task, configuration, answered, settings).found(
+            tally.names()
+        )
     specs = [MetricSpec(**spec) for spec in task["metric_specs"]]
     for spec in specs:
         check_options(spec.kind, spec.options)
@@ -394,10 +524,16 @@ def _metrics(
 
 
 def _origin(run: Run, environment: Mapping[str, Any]) -> dict[str, Any]:
-    """What a merged run keeps of a shard: when and on what it was made, and where, if elsewhere than the first."""
+    """What a merged run keeps of a shard: when and on what it was made, and where, if elsewhere
+    than the first.
+    """
     data = run.data
     kept = {key: data[key] for key in ("started", "seconds", "hardware") if key in data}
-    other = {} if data["environment"] == environment else {"environment": data["environment"]}
+    other = (
+        {}
+        if data["environment"] == environment
+        else {"environment": data["environment"]}
+    )
     return {"run": run.id, "samples_sha256": run.samples_sha256, **kept, **other}
 
 
@@ -409,7 +545,8 @@ def _reply_names(shards: Sequence[Run]) -> dict[str, list[dict[str, Any]]]:
             by_name = totals.setdefault(role, {})
             for row in rows:
                 total = by_name.setdefault(
-                    (row.get("replica", ""), row["name"]), {**row, **dict.fromkeys(_COUNTED & row.keys(), 0)}
+                    (row.get("replica", ""), row["name"]),
+                    {**row, **dict.fromkeys(_COUNTED & row.keys(), 0)},
                 )
                 for what in _COUNTED & row.keys():
                     total[what] = total.get(what, 0) + row[what]

@@ -1,8 +1,9 @@
 """Records of schema 1 as schema 2 has them.
 
-Schema 1 left answers without a score where rules could not decide, and counted replies without an answer (cut, refused) as failed. Both
-are read as missing, because what they are worth stands nowhere in the record; `evalwright score RUN` reads the recorded answers
-again, without a request, and gives each a score.
+Schema 1 left answers without a score where rules could not decide, and counted replies without an
+answer (cut, refused) as failed. Both are read as missing, because what they are worth stands
+nowhere in the record; `evalwright score RUN` reads the recorded answers again, without a request,
+and gives each a score.
 """
 
 from __future__ import annotations
@@ -17,14 +18,23 @@ UNDECIDED = "undecided"
 
 
 def upgrade_run(run: dict[str, Any]) -> dict[str, Any]:
-    """`run.json` of schema 1 with the names and counts of schema 2; the schema's number stays, and says where it came from."""
+    """`run.json` of schema 1 with the names and counts of schema 2; the schema's number stays, and
+    says where it came from.
+    """
     if run.get("schema") != 1:
         return run
-    tasks = [_upgrade_task(task) if isinstance(task, dict) else task for task in _list(run, "tasks")]
+    tasks = [
+        _upgrade_task(task) if isinstance(task, dict) else task
+        for task in _list(run, "tasks")
+    ]
     upgraded = {**run, "tasks": tasks}
     if "groups" in run:
         upgraded["groups"] = [
-            {**group, "metrics": _upgrade_metrics(group.get("metrics"))} if isinstance(group, dict) else group
+            (
+                {**group, "metrics": _upgrade_metrics(group.get("metrics"))}
+                if isinstance(group, dict)
+                else group
+            )
             for group in _list(run, "groups")
         ]
     return upgraded
@@ -40,24 +50,32 @@ def _upgrade_task(task: dict[str, Any]) -> dict[str, Any]:
     n_undecided = _count(task, "n_undecided")
     if n_undecided:
         failures = task.get("failures")
-        upgraded["failures"] = {**(failures if isinstance(failures, dict) else {}), UNDECIDED: n_undecided}
+        upgraded["failures"] = {
+            **(failures if isinstance(failures, dict) else {}),
+            UNDECIDED: n_undecided,
+        }
     _move_faults(upgraded)
     if "metrics" in task:
         upgraded["metrics"] = _upgrade_metrics(task["metrics"])
     slices = task.get("slices")
     if isinstance(slices, dict):
         upgraded["slices"] = {
-            key: {name: _upgrade_metrics(metrics) for name, metrics in by_name.items()}
-            if isinstance(by_name, dict)
-            else by_name
+            key: (
+                {name: _upgrade_metrics(metrics) for name, metrics in by_name.items()}
+                if isinstance(by_name, dict)
+                else by_name
+            )
             for key, by_name in slices.items()
         }
     return upgraded
 
 
 def _move_faults(task: dict[str, Any]) -> None:
-    """Counts replies without an answer, which schema 1 took for failures, as failed: they are missing until they are scored."""
-    outcomes, failures = task.get("outcomes"), task.get("failures")
+    """Counts replies without an answer, which schema 1 took for failures, as failed: they are
+    missing until they are scored.
+    """
+    outcomes = task.get("outcomes")
+    failures = task.get("failures")
     if not (isinstance(outcomes, dict) and isinstance(failures, dict)):
         return
     moved = {
@@ -66,7 +84,8 @@ def _move_faults(task: dict[str, Any]) -> None:
         if outcome in outcomes and outcome in failures
     }
     counts = {
-        outcome: count - moved[outcome] if outcome in moved else count for outcome, count in outcomes.items()
+        outcome: count - moved[outcome] if outcome in moved else count
+        for outcome, count in outcomes.items()
     }
     counts[FAILED] = _count(counts, FAILED) + sum(moved.values())
     task["outcomes"] = {outcome: count for outcome, count in counts.items() if count}
@@ -75,15 +94,26 @@ def _move_faults(task: dict[str, Any]) -> None:
 def _upgrade_metrics(metrics: Any) -> Any:
     if not isinstance(metrics, list):
         return metrics
-    return [_upgrade_counts(metric) if isinstance(metric, dict) else metric for metric in metrics]
+    return [
+        _upgrade_counts(metric) if isinstance(metric, dict) else metric
+        for metric in metrics
+    ]
 
 
 def _upgrade_counts(counted: dict[str, Any]) -> dict[str, Any]:
     """n_failed and n_undecided as one number, n_missing."""
-    upgraded = {key: part for key, part in counted.items() if key not in ("n_failed", "n_undecided")}
+    upgraded = {
+        key: part
+        for key, part in counted.items()
+        if key not in ("n_failed", "n_undecided")
+    }
     if "n_failed" in counted:
         failed = counted["n_failed"]
-        upgraded["n_missing"] = failed + _count(counted, "n_undecided") if isinstance(failed, int) else failed
+        upgraded["n_missing"] = (
+            failed + _count(counted, "n_undecided")
+            if isinstance(failed, int)
+            else failed
+        )
     return upgraded
 
 
@@ -102,7 +132,10 @@ def upgrade_row(row: dict[str, Any]) -> dict[str, Any]:
         scorer: {
             "kind": UNDECIDED,
             "party": "scorer",
-            "message": f"Left without a score by the version that recorded it: {reason.get('explanation', '')}",
+            "message": (
+                "Left without a score by the version that recorded it:"
+                f" {reason.get('explanation', '')}"
+            ),
             "retryable": False,
             "status": None,
             "attempts": 1,
@@ -113,12 +146,17 @@ def upgrade_row(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def left_out(run: Mapping[str, Any]) -> int:
-    """How many answers a run of schema 1 left out that `evalwright score` gives a score; 0 for every later run."""
+    """How many answers a run of schema 1 left out that `evalwright score` gives a score; 0 for
+    every later run.
+    """
     if run.get("schema") != 1:
         return 0
     count = 0
     for task in run["tasks"]:
         scored_as_empty = task.get("score_as_empty", ())
-        kinds = [UNDECIDED, *(outcome for outcome in NO_ANSWER if outcome not in scored_as_empty)]
+        kinds = [
+            UNDECIDED,
+            *(outcome for outcome in NO_ANSWER if outcome not in scored_as_empty),
+        ]
         count += sum(task.get("failures", {}).get(kind, 0) for kind in kinds)
     return count

@@ -1,8 +1,9 @@
 """Which items of several runs are the same question: what may be put side by side.
 
-Items are the same where their ids and what the records hold of the questions are (`row_content`). The same id with another
-question is another item. Another id with the same question is the same item, where every run has the question once: programs
-number rows anew. An item of which a record holds nothing but the id is paired by it, and `unknown` counts it.
+Items are the same where their ids and what the records hold of the questions are (`row_content`).
+The same id with another question is another item. Another id with the same question is the same
+item, where every run has the question once: programs number rows anew. An item of which a record
+holds nothing but the id is paired by it, and `unknown` counts it.
 """
 
 from __future__ import annotations
@@ -21,16 +22,20 @@ if TYPE_CHECKING:
     _Places = NDArray[np.intp]
 
 _ODD = -7046029254386353131
-"""A multiplier that spreads ids over all 64 bits, so that the sum with a content tells pairs of the two apart."""
+"""A multiplier that spreads ids over all 64 bits, so that the sum with a content tells pairs of the
+two apart.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Pairing:
-    """The items of some runs. keys and contents: (items,), as in the first run that has the item, in the order of keys.
+    """The items of some runs. keys and contents: (items,), as in the first run that has the item,
+    in the order of keys.
 
-    places: where each run's items stand among them. differing: (runs, runs), ids that two runs both have for other questions,
-    which are left out of the pair. renumbered: (runs, runs), questions that they have under other ids. unknown: (runs,), items
-    of which a record does not hold the question.
+    places: where each run's items stand among them. differing: (runs, runs), ids that two runs both
+    have for other questions, which are left out of the pair. renumbered: (runs, runs), questions
+    that they have under other ids. unknown: (runs,), items of which a record does not hold the
+    question.
     """
 
     keys: NDArray[np.int64]
@@ -41,8 +46,13 @@ class Pairing:
     unknown: NDArray[np.int64]
 
     def only(self, items: NDArray[np.intp]) -> Pairing:
-        """Of some of the items, which stand in no run's own order. What differs between the runs stays that of all."""
-        return replace(self, keys=self.keys[items], contents=self.contents[items], places=())
+        """Of some of the items, which stand in no run's own order.
+
+        What differs between the runs stays that of all.
+        """
+        return replace(
+            self, keys=self.keys[items], contents=self.contents[items], places=()
+        )
 
 
 def pair_items(scores: Sequence[ItemScores]) -> Pairing:
@@ -52,16 +62,22 @@ def pair_items(scores: Sequence[ItemScores]) -> Pairing:
     runs = len(scores)
     first_run = scores[0]
     if all(
-        np.array_equal(one.keys, first_run.keys) and np.array_equal(one.contents, first_run.contents)
+        np.array_equal(one.keys, first_run.keys)
+        and np.array_equal(one.contents, first_run.contents)
         for one in scores[1:]
     ):
-        none, places = np.zeros((runs, runs), np.int64), np.arange(len(first_run.keys))
+        none = np.zeros((runs, runs), np.int64)
+        places = np.arange(len(first_run.keys))
         unknown = np.full(runs, np.count_nonzero(first_run.contents == UNKNOWN))
-        return Pairing(first_run.keys, first_run.contents, (places,) * runs, none, none, unknown)
+        return Pairing(
+            first_run.keys, first_run.contents, (places,) * runs, none, none, unknown
+        )
     ids = np.concatenate([one.keys for one in scores])
     run = np.repeat(np.arange(runs), [len(one.keys) for one in scores])
     contents = np.concatenate([one.contents for one in scores])
-    keys, first, by_id, counts = np.unique(ids, return_index=True, return_inverse=True, return_counts=True)
+    keys, first, by_id, counts = np.unique(
+        ids, return_index=True, return_inverse=True, return_counts=True
+    )
     unknown = np.bincount(run[contents == UNKNOWN], minlength=runs)
     if unknown.any():
         contents = _filled(contents, by_id, len(keys))
@@ -69,10 +85,14 @@ def pair_items(scores: Sequence[ItemScores]) -> Pairing:
     again = _asked_again(contents, run, by_id, clash | (counts < runs)[by_id], runs)
     place = by_id
     if clash.any() or again.any():
-        same = np.unique(np.where(again, contents, ids * np.int64(_ODD) + contents), return_inverse=True)[1]
+        same = np.unique(
+            np.where(again, contents, ids * np.int64(_ODD) + contents),
+            return_inverse=True,
+        )[1]
         first = np.unique(same, return_index=True)[1]
         order = np.lexsort((contents[first], ids[first]))
-        first, place = first[order], np.argsort(order)[same]
+        first = first[order]
+        place = np.argsort(order)[same]
         keys = ids[first]
         double = np.r_[False, keys[1:] == keys[:-1]]
         # No key is that of two items.
@@ -87,21 +107,32 @@ def pair_items(scores: Sequence[ItemScores]) -> Pairing:
     )
 
 
-def _filled(contents: NDArray[np.int64], by_id: NDArray[np.intp], n_ids: int) -> NDArray[np.int64]:
-    """Contents with those that are not known taken from the first run that knows the question of that id."""
+def _filled(
+    contents: NDArray[np.int64], by_id: NDArray[np.intp], n_ids: int
+) -> NDArray[np.int64]:
+    """Contents with those that are not known taken from the first run that knows the question of
+    that id.
+    """
     import numpy as np
 
     there = (contents != UNKNOWN).nonzero()[0][::-1]
     known = np.zeros(n_ids, np.int64)
-    known[by_id[there]] = contents[there]  # of several the last assignment counts, which is the first run's
+    # of several the last assignment counts, which is the first run's
+    known[by_id[there]] = contents[there]
     filled: NDArray[np.int64] = np.where(contents == UNKNOWN, known[by_id], contents)
     return filled
 
 
 def _asked_again(
-    contents: NDArray[np.int64], run: _Places, by_id: _Places, unpaired: NDArray[np.bool_], runs: int
+    contents: NDArray[np.int64],
+    run: _Places,
+    by_id: _Places,
+    unpaired: NDArray[np.bool_],
+    runs: int,
 ) -> NDArray[np.bool_]:
-    """Which rows are questions that have several ids, and no run twice. unpaired: rows without a partner by id in some run."""
+    """Which rows are questions that have several ids, and no run twice. unpaired: rows without a
+    partner by id in some run.
+    """
     import numpy as np
 
     out = np.zeros(len(contents), bool)
@@ -110,10 +141,16 @@ def _asked_again(
     if not len(rows):
         return out
     own, code = np.unique(contents[rows], return_inverse=True)
-    low, high = np.full(len(own), len(contents)), np.full(len(own), -1)
+    low = np.full(len(own), len(contents))
+    high = np.full(len(own), -1)
     np.minimum.at(low, code, by_id[rows])
     np.maximum.at(high, code, by_id[rows])
-    once = np.bincount(code * runs + run[rows], minlength=len(own) * runs).reshape(-1, runs).max(axis=1) == 1
+    once = (
+        np.bincount(code * runs + run[rows], minlength=len(own) * runs)
+        .reshape(-1, runs)
+        .max(axis=1)
+        == 1
+    )
     out[rows] = ((low < high) & once)[code]
     return out
 
@@ -121,7 +158,9 @@ def _asked_again(
 def _differing(
     runs: int, run: _Places, by_id: _Places, place: _Places, rows: NDArray[np.bool_]
 ) -> NDArray[np.int64]:
-    """Ids of two runs for other questions, unless both find their partners under other ids. rows: whose ids are such."""
+    """Ids of two runs for other questions, unless both find their partners under other ids. rows:
+    whose ids are such.
+    """
     import numpy as np
 
     asked = np.zeros((runs, place.max(initial=0) + 1), bool)
@@ -137,23 +176,31 @@ def _renumbered(
     runs: int, run: _Places, by_id: _Places, place: _Places, rows: NDArray[np.bool_]
 ) -> NDArray[np.int64]:
     """Items that two runs have under different ids. rows: those of such items."""
-    return _of_pairs(_table(runs, run[rows], place[rows], by_id[rows]), lambda i, j, one, other: len(one))
+    return _of_pairs(
+        _table(runs, run[rows], place[rows], by_id[rows]),
+        lambda i, j, one, other: len(one),
+    )
 
 
 def _of_pairs(
-    table: NDArray[np.int64], count: Callable[[int, int, NDArray[np.int64], NDArray[np.int64]], int]
+    table: NDArray[np.int64],
+    count: Callable[[int, int, NDArray[np.int64], NDArray[np.int64]], int],
 ) -> NDArray[np.int64]:
     """A count for each two runs, (runs, runs), of the values that they both have and that differ."""
     import numpy as np
 
     out = np.zeros((len(table), len(table)), np.int64)
     for i, j in combinations(range(len(table)) if table.size else (), 2):
-        one, other = table[:, (table[i] >= 0) & (table[j] >= 0) & (table[i] != table[j])][[i, j]]
+        one, other = table[
+            :, (table[i] >= 0) & (table[j] >= 0) & (table[i] != table[j])
+        ][[i, j]]
         out[i, j] = out[j, i] = count(i, j, one, other)
     return out
 
 
-def _table(runs: int, run: _Places, column: _Places, value: _Places) -> NDArray[np.int64]:
+def _table(
+    runs: int, run: _Places, column: _Places, value: _Places
+) -> NDArray[np.int64]:
     """Values by run and column, (runs, columns that there are), -1 where there is none."""
     import numpy as np
 

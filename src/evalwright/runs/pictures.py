@@ -1,7 +1,8 @@
 """The picture of an image: its pixels alone, encoded again, and the check that a file is one.
 
-A picture is a PNG or a baseline JPEG that has its pixels and nothing else: no place, no camera, no text, no colour profile, no second
-frame, no byte behind its end. `draw` makes one; `is_picture` is what a file has to pass before it is shown, whoever wrote it.
+A picture is a PNG or a baseline JPEG that has its pixels and nothing else: no place, no camera, no
+text, no colour profile, no second frame, no byte behind its end. `draw` makes one; `is_picture` is
+what a file has to pass before it is shown, whoever wrote it.
 """
 
 from __future__ import annotations
@@ -22,7 +23,9 @@ LONGEST_EDGE_PIXELS = 1600
 """Of a picture: what fills a page."""
 MOST_PICTURE_BYTES = 4 << 20
 
-NO_PILLOW = "Pillow, which decodes them, is not installed: pip install 'evalwright[images]'"
+NO_PILLOW = (
+    "Pillow, which decodes them, is not installed: pip install 'evalwright[images]'"
+)
 NOT_DECODED = "they could not be decoded"
 TOO_LARGE = f"a picture of them has more than {MOST_PICTURE_BYTES >> 20} MiB"
 
@@ -30,7 +33,8 @@ _JPEG_QUALITY = 85
 _LOSSLESS_BYTES = 1 << 20
 """A picture whose PNG is larger becomes a JPEG, unless it has transparent parts."""
 _PNG_LEVEL = 1
-"""Of compression: three times as fast as the usual 6 on photographs, and 7% larger on screenshots."""
+"""Of compression: three times as fast as the usual 6 on photographs, and 7% larger on screenshots.
+"""
 _FORMATS = ("PNG", "JPEG", "WEBP", "GIF")
 _LOSSY_WEBP = b"VP8 "
 _BITS_OF_DEEP_GREY = 16
@@ -64,7 +68,9 @@ class Picture:
 
 
 def draw(image: Image) -> Picture | str:
-    """The picture of an image's pixels, upright, or why there is none. Of one that moves it is the first frame.
+    """The picture of an image's pixels, upright, or why there is none.
+
+    Of one that moves it is the first frame.
 
     Raises ImportError without Pillow.
     """
@@ -82,7 +88,9 @@ def _drawn(image: Image) -> Picture | str:
 
     with PIL.Image.open(BytesIO(image.data), formats=_FORMATS) as source:
         width, height = source.size
-        if width * height > MOST_PIXELS:  # a decoder may read another size than `Image.read` did
+        if (
+            width * height > MOST_PIXELS
+        ):  # a decoder may read another size than `Image.read` did
             return NOT_DECODED
         source.draft("RGB", (LONGEST_EDGE_PIXELS, LONGEST_EDGE_PIXELS))
         pixels = PIL.ImageOps.exif_transpose(_in_8_bits(source))
@@ -97,7 +105,11 @@ def _drawn(image: Image) -> Picture | str:
 def _in_8_bits(source: Pixels) -> Pixels:
     """The first frame in 8 bits a channel, with what says how it is turned."""
     if source.mode.startswith("I"):  # 16 bits of grey, which would else be cut to white
-        return source.convert("I").point(lambda grey: grey / (1 << (_BITS_OF_DEEP_GREY - 8))).convert("L")
+        return (
+            source.convert("I")
+            .point(lambda grey: grey / (1 << (_BITS_OF_DEEP_GREY - 8)))
+            .convert("L")
+        )
     is_see_through = "A" in source.getbands() or "transparency" in source.info
     pixels = source.convert("RGBA" if is_see_through else "RGB")
     pixels.info["exif"] = source.info.get("exif", b"")
@@ -118,7 +130,9 @@ def _written(pixels: Pixels, *, is_lossy: bool) -> tuple[bytes, str]:
 
 
 def is_picture(data: bytes) -> bool:
-    """Whether these bytes are a picture as `draw` writes it: pixels alone, no more of them than a page takes, nothing around them."""
+    """Whether these bytes are a picture as `draw` writes it: pixels alone, no more of them than a
+    page takes, nothing around them.
+    """
     if len(data) > MOST_PICTURE_BYTES:
         return False
     if data.startswith(_PNG_SIGNATURE):
@@ -141,7 +155,9 @@ def _is_plain_png(data: bytes) -> bool:
         kind = data[place + 4 : place + 8]
         body = data[place + 8 : place + 8 + length]
         checksum = data[place + 8 + length : place + 12 + length]
-        is_whole = len(body) == length and checksum == zlib.crc32(kind + body).to_bytes(4, "big")
+        is_whole = len(body) == length and checksum == zlib.crc32(kind + body).to_bytes(
+            4, "big"
+        )
         if kind not in _PNG_CHUNKS or not is_whole or (kind == b"IHDR") != (not head):
             return False
         if kind == b"IHDR":
@@ -159,7 +175,11 @@ def _has_pixels_of(head: bytes, packed: bytes) -> bool:
     width = int.from_bytes(head[:4], "big")
     height = int.from_bytes(head[4:8], "big")
     depth, colour_type, compression, filtering, interlace = head[8:13]
-    if not _fits(width, height) or colour_type not in _PNG_CHANNELS or depth not in (1, 2, 4, 8):
+    if (
+        not _fits(width, height)
+        or colour_type not in _PNG_CHANNELS
+        or depth not in (1, 2, 4, 8)
+    ):
         return False
     if compression or filtering or interlace:
         return False
@@ -169,7 +189,11 @@ def _has_pixels_of(head: bytes, packed: bytes) -> bool:
         unpacked = unpacker.decompress(packed, row_bytes * height + 1)
     except zlib.error:
         return False
-    return len(unpacked) == row_bytes * height and unpacker.eof and not unpacker.unused_data
+    return (
+        len(unpacked) == row_bytes * height
+        and unpacker.eof
+        and not unpacker.unused_data
+    )
 
 
 def _is_plain_jpeg(data: bytes) -> bool:
@@ -186,7 +210,9 @@ def _is_plain_jpeg(data: bytes) -> bool:
         length = int.from_bytes(data[place + 2 : place + 4], "big")
         if length < 2 or place + 2 + length > end:
             return False
-        if marker == _JPEG_JFIF and (length != _JFIF_BYTES or data[place + 4 : place + 9] != b"JFIF\0"):
+        if marker == _JPEG_JFIF and (
+            length != _JFIF_BYTES or data[place + 4 : place + 9] != b"JFIF\0"
+        ):
             return False
         if marker == _JPEG_BASELINE_FRAME:
             n_frames += 1

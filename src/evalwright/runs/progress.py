@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 class Progress:
     """How far one run is. done counts samples times draws, failed those without an answer or score.
 
-    state: where stopping rules and replicas stand, in a few words. loading: the model that is being loaded, and for how many seconds.
+    state: where stopping rules and replicas stand, in a few words. loading: the model that is being
+    loaded, and for how many seconds.
     """
 
     run: str
@@ -41,18 +42,23 @@ class ProgressReporter(Protocol):
 
 
 def notebook_progress() -> ProgressReporter | None:
-    """What shows progress below a notebook's cell; None where no notebook is running. Reports are reached by name (`core/shown.py`)."""
+    """What shows progress below a notebook's cell; None where no notebook is running.
+
+    Reports are reached by name (`core/shown.py`).
+    """
     shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
     if not hasattr(shell, "kernel"):
         return None
-    made: ProgressReporter = resolve_name("evalwright.reports.progress:TerminalProgress")(
-        sys.stdout, live=False
-    )
+    made: ProgressReporter = resolve_name(
+        "evalwright.reports.progress:TerminalProgress"
+    )(sys.stdout, live=False)
     return made
 
 
 class Unfailing:
-    """A reporter whose errors do not reach the run: after the first, which is logged, it is told nothing more."""
+    """A reporter whose errors do not reach the run: after the first, which is logged, it is told
+    nothing more.
+    """
 
     def __init__(self, reporter: ProgressReporter) -> None:
         self._reporter: ProgressReporter | None = reporter

@@ -1,8 +1,10 @@
-"""Metrics that are no means of their scores, for comparisons: made again from the record, from the values of items or by the jackknife.
+"""Metrics that are no means of their scores, for comparisons: made again from the record, from the
+values of items or by the jackknife.
 
-A share of a label or of a class is the mean of other values of its items, and is compared by these. Macro-F1, a perplexity or a
-corpus chrF is not: it gets pseudo-values over groups of clusters (`statistics.jackknife`), which stand in the place of items. The
-groups are the same in all runs, whose metrics are made without each group from sums where the metric is a function of sums
+A share of a label or of a class is the mean of other values of its items, and is compared by these.
+Macro-F1, a perplexity or a corpus chrF is not: it gets pseudo-values over groups of clusters
+(`statistics.jackknife`), which stand in the place of items. The groups are the same in all runs,
+whose metrics are made without each group from sums where the metric is a function of sums
 (`metrics.registry`), and otherwise by computing it from the other groups' records.
 """
 
@@ -17,7 +19,14 @@ from typing import TYPE_CHECKING, Any
 
 from evalwright.core.errors import EvalwrightError, reason_of
 from evalwright.core.tasks import MetricSpec
-from evalwright.metrics.registry import FAILED_IS_ZERO, Groups, group_sums, is_known, item_values, slice_keys
+from evalwright.metrics.registry import (
+    FAILED_IS_ZERO,
+    Groups,
+    group_sums,
+    is_known,
+    item_values,
+    slice_keys,
+)
 from evalwright.runs.aggregation import TaskTally, estimate_of
 from evalwright.runs.reader import Run
 from evalwright.runs.records import record_from
@@ -47,16 +56,23 @@ class Grouped:
 
 
 class Record:
-    """What one run's record of a task holds, for one of its metrics. result: the metric as the first of the runs has it."""
+    """What one run's record of a task holds, for one of its metrics. result: the metric as the
+    first of the runs has it.
+    """
 
     def __init__(self, run: Run, task: str, result: MetricResult) -> None:
         self.run = run
         self.task = task
         self.result = result
         self.first: Mapping[str, Any] | None = None
-        self.keys = [key for spec in run.metric_specs(task) for key in slice_keys(spec.kind, spec.options)]
+        self.keys = [
+            key
+            for spec in run.metric_specs(task)
+            for key in slice_keys(spec.kind, spec.options)
+        ]
         self.tally = TaskTally([result.scorer], self.keys)
-        self.tally.clustered = True  # what stands for a cluster here is the group of an item, or the item
+        # what stands for a cluster here is the group of an item, or the item
+        self.tally.clustered = True
 
     def add(self, row: Mapping[str, Any]) -> None:
         """Take a record."""
@@ -65,7 +81,9 @@ class Record:
         self.tally.add(record_from(row))
 
     def item_values(self, keys: NDArray[np.int64]) -> NDArray[np.float64] | None:
-        """The values (items,) whose mean the metric is, nan for what failed; None where it is no such mean. keys: of the items."""
+        """The values (items,) whose mean the metric is, nan for what failed; None where it is no
+        such mean. keys: of the items.
+        """
         import numpy as np
 
         from evalwright.statistics.units import row_means
@@ -75,7 +93,9 @@ class Record:
         try:
             spec = self._spec()
             column = self.tally.column(spec.scorer, order)
-            found = None if spec.function else item_values(spec.kind, column, spec.options)
+            found = (
+                None if spec.function else item_values(spec.kind, column, spec.options)
+            )
         except EvalwrightError:
             return None
         if found is None:
@@ -85,7 +105,9 @@ class Record:
             out[np.searchsorted(keys, own[self.tally.failed_rows(spec.scorer)])] = 0.0
         if not len(column.values) or column.clusters is None:
             return out
-        out[np.searchsorted(keys, column.clusters)] = row_means(found.reshape(len(column.values), -1))
+        out[np.searchsorted(keys, column.clusters)] = row_means(
+            found.reshape(len(column.values), -1)
+        )
         recorded = self._recorded(("", ""))
         same = recorded is None or _close(float(np.nanmean(out)), recorded.value)
         return out if same else None
@@ -96,10 +118,11 @@ class Record:
         places: NDArray[np.intp] | None,
         parts: Mapping[tuple[str, str], Groups],
     ) -> list[Grouped]:
-        """The metric over each of some parts of the items, (slice key, value) or ("", "") for all, and without each group.
+        """The metric over each of some parts of the items, (slice key, value) or ("", "") for all,
+        and without each group.
 
-        keys: of the run's own items, sorted; places: where they stand among those of all runs, None for in this order. An item's group
-        is -1 outside of the part.
+        keys: of the run's own items, sorted; places: where they stand among those of all runs, None
+        for in this order. An item's group is -1 outside of the part.
         """
         import numpy as np
 
@@ -118,22 +141,48 @@ class Record:
     def _recorded(self, name: tuple[str, str]) -> Estimate | None:
         """The run's own number, as it was recorded."""
         task = self.run.task(self.task)
-        metrics = task.slices.get(name[0], {}).get(name[1], ()) if name[0] else task.metrics
+        metrics = (
+            task.slices.get(name[0], {}).get(name[1], ()) if name[0] else task.metrics
+        )
         named = attrgetter("label", "kind", "scorer")
-        return next((one.estimate for one in metrics if named(one) == named(self.result)), None)
+        return next(
+            (one.estimate for one in metrics if named(one) == named(self.result)), None
+        )
 
     def _spec(self) -> MetricSpec:
-        """How the metric is made: as recorded if it is one of ours, else by the framework's rules. Raises UsageError without them."""
-        record, own = self.run.record(self.task), (self.result.label, self.result.scorer)
+        """How the metric is made: as recorded if it is one of ours, else by the framework's rules.
+
+        Raises UsageError without them.
+        """
+        record = self.run.record(self.task)
+        own = (self.result.label, self.result.scorer)
         dialect = dialect_of(record["definition"])
-        found = [spec for spec in self.run.metric_specs(self.task) if (spec.label, spec.scorer) == own]
-        if dialect is not None and self.first is not None and not any(map(is_known, found)):
-            rules = dialect.rules(record, self.run.data["configuration"], self.first, {"bootstrap": 0})
-            found = [spec for spec in rules.found(self.tally.names()) if (spec.label, spec.scorer) == own]
+        found = [
+            spec
+            for spec in self.run.metric_specs(self.task)
+            if (spec.label, spec.scorer) == own
+        ]
+        if (
+            dialect is not None
+            and self.first is not None
+            and not any(map(is_known, found))
+        ):
+            rules = dialect.rules(
+                record, self.run.data["configuration"], self.first, {"bootstrap": 0}
+            )
+            found = [
+                spec
+                for spec in rules.found(self.tally.names())
+                if (spec.label, spec.scorer) == own
+            ]
         return found[0] if found else MetricSpec(own[0], self.result.kind, own[1])
 
-    def _ordered(self, codes: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """The records in order of sample and draw with their codes, which now stand in the place of their clusters."""
+    def _ordered(
+        self, codes: NDArray[np.int64]
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The records in order of sample and draw with their codes, which now stand in the place of
+        their clusters.
+        """
         import numpy as np
 
         self.tally.clusters = array("q", codes.astype(np.int64).tobytes())
@@ -142,7 +191,9 @@ class Record:
         order = np.lexsort((draws, indices))
         return order, codes[order]
 
-    def _part(self, codes: NDArray[np.int64], count: int, recorded: Estimate | None) -> Grouped:
+    def _part(
+        self, codes: NDArray[np.int64], count: int, recorded: Estimate | None
+    ) -> Grouped:
         """The metric over the records with a code of at least 0, and without each group."""
         import numpy as np
 
@@ -150,33 +201,47 @@ class Record:
 
         spec = self._spec()
         order, codes = self._ordered(codes)
-        order, codes = order[codes >= 0], codes[codes >= 0]
+        order = order[codes >= 0]
+        codes = codes[codes >= 0]
         column = self.tally.column(spec.scorer, order, self.keys)
         sums = None
         if spec.function is None and column.clusters is not None and len(column.values):
-            sums = group_sums(spec.kind, column, Groups(column.clusters, count), spec.options)
+            sums = group_sums(
+                spec.kind, column, Groups(column.clusters, count), spec.options
+            )
         if sums is not None:
             table, statistic = sums
             whole = table.sum(axis=0)
-            value, without = float(statistic(whole)), statistic(whole - table)
+            value = float(statistic(whole))
+            without = statistic(whole - table)
             estimate = recorded or estimate_of(spec, column)
         else:
             estimate = estimate_of(spec, column)
             value = estimate.value
-            parts = (self.tally.column(spec.scorer, order[codes != each], self.keys) for each in range(count))
+            parts = (
+                self.tally.column(spec.scorer, order[codes != each], self.keys)
+                for each in range(count)
+            )
             without = np.array([estimate_of(spec, part).value for part in parts])
         if recorded is not None and math.isfinite(recorded.value):
             if not _close(value, recorded.value):
-                again = "cannot be made again" if math.isnan(value) else f"is {value:g} when made again"
+                again = (
+                    "cannot be made again"
+                    if math.isnan(value)
+                    else f"is {value:g} when made again"
+                )
                 why = f"its value {recorded.value:g} {again} from the record"
                 if math.isnan(recorded.low):  # as published: it is of no items
                     why = f"it was recorded with {recorded.method}"
                 return Grouped(recorded, np.zeros(0), why)
-            estimate, value = recorded, recorded.value
+            estimate = recorded
+            value = recorded.value
         if not math.isfinite(value):
             return Grouped(estimate, np.zeros(0), "it has no value")
         if not np.isfinite(without).all():
-            return Grouped(estimate, np.zeros(0), "it has no value without some of the items")
+            return Grouped(
+                estimate, np.zeros(0), "it has no value without some of the items"
+            )
         return Grouped(estimate, pseudo_values(value, without))
 
 

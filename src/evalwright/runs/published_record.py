@@ -1,7 +1,9 @@
-"""What `run.json` says where it is published without its samples: how the run was made and its numbers, and no text of a row.
+"""What `run.json` says where it is published without its samples: how the run was made and its
+numbers, and no text of a row.
 
-An allow list: a part that is not named here is replaced by its SHA-256, so that two records can still be compared by it. Thus rows that a
-task's definition has inline, worked examples, values of `for_each`, and what an importer found to differ are not published.
+An allow list: a part that is not named here is replaced by its SHA-256, so that two records can
+still be compared by it. Thus rows that a task's definition has inline, worked examples, values of
+`for_each`, and what an importer found to differ are not published.
 """
 
 from __future__ import annotations
@@ -23,7 +25,9 @@ def published_record(record: Mapping[str, Any]) -> dict[str, Any]:
     """The record of a run as it is published. Parts of the record that are not known are left out."""
     published = {key: record[key] for key in _WHOLE_PARTS if key in record}
     published["model"] = _model(record["model"])
-    published["roles"] = {role: _model(model) for role, model in record["roles"].items()}
+    published["roles"] = {
+        role: _model(model) for role, model in record["roles"].items()
+    }
     published["configuration"] = _configuration(record["configuration"])
     published["tasks"] = [published_task(task) for task in record["tasks"]]
     return {key: published[key] for key in record if key in published}
@@ -37,7 +41,11 @@ def is_same_part(one: Any, other: Any) -> bool:
 
 
 def _is_hidden(part: Any) -> bool:
-    return isinstance(part, str) and part.startswith(HASH_MARK) and len(part) == len(HASH_MARK) + 64
+    return (
+        isinstance(part, str)
+        and part.startswith(HASH_MARK)
+        and len(part) == len(HASH_MARK) + 64
+    )
 
 
 def _hidden(part: Any) -> str:
@@ -72,12 +80,17 @@ def _settings(part: Any) -> Any:
 def _arguments(part: Any) -> Any:
     """Named arguments, those with numbers and names; lists and mappings are hidden."""
     return (
-        {key: _scalar(inner) for key, inner in part.items()} if isinstance(part, Mapping) else _hidden(part)
+        {key: _scalar(inner) for key, inner in part.items()}
+        if isinstance(part, Mapping)
+        else _hidden(part)
     )
 
 
 def _templates(part: Any) -> Any:
-    """Texts that are filled in with a row's columns. One without a place to fill is a text of its own, and hidden."""
+    """Texts that are filled in with a row's columns.
+
+    One without a place to fill is a text of its own, and hidden.
+    """
     if isinstance(part, Mapping):
         return {key: _templates(inner) for key, inner in part.items()}
     if isinstance(part, list):
@@ -105,7 +118,9 @@ def _each(rule: Rule) -> Rule:
     """The rule of a list, by that of its elements."""
 
     def publish(part: Any) -> Any:
-        return [rule(inner) for inner in part] if isinstance(part, list) else _hidden(part)
+        return (
+            [rule(inner) for inner in part] if isinstance(part, list) else _hidden(part)
+        )
 
     return publish
 
@@ -115,16 +130,39 @@ def _all(names: str, rule: Rule) -> dict[str, Rule]:
 
 
 _WHOLE_PARTS = (
-    "schema", "evalwright", "id", "identity", "scored_from", "aggregated_from", "shard", "merged_from", "started", "seconds",
-    "reply_names", "environment", "hardware", "usage", "groups", "stopping", "samples",
-)  # fmt: skip
+    "schema",
+    "evalwright",
+    "id",
+    "identity",
+    "scored_from",
+    "aggregated_from",
+    "shard",
+    "merged_from",
+    "started",
+    "seconds",
+    "reply_names",
+    "environment",
+    "hardware",
+    "usage",
+    "groups",
+    "stopping",
+    "samples",
+)
 """Parts of a record that hold no text of a row."""
 
 _DATASET = _mapping(
-    _all("path format key hub revision config split subset duplicates samples content_hash", _whole)
+    _all(
+        "path format key hub revision config split subset duplicates samples"
+        " content_hash",
+        _whole,
+    )
 )
 _FEW_SHOT = _mapping(
-    {**_all("count select seed same where", _whole), "dataset": _DATASET, "sample": _templates}
+    {
+        **_all("count select seed same where", _whole),
+        "dataset": _DATASET,
+        "sample": _templates,
+    }
 )
 _PROMPT = _mapping(
     {
@@ -140,7 +178,9 @@ _OPTIONS_RULES = {
 
 
 def _options(part: Any) -> Any:
-    """Options of a scorer: those that say how it scores, and others where they are numbers and names."""
+    """Options of a scorer: those that say how it scores, and others where they are numbers and
+    names.
+    """
     if not isinstance(part, Mapping):
         return _hidden(part)
     return {key: _OPTIONS_RULES.get(key, _scalar)(inner) for key, inner in part.items()}
@@ -149,31 +189,65 @@ def _options(part: Any) -> Any:
 _SCORERS = _each(_mapping({**_all("name use kind", _whole), "options": _options}))
 _METADATA = _mapping(
     {
-        **_all("language languages licence license bibtex citation tags homepage url contact", _whole),
-        **_all("columns imported dialect original higher_is_better config_source judge source", _settings),
+        **_all(
+            "language languages licence license bibtex citation tags homepage url"
+            " contact",
+            _whole,
+        ),
+        **_all(
+            "columns imported dialect original higher_is_better config_source judge"
+            " source",
+            _settings,
+        ),
     }
 )
 _CONFIG = _mapping(
     {
-        **_all("task task_alias tag group dataset_path dataset_name output_type description", _whole),
-        **_all("test_split validation_split training_split fewshot_split num_fewshot repeats", _whole),
-        **_all("target_delimiter fewshot_delimiter should_decontaminate unsafe_code version", _whole),
+        **_all(
+            "task task_alias tag group dataset_path dataset_name output_type"
+            " description",
+            _whole,
+        ),
+        **_all(
+            "test_split validation_split training_split fewshot_split num_fewshot"
+            " repeats",
+            _whole,
+        ),
+        **_all(
+            "target_delimiter fewshot_delimiter should_decontaminate unsafe_code"
+            " version",
+            _whole,
+        ),
         **_all("metric_list filter_list generation_kwargs metadata", _settings),
         **_all("doc_to_text doc_to_target doc_to_choice", _templates),
         "fewshot_config": _mapping(_all("sampler split", _whole)),
-        **_all("name competency languages metric metric_class metric_file dataloader_class", _whole),
-        **_all("dataloader_file aggregation_group aggregation_type judge baseline_model", _whole),
-        **_all("labels judgement_labels categories_with_reference tasks language", _whole),
-        **_all("fewshot_num_examples max_n_runs seed ties_allowed use_chrf_metric", _scalar),
+        **_all(
+            "name competency languages metric metric_class metric_file"
+            " dataloader_class",
+            _whole,
+        ),
+        **_all(
+            "dataloader_file aggregation_group aggregation_type judge baseline_model",
+            _whole,
+        ),
+        **_all(
+            "labels judgement_labels categories_with_reference tasks language", _whole
+        ),
+        **_all(
+            "fewshot_num_examples max_n_runs seed ties_allowed use_chrf_metric", _scalar
+        ),
         **_all("use_logprobs use_metricx_metric", _scalar),
         **_all("run_args run_env", _settings),
     }
 )
-"""Of the configuration of another framework's task: what it is, and what its numbers are made by."""
+"""Of the configuration of another framework's task: what it is, and what its numbers are made by.
+"""
 _DEFINITION = _mapping(
     {
         **_all(
-            "task name version description group score_as_empty no_answer slices metrics answer where", _whole
+            "task name version description group score_as_empty no_answer slices"
+            " metrics answer where",
+            _whole,
         ),
         "dataset": _DATASET,
         "sample": _templates,
@@ -181,9 +255,20 @@ _DEFINITION = _mapping(
         "strategy": _mapping({"name": _whole, "options": _arguments}),
         "scorers": _SCORERS,
         "metadata": _METADATA,
-        **_all("dialect alias language competency metric aggregation_group aggregation_type", _whole),
-        **_all("left_out set scoring base_model reasoning num_fewshot runs seeds max_tokens", _whole),
-        **_all("tokenizer fails kinds part languages chat multiturn seed higher_is_better", _whole),
+        **_all(
+            "dialect alias language competency metric aggregation_group"
+            " aggregation_type",
+            _whole,
+        ),
+        **_all(
+            "left_out set scoring base_model reasoning num_fewshot runs seeds"
+            " max_tokens",
+            _whole,
+        ),
+        **_all(
+            "tokenizer fails kinds part languages chat multiturn seed higher_is_better",
+            _whole,
+        ),
         **_all("groups judge threshold source system summary_prompt", _whole),
         **_all("references examples", _scalar),
         **_all("generation samples results info call", _settings),
@@ -198,9 +283,19 @@ _SPEC = _mapping(
 )
 _IMPORTED = _mapping(
     {
-        **_all("format files folder company model_name date_code summary_date judgment_date", _settings),
-        **_all("judge scoring pairing dataset rows published settings lost outcomes counts", _settings),
-        **_all("run_id hardware older_judgments_left_out fields_left_out checks", _settings),
+        **_all(
+            "format files folder company model_name date_code summary_date"
+            " judgment_date",
+            _settings,
+        ),
+        **_all(
+            "judge scoring pairing dataset rows published settings lost outcomes"
+            " counts",
+            _settings,
+        ),
+        **_all(
+            "run_id hardware older_judgments_left_out fields_left_out checks", _settings
+        ),
     }
 )
 
@@ -209,19 +304,34 @@ def _overrides(part: Any) -> Any:
     """Settings over those of tasks: numbers, and names of files, columns and settings."""
     if not isinstance(part, Mapping):
         return _hidden(part)
-    named = ("columns.", "answer.", "dataset.path", "dataset.hub", "dataset.revision", "dataset.split")
+    named = (
+        "columns.",
+        "answer.",
+        "dataset.path",
+        "dataset.hub",
+        "dataset.revision",
+        "dataset.split",
+    )
     return {
-        key: _scalar(setting)
-        if isinstance(setting, int | float) or str(key).startswith(named)
-        else _hidden(setting)
+        key: (
+            _scalar(setting)
+            if isinstance(setting, int | float) or str(key).startswith(named)
+            else _hidden(setting)
+        )
         for key, setting in part.items()
     }
 
 
 _CONFIGURATION = _mapping(
     {
-        **_all("tasks limit seed where until budget price plugins give_up name out format", _whole),
-        **_all("max_resident batch hardware num_fewshot shard accept_failures no_judge", _whole),
+        **_all(
+            "tasks limit seed where until budget price plugins give_up name out format",
+            _whole,
+        ),
+        **_all(
+            "max_resident batch hardware num_fewshot shard accept_failures no_judge",
+            _whole,
+        ),
         **_all("store_images tree scoring", _whole),
         **_all("unsure dialect", _settings),
         "models": _each(_SPEC),
@@ -247,8 +357,16 @@ def _model(part: Mapping[str, Any]) -> dict[str, Any]:
 
 
 _TASK_PARTS: Mapping[str, Rule] = {
-    **_all("name version n_samples n_missing n_unsure n_judged n_judge_failed outcomes failures", _whole),
-    **_all("metrics slices description content_hash draws slice_keys score_as_empty no_answer", _whole),
+    **_all(
+        "name version n_samples n_missing n_unsure n_judged n_judge_failed outcomes"
+        " failures",
+        _whole,
+    ),
+    **_all(
+        "metrics slices description content_hash draws slice_keys score_as_empty"
+        " no_answer",
+        _whole,
+    ),
     **_all("metric_specs slices_left_out", _whole),
     "metadata": _METADATA,
     "definition": _DEFINITION,
@@ -257,7 +375,10 @@ _TASK_PARTS: Mapping[str, Rule] = {
 
 
 def published_task(part: Mapping[str, Any]) -> dict[str, Any]:
-    """A task's part as it is published; one that was published already stays as it is. Counts that are not named stand as they are; other parts that are not named are left out."""
+    """A task's part as it is published; one that was published already stays as it is.
+
+    Counts that are not named stand as they are; other parts that are not named are left out.
+    """
     return {
         key: _TASK_PARTS.get(key, _whole)(inner)
         for key, inner in part.items()

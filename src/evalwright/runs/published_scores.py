@@ -1,9 +1,12 @@
-"""A run's scores by item, published in place of its samples: boards and comparisons can be made of them, and nobody reads the questions.
+"""A run's scores by item, published in place of its samples: boards and comparisons can be made of
+them, and nobody reads the questions.
 
-The table stands beside `run.json` and begins with a line that names the SHA-256 of the samples, which must be the one that
-`run.json` describes. Then a line for each record has what numbers are made of: id, cluster, a hash of the question, the values of the
-task's slices, outcome, cost, and every score with its label and parts, without those that tell the right option unless a metric is
-made of them. Questions, answers, explanations and messages are left out, in `run.json` too (`published_record`).
+The table stands beside `run.json` and begins with a line that names the SHA-256 of the samples,
+which must be the one that `run.json` describes. Then a line for each record has what numbers are
+made of: id, cluster, a hash of the question, the values of the task's slices, outcome, cost, and
+every score with its label and parts, without those that tell the right option unless a metric is
+made of them. Questions, answers, explanations and messages are left out, in `run.json` too
+(`published_record`).
 """
 
 from __future__ import annotations
@@ -22,9 +25,14 @@ from evalwright.tasks.files import failing_as, place_of, read_json, write_file
 
 _OF_FAILURE = ("kind", "party", "retryable", "status", "attempts")
 _OF_THE_GOLD = frozenset(("gold", "predicted", "probability"))
-"""Parts of a score that say which option or class is right, the model's choice of a right answer among them."""
+"""Parts of a score that say which option or class is right, the model's choice of a right answer
+among them.
+"""
 _OVER_CLASSES = {
-    **dict.fromkeys(("balanced-accuracy", "macro-f1", "null-weighted-f1"), frozenset(("gold", "predicted"))),
+    **dict.fromkeys(
+        ("balanced-accuracy", "macro-f1", "null-weighted-f1"),
+        frozenset(("gold", "predicted")),
+    ),
     "auroc": frozenset(("gold", "probability")),
 }
 """Metrics that cannot be made again without them."""
@@ -32,24 +40,29 @@ _OF_RESPONSE = ("cost", "finish_reason")
 
 
 def publish_scores(run: Run, folder: Path) -> list[Path]:
-    """Write a run without its samples: what its `run.json` says without texts of rows, and the table of its scores by item.
+    """Write a run without its samples: what its `run.json` says without texts of rows, and the
+    table of its scores by item.
 
     Args:
         run: one whose numbers its samples give (`confirmed.confirm`).
         folder: of the published run; what is there of it is replaced.
 
     Returns:
-        The files written. Raises RunError where the samples cannot be read, the folder has samples, or it cannot be written.
+        The files written. Raises RunError where the samples cannot be read, the folder has samples,
+        or it cannot be written.
     """
     if (folder / SAMPLES_FILE).exists():
         raise RunError(
-            f"'{folder}' has samples: name another folder with --out, so that they are not published."
+            f"'{folder}' has samples: name another folder with --out, so that they are"
+            " not published."
         )
     if not run.data["samples"].get("sha256"):
         raise RunError(
-            f"The record of '{run.id}' has no SHA-256 of its samples, so a table of scores could not name them. Make the run again."
+            f"The record of '{run.id}' has no SHA-256 of its samples, so a table of"
+            " scores could not name them. Make the run again."
         )
-    record, table = folder / RUN_FILE, folder / SCORES_FILE
+    record = folder / RUN_FILE
+    table = folder / SCORES_FILE
     with failing_as(RunError, f"'{folder}' cannot be written"):
         private_folder(place_of(folder))
         partial = place_of(table).with_suffix(".partial")
@@ -60,13 +73,19 @@ def publish_scores(run: Run, folder: Path) -> list[Path]:
             partial.replace(place_of(table))
         finally:
             partial.unlink(missing_ok=True)
-        whole_record = read_json(run.folder / RUN_FILE, RunError, str(run.folder / RUN_FILE))
+        whole_record = read_json(
+            run.folder / RUN_FILE, RunError, str(run.folder / RUN_FILE)
+        )
         write_file(record, to_json(published_record(whole_record), indent=2) + "\n")
     return [record, table]
 
 
 def _lines(run: Run) -> Iterator[dict[str, Any]]:
-    yield {"scores_by_item": SCORES_FORMAT, "run": run.id, "samples_sha256": run.data["samples"]["sha256"]}
+    yield {
+        "scores_by_item": SCORES_FORMAT,
+        "run": run.id,
+        "samples_sha256": run.data["samples"]["sha256"],
+    }
     tasks = {task["name"]: task for task in run.data["tasks"]}
     read = {name: _read_by_metrics(task) for name, task in tasks.items()}
     for row in run.rows():
@@ -80,26 +99,41 @@ def _read_by_metrics(task: Mapping[str, Any]) -> dict[str, frozenset[str]]:
     for spec in task.get("metric_specs") or ():
         options = spec.get("options") or {}
         parts = _OVER_CLASSES.get(options.get("of", spec["kind"]), frozenset())
-        parts |= _OVER_CLASSES.get(spec["kind"], frozenset()) | {str(options.get("part", ""))}
+        parts |= _OVER_CLASSES.get(spec["kind"], frozenset()) | {
+            str(options.get("part", ""))
+        }
         read[spec["scorer"]] = read.get(spec["scorer"], frozenset()) | parts
     return read
 
 
-def _score_row(row: Mapping[str, Any], slice_keys: Any, read: Mapping[str, frozenset[str]]) -> dict[str, Any]:
-    """A record without its texts; `Run.score_rows` reads it as one of a run whose samples keep no question."""
+def _score_row(
+    row: Mapping[str, Any], slice_keys: Any, read: Mapping[str, frozenset[str]]
+) -> dict[str, Any]:
+    """A record without its texts; `Run.score_rows` reads it as one of a run whose samples keep no
+    question.
+    """
     metadata = row.get("metadata") or {}
     line: dict[str, Any] = {
-        key: row[key] for key in ("task", "index", "id", "draw", "outcome", "cluster") if key in row
+        key: row[key]
+        for key in ("task", "index", "id", "draw", "outcome", "cluster")
+        if key in row
     }
     line |= {"input": "", "targets": [], "content": row_content(row)}
-    line["metadata"] = {key: metadata[key] for key in slice_keys if isinstance(metadata.get(key), (str, int))}
+    line["metadata"] = {
+        key: metadata[key]
+        for key in slice_keys
+        if isinstance(metadata.get(key), (str, int))
+    }
     line["scores"] = {
-        name: _score(score, read.get(name, frozenset())) for name, score in row["scores"].items()
+        name: _score(score, read.get(name, frozenset()))
+        for name, score in row["scores"].items()
     }
     if row.get("failure"):
         line["failure"] = _failure(row["failure"])
     if row.get("score_failures"):
-        line["score_failures"] = {name: _failure(one) for name, one in row["score_failures"].items()}
+        line["score_failures"] = {
+            name: _failure(one) for name, one in row["score_failures"].items()
+        }
     line["responses"] = [
         {key: response[key] for key in _OF_RESPONSE if key in response}
         for response in row.get("responses", ())
@@ -108,17 +142,27 @@ def _score_row(row: Mapping[str, Any], slice_keys: Any, read: Mapping[str, froze
 
 
 def _score(score: Mapping[str, Any], read: frozenset[str]) -> dict[str, Any]:
-    kept = {key: score[key] for key in ("value", "label", "parts") if score.get(key) is not None}
+    kept = {
+        key: score[key]
+        for key in ("value", "label", "parts")
+        if score.get(key) is not None
+    }
     hidden = _OF_THE_GOLD - read
     if hidden & (score.get("parts") or {}).keys():
-        kept["parts"] = {name: part for name, part in score["parts"].items() if name not in hidden}
+        kept["parts"] = {
+            name: part for name, part in score["parts"].items() if name not in hidden
+        }
     # The reason may quote the answer.
     return {
         "value": None,
         **kept,
-        **({"unsure": "a reason that was not published"} if score.get("unsure") else {}),
+        **(
+            {"unsure": "a reason that was not published"} if score.get("unsure") else {}
+        ),
     }
 
 
 def _failure(failure: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: failure[key] for key in _OF_FAILURE if key in failure} | {"message": ""}
+    return {key: failure[key] for key in _OF_FAILURE if key in failure} | {
+        "message": ""
+    }

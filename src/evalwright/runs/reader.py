@@ -1,7 +1,8 @@
 """Reads run folders: `Run` gives the record's parts by name, and its samples one by one.
 
-Samples are hashed as they are read, and a file that is not the one that `run.json` describes is an error at its end: no number
-comes of it. Who stops before the end shows texts, not numbers, or has called `verify`.
+Samples are hashed as they are read, and a file that is not the one that `run.json` describes is an
+error at its end: no number comes of it. Who stops before the end shows texts, not numbers, or has
+called `verify`.
 """
 
 from __future__ import annotations
@@ -60,11 +61,17 @@ class Run(Shown):
     folder: Path
     data: Mapping[str, Any]
     numbers_from: NumbersFrom | None = field(default=None, compare=False, repr=False)
-    """What the numbers in `data` were made of here (`confirmed.confirm`); None where they stand as they were recorded."""
-    _digests: dict[tuple[int, ...], str] = field(default_factory=dict, compare=False, repr=False)
-    """SHA-256 of the file of scores by its state, of those that were found to be the one described."""
+    """What the numbers in `data` were made of here (`confirmed.confirm`); None where they stand as
+    they were recorded.
+    """
+    _digests: dict[tuple[int, ...], str] = field(
+        default_factory=dict, compare=False, repr=False
+    )
+    """SHA-256 of the file of scores by its state, of those that were found to be the one described.
+    """
     _confirmed: dict[str, Run] = field(default_factory=dict, compare=False, repr=False)
-    """This run with numbers that were made here, by the SHA-256 of the file that they were made of."""
+    """This run with numbers that were made here, by the SHA-256 of the file that they were made of.
+    """
 
     @property
     def id(self) -> str:
@@ -90,9 +97,15 @@ class Run(Shown):
 
     @property
     def part(self) -> str:
-        """ "shard 2 of 8" for a run of a share of the samples, which stands for nothing until it is merged; else ""."""
+        """ "shard 2 of 8" for a run of a share of the samples, which stands for nothing until it is
+        merged; else "".
+        """
         shard = self.data.get("shard")
-        return f"shard {shard.get('number')} of {shard.get('of')}" if isinstance(shard, Mapping) else ""
+        return (
+            f"shard {shard.get('number')} of {shard.get('of')}"
+            if isinstance(shard, Mapping)
+            else ""
+        )
 
     @property
     def simulated(self) -> bool:
@@ -106,8 +119,12 @@ class Run(Shown):
 
     @property
     def groups(self) -> tuple[GroupResult, ...]:
-        """Averages over groups of tasks, inner groups first; none where no task was asked for through one."""
-        return tuple(GroupResult.from_dict(group) for group in self.data.get("groups", ()))
+        """Averages over groups of tasks, inner groups first; none where no task was asked for
+        through one.
+        """
+        return tuple(
+            GroupResult.from_dict(group) for group in self.data.get("groups", ())
+        )
 
     @property
     def n_missing(self) -> int:
@@ -121,12 +138,15 @@ class Run(Shown):
 
     @property
     def n_left_out(self) -> int:
-        """Answers that an earlier version recorded without a score, and that `evalwright score` gives one without a request."""
+        """Answers that an earlier version recorded without a score, and that `evalwright score`
+        gives one without a request.
+        """
         return left_out(self.data)
 
     @property
     def cost(self) -> float | None:
-        """US dollars that the answers cost, whichever command paid; of runs of older versions, what the run paid.
+        """US dollars that the answers cost, whichever command paid; of runs of older versions, what
+        the run paid.
 
         None where it is not known of every answer.
         """
@@ -134,12 +154,25 @@ class Run(Shown):
         answers = usage.get("answers", {})
         if answers.get("unpriced"):
             return None
-        found = answers.get("cost") if "estimated" in usage or "cost" in answers else usage.get("cost")
-        return float(found) if isinstance(found, (int, float)) and 0 <= found < math.inf else None
+        found = (
+            answers.get("cost")
+            if "estimated" in usage or "cost" in answers
+            else usage.get("cost")
+        )
+        return (
+            float(found)
+            if isinstance(found, (int, float)) and 0 <= found < math.inf
+            else None
+        )
 
     def is_as_published(self, task: str, label: str) -> bool:
-        """Whether a figure of a task or group stands as it was recorded, since it could not be made of the samples here."""
-        return self.numbers_from is not None and f"{task}: {label}" in self.numbers_from.as_published
+        """Whether a figure of a task or group stands as it was recorded, since it could not be made
+        of the samples here.
+        """
+        return (
+            self.numbers_from is not None
+            and f"{task}: {label}" in self.numbers_from.as_published
+        )
 
     def task(self, name: str) -> TaskResult:
         """One task's results; raises UnknownName with the closest ones."""
@@ -151,7 +184,9 @@ class Run(Shown):
 
     def record(self, name: str) -> Mapping[str, Any]:
         """What `run.json` holds of one task. Raises UnknownName with the closest ones."""
-        records: dict[str, Mapping[str, Any]] = {task["name"]: task for task in self.data["tasks"]}
+        records: dict[str, Mapping[str, Any]] = {
+            task["name"]: task for task in self.data["tasks"]
+        }
         if name not in records:
             there = f"The run '{self.id}' has {', '.join(records) or 'none'}."
             raise UnknownName("task", name, list(records), there)
@@ -165,21 +200,25 @@ class Run(Shown):
             except (AttributeError, KeyError, TypeError, ValueError) as error:
                 why = printable(f"{type(error).__name__}: {error}")[:200]
                 raise RunError(
-                    f"{self.samples_file}, line {number} is not a sample record ({why})."
+                    f"{self.samples_file}, line {number} is not a sample record"
+                    f" ({why})."
                 ) from error
             yield record
 
     def rows(self) -> Iterator[dict[str, Any]]:
         """The records as plain mappings, one at a time.
 
-        Raises RunError naming the line that is broken or has a score that is no number, and after the last one where the file was
-        changed after the run; at once for a run that was published without its samples.
+        Raises RunError naming the line that is broken or has a score that is no number, and after
+        the last one where the file was changed after the run; at once for a run that was published
+        without its samples.
         """
         self.require_samples()
         return self.score_rows()
 
     def score_rows(self) -> Iterator[dict[str, Any]]:
-        """As `rows`; of a run that was published without its samples those of its table of scores, which have no texts."""
+        """As `rows`; of a run that was published without its samples those of its table of scores,
+        which have no texts.
+        """
         for number, (_, row) in enumerate(self._lines(), 1):
             for name, score in row["scores"].items():
                 if reason := score_fault(name, score):
@@ -187,13 +226,19 @@ class Run(Shown):
             yield row
 
     def lines(self) -> Iterator[tuple[bytes, dict[str, Any]]]:
-        """The records as `rows` gives them, each with the line that it stands in; their scores are as they stand."""
+        """The records as `rows` gives them, each with the line that it stands in; their scores are
+        as they stand.
+        """
         self.require_samples()
         return self._lines()
 
     def _lines(self) -> Iterator[tuple[bytes, dict[str, Any]]]:
         path = self.scores_file
-        with self._reading(path), _Hashed(ordinary(path)) as file, io.BufferedReader(file, _BLOCK) as lines:
+        with (
+            self._reading(path),
+            _Hashed(ordinary(path)) as file,
+            io.BufferedReader(file, _BLOCK) as lines,
+        ):
             several = enumerate(lines_of(lines), 1)
             if self.has_published_scores:
                 _check_head(next(several, (1, b""))[1], self, path)
@@ -205,26 +250,35 @@ class Run(Shown):
         """Raise RunError for a run that was published without its samples."""
         if self.has_published_scores:
             raise RunError(
-                f"The run '{self.id}' was published without its samples: {self.scores_file} has scores by item, and no questions or "
-                f"answers. Boards and comparisons can be made of it; ask its publisher for {SAMPLES_FILE} to do more."
+                f"The run '{self.id}' was published without its samples:"
+                f" {self.scores_file} has scores by item, and no questions or answers."
+                " Boards and comparisons can be made of it; ask its publisher for"
+                f" {SAMPLES_FILE} to do more."
             )
 
     @property
     def samples_file(self) -> Path:
         """Where the samples lie."""
         named = self.folder / str(self.data["samples"]["file"])
-        # A writer that was stopped at its last step has moved the file to its final name, but not yet said so.
+        # A writer that was stopped at its last step has moved the file to its final name, but not
+        # yet said so.
         return named if named.is_file() else self.folder / SAMPLES_FILE
 
     @property
     def has_published_scores(self) -> bool:
-        """Whether the run was published without its samples, with a table of its scores by item in their place."""
+        """Whether the run was published without its samples, with a table of its scores by item in
+        their place.
+        """
         return not self.samples_file.exists() and (self.folder / SCORES_FILE).is_file()
 
     @property
     def scores_file(self) -> Path:
         """What scores are read from: the samples, else the published table of scores."""
-        return self.folder / SCORES_FILE if self.has_published_scores else self.samples_file
+        return (
+            self.folder / SCORES_FILE
+            if self.has_published_scores
+            else self.samples_file
+        )
 
     @property
     def samples_sha256(self) -> str:
@@ -254,13 +308,16 @@ class Run(Shown):
         found = file.digest.hexdigest()
         if known is not None and not self.has_published_scores and found != known:
             raise RunError(
-                f"{path} was changed after the run: its SHA-256 is not the one in {RUN_FILE}, so no numbers are made of it. "
-                "Restore the file, or make the run again; stored responses are used."
+                f"{path} was changed after the run: its SHA-256 is not the one in"
+                f" {RUN_FILE}, so no numbers are made of it. Restore the file, or make"
+                " the run again; stored responses are used."
             )
         self._digests[file.version] = found
 
     def _reading(self, path: Path) -> AbstractContextManager[None]:
-        return failing_as(RunError, f"The samples of run '{self.id}' cannot be read: {path}")
+        return failing_as(
+            RunError, f"The samples of run '{self.id}' cannot be read: {path}"
+        )
 
 
 _BLOCK = 1 << 20
@@ -272,8 +329,9 @@ LARGEST_HEAD = 1 << 16
 class NumbersFrom:
     """What the numbers of a run were made of here.
 
-    source: the samples, a table of their scores that this machine kept, or the table of scores that was published in place of
-    the samples. as_published: the figures that could not be made of these and stand as recorded, as "task: metric".
+    source: the samples, a table of their scores that this machine kept, or the table of scores that
+    was published in place of the samples. as_published: the figures that could not be made of these
+    and stand as recorded, as "task: metric".
     """
 
     source: Source = "samples"
@@ -284,28 +342,40 @@ Source = Literal["samples", "kept table", "published table"]
 
 
 def _check_head(line: bytes, run: Run, path: Path) -> None:
-    """Raise RunError where the first line of a table of scores does not say that it is of the run's samples."""
+    """Raise RunError where the first line of a table of scores does not say that it is of the run's
+    samples.
+    """
     try:
         head = from_json(line)
     except ValueError:
         head = None
     if not isinstance(head, dict) or head.get("scores_by_item") != SCORES_FORMAT:
         raise RunError(f"{path} is no table of scores by item that this version reads.")
-    if not head.get("samples_sha256") or head["samples_sha256"] != run.data["samples"].get("sha256"):
+    if not head.get("samples_sha256") or head["samples_sha256"] != run.data[
+        "samples"
+    ].get("sha256"):
         raise RunError(
-            f"{path} is not of the samples that {RUN_FILE} describes: their SHA-256 differ. Ask for the table of this run."
+            f"{path} is not of the samples that {RUN_FILE} describes: their SHA-256"
+            " differ. Ask for the table of this run."
         )
 
 
 class _Hashed(io.FileIO):
-    """A file whose bytes are hashed as they are read. version: what changes with its content, when it was opened."""
+    """A file whose bytes are hashed as they are read. version: what changes with its content, when
+    it was opened.
+    """
 
     def __init__(self, path: Path) -> None:
         super().__init__(path)
         self.digest = hashlib.sha256()
         found = os.fstat(self.fileno())
         # The time of the last change is there also where size and time of writing were put back.
-        self.version = (found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino)
+        self.version = (
+            found.st_size,
+            found.st_mtime_ns,
+            found.st_ctime_ns,
+            found.st_ino,
+        )
 
     def readinto(self, buffer: Any, /) -> int:
         """Read a block."""
@@ -321,7 +391,9 @@ class _Hashed(io.FileIO):
 
 
 def row_of(line: bytes, where: str) -> dict[str, Any]:
-    """A line of samples as a plain mapping. where: what it is called in the RunError that is raised if it is none."""
+    """A line of samples as a plain mapping. where: what it is called in the RunError that is raised
+    if it is none.
+    """
     # It takes less than half of the time of the standard library's parser.
     from pydantic_core import ValidationError
     from pydantic_core import from_json as fast
@@ -343,29 +415,47 @@ def row_of(line: bytes, where: str) -> dict[str, Any]:
         if found["type"] in _IMPOSSIBLE:
             figure = printable(repr(found["input"]))[:60]
             raise RunError(
-                f"{where} has a figure that cannot be: '{place}' is {figure}, {_IMPOSSIBLE[found['type']]}."
+                f"{where} has a figure that cannot be: '{place}' is {figure},"
+                f" {_IMPOSSIBLE[found['type']]}."
             ) from None
         what = "missing" if found["type"] == "missing" else kind_of(found["input"])
-        raise RunError(f"{where} is not a sample record: '{place}' is {what}.") from None
+        raise RunError(
+            f"{where} is not a sample record: '{place}' is {what}."
+        ) from None
     return upgrade_row(row)
 
 
-_IMPOSSIBLE = {"greater_than_equal": "which is below 0", "finite_number": "which is not finite"}
+_IMPOSSIBLE = {
+    "greater_than_equal": "which is below 0",
+    "finite_number": "which is not finite",
+}
 """What pydantic calls a figure that cannot be, and what we say of it."""
 
 
 @cache
 def _line_parts() -> SchemaValidator:
-    """What the keys of a line hold, and what is in their values, so that who reads one as it stands need not look."""
+    """What the keys of a line hold, and what is in their values, so that who reads one as it stands
+    need not look.
+    """
     from pydantic_core import SchemaValidator
     from pydantic_core import core_schema as form
 
     text, mapping, several = map(form.is_instance_schema, (str, dict, list))
-    kinds = {"object": mapping, "array": several, "string": text, "integer": form.int_schema()}
-    named = {key: one.get("type") for key, one in _schema("sample")["properties"].items()}
+    kinds = {
+        "object": mapping,
+        "array": several,
+        "string": text,
+        "integer": form.int_schema(),
+    }
+    named = {
+        key: one.get("type") for key, one in _schema("sample")["properties"].items()
+    }
 
     def parts(needed: bool, **of: form.CoreSchema) -> form.CoreSchema:
-        fields = {name: form.typed_dict_field(one, required=needed) for name, one in of.items()}
+        fields = {
+            name: form.typed_dict_field(one, required=needed)
+            for name, one in of.items()
+        }
         return form.typed_dict_schema(fields, extra_behavior="ignore")
 
     amount = form.nullable_schema(form.float_schema(ge=0, allow_inf_nan=False))
@@ -388,25 +478,42 @@ def _line_parts() -> SchemaValidator:
         ),
     }
     return SchemaValidator(
-        parts(False, **{key: kinds[kind] for key, kind in named.items() if kind in kinds} | known)
+        parts(
+            False,
+            **{key: kinds[kind] for key, kind in named.items() if kind in kinds}
+            | known,
+        )
     )
 
 
 def score_fault(name: str, score: Any) -> str:
-    """Why a recorded score cannot be one, in words; "" where it can. An infinity is a number, as is none (null)."""
+    """Why a recorded score cannot be one, in words; "" where it can.
+
+    An infinity is a number, as is none (null).
+    """
     if not isinstance(score, dict):
         return f"the score '{printable(name)[:60]}' is {kind_of(score)}, not a mapping"
-    value, label = score.get("value", ""), score.get("label")
+    value = score.get("value", "")
+    label = score.get("label")
     if not (label is None or isinstance(label, str)):
-        return f"the label of the score '{printable(name)[:60]}' is {kind_of(label)}, not text"
+        return (
+            f"the label of the score '{printable(name)[:60]}' is {kind_of(label)}, not"
+            " text"
+        )
     unsure = score.get("unsure", "")
     if not isinstance(unsure, str):
-        return f"'unsure' of the score '{printable(name)[:60]}' is {kind_of(unsure)}, not text"
+        return (
+            f"'unsure' of the score '{printable(name)[:60]}' is {kind_of(unsure)}, not"
+            " text"
+        )
     if isinstance(value, float) and value == value:
         return ""
     if value is None or (isinstance(value, int) and not isinstance(value, bool)):
         return ""
-    return f"the score '{printable(name)[:60]}' is {printable(repr(value))[:60]}, not a number"
+    return (
+        f"the score '{printable(name)[:60]}' is {printable(repr(value))[:60]}, not a"
+        " number"
+    )
 
 
 def open_run(name: str | Path, runs_folder: Path | None = None) -> Run:
@@ -421,27 +528,45 @@ def open_run(name: str | Path, runs_folder: Path | None = None) -> Run:
         if file.is_file():
             return _read(file)
     if path.is_dir():
-        raise RunError(f"The folder '{path}' has no {RUN_FILE}: it is not a finished run.")
+        raise RunError(
+            f"The folder '{path}' has no {RUN_FILE}: it is not a finished run."
+        )
     known = [run.id for run in list_runs(runs_folder)] if runs_folder else []
     where = f" There is none of that name in '{runs_folder}'." if runs_folder else ""
-    raise UnknownName("run", str(name), known, f"{where} `evalwright runs list` shows what there is.".strip())
+    raise UnknownName(
+        "run",
+        str(name),
+        known,
+        f"{where} `evalwright runs list` shows what there is.".strip(),
+    )
 
 
 def check_named_once(runs: Sequence[Run]) -> None:
     """Raise RunError where a run is there twice."""
     folders = [run.folder.resolve() for run in runs]
-    if twice := [run.id for run, folder in zip(runs, folders, strict=True) if folders.count(folder) > 1]:
-        raise RunError(f"The run '{twice[0]}' is named more than once. Name each run once.")
+    if twice := [
+        run.id
+        for run, folder in zip(runs, folders, strict=True)
+        if folders.count(folder) > 1
+    ]:
+        raise RunError(
+            f"The run '{twice[0]}' is named more than once. Name each run once."
+        )
 
 
 def called(runs: Sequence[Run]) -> list[str]:
     """The runs' labels, with the run's name where two share one."""
     labels = [run.label for run in runs]
-    return [run.label if labels.count(run.label) == 1 else f"{run.label} ({run.name})" for run in runs]
+    return [
+        run.label if labels.count(run.label) == 1 else f"{run.label} ({run.name})"
+        for run in runs
+    ]
 
 
 def list_runs(folder: Path | None, damaged: dict[Path, str] | None = None) -> list[Run]:
-    """All readable runs directly under `folder`, oldest first. damaged: takes the folders of the others, each with why."""
+    """All readable runs directly under `folder`, oldest first. damaged: takes the folders of the
+    others, each with why.
+    """
     if folder is None or not folder.is_dir():
         return []
     runs = []
@@ -461,37 +586,59 @@ def _read(file: Path) -> Run:
         raise RunError(f"{file} is not the record of an Evalwright run.")
     if data["schema"] > SCHEMA_VERSION:
         raise RunError(
-            f"{file} has schema {data['schema']}, and this version reads up to {SCHEMA_VERSION}. Upgrade evalwright."
+            f"{file} has schema {data['schema']}, and this version reads up to"
+            f" {SCHEMA_VERSION}. Upgrade evalwright."
         )
     missing = sorted(_RUN_KEYS - data.keys())
     if missing:
-        raise RunError(f"{file} is not the record of an Evalwright run: '{missing[0]}' is missing.")
-    name = str(data["samples"].get("file", "")) if isinstance(data["samples"], dict) else ""
+        raise RunError(
+            f"{file} is not the record of an Evalwright run: '{missing[0]}' is missing."
+        )
+    name = (
+        str(data["samples"].get("file", ""))
+        if isinstance(data["samples"], dict)
+        else ""
+    )
     if name in ("", ".", "..") or Path(name).name != name:
         raise RunError(f"{file} does not name a samples file in its folder.")
     # What a shard says of itself counts only where shards are merged, and is checked there.
-    if fault := _misfit({key: data[key] for key in data if key != "shard"}, _schema("run"), ""):
+    if fault := _misfit(
+        {key: data[key] for key in data if key != "shard"}, _schema("run"), ""
+    ):
         raise RunError(f"{file} is not as records of runs are: {fault}.")
     data = upgrade_run(data)
     if fault := _metric_spec_fault(data):
         raise RunError(f"{file} is not as records of runs are: {fault}.")
     if fault := impossible_figure(data):
         raise RunError(
-            f"{file} has a figure that cannot be: {fault}. Restore the file, or make the run again."
+            f"{file} has a figure that cannot be: {fault}. Restore the file, or make"
+            " the run again."
         )
     run = Run(file.parent, data)
     try:
         _ = run.tasks, run.groups, run.label, run.n_missing, run.cost
-    except (KeyError, TypeError, AttributeError, ValueError, IndexError, RecursionError) as error:
+    except (
+        KeyError,
+        TypeError,
+        AttributeError,
+        ValueError,
+        IndexError,
+        RecursionError,
+    ) as error:
         raise RunError(
-            f"{file} is not as records of runs are ({type(error).__name__}: {printable(str(error))[:200]})."
+            f"{file} is not as records of runs are ({type(error).__name__}:"
+            f" {printable(str(error))[:200]})."
         ) from error
     return run
 
 
 def _metric_spec_fault(data: Mapping[str, Any]) -> str:
-    """The first metric of a task whose description lacks a part or has one that there is not, in words; "" for none."""
-    form = _schema("run")["properties"]["tasks"]["items"]["properties"]["metric_specs"]["items"]
+    """The first metric of a task whose description lacks a part or has one that there is not, in
+    words; "" for none.
+    """
+    form = _schema("run")["properties"]["tasks"]["items"]["properties"]["metric_specs"][
+        "items"
+    ]
     for task_number, task in enumerate(data["tasks"]):
         for number, spec in enumerate(task.get("metric_specs") or ()):
             place = f"'tasks[{task_number}].metric_specs[{number}]'"
@@ -504,9 +651,14 @@ def _metric_spec_fault(data: Mapping[str, Any]) -> str:
 
 
 _TYPES: dict[str, Any] = {
-    "object": dict, "array": list, "string": str, "integer": (int, float), "number": (int, float), "boolean": bool,
+    "object": dict,
+    "array": list,
+    "string": str,
+    "integer": (int, float),
+    "number": (int, float),
+    "boolean": bool,
     "null": type(None),
-}  # fmt: skip
+}
 
 
 @cache
@@ -518,37 +670,55 @@ def _schema(name: str) -> Mapping[str, Any]:
 
 
 def _misfit(value: Any, schema: Mapping[str, Any], where: str) -> str:
-    """The first value of another kind than the schema says, in words; "" for none. What is missing or unknown is none: records of other
-    versions are read too."""
+    """The first value of another kind than the schema says, in words; "" for none.
+
+    What is missing or unknown is none: records of other versions are read too.
+    """
     if "$ref" in schema:
-        return _misfit(value, reduce(getitem, schema["$ref"].split("/")[1:], _schema("run")), where)
+        return _misfit(
+            value, reduce(getitem, schema["$ref"].split("/")[1:], _schema("run")), where
+        )
     if "anyOf" in schema:
         faults = [_misfit(value, one, where) for one in schema["anyOf"]]
         return "" if "" in faults else faults[0]
     kinds = schema.get("type", [*_TYPES])
     kinds = [kinds] if isinstance(kinds, str) else kinds
     if not any(
-        isinstance(value, _TYPES[one]) and (one == "boolean" or not isinstance(value, bool)) for one in kinds
+        isinstance(value, _TYPES[one])
+        and (one == "boolean" or not isinstance(value, bool))
+        for one in kinds
     ):
-        return f"'{printable(where)[:200]}' is {kind_of(value)}, not {' or '.join(kinds)}"
+        return (
+            f"'{printable(where)[:200]}' is {kind_of(value)}, not {' or '.join(kinds)}"
+        )
     inner: Iterable[tuple[Any, Any, Mapping[str, Any]]] = ()
     if isinstance(value, dict):
-        named, other = schema.get("properties", {}), schema.get("additionalProperties")
+        named = schema.get("properties", {})
+        other = schema.get("additionalProperties")
         rest = other if isinstance(other, dict) else {}
         inner = ((key, one, named.get(key, rest)) for key, one in value.items())
     elif isinstance(value, list) and "items" in schema:
         inner = ((place, one, schema["items"]) for place, one in enumerate(value))
-    found = (_misfit(one, of, f"{where}.{key}" if where else str(key)) for key, one, of in inner if of)
+    found = (
+        _misfit(one, of, f"{where}.{key}" if where else str(key))
+        for key, one, of in inner
+        if of
+    )
     return next(filter(None, found), "")
 
 
 @contextmanager
 def as_recorded(run: Run) -> Iterator[None]:
-    """Around what takes the definitions of a run's tasks at their word. Raises RunError where a definition is not whole."""
+    """Around what takes the definitions of a run's tasks at their word.
+
+    Raises RunError where a definition is not whole.
+    """
     try:
         yield
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise RunError(
-            f"The definition of a task in {run.folder / RUN_FILE} is broken, so its answers cannot be scored or averaged again "
-            f"({type(error).__name__}: {error}). Restore the file, or make the run again: its answers are in the store."
+            f"The definition of a task in {run.folder / RUN_FILE} is broken, so its"
+            f" answers cannot be scored or averaged again ({type(error).__name__}:"
+            f" {error}). Restore the file, or make the run again: its answers are in"
+            " the store."
         ) from error

@@ -1,4 +1,6 @@
-"""What a run found, as typed records: metrics of a task, whole and by slice, and the failures beside them."""
+"""What a run found, as typed records: metrics of a task, whole and by slice, and the failures
+beside them.
+"""
 
 from __future__ import annotations
 
@@ -15,9 +17,11 @@ from evalwright.statistics import Estimate
 
 @dataclass(frozen=True, slots=True)
 class MetricResult:
-    """One number: `label` is the name shown, `kind` the metric, `scorer` the column that it summarises.
+    """One number: `label` is the name shown, `kind` the metric, `scorer` the column that it
+    summarises.
 
-    lower_is_better: said where the kind does not say it; the scores of its items are better when higher all the same.
+    lower_is_better: said where the kind does not say it; the scores of its items are better when
+    higher all the same.
     """
 
     label: str
@@ -45,18 +49,26 @@ class MetricResult:
         for name in ("value", "low", "high"):
             if fields[name] is None:
                 fields[name] = float("nan")
-            elif not isinstance(fields[name], (int, float)) or isinstance(fields[name], bool):
-                raise ValueError(f"the {name} of {data['label']} is {fields[name]!r}, not a number")
+            elif not isinstance(fields[name], (int, float)) or isinstance(
+                fields[name], bool
+            ):
+                raise ValueError(
+                    f"the {name} of {data['label']} is {fields[name]!r}, not a number"
+                )
         for name in ("bounds", "unsure_range"):
             if fields.get(name) is not None:
                 fields[name] = _ends(fields[name], f"{name} of {data['label']}")
         less = bool(data.get("lower_is_better"))
-        return cls(data["label"], data["kind"], data["scorer"], Estimate(**fields), less)
+        return cls(
+            data["label"], data["kind"], data["scorer"], Estimate(**fields), less
+        )
 
 
 def _ends(ends: Any, name: str) -> tuple[float, float]:
     """The lower and the upper end of a range. Raises ValueError for what is none."""
-    numbers = isinstance(ends, (list, tuple)) and all(type(end) in (int, float) for end in ends)
+    numbers = isinstance(ends, (list, tuple)) and all(
+        type(end) in (int, float) for end in ends
+    )
     if not numbers or len(ends) != 2:
         raise ValueError(f"the {name} is {ends!r:.100}, not two numbers")
     low, high = sorted(ends)
@@ -79,11 +91,13 @@ SELDOM = ("slices_left_out", "n_unsure", "n_judged", "n_judge_failed")
 class TaskResult:
     """What a run found on one task.
 
-    n_samples: samples asked; n_missing: those without an answer or score, through no fault of the model; failures: how many answers and
-    scores failed, by kind ("judge: " before those of judges). outcomes: how many answers, draws told apart, had which outcome
-    (`core/outcomes`). n_judged: scores that rules were unsure of and a judge gave instead, draws told apart; n_judge_failed: those
-    where the judge failed, so that the rules' reading stands. slices_left_out: slice keys with too many values to show. n_unsure: samples with a score that a careful
-    reader might argue with.
+    n_samples: samples asked; n_missing: those without an answer or score, through no fault of the
+    model; failures: how many answers and scores failed, by kind ("judge: " before those of judges).
+    outcomes: how many answers, draws told apart, had which outcome (`core/outcomes`). n_judged:
+    scores that rules were unsure of and a judge gave instead, draws told apart; n_judge_failed:
+    those where the judge failed, so that the rules' reading stands. slices_left_out: slice keys
+    with too many values to show. n_unsure: samples with a score that a careful reader might argue
+    with.
     """
 
     name: str
@@ -108,22 +122,46 @@ class TaskResult:
         """The metric of that label or TASK.LABEL, the main one for None; None where there is none."""
         if name is None:
             return self.main
-        return next((one for one in self.metrics if name in (one.label, f"{self.name}.{one.label}")), None)
+        return next(
+            (
+                one
+                for one in self.metrics
+                if name in (one.label, f"{self.name}.{one.label}")
+            ),
+            None,
+        )
 
     def as_dict(self) -> dict[str, Any]:
         """A plain mapping for JSON."""
-        found, seldom = plain_fields(self), SELDOM
-        always = ("name", "version", "n_samples", "n_missing", "outcomes", "failures", "metrics", "slices")
-        return {key: found[key] for key in (*always, *seldom) if found[key] or key in always}
+        found = plain_fields(self)
+        seldom = SELDOM
+        always = (
+            "name",
+            "version",
+            "n_samples",
+            "n_missing",
+            "outcomes",
+            "failures",
+            "metrics",
+            "slices",
+        )
+        return {
+            key: found[key] for key in (*always, *seldom) if found[key] or key in always
+        }
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> TaskResult:
         """The inverse of `as_dict`."""
         return cls(
-            **{key: data[key] for key in ("name", "version", "n_samples", "n_missing", "failures")},
+            **{
+                key: data[key]
+                for key in ("name", "version", "n_samples", "n_missing", "failures")
+            },
             metrics=_metrics_from(data["metrics"]),
             slices={
-                key: {value: _metrics_from(metrics) for value, metrics in by_value.items()}
+                key: {
+                    value: _metrics_from(metrics) for value, metrics in by_value.items()
+                }
                 for key, by_value in data["slices"].items()
             },
             slices_left_out=tuple(data.get("slices_left_out", ())),
@@ -145,15 +183,19 @@ def model_faults(tasks: Sequence[TaskResult]) -> dict[Outcome, int]:
 
 def faults_in_words(tasks: Sequence[TaskResult]) -> str:
     """ "40 cut before any answer, 3 empty"; "" where the model answered everything."""
-    return ", ".join(f"{count:,} {WORDS[outcome]}" for outcome, count in model_faults(tasks).items())
+    return ", ".join(
+        f"{count:,} {WORDS[outcome]}" for outcome, count in model_faults(tasks).items()
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class GroupResult:
-    """Averages over several tasks of a run: a node of a tree of tasks. label: the name shown; tasks: their names, those that the run has.
+    """Averages over several tasks of a run: a node of a tree of tasks. label: the name shown;
+    tasks: their names, those that the run has.
 
-    average: how they are averaged, "" for an average that runs of older versions made. parts: what stands directly below, tasks and
-    nodes. missing: tasks below that have no number, of n_tasks; ignores_missing: whether the average is over the others.
+    average: how they are averaged, "" for an average that runs of older versions made. parts: what
+    stands directly below, tasks and nodes. missing: tasks below that have no number, of n_tasks;
+    ignores_missing: whether the average is over the others.
     """
 
     name: str
@@ -173,15 +215,25 @@ class GroupResult:
 
     def as_dict(self) -> dict[str, Any]:
         """A plain mapping for JSON."""
-        return plain_fields(self, without=() if self.ignores_missing else ("ignores_missing",))
+        return plain_fields(
+            self, without=() if self.ignores_missing else ("ignores_missing",)
+        )
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> GroupResult:
         """The inverse of `as_dict`; runs of older versions lack some of it."""
-        lists: dict[str, Any] = {key: tuple(data.get(key, ())) for key in ("tasks", "parts", "missing")}
-        rest = {key: data[key] for key in ("average", "n_tasks", "ignores_missing") if key in data}
+        lists: dict[str, Any] = {
+            key: tuple(data.get(key, ())) for key in ("tasks", "parts", "missing")
+        }
+        rest = {
+            key: data[key]
+            for key in ("average", "n_tasks", "ignores_missing")
+            if key in data
+        }
         metrics = _metrics_from(data["metrics"])
-        return cls(name=data["name"], label=data["label"], metrics=metrics, **lists, **rest)
+        return cls(
+            name=data["name"], label=data["label"], metrics=metrics, **lists, **rest
+        )
 
 
 def trees_of(groups: Sequence[GroupResult]) -> tuple[Node, ...]:
@@ -191,5 +243,10 @@ def trees_of(groups: Sequence[GroupResult]) -> tuple[Node, ...]:
         if one.average in AVERAGES:
             parts = tuple(made.get(part, part) for part in one.parts)
             made[one.name] = Node(one.name, parts, one.average, one.ignores_missing)
-    inner = {part.name for node in made.values() for part in node.parts if isinstance(part, Node)}
+    inner = {
+        part.name
+        for node in made.values()
+        for part in node.parts
+        if isinstance(part, Node)
+    }
     return tuple(node for name, node in made.items() if name not in inner)

@@ -1,7 +1,8 @@
 """The records of a run as arrays, a row per record, kept in the home folder where there are many.
 
-Reading a million records takes a while. The arrays are kept by the SHA-256 of the file that they were made of, under this machine's
-seal (`sealed`), and never beside the run: whoever hands over a run's folder decides what lies in it. Nothing is lost with them.
+Reading a million records takes a while. The arrays are kept by the SHA-256 of the file that they
+were made of, under this machine's seal (`sealed`), and never beside the run: whoever hands over a
+run's folder decides what lies in it. Nothing is lost with them.
 """
 
 from __future__ import annotations
@@ -15,7 +16,14 @@ from typing import TYPE_CHECKING, Any
 from zipfile import BadZipFile
 
 from evalwright.runs.reader import Run
-from evalwright.runs.scores import NAN, ItemScores, SliceCodes, cluster_code, hashed, row_content
+from evalwright.runs.scores import (
+    NAN,
+    ItemScores,
+    SliceCodes,
+    cluster_code,
+    hashed,
+    row_content,
+)
 from evalwright.runs.sealed import read_sealed, write_sealed
 
 if TYPE_CHECKING:
@@ -40,11 +48,14 @@ MOST_VALUES = 200
 """A metadata key with more values than this makes no slices, and the result says so."""
 
 
-def item_scores(run: Run, scorers: Mapping[str, str], slices: Sequence[str] = ()) -> dict[str, ItemScores]:
-    """Mean scores by item of some tasks (task name -> scorer), with the values of some metadata keys.
+def item_scores(
+    run: Run, scorers: Mapping[str, str], slices: Sequence[str] = ()
+) -> dict[str, ItemScores]:
+    """Mean scores by item of some tasks (task name -> scorer), with the values of some metadata
+    keys.
 
-    A key that no item has, or that has more than MOST_VALUES values, is not among the slices. Raises RunError where the
-    records cannot be read.
+    A key that no item has, or that has more than MOST_VALUES values, is not among the slices.
+    Raises RunError where the records cannot be read.
     """
     tables = _tables(run, {*scorers.values(), ANY}, slices)
     out = {}
@@ -56,12 +67,14 @@ def item_scores(run: Run, scorers: Mapping[str, str], slices: Sequence[str] = ()
 
 @dataclass(frozen=True, slots=True)
 class ScoreTable:
-    """A row per record of one task, in the order of hashed ids (`in_order`): those, hashed clusters (empty: no item has one), and the
-    scores by scorer.
+    """A row per record of one task, in the order of hashed ids (`in_order`): those, hashed clusters
+    (empty: no item has one), and the scores by scorer.
 
-    missing: by scorer, whether a record has no score through no fault of the model; under the name ANY where
-    the request failed, for scorers that have no score at all; unsure: by scorer, whether a careful reader might argue with the score.
-    contents: `row_content` of each. slices: values by metadata key. whole: whether all keys of the metadata were looked at, not only those of the task.
+    missing: by scorer, whether a record has no score through no fault of the model; under the name
+    ANY where the request failed, for scorers that have no score at all; unsure: by scorer, whether
+    a careful reader might argue with the score. contents: `row_content` of each. slices: values by
+    metadata key. whole: whether all keys of the metadata were looked at, not only those of the
+    task.
     """
 
     keys: NDArray[np.int64]
@@ -89,7 +102,9 @@ def is_large(run: Run) -> bool:
 
 
 def in_order(table: ScoreTable, places: Sequence[array[int]] = ()) -> ScoreTable:
-    """The table with its rows in the order of keys, and of an item as they were, or by `places`, the last of these first."""
+    """The table with its rows in the order of keys, and of an item as they were, or by `places`,
+    the last of these first.
+    """
     import numpy as np
 
     order = np.lexsort((*(np.asarray(place) for place in places), table.keys))
@@ -101,7 +116,10 @@ def in_order(table: ScoreTable, places: Sequence[array[int]] = ()) -> ScoreTable
         scores={name: column[order] for name, column in table.scores.items()},
         missing={name: column[order] for name, column in table.missing.items()},
         unsure={name: column[order] for name, column in table.unsure.items()},
-        slices={key: SliceCodes(found.names, found.codes[order]) for key, found in table.slices.items()},
+        slices={
+            key: SliceCodes(found.names, found.codes[order])
+            for key, found in table.slices.items()
+        },
     )
 
 
@@ -110,39 +128,55 @@ def means_of(table: ScoreTable, scorer: str, slices: Sequence[str] = ()) -> Item
     import numpy as np
 
     name = scorer if scorer in table.scores else ANY
-    means, lost, unsure = table.scores.get(name), table.missing.get(name), table.unsure.get(name)
+    means = table.scores.get(name)
+    lost = table.missing.get(name)
+    unsure = table.unsure.get(name)
     if means is None or lost is None or unsure is None:
         means = np.full(len(table.keys), np.nan)
-        lost, unsure = np.zeros(len(table.keys), bool), np.zeros(len(table.keys), bool)
+        lost = np.zeros(len(table.keys), bool)
+        unsure = np.zeros(len(table.keys), bool)
     first: slice | NDArray[np.intp] = slice(None)  # where each item begins
     if not (table.keys[1:] > table.keys[:-1]).all():
         first = starts(table.keys)
         there = ~np.isnan(means)
         counts = np.add.reduceat(there, first, dtype=np.int64)
         sums = np.add.reduceat(np.where(there, means, 0.0), first)
-        means = np.divide(sums, counts, out=np.full(len(first), np.nan), where=counts > 0)
+        means = np.divide(
+            sums, counts, out=np.full(len(first), np.nan), where=counts > 0
+        )
         lost = np.logical_or.reduceat(lost, first)
         unsure = np.logical_or.reduceat(unsure, first)
     there_are = [(key, table.slices[key]) for key in slices if key in table.slices]
-    kept = {key: SliceCodes(found.names, found.codes[first]) for key, found in there_are}
-    keys, clustered = table.keys[first], len(table.clusters) > 0
+    kept = {
+        key: SliceCodes(found.names, found.codes[first]) for key, found in there_are
+    }
+    keys = table.keys[first]
+    clustered = len(table.clusters) > 0
     clusters = table.clusters[first] if clustered else keys
     missing = lost & np.isnan(means)
-    return ItemScores(keys, means, clusters, clustered, table.contents[first], missing, unsure, kept)
+    return ItemScores(
+        keys, means, clusters, clustered, table.contents[first], missing, unsure, kept
+    )
 
 
 def starts(items: NDArray[np.int64]) -> NDArray[np.int64]:
     """Where each item begins in a sorted array of items."""
     import numpy as np
 
-    return np.flatnonzero(np.r_[True, items[1:] != items[:-1]]) if items.size else np.zeros(0, np.int64)
+    return (
+        np.flatnonzero(np.r_[True, items[1:] != items[:-1]])
+        if items.size
+        else np.zeros(0, np.int64)
+    )
 
 
 def _nothing() -> ItemScores:
     import numpy as np
 
     none = np.zeros(0, np.int64)
-    return ItemScores(none, np.zeros(0), none, False, none, np.zeros(0, bool), np.zeros(0, bool))
+    return ItemScores(
+        none, np.zeros(0), none, False, none, np.zeros(0, bool), np.zeros(0, bool)
+    )
 
 
 class Sparse:
@@ -169,11 +203,15 @@ class Sparse:
 
 
 class Values:
-    """What records are told apart by, a row per record: values of a metadata key, labels. Past `most` values no new one is kept."""
+    """What records are told apart by, a row per record: values of a metadata key, labels.
+
+    Past `most` values no new one is kept.
+    """
 
     def __init__(self, most: int = MOST_VALUES + 1) -> None:
         self.names: dict[str, int] = {}
-        self._codes, self._most = Sparse("i", -1), most
+        self._codes = Sparse("i", -1)
+        self._most = most
 
     def add(self, row: int, value: Any) -> None:
         """Note the value of a row; an empty text is none."""
@@ -195,7 +233,8 @@ class ItemColumns:
     """What tells the items of one task apart, a row per record, and their values of metadata keys."""
 
     def __init__(self, slices: Sequence[str] = ()) -> None:
-        # Codes instead of strings keep memory flat; 64 bits make a collision of two clusters all but impossible.
+        # Codes instead of strings keep memory flat; 64 bits make a collision of two clusters all
+        # but impossible.
         self.keys = array("q")
         self.clusters = array("q")
         self.contents = array("q")
@@ -221,10 +260,25 @@ class ItemColumns:
         """The records as a table with these columns by scorer. places: as of `in_order`."""
         import numpy as np
 
-        slices = {name: one.codes_of(len(self.keys)) for name, one in self.slices.items() if one.few}
-        keys, contents = (np.frombuffer(column, np.int64) for column in (self.keys, self.contents))
-        clusters = np.frombuffer(self.clusters, np.int64) if self.clustered else np.zeros(0, np.int64)
-        return in_order(ScoreTable(keys, clusters, contents, scores, missing, unsure, slices, whole), places)
+        slices = {
+            name: one.codes_of(len(self.keys))
+            for name, one in self.slices.items()
+            if one.few
+        }
+        keys, contents = (
+            np.frombuffer(column, np.int64) for column in (self.keys, self.contents)
+        )
+        clusters = (
+            np.frombuffer(self.clusters, np.int64)
+            if self.clustered
+            else np.zeros(0, np.int64)
+        )
+        return in_order(
+            ScoreTable(
+                keys, clusters, contents, scores, missing, unsure, slices, whole
+            ),
+            places,
+        )
 
 
 class _Rows(ItemColumns):
@@ -262,9 +316,17 @@ class _Rows(ItemColumns):
     def table(self) -> ScoreTable:
         import numpy as np
 
-        scores, missing, unsure = {}, {}, {}
-        for name in {**self.scores, **self.missing, **({ANY: None} if self.failed else {})}:
-            scores[name] = self.scores.get(name, Sparse("d", NAN)).padded(len(self.keys))
+        scores = {}
+        missing = {}
+        unsure = {}
+        for name in {
+            **self.scores,
+            **self.missing,
+            **({ANY: None} if self.failed else {}),
+        }:
+            scores[name] = self.scores.get(name, Sparse("d", NAN)).padded(
+                len(self.keys)
+            )
             missing[name] = np.zeros(len(self.keys), bool)
             missing[name][[*self.failed, *self.missing.get(name, ())]] = True
             missing[name] &= np.isnan(scores[name])
@@ -273,7 +335,9 @@ class _Rows(ItemColumns):
         return self.with_scores(scores, missing, unsure, whole=True)
 
 
-def _tables(run: Run, scorers: Collection[str], slices: Collection[str]) -> dict[str, ScoreTable]:
+def _tables(
+    run: Run, scorers: Collection[str], slices: Collection[str]
+) -> dict[str, ScoreTable]:
     """The arrays of a run, by task; those that are kept with the wanted columns alone."""
     large = is_large(run)
     packed = read_sealed(KEPT.format(run.verify())) if large else None
@@ -303,18 +367,31 @@ def _unpacked(
             head = json.loads(str(arrays["head"]))
             if head.get("format") != FORMAT:
                 return None
-            if not all(whole or {*slices} <= dict(there).keys() for _, _, there, whole in head["tasks"]):
+            if not all(
+                whole or {*slices} <= dict(there).keys()
+                for _, _, there, whole in head["tasks"]
+            ):
                 return None
             out = {}
             for place, (task, columns, there, whole) in enumerate(head["tasks"]):
-                wanted = [(number, name) for number, name in enumerate(columns) if name in scorers]
+                wanted = [
+                    (number, name)
+                    for number, name in enumerate(columns)
+                    if name in scorers
+                ]
                 out[task] = ScoreTable(
                     arrays[f"{place}.keys"],
                     arrays[f"{place}.clusters"],
                     arrays[f"{place}.contents"],
                     {name: arrays[f"{place}.{number}"] for number, name in wanted},
-                    {name: arrays[f"{place}.missing.{number}"] for number, name in wanted},
-                    {name: arrays[f"{place}.unsure.{number}"] for number, name in wanted},
+                    {
+                        name: arrays[f"{place}.missing.{number}"]
+                        for number, name in wanted
+                    },
+                    {
+                        name: arrays[f"{place}.unsure.{number}"]
+                        for number, name in wanted
+                    },
                     {
                         key: SliceCodes(tuple(names), arrays[f"{place}.slice.{number}"])
                         for number, (key, names) in enumerate(there)
@@ -323,7 +400,15 @@ def _unpacked(
                     whole,
                 )
             return out
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, BadZipFile, EOFError):
+    except (
+        OSError,
+        ValueError,
+        KeyError,
+        TypeError,
+        AttributeError,
+        BadZipFile,
+        EOFError,
+    ):
         return None
 
 
@@ -335,7 +420,10 @@ def _packed(tables: Mapping[str, ScoreTable]) -> bytes:
     for place, (task, table) in enumerate(tables.items()):
         slices = [[key, list(found.names)] for key, found in table.slices.items()]
         tasks.append([task, list(table.scores), slices, table.whole])
-        arrays |= {f"{place}.{name}": getattr(table, name) for name in ("keys", "clusters", "contents")}
+        arrays |= {
+            f"{place}.{name}": getattr(table, name)
+            for name in ("keys", "clusters", "contents")
+        }
         for number, name in enumerate(table.scores):
             arrays[f"{place}.{number}"] = table.scores[name]
             arrays[f"{place}.missing.{number}"] = table.missing[name]

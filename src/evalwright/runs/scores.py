@@ -1,4 +1,6 @@
-"""The scores of a run by item, and what tells items, clusters and questions apart: what comparisons and boards are made of."""
+"""The scores of a run by item, and what tells items, clusters and questions apart: what comparisons
+and boards are made of.
+"""
 
 from __future__ import annotations
 
@@ -29,9 +31,12 @@ class Collects(Protocol):
 
 
 def read_rows(
-    run: Run, tasks: Mapping[str, Collects], rows: Iterable[Mapping[str, Any]] | None = None
+    run: Run,
+    tasks: Mapping[str, Collects],
+    rows: Iterable[Mapping[str, Any]] | None = None,
 ) -> None:
-    """Give the records of some tasks to what collects them, by task. rows: the run's, with `Run.score_rows` for who needs no texts.
+    """Give the records of some tasks to what collects them, by task. rows: the run's, with
+    `Run.score_rows` for who needs no texts.
 
     Raises RunError for a record that is not a sample's.
     """
@@ -41,13 +46,16 @@ def read_rows(
                 tasks[row["task"]].add(row)
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         raise RunError(
-            f"A record of the run '{run.id}' is not that of a sample ({type(error).__name__}: {error})."
+            f"A record of the run '{run.id}' is not that of a sample"
+            f" ({type(error).__name__}: {error})."
         ) from error
 
 
 @dataclass(slots=True)
 class ItemRows:
-    """The items of one task in the order of the record. draws: each one's scores, nan = failed; clusters: "" = alone."""
+    """The items of one task in the order of the record. draws: each one's scores, nan = failed;
+    clusters: "" = alone.
+    """
 
     scorer: str
     ids: list[str] = field(default_factory=list)
@@ -92,11 +100,12 @@ class SliceCodes:
 
 @dataclass(frozen=True, slots=True)
 class ItemScores:
-    """Mean scores per item, in the order of hashed ids: keys (n,), values (n,) with nan where there is none, clusters (n,).
+    """Mean scores per item, in the order of hashed ids: keys (n,), values (n,) with nan where there
+    is none, clusters (n,).
 
-    missing (n,): no draw has a score, and one is missing through no fault of the model. unsure (n,): a draw has a score that a careful
-    reader might argue with. slices: the values of the metadata keys that were asked for, a code per item. contents (n,):
-    `row_content` of each item.
+    missing (n,): no draw has a score, and one is missing through no fault of the model. unsure
+    (n,): a draw has a score that a careful reader might argue with. slices: the values of the
+    metadata keys that were asked for, a code per item. contents (n,): `row_content` of each item.
     """
 
     keys: NDArray[np.int64]
@@ -111,19 +120,28 @@ class ItemScores:
 
 def paired_scores(
     a: ItemScores, b: ItemScores
-) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.bool_], NDArray[np.int64] | None]:
+) -> tuple[
+    NDArray[np.int64], NDArray[np.float64], NDArray[np.bool_], NDArray[np.int64] | None
+]:
     """Keys, scores (2, n), which of them are missing, and clusters of the items that both have."""
     import numpy as np
 
-    keys, in_a, in_b = np.intersect1d(a.keys, b.keys, assume_unique=True, return_indices=True)
-    clusters = a.clusters[in_a] if a.clustered else b.clusters[in_b] if b.clustered else None
+    keys, in_a, in_b = np.intersect1d(
+        a.keys, b.keys, assume_unique=True, return_indices=True
+    )
+    clusters = (
+        a.clusters[in_a] if a.clustered else b.clusters[in_b] if b.clustered else None
+    )
     values = np.stack([a.values[in_a], b.values[in_b]])
     return keys, values, np.stack([a.missing[in_a], b.missing[in_b]]), clusters
 
 
 def hashed(text: str) -> int:
     """A 64-bit hash that is the same in every process."""
-    return int.from_bytes(blake2b(text.encode(errors="surrogatepass"), digest_size=8).digest(), signed=True)
+    return int.from_bytes(
+        blake2b(text.encode(errors="surrogatepass"), digest_size=8).digest(),
+        signed=True,
+    )
 
 
 _hashed_again = lru_cache(maxsize=256)(hashed)
@@ -131,28 +149,41 @@ _hashed_again = lru_cache(maxsize=256)(hashed)
 
 
 def cluster_code(cluster: str | None, key: int) -> int:
-    """What stands for an item's cluster. Without one it is alone, also where a cluster elsewhere has its id for a name."""
+    """What stands for an item's cluster.
+
+    Without one it is alone, also where a cluster elsewhere has its id for a name.
+    """
     return _hashed_again(cluster) if cluster else ~key
 
 
 UNKNOWN = 0
-"""The content of an item of which the record has nothing but an id: runs imported from programs that keep no question."""
+"""The content of an item of which the record has nothing but an id: runs imported from programs
+that keep no question.
+"""
 
 
 def row_content(row: Mapping[str, Any]) -> int:
-    """A hash of what makes the question of a line of the record: input, targets, choices in their order, passages' texts.
+    """A hash of what makes the question of a line of the record: input, targets, choices in their
+    order, passages' texts.
 
-    Instructions, worked examples and the prompt's template are no part of it. Dialects whose tasks are templates over a raw
-    row record that row as the metadata `doc`, and it is the question. UNKNOWN where nothing is recorded; even where only
-    targets and choices are: two such codes tell questions apart, but equal ones do not make them one (`names_question`).
+    Instructions, worked examples and the prompt's template are no part of it. Dialects whose tasks
+    are templates over a raw row record that row as the metadata `doc`, and it is the question.
+    UNKNOWN where nothing is recorded; even where only targets and choices are: two such codes tell
+    questions apart, but equal ones do not make them one (`names_question`).
     """
     metadata = row.get("metadata")
-    if metadata and (doc := metadata.get("doc")) is not None and isinstance(doc, Mapping):
+    if (
+        metadata
+        and (doc := metadata.get("doc")) is not None
+        and isinstance(doc, Mapping)
+    ):
         return hashed(to_json(doc, separators=(",", ":"))) | 1
-    question, targets = row["input"], row["targets"]
+    question = row["input"]
+    targets = row["targets"]
     if not question and not targets and isinstance(row.get("content"), int):
         return int(row["content"])  # of a table of scores, which has no texts
-    choices, passages = row.get("choices"), row.get("passages")
+    choices = row.get("choices")
+    passages = row.get("passages")
     pieces = [question, *targets]
     if choices:
         pieces += ["choices", *choices]
@@ -173,7 +204,11 @@ def sample_content(sample: Sample) -> int:
         "input": sample.input,
         "targets": sample.targets,
         "choices": sample.choices,
-        "passages": [{"text": passage.text} for passage in sample.passages] if sample.passages else (),
+        "passages": (
+            [{"text": passage.text} for passage in sample.passages]
+            if sample.passages
+            else ()
+        ),
     }
     if "doc" in sample.metadata:
         row["metadata"] = {"doc": sample.metadata["doc"]}
@@ -187,12 +222,17 @@ def names_question(contents: NDArray[np.int64]) -> NDArray[np.bool_]:
 
 
 def unit_codes(
-    task: str, keys: NDArray[np.int64], contents: NDArray[np.int64], clusters: NDArray[np.int64]
+    task: str,
+    keys: NDArray[np.int64],
+    contents: NDArray[np.int64],
+    clusters: NDArray[np.int64],
 ) -> NDArray[np.int64]:
-    """What an item's errors are shared under, (n,), the same in every task: its named cluster, else its content.
+    """What an item's errors are shared under, (n,), the same in every task: its named cluster, else
+    its content.
 
-    keys: one per item, none twice; clusters: `cluster_code` of each. A content that is not known to name a question, or that
-    several items of the task have (the rest is in their prompts), tells no item from another: such items stand alone.
+    keys: one per item, none twice; clusters: `cluster_code` of each. A content that is not known to
+    name a question, or that several items of the task have (the rest is in their prompts), tells no
+    item from another: such items stand alone.
     """
     import numpy as np
 

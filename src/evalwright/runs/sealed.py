@@ -1,8 +1,9 @@
 """What this machine worked out of runs, kept in the home folder under a seal.
 
-Who hands over a folder of runs may put a `.evalwright` beside it, with tables of his own. So every file here begins with a keyed
-hash of its name and content, and the key is in the person's own settings (`sealing.key`), where nothing that was handed over lies. A
-file without its seal is not believed, and the samples are read again.
+Who hands over a folder of runs may put a `.evalwright` beside it, with tables of his own. So every
+file here begins with a keyed hash of its name and content, and the key is in the person's own
+settings (`sealing.key`), where nothing that was handed over lies. A file without its seal is not
+believed, and the samples are read again.
 """
 
 from __future__ import annotations
@@ -15,7 +16,12 @@ import stat
 from contextlib import suppress
 from pathlib import Path
 
-from evalwright.core.private import cache_folder, config_folder, ordinary, private_folder
+from evalwright.core.private import (
+    cache_folder,
+    config_folder,
+    ordinary,
+    private_folder,
+)
 from evalwright.tasks.files import write_bytes
 
 KEY_FILE = "sealing.key"
@@ -35,7 +41,8 @@ def read_sealed(name: str) -> bytes | None:
         sealed = ordinary(_place(name), LARGEST_FILE).read_bytes()
     except OSError:
         return None
-    seal, content = sealed[:SEAL_BYTES], sealed[SEAL_BYTES:]
+    seal = sealed[:SEAL_BYTES]
+    content = sealed[SEAL_BYTES:]
     return content if hmac.compare_digest(seal, _seal(key, name, content)) else None
 
 
@@ -68,7 +75,9 @@ def _key(*, make: bool) -> bytes | None:
         with ordinary(file).open("rb") as opened:
             state = os.fstat(opened.fileno())
             key = opened.read(KEY_BYTES + 1)
-        if hasattr(os, "getuid") and (state.st_uid != os.getuid() or stat.S_IMODE(state.st_mode) & 0o077):
+        if hasattr(os, "getuid") and (
+            state.st_uid != os.getuid() or stat.S_IMODE(state.st_mode) & 0o077
+        ):
             return None
         return key if len(key) == KEY_BYTES else None
     return None

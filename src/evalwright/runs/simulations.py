@@ -1,5 +1,6 @@
-"""What stands on no board by accident: simulations beside models, scores that a baseline gave in place of a judge, parts of runs,
-answers that an earlier version left without a score."""
+"""What stands on no board by accident: simulations beside models, scores that a baseline gave in
+place of a judge, parts of runs, answers that an earlier version left without a score.
+"""
 
 from __future__ import annotations
 
@@ -16,8 +17,8 @@ def refuse_mixture(runs: Sequence[Run]) -> None:
     if simulated and len(simulated) < len(runs):
         names = ", ".join(f"'{name}'" for name in simulated[:5])
         raise ConfigurationError(
-            f"A board does not mix simulations with models: the answers of {names} were made from the gold answers. Leave "
-            f"them out, or add --with-simulations."
+            f"A board does not mix simulations with models: the answers of {names} were"
+            " made from the gold answers. Leave them out, or add --with-simulations."
         )
 
 
@@ -27,13 +28,15 @@ def refuse_shards(runs: Sequence[Run]) -> None:
         if run.part:
             whole = run.data["shard"].get("name")
             raise ConfigurationError(
-                f"'{run.id}' is {run.part} of a run, and its numbers are about its samples alone. Make the whole run of the shards first: "
-                f"evalwright runs merge {quote(str(whole))}"
+                f"'{run.id}' is {run.part} of a run, and its numbers are about its"
+                " samples alone. Make the whole run of the shards first: evalwright"
+                f" runs merge {quote(str(whole))}"
             )
 
 
 def refuse_left_out(runs: Sequence[Run], purpose: str) -> None:
-    """Raise ConfigurationError for a run that an earlier version recorded with answers left without a score.
+    """Raise ConfigurationError for a run that an earlier version recorded with answers left without
+    a score.
 
     Args:
         runs: the runs whose numbers are used.
@@ -41,23 +44,36 @@ def refuse_left_out(runs: Sequence[Run], purpose: str) -> None:
     """
     for run in runs:
         if run.n_left_out:
-            answers = "1 answer" if run.n_left_out == 1 else f"{run.n_left_out:,} answers"
+            answers = (
+                "1 answer" if run.n_left_out == 1 else f"{run.n_left_out:,} answers"
+            )
             raise ConfigurationError(
-                f"'{run.id}' was recorded by an earlier version, which left {answers} without a score, "
-                f"mostly wrong ones. To give every answer one, without a request: evalwright score {quote(str(run.folder))}. "
-                f"Then {purpose} the new run."
+                f"'{run.id}' was recorded by an earlier version, which left {answers}"
+                " without a score, mostly wrong ones. To give every answer one,"
+                f" without a request: evalwright score {quote(str(run.folder))}. Then"
+                f" {purpose} the new run."
             )
 
 
 def refuse_baseline_judges(runs: Sequence[Run], allowed: bool = False) -> None:
     """Raise ConfigurationError where a baseline judged a run, unless that is allowed."""
-    roles = [(run.id, role, model) for run in runs for role, model in run.data.get("roles", {}).items()]
-    judged = [(run, role, str(model.get("name"))) for run, role, model in roles if model.get("baseline")]
+    roles = [
+        (run.id, role, model)
+        for run in runs
+        for role, model in run.data.get("roles", {}).items()
+    ]
+    judged = [
+        (run, role, str(model.get("name")))
+        for run, role, model in roles
+        if model.get("baseline")
+    ]
     if judged and not allowed:
         run, role, name = judged[0]
         others = f" (and {len(judged) - 1} more)" if len(judged) > 1 else ""
         raise ConfigurationError(
-            f"A board is not made from a baseline's scores: in '{run}'{others} '{name}' played the role '{role}', and it "
-            f"knows words, not meaning. Score the runs again with a trained judge (evalwright score RUN --role {role}=MODEL), or add "
-            f"--allow-baseline-judge (allow_baseline_judge=True) to try things out."
+            f"A board is not made from a baseline's scores: in '{run}'{others} '{name}'"
+            f" played the role '{role}', and it knows words, not meaning. Score the"
+            " runs again with a trained judge (evalwright score RUN --role"
+            f" {role}=MODEL), or add --allow-baseline-judge (allow_baseline_judge=True)"
+            " to try things out."
         )

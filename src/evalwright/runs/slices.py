@@ -1,7 +1,8 @@
-"""Two runs compared by slice: one paired comparison for each value of a metadata key, adjusted for how many they are.
+"""Two runs compared by slice: one paired comparison for each value of a metadata key, adjusted for
+how many they are.
 
-A slice that differs and another that does not are no proof that the two slices differ from each other: each line is about
-its own items. An item without a value is in no slice.
+A slice that differs and another that does not are no proof that the two slices differ from each
+other: each line is about its own items. An item without a value is in no slice.
 """
 
 from __future__ import annotations
@@ -14,14 +15,20 @@ import numpy as np
 from evalwright.core.plain import Plain
 from evalwright.runs.measures import Matrix, pair_of
 from evalwright.statistics import PairedComparison
-from evalwright.statistics.multiplicity import Adjustment, adjusted_p_values, interval_level
+from evalwright.statistics.multiplicity import (
+    Adjustment,
+    adjusted_p_values,
+    interval_level,
+)
 
 ALPHA = 0.05
 
 
 @dataclass(frozen=True, slots=True)
 class SlicePart:
-    """One value of a key. p_adjusted: for all values of the key; interval and verdict of `paired` are those after adjustment."""
+    """One value of a key. p_adjusted: for all values of the key; interval and verdict of `paired`
+    are those after adjustment.
+    """
 
     value: str
     paired: PairedComparison
@@ -35,7 +42,8 @@ class SlicePart:
 
 @dataclass(frozen=True, slots=True)
 class SliceComparison(Plain):
-    """All values of one metadata key, in the order of their names. without: common items that have no value.
+    """All values of one metadata key, in the order of their names. without: common items that have
+    no value.
 
     correction: how p-values, verdicts and intervals were adjusted, in words.
     """
@@ -51,7 +59,10 @@ def adjustment_text(how: Adjustment, tests: str) -> str:
     return {
         "bh": f"Benjamini-Hochberg over {tests}, false discovery rate 5%",
         "holm": f"Holm over {tests}, 5% for any false finding",
-        "none": f"none: each of {tests} is tested at 5% alone, so of twenty slices without a difference one is expected to show one",
+        "none": (
+            f"none: each of {tests} is tested at 5% alone, so of twenty slices without"
+            " a difference one is expected to show one"
+        ),
     }[how]
 
 
@@ -60,7 +71,9 @@ def compare_slices(found: Matrix, key: str, how: Adjustment = "bh") -> SliceComp
     codes = found.slices[key]
     common = found.of_items.common()
     if found.clusters is not None:  # small numbers are put in order faster than hashes
-        found = replace(found, clusters=np.unique(found.clusters, return_inverse=True)[1])
+        found = replace(
+            found, clusters=np.unique(found.clusters, return_inverse=True)[1]
+        )
     pairs = {}
     for name in sorted(codes.names):
         inside = found.slice(key, name)
@@ -70,20 +83,25 @@ def compare_slices(found: Matrix, key: str, how: Adjustment = "bh") -> SliceComp
     level = interval_level(p_values, how, ALPHA)
     parts = [
         SlicePart(name, agreeing(pair.comparison(level), float(p)), float(p))
-        for (name, pair), p in zip(pairs.items(), adjusted_p_values(p_values, how), strict=True)
+        for (name, pair), p in zip(
+            pairs.items(), adjusted_p_values(p_values, how), strict=True
+        )
     ]
     return SliceComparison(
         key=key,
         parts=tuple(parts),
         without=int((common & (codes.codes < 0)).sum()),
-        correction=adjustment_text(how, f"the {len(parts)} values of '{key}'")
-        if len(parts) > 1
-        else f"none, as '{key}' has one value",
+        correction=(
+            adjustment_text(how, f"the {len(parts)} values of '{key}'")
+            if len(parts) > 1
+            else f"none, as '{key}' has one value"
+        ),
     )
 
 
 def agreeing(paired: PairedComparison, p_adjusted: float) -> PairedComparison:
-    """The comparison with an interval that holds 0 unless the adjusted p-value says that the two differ.
+    """The comparison with an interval that holds 0 unless the adjusted p-value says that the two
+    differ.
 
     At `interval_level` it does so by itself, but for Holm's later steps: there it ends at 0.
     """

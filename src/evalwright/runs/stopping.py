@@ -1,4 +1,6 @@
-"""What `run.json` says under "stopping": rules, decisions, budget; and the intervals of what stopped early."""
+"""What `run.json` says under "stopping": rules, decisions, budget; and the intervals of what
+stopped early.
+"""
 
 from __future__ import annotations
 
@@ -16,38 +18,59 @@ NOT_ADJUSTED = "not adjusted for ending early"
 def task_ended_early(stopping: Mapping[str, Any] | None, task: str) -> bool:
     """Whether a task was not asked to its last sample."""
     return any(
-        part["task"] == task and part["asked"] < part["of"] for part in (stopping or {}).get("tasks", ())
+        part["task"] == task and part["asked"] < part["of"]
+        for part in (stopping or {}).get("tasks", ())
     )
 
 
 def ended_early(run: Run) -> bool:
     """Whether any task of a run was not asked to its last sample."""
-    return any(task_ended_early(run.data.get("stopping"), task["name"]) for task in run.data["tasks"])
+    return any(
+        task_ended_early(run.data.get("stopping"), task["name"])
+        for task in run.data["tasks"]
+    )
 
 
-def with_valid_intervals(task: Mapping[str, Any], stopping: Mapping[str, Any] | None) -> dict[str, Any]:
-    """A task's record with intervals that are valid whenever one stops, or that say that they are not.
+def with_valid_intervals(
+    task: Mapping[str, Any], stopping: Mapping[str, Any] | None
+) -> dict[str, Any]:
+    """A task's record with intervals that are valid whenever one stops, or that say that they are
+    not.
 
-    The metric of a precision rule gets the rule's own interval; every other interval of a task that ended early was made
-    for a number of items fixed beforehand, and its method says so.
+    The metric of a precision rule gets the rule's own interval; every other interval of a task that
+    ended early was made for a number of items fixed beforehand, and its method says so.
     """
     if not task_ended_early(stopping, task["name"]):
         return dict(task)
-    decided = [one for one in (stopping or {}).get("decisions", ()) if one["task"] == task["name"]]
+    decided = [
+        one
+        for one in (stopping or {}).get("decisions", ())
+        if one["task"] == task["name"]
+    ]
     own = {found["metric"]: found for found in decided if found["metric"]}
     slices = {
-        key: {value: [_noted(metric) for metric in metrics] for value, metrics in by_value.items()}
+        key: {
+            value: [_noted(metric) for metric in metrics]
+            for value, metrics in by_value.items()
+        }
         for key, by_value in task["slices"].items()
     }
     metrics = [
-        _anytime(one, own[one["label"]]) if one["label"] in own else _noted(one) for one in task["metrics"]
+        _anytime(one, own[one["label"]]) if one["label"] in own else _noted(one)
+        for one in task["metrics"]
     ]
     return {**task, "metrics": metrics, "slices": slices}
 
 
-def with_noted_intervals(task: Mapping[str, Any], stopping: Mapping[str, Any] | None) -> dict[str, Any]:
-    """As `with_valid_intervals`, for scores that the rules did not see: no interval allows for the stopping."""
-    return with_valid_intervals(task, {**stopping, "decisions": []} if stopping else None)
+def with_noted_intervals(
+    task: Mapping[str, Any], stopping: Mapping[str, Any] | None
+) -> dict[str, Any]:
+    """As `with_valid_intervals`, for scores that the rules did not see: no interval allows for the
+    stopping.
+    """
+    return with_valid_intervals(
+        task, {**stopping, "decisions": []} if stopping else None
+    )
 
 
 def noted_groups(
@@ -55,9 +78,11 @@ def noted_groups(
 ) -> list[dict[str, Any]]:
     """Averages over tasks, whose intervals say so where one of the tasks ended early."""
     return [
-        {**group, "metrics": [_noted(metric) for metric in group["metrics"]]}
-        if any(task_ended_early(stopping, task) for task in group["tasks"])
-        else dict(group)
+        (
+            {**group, "metrics": [_noted(metric) for metric in group["metrics"]]}
+            if any(task_ended_early(stopping, task) for task in group["tasks"])
+            else dict(group)
+        )
         for group in groups
     ]
 
@@ -69,31 +94,48 @@ def _noted(metric: Mapping[str, Any]) -> dict[str, Any]:
 def _anytime(metric: Mapping[str, Any], found: Mapping[str, Any]) -> dict[str, Any]:
     whole = f"all {found['n_total']:,} {found['unit']}"
     method = f"{found['method']}, for {whole}, valid at any look"
-    return {**metric, "low": found["low"], "high": found["high"], "level": found["level"], "method": method}
+    return {
+        **metric,
+        "low": found["low"],
+        "high": found["high"],
+        "level": found["level"],
+        "method": method,
+    }
 
 
 def early_notes(runs: Sequence[Run]) -> Iterator[str]:
-    """Sentences for a page about several runs: which of them ended early, and why; one for each reason."""
+    """Sentences for a page about several runs: which of them ended early, and why; one for each
+    reason.
+    """
     found: dict[tuple[str, str], list[tuple[Run, Mapping[str, Any]]]] = {}
     for run in runs:
         stopping = run.data.get("stopping") or {}
         for part in stopping.get("tasks", ()):
             if part["asked"] < part["of"]:
-                found.setdefault((part["task"], _cause(stopping, part["task"])), []).append((run, part))
+                found.setdefault(
+                    (part["task"], _cause(stopping, part["task"])), []
+                ).append((run, part))
     for (task, cause), ended in found.items():
         counts = sorted({(part["asked"], part["of"]) for _, part in ended})
-        span = f"{counts[0][0]:,}" if len(counts) == 1 else f"{counts[0][0]:,} to {counts[-1][0]:,}"
+        span = (
+            f"{counts[0][0]:,}"
+            if len(counts) == 1
+            else f"{counts[0][0]:,} to {counts[-1][0]:,}"
+        )
         names = [run.label for run, _ in ended]
         more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
         yield (
-            f"Stopped early by {cause}, after {span} of {counts[-1][1]:,} answers on {task}: "
-            f"{', '.join(names[:MOST_NAMES])}{more}. Intervals made for a fixed number of items do not allow for that."
+            f"Stopped early by {cause}, after {span} of {counts[-1][1]:,} answers on"
+            f" {task}: {', '.join(names[:MOST_NAMES])}{more}. Intervals made for a"
+            " fixed number of items do not allow for that."
         )
 
 
 def _cause(stopping: Mapping[str, Any], task: str) -> str:
     own = [found for found in stopping["decisions"] if found["task"] == task]
-    if (own and all(found["decided"] for found in own)) or not stopping["budget_reached"]:
+    if (own and all(found["decided"] for found in own)) or not stopping[
+        "budget_reached"
+    ]:
         rules = " and ".join(dict.fromkeys(f"'{found['rule']}'" for found in own))
         return f"the rule {rules}"
     return "a spent budget"

@@ -1,7 +1,10 @@
-"""Writes a run's folder. Records are kept in a partial file as they finish and put in order at the end; every file appears
+"""Writes a run's folder.
+
+Records are kept in a partial file as they finish and put in order at the end; every file appears
 whole or not at all, and a run that is replaced stays whole until the new one is.
 
-The partial file is no one's memory: answers are in the store. It only keeps records out of main memory.
+The partial file is no one's memory: answers are in the store. It only keeps records out of main
+memory.
 """
 
 from __future__ import annotations
@@ -50,18 +53,24 @@ SCHEMA_VERSION = 2
 class RunWriter:
     """Collects records for one run folder; `finish` writes `samples.jsonl` and `run.json`.
 
-    about: what whoever follows the run meanwhile must know of it (`growing`); None where nobody can. images: keeps the images of
-    its prompts (`runs.images`).
-    Raises RunError with a sentence where the folder cannot be written, at once rather than after the work.
+    about: what whoever follows the run meanwhile must know of it (`growing`); None where nobody
+    can. images: keeps the images of its prompts (`runs.images`). Raises RunError with a sentence
+    where the folder cannot be written, at once rather than after the work.
     """
 
     def __init__(
-        self, folder: Path, about: Mapping[str, Any] | None = None, *, store_images: bool = True
+        self,
+        folder: Path,
+        about: Mapping[str, Any] | None = None,
+        *,
+        store_images: bool = True,
     ) -> None:
         self.folder = folder
         self.images = ImageKeeper(folder, wanted=store_images)
         # Two processes, or two threads of one, may make the same run at the same time.
-        self._partial = folder / f".{SAMPLES_FILE}.{os.getpid()}.{next(_writers)}.partial"
+        self._partial = (
+            folder / f".{SAMPLES_FILE}.{os.getpid()}.{next(_writers)}.partial"
+        )
         self._sorted = self._partial.with_suffix(".sorted")
         self._about = self._partial.with_suffix(ABOUT)
         self._keys: array[int] = array("q")
@@ -70,7 +79,9 @@ class RunWriter:
         self._file = self._open()
         if about is not None:
             try:
-                write_json(self._about, {**about, "host": platform.node()}, private=True)
+                write_json(
+                    self._about, {**about, "host": platform.node()}, private=True
+                )
             except OSError as error:
                 raise _unwritable(self.folder, error) from error
 
@@ -103,7 +114,10 @@ class RunWriter:
         self._position += len(data)
 
     async def has_room(self) -> None:
-        """Wait while more images of records wait to be drawn than memory should hold. Raises RunError."""
+        """Wait while more images of records wait to be drawn than memory should hold.
+
+        Raises RunError.
+        """
         try:
             await self.images.has_room()
         except OSError as error:
@@ -118,25 +132,41 @@ class RunWriter:
             raise _unwritable(self.folder, error) from error
 
     def show(self) -> None:
-        """Let whoever follows the run see the records so far. What cannot be written now is tried again, and told, by `add` or `finish`."""
+        """Let whoever follows the run see the records so far.
+
+        What cannot be written now is tried again, and told, by `add` or `finish`.
+        """
         with contextlib.suppress(OSError, ValueError):
             self._file.flush()
 
     def finish(self, run: Mapping[str, Any]) -> None:
-        """Write `samples.jsonl` in the order of positions and then `run.json`, which completes the run."""
+        """Write `samples.jsonl` in the order of positions and then `run.json`, which completes the
+        run.
+        """
         try:
             run = _with_images(run, self.images.finish())
-            samples = {"file": SAMPLES_FILE, "records": len(self._keys), "sha256": self._write_samples()}
+            samples = {
+                "file": SAMPLES_FILE,
+                "records": len(self._keys),
+                "sha256": self._write_samples(),
+            }
             if (self.folder / RUN_FILE).exists():
-                # The old record speaks of the old samples, so the new ones stand beside them until a record names them.
-                beside = self._sorted.replace(self.folder / f"samples.{os.getpid()}.jsonl")
+                # The old record speaks of the old samples, so the new ones stand beside them until
+                # a record names them.
+                beside = self._sorted.replace(
+                    self.folder / f"samples.{os.getpid()}.jsonl"
+                )
                 write_json(
-                    self.folder / RUN_FILE, {**run, "samples": {**samples, "file": beside.name}}, private=True
+                    self.folder / RUN_FILE,
+                    {**run, "samples": {**samples, "file": beside.name}},
+                    private=True,
                 )
                 beside.replace(self.folder / SAMPLES_FILE)
             else:
                 self._sorted.replace(self.folder / SAMPLES_FILE)
-            write_json(self.folder / RUN_FILE, {**run, "samples": samples}, private=True)
+            write_json(
+                self.folder / RUN_FILE, {**run, "samples": samples}, private=True
+            )
         except OSError as error:
             raise _unwritable(self.folder, error) from error
         self.images.sweep(is_running)
@@ -174,45 +204,61 @@ class RunWriter:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self.discard()
 
 
-def _with_images(run: Mapping[str, Any], images: Mapping[str, Any] | None) -> dict[str, Any]:
-    """What `run.json` says, with what was kept here in place of what the run that this one is made from had kept."""
+def _with_images(
+    run: Mapping[str, Any], images: Mapping[str, Any] | None
+) -> dict[str, Any]:
+    """What `run.json` says, with what was kept here in place of what the run that this one is made
+    from had kept.
+    """
     without = {key: part for key, part in run.items() if key != "images"}
     return without if images is None else {**without, "images": images}
 
 
 def slug(text: str) -> str:
-    """A text as a file name: letters, digits, dot, dash, plus and underscore; never empty, hidden or a way out."""
+    """A text as a file name: letters, digits, dot, dash, plus and underscore; never empty, hidden
+    or a way out.
+    """
     kept = "".join(char if char.isalnum() or char in "._+-" else "-" for char in text)
     return kept.strip(".-") or "run"
 
 
 _writers = count()
 _LONGEST_NAME = 200
-"""Bytes: file systems end at 255, and a model's name, a shard's number or a process's may follow."""
+"""Bytes: file systems end at 255, and a model's name, a shard's number or a process's may follow.
+"""
 
 
 def check_run_name(name: str) -> str:
-    """The name, if it can be one of a run. Raises ConfigurationError for one that leads out of the folder of runs."""
+    """The name, if it can be one of a run.
+
+    Raises ConfigurationError for one that leads out of the folder of runs.
+    """
     if re.search(r"[/\\\0]", name) or (name and not name.strip(".- ")):
         raise ConfigurationError(
-            f"'{name}' cannot be the name of a run, because it is the name of its folder: use letters, digits, '.', '-' and '_'. "
-            f"Runs are written elsewhere with --out."
+            f"'{name}' cannot be the name of a run, because it is the name of its"
+            " folder: use letters, digits, '.', '-' and '_'. Runs are written"
+            " elsewhere with --out."
         )
     if len(name.encode(errors="replace")) > _LONGEST_NAME:
         raise ConfigurationError(
-            f"A run's name can have at most {_LONGEST_NAME} bytes, because it is the name of its folder; this one has "
-            f"{len(name.encode(errors='replace'))}."
+            f"A run's name can have at most {_LONGEST_NAME} bytes, because it is the"
+            f" name of its folder; this one has {len(name.encode(errors='replace'))}."
         )
     return name
 
 
 def write_plan(folder: Path, plan: Mapping[str, Any]) -> None:
-    """Write down the rules of a run that is about to begin; those of the same run that were written before stay."""
+    """Write down the rules of a run that is about to begin; those of the same run that were written
+    before stay.
+    """
     if read_plan(folder).get("identity") == plan["identity"]:
         return
     try:
@@ -243,7 +289,9 @@ def _read_json(file: Path) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Growing:
-    """A run that is being made, or was until its process ended. records: its file, whose last line may be half written."""
+    """A run that is being made, or was until its process ended. records: its file, whose last line
+    may be half written.
+    """
 
     records: Path
     about: Mapping[str, Any]
@@ -251,13 +299,17 @@ class Growing:
 
 
 def growing(folder: Path) -> Growing | None:
-    """The run that is being made in a folder, the latest one whose process runs; else the latest that ended before its end."""
+    """The run that is being made in a folder, the latest one whose process runs; else the latest
+    that ended before its end.
+    """
     found = []
     for file in folder.glob(f".{SAMPLES_FILE}.*.partial"):
         with contextlib.suppress(OSError):
             number = _process_of(file)
             if number is not None and not file.is_symlink():
-                found.append((is_running(number), ordinary(file).stat().st_mtime_ns, file))
+                found.append(
+                    (is_running(number), ordinary(file).stat().st_mtime_ns, file)
+                )
     if not found:
         return None
     running, _, file = max(found)
@@ -291,15 +343,26 @@ def is_running(process: int) -> bool:
 
 def write_json(path: Path, data: Mapping[str, Any], *, private: bool = False) -> None:
     """Write JSON so that the file is either the old or the new one, whole."""
-    write_bytes(path, (to_json(data, indent=2) + "\n").encode("utf-8", "backslashreplace"), private=private)
+    write_bytes(
+        path,
+        (to_json(data, indent=2) + "\n").encode("utf-8", "backslashreplace"),
+        private=private,
+    )
 
 
 def to_json(data: Any, **options: Any) -> str:
-    """JSON that every reader takes, whatever a task's metadata or a model's numbers are, without any known secret.
+    """JSON that every reader takes, whatever a task's metadata or a model's numbers are, without
+    any known secret.
 
-    nan becomes null; an infinity becomes the number 1e999, which reads as one; dates and the like become text.
+    nan becomes null; an infinity becomes the number 1e999, which reads as one; dates and the like
+    become text.
     """
-    settings: dict[str, Any] = {"ensure_ascii": False, "allow_nan": False, "default": str, **options}
+    settings: dict[str, Any] = {
+        "ensure_ascii": False,
+        "allow_nan": False,
+        "default": str,
+        **options,
+    }
     text = _json(data, settings)
     return _json(masked(data), settings) if holds_secret(text) else text
 
@@ -329,17 +392,25 @@ def _marked(value: Any, mark: str) -> Any:
 
 
 def _line(record: Mapping[str, Any]) -> bytes:
-    # A lone surrogate in an answer has no UTF-8 form; escaped (as JSON does too) it survives reading and writing.
-    return to_json(record, separators=(",", ":")).encode("utf-8", "backslashreplace") + b"\n"
+    # A lone surrogate in an answer has no UTF-8 form; escaped (as JSON does too) it survives
+    # reading and writing.
+    return (
+        to_json(record, separators=(",", ":")).encode("utf-8", "backslashreplace")
+        + b"\n"
+    )
 
 
 def _unwritable(folder: Path, error: OSError) -> RunError:
     reason = error.strerror or str(error)
     if error.errno == errno.ELOOP:
         real = Path(os.path.realpath(folder)).parent
-        return RunError(f"The run folder '{folder}' is not written: {reason}: --out '{real}'.")
-    advice = "free some space or " if error.errno in (errno.ENOSPC, errno.EDQUOT) else ""
+        return RunError(
+            f"The run folder '{folder}' is not written: {reason}: --out '{real}'."
+        )
+    advice = (
+        "free some space or " if error.errno in (errno.ENOSPC, errno.EDQUOT) else ""
+    )
     return RunError(
-        f"The run folder '{folder}' cannot be written: {reason}. "
-        f"Answers received so far are kept; {advice}choose another folder with --out, and run again."
+        f"The run folder '{folder}' cannot be written: {reason}. Answers received so"
+        f" far are kept; {advice}choose another folder with --out, and run again."
     )

@@ -1,1 +1,4 @@
-"""What an answer is worth. A scorer is one function `(sample, answer, *, options) -> Score`, registered by `@scorer("name")`."""
+"""What an answer is worth.
+
+A scorer is one function `(sample, answer, *, options) -> Score`, registered by `@scorer("name")`.
+"""

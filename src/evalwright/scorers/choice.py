@@ -1,7 +1,10 @@
-"""Multiple choice: is the chosen option a right one? And of classes with a probability: is the most probable one?
+"""Multiple choice: is the chosen option a right one?
 
-The choice comes from the strategy (by likelihood), or, where the model only wrote text, is read out of that text (`chosen.py`). Every reply has
-a score: where it names several options the one that it claims most strongly counts, and the score is unsure; where it names none it is wrong.
+And of classes with a probability: is the most probable one?
+
+The choice comes from the strategy (by likelihood), or, where the model only wrote text, is read out
+of that text (`chosen.py`). Every reply has a score: where it names several options the one that it
+claims most strongly counts, and the score is unsure; where it names none it is wrong.
 """
 
 from __future__ import annotations
@@ -13,22 +16,34 @@ from typing import Any
 
 from evalwright.core.errors import ScoringError, check_known
 from evalwright.core.samples import UNREADABLE, Answer, Sample, Score
-from evalwright.scorers.chosen import EMPTY, NONE_OF_THEM, NOT_EXTRACTED, SEVERAL, extract
+from evalwright.scorers.chosen import (
+    EMPTY,
+    NONE_OF_THEM,
+    NOT_EXTRACTED,
+    SEVERAL,
+    extract,
+)
 from evalwright.scorers.text.declining import declines
 from evalwright.scorers.text.evidence import with_evidence
 from evalwright.scorers.text.languages import language_of
 
 
 def choice(sample: Sample, answer: Answer, *, normalise: str = "none") -> Score:
-    """1.0 where the chosen option is in `sample.gold`, else 0.0; labels "correct", "incorrect", "not_attempted", "unreadable".
+    """1.0 where the chosen option is in `sample.gold`, else 0.0; labels "correct", "incorrect",
+    "not_attempted", "unreadable".
 
-    normalise: by what each option's log-likelihood is divided before the highest is chosen: "none" keeps the strategy's
-    choice; "characters" (Unicode code points of the option), "bytes" (its UTF-8 bytes), "tokens" (as the model counted
-    them). Ties go to the first. parts: "predicted" and, where exactly one option is right, "gold" (indices; -1 for an answer that
-    chooses none). Unsure where a reply names several options, or one without saying that it is the answer. Raises ScoringError without the
-    log-likelihoods that are asked for.
+    normalise: by what each option's log-likelihood is divided before the highest is chosen: "none"
+    keeps the strategy's choice; "characters" (Unicode code points of the option), "bytes" (its
+    UTF-8 bytes), "tokens" (as the model counted them). Ties go to the first. parts: "predicted"
+    and, where exactly one option is right, "gold" (indices; -1 for an answer that chooses none).
+    Unsure where a reply names several options, or one without saying that it is the answer. Raises
+    ScoringError without the log-likelihoods that are asked for.
     """
-    check_known("value of the option 'normalise'", [normalise], ("none", "characters", "bytes", "tokens"))
+    check_known(
+        "value of the option 'normalise'",
+        [normalise],
+        ("none", "characters", "bytes", "tokens"),
+    )
     _check_options(sample)
     if normalise != "none":
         predicted = _by_length(sample, answer, normalise)
@@ -39,16 +54,23 @@ def choice(sample: Sample, answer: Answer, *, normalise: str = "none") -> Score:
 
 
 def choice_of_text(sample: Sample, text: str) -> Score:
-    """The score of the option that a text chooses. Raises ScoringError where the sample has no options with a right one."""
+    """The score of the option that a text chooses.
+
+    Raises ScoringError where the sample has no options with a right one.
+    """
     _check_options(sample)
     chosen = extract(text, sample.choices, language_of(sample) or "en", sample.input)
     # "I cannot tell" may be one of the options.
     declining = None if any(map(declines, sample.choices)) else declines(text)
     if declining:
-        return replace(_score(sample, NOT_EXTRACTED, "gives no answer"), label="not_attempted")
+        return replace(
+            _score(sample, NOT_EXTRACTED, "gives no answer"), label="not_attempted"
+        )
     score = _score(sample, chosen.option, chosen.why)
     if chosen.option == NOT_EXTRACTED:
-        return replace(score, label=_NO_CHOICE.get(chosen.why, UNREADABLE), unsure=chosen.unsure)
+        return replace(
+            score, label=_NO_CHOICE.get(chosen.why, UNREADABLE), unsure=chosen.unsure
+        )
     score = replace(score, unsure=chosen.unsure)
     return with_evidence(score, text, chosen.claim, [sample.choices[chosen.option]])
 
@@ -59,7 +81,9 @@ _NO_CHOICE = {EMPTY: "not_attempted", NONE_OF_THEM: "incorrect", SEVERAL: "incor
 
 def _check_options(sample: Sample) -> None:
     if not sample.choices or not sample.gold:
-        raise ScoringError(f"The sample '{sample.id}' has no options with a right one among them.")
+        raise ScoringError(
+            f"The sample '{sample.id}' has no options with a right one among them."
+        )
 
 
 def _score(sample: Sample, predicted: int, how: str) -> Score:
@@ -73,12 +97,19 @@ def _score(sample: Sample, predicted: int, how: str) -> Score:
 
 
 def _chosen(sample: Sample, answer: Answer) -> str:
-    """Why the strategy chose the option: its log-likelihood, and the right one's where that is another."""
-    values, choice = answer.log_likelihoods, answer.choice
+    """Why the strategy chose the option: its log-likelihood, and the right one's where that is
+    another.
+    """
+    values = answer.log_likelihoods
+    choice = answer.choice
     if choice is None or len(values) != len(sample.choices):
         return "chosen by the strategy"
     best = max(sample.gold, key=lambda place: values[place])
-    beside = f"; the right option {_letter(best)} has {values[best]:.1f}" if choice not in sample.gold else ""
+    beside = (
+        f"; the right option {_letter(best)} has {values[best]:.1f}"
+        if choice not in sample.gold
+        else ""
+    )
     return f"log-likelihood {values[choice]:.1f}, the highest{beside}"
 
 
@@ -90,22 +121,29 @@ def _by_length(sample: Sample, answer: Answer, measure: str) -> int:
     values = answer.log_likelihoods
     if len(values) != len(sample.choices):
         raise ScoringError(
-            f"To normalise by {measure}, every option needs a log-likelihood; use a strategy that chooses by likelihood."
+            f"To normalise by {measure}, every option needs a log-likelihood; use a"
+            " strategy that chooses by likelihood."
         )
     if measure == "characters":
         lengths = [len(option) for option in sample.choices]
     elif measure == "bytes":
-        lengths = [len(option.encode("utf-8", "surrogatepass")) for option in sample.choices]
+        lengths = [
+            len(option.encode("utf-8", "surrogatepass")) for option in sample.choices
+        ]
     else:
-        counted = [response.tokens_scored for response in answer.responses[-len(values) :]]
+        counted = [
+            response.tokens_scored for response in answer.responses[-len(values) :]
+        ]
         if len(counted) != len(values) or None in counted:
             raise ScoringError(
-                "To normalise by tokens, the model must say how many tokens it scored; this one does not."
+                "To normalise by tokens, the model must say how many tokens it scored;"
+                " this one does not."
             )
         lengths = [count or 0 for count in counted]
     if not all(lengths):
         raise ScoringError(
-            f"An option of the sample '{sample.id}' has no {measure}, so nothing can be divided by them."
+            f"An option of the sample '{sample.id}' has no {measure}, so nothing can be"
+            " divided by them."
         )
     return max(range(len(values)), key=lambda index: values[index] / lengths[index])
 
@@ -113,17 +151,19 @@ def _by_length(sample: Sample, answer: Answer, measure: str) -> int:
 def classification(sample: Sample, answer: Answer) -> Score:
     """1.0 where the chosen class is the right one, else 0.0; labels "correct" and "incorrect".
 
-    parts: "gold" and "predicted" (indices of the sample's choices), and "probability", that of the last class, where the model
-    gives one; metrics over classes and `auroc` read them. Raises ScoringError where the sample has no one right choice or
-    the answer chose none.
+    parts: "gold" and "predicted" (indices of the sample's choices), and "probability", that of the
+    last class, where the model gives one; metrics over classes and `auroc` read them. Raises
+    ScoringError where the sample has no one right choice or the answer chose none.
     """
     if len(sample.gold) != 1:
         raise ScoringError(
-            f"The sample '{sample.id}' does not have exactly one right class among its choices."
+            f"The sample '{sample.id}' does not have exactly one right class among its"
+            " choices."
         )
     if answer.choice is None:
         raise ScoringError(
-            "The answer chose no class; use the scorer 'classification' with the mode 'classify'."
+            "The answer chose no class; use the scorer 'classification' with the mode"
+            " 'classify'."
         )
     parts = {"gold": float(sample.gold[0]), "predicted": float(answer.choice)}
     values = answer.responses[-1].values if answer.responses else ()

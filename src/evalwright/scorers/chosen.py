@@ -1,8 +1,10 @@
-"""Which option of a question a reply chooses: by its letter (`options.py`) or in words that only that option has (`option_texts.py`).
+"""Which option of a question a reply chooses: by its letter (`options.py`) or in words that only
+that option has (`option_texts.py`).
 
-What the reply claims (`text/locate.py`) decides, the last claim of several. Without one each mention of an option has a weight: called right,
-opening the reply, a line or bold words of its own, in the concluding sentence, in passing; the heaviest counts, of several the last. A choice is
-unsure where another option has a claim nearly as good.
+What the reply claims (`text/locate.py`) decides, the last claim of several. Without one each
+mention of an option has a weight: called right, opening the reply, a line or bold words of its own,
+in the concluding sentence, in passing; the heaviest counts, of several the last. A choice is unsure
+where another option has a claim nearly as good.
 """
 
 from __future__ import annotations
@@ -16,7 +18,15 @@ from typing import NamedTuple
 
 from evalwright.scorers.match import read
 from evalwright.scorers.option_texts import OptionTexts, texts_of
-from evalwright.scorers.options import CLAIMED, LONE, OPENS, Item, Options, joined, spelled
+from evalwright.scorers.options import (
+    CLAIMED,
+    LONE,
+    OPENS,
+    Item,
+    Options,
+    joined,
+    spelled,
+)
 from evalwright.scorers.text.cues import last_revision
 from evalwright.scorers.text.locate import Said, lines, own_part, said
 from evalwright.scorers.text.marks import alternatives, option_numbers, ordinals
@@ -38,12 +48,15 @@ MAX_LETTER_GAP = 5
 
 _NONE = re.compile(alternatives("none"), re.IGNORECASE)
 _BOTH = re.compile(
-    r"(?:[Bb]oth )?(?:[A-Z](?:,? ?(?:and|und|et|y|e|,|、|&|和)? ?|$)){2,10}(?:都对|both)?(?: are (?:both )?correct)?"
+    r"(?:[Bb]oth )?(?:[A-Z](?:,? ?(?:and|und|et|y|e|,|、|&|和)?"
+    r" ?|$)){2,10}(?:都对|both)?(?: are (?:both )?correct)?"
 )
 
 
 class Choice(NamedTuple):
-    """The option that a reply chooses, or NOT_EXTRACTED; by which rule, why a reader might argue, and the words that were read as the answer."""
+    """The option that a reply chooses, or NOT_EXTRACTED; by which rule, why a reader might argue,
+    and the words that were read as the answer.
+    """
 
     option: int
     why: str
@@ -51,7 +64,9 @@ class Choice(NamedTuple):
     claim: str = ""
 
 
-def extract(text: str, choices: tuple[str, ...], language: str = "en", question: str = "") -> Choice:
+def extract(
+    text: str, choices: tuple[str, ...], language: str = "en", question: str = ""
+) -> Choice:
     """The option that a reply chooses, as far as can be read; NOT_EXTRACTED where it names none."""
     return _reader(choices, language, question).choice(spelled(text))
 
@@ -81,39 +96,62 @@ class _Reader:
         if not any(map(str.isalnum, bare)):
             return Choice(NOT_EXTRACTED, EMPTY)
         # "A" is option A, also where another option's text is "A".
-        is_letter = len(bare) == 1 and bare.isascii() and 0 <= ord(bare.upper()) - ord("A") < self.count
+        is_letter = (
+            len(bare) == 1
+            and bare.isascii()
+            and 0 <= ord(bare.upper()) - ord("A") < self.count
+        )
         whole = None if is_letter else self.texts.whole(located.text)
         if whole is not None:
             return Choice(whole, "the option's text", claim=located.raw)
         if (outside := self._outside(bare)) is not None:
             return Choice(NOT_EXTRACTED, outside, claim=located.raw)
-        chosen = (self._claimed(located) if located.rule else None) or self._weighed(located)
+        chosen = (self._claimed(located) if located.rule else None) or self._weighed(
+            located
+        )
         if not chosen.unsure and self.texts.place_or_text(located.text):
-            return chosen._replace(unsure="a number that is one option's place and another's text")
+            return chosen._replace(
+                unsure="a number that is one option's place and another's text"
+            )
         return chosen
 
     def _own_reply(self, text: str) -> str:
         """The reply without a further question that it goes on to ask."""
-        return before_next_question(own_part(text, self.question), self.question, self._answered, self.count)
+        return before_next_question(
+            own_part(text, self.question), self.question, self._answered, self.count
+        )
 
     def _answered(self, beginning: str) -> bool:
         """Whether the beginning of a reply has chosen an option, rather than listed them."""
         options = {item.option for item in self._mentions(plain(beginning))[0]}
-        return len(options) == 1 or (len(options) > 1 and self._holds(beginning.strip().split("\n")[0]))
+        return len(options) == 1 or (
+            len(options) > 1 and self._holds(beginning.strip().split("\n")[0])
+        )
 
     def _holds(self, text: str) -> bool:
         """Whether a text names an option."""
-        return bool(self.letters.items(text)) or any(self.texts.named(text)) or bool(_NONE.search(text))
+        return (
+            bool(self.letters.items(text))
+            or any(self.texts.named(text))
+            or bool(_NONE.search(text))
+        )
 
     def _outside(self, bare: str) -> str | None:
         """Why a short text surely chooses no single option; None where it may."""
         letters = ascii_uppercase[: self.count]
-        letter = len(bare) == 1 and bare.isascii() and bare.isupper() and bare not in letters
+        letter = (
+            len(bare) == 1 and bare.isascii() and bare.isupper() and bare not in letters
+        )
         if _NONE.fullmatch(bare):
             return NONE_OF_THEM
-        if letter and not any(option[:1].upper() == bare for option in self.texts.whole_of):
+        if letter and not any(
+            option[:1].upper() == bare for option in self.texts.whole_of
+        ):
             return NO_SUCH_LETTER
-        if _BOTH.fullmatch(bare) and len(set(re.findall("[A-Z]", bare)) & set(letters)) > 1:
+        if (
+            _BOTH.fullmatch(bare)
+            and len(set(re.findall("[A-Z]", bare)) & set(letters)) > 1
+        ):
             return SEVERAL
         return None
 
@@ -124,25 +162,38 @@ class _Reader:
         denied = self.letters.items(text, denied=True)
         taken = [(item.start, item.end) for item in (*free, *denied)]
         spans: list[tuple[int, int, int]] = []
-        for span in sorted(set(self.texts.named(text)), key=lambda span: (span[1], -span[2]))[
-            :MAX_TEXT_MENTIONS
-        ]:
-            inside = any(start <= span[1] < end for start, end in (*taken, *(kept[1:] for kept in spans)))
+        for span in sorted(
+            set(self.texts.named(text)), key=lambda span: (span[1], -span[2])
+        )[:MAX_TEXT_MENTIONS]:
+            inside = any(
+                start <= span[1] < end
+                for start, end in (*taken, *(kept[1:] for kept in spans))
+            )
             if not inside:
                 spans.append(span)
         edges = sorted([*taken, *(span[1:] for span in spans)])
         for option, start, end in spans:
-            last = max((before_end for _, before_end in edges if before_end <= start), default=0)
-            following = min((after for after, _ in edges if after >= end), default=len(text))
+            last = max(
+                (before_end for _, before_end in edges if before_end <= start),
+                default=0,
+            )
+            following = min(
+                (after for after, _ in edges if after >= end), default=len(text)
+            )
             item = Item(option, start, end, LONE, letter=False)
-            (denied if self.letters.denied(text, item, last, following) else free).append(item)
+            (
+                denied if self.letters.denied(text, item, last, following) else free
+            ).append(item)
         # "C) Earth is wrong" denies the letter with the text behind it.
         before = {(item.option, item.start) for item in denied if not item.letter}
         with_text = [
             item
             for item in free
             if item.letter
-            and any((item.option, item.end + gap) in before for gap in range(1, MAX_LETTER_GAP))
+            and any(
+                (item.option, item.end + gap) in before
+                for gap in range(1, MAX_LETTER_GAP)
+            )
         ]
         free = [item for item in free if item not in with_text]
         return sorted(free, key=lambda item: item.start), [*denied, *with_text]
@@ -150,7 +201,8 @@ class _Reader:
     def _claimed(self, located: Said) -> Choice | None:
         """The option that a claim names; None where it names none."""
         first_line = (lines(located.text) or [located.text])[0]
-        option, unsure = NOT_EXTRACTED, ""
+        option = NOT_EXTRACTED
+        unsure = ""
         for part in dict.fromkeys((first_line, located.text)):
             free, _denied = self._mentions(part)
             if free:
@@ -159,9 +211,15 @@ class _Reader:
                 break
         if option == NOT_EXTRACTED and not unsure:
             return None
-        changed = located.rule.startswith("a change of mind") or last_revision(located.before)
+        changed = located.rule.startswith("a change of mind") or last_revision(
+            located.before
+        )
         beside = located.after if changed else f"{located.before}\n{located.after}"
-        if any(item.option != option for item in self.letters.items(beside) if item.how == CLAIMED):
+        if any(
+            item.option != option
+            for item in self.letters.items(beside)
+            if item.how == CLAIMED
+        ):
             unsure = unsure or "another option is named as the answer too"
         how = f"the option {located.rule}" if option != NOT_EXTRACTED else SEVERAL
         return Choice(option, how, unsure, located.raw)
@@ -178,7 +236,9 @@ class _Reader:
         offered = self._offered(text, letters)
         single = [item for item in letters if item.start not in offered]
         if not single:
-            return (named.pop(), SEVERAL) if len(named) == 1 else (NOT_EXTRACTED, SEVERAL)
+            return (
+                (named.pop(), SEVERAL) if len(named) == 1 else (NOT_EXTRACTED, SEVERAL)
+            )
         strong = [item for item in single if item.how >= CLAIMED] or single
         option = strong[0].option
         if offered or len({item.option for item in strong}) > 1:
@@ -195,7 +255,10 @@ class _Reader:
             if pair[0].option != pair[1].option
             and pair[0].letter is pair[1].letter
             and joined(text, *pair)
-            and not (pair[1].how == CLAIMED and text[pair[0].end : pair[1].start].strip() == ",")
+            and not (
+                pair[1].how == CLAIMED
+                and text[pair[0].end : pair[1].start].strip() == ","
+            )
             for item in pair
         }
 
@@ -211,21 +274,38 @@ class _Reader:
             and len(others) != 1
             and not any(item.how == CLAIMED for item in free)
         ):
-            return Choice(rejected.pop(), "the option of which something is not true", "a denial")
+            return Choice(
+                rejected.pop(), "the option of which something is not true", "a denial"
+            )
         offered = self._offered(text, free)
         if not free:
             return self._left_over(text, rejected)
         left = set(range(self.count)) - (rejected or {item.option for item in free})
-        words = sum(map(str.isalpha, text)) - sum(item.end - item.start for item in free)
-        if len(offered) == len(free) and not (len(left) == 1 and words >= SENTENCE_LETTERS):
+        words = sum(map(str.isalpha, text)) - sum(
+            item.end - item.start for item in free
+        )
+        if len(offered) == len(free) and not (
+            len(left) == 1 and words >= SENTENCE_LETTERS
+        ):
             return Choice(NOT_EXTRACTED, SEVERAL, SEVERAL)
         listing = self._listing(text, free)
-        if len(listing) == len(free) and len({item.option for item in free}) == self.count:
+        if (
+            len(listing) == len(free)
+            and len({item.option for item in free}) == self.count
+        ):
             return Choice(NOT_EXTRACTED, NO_OPTION, "it goes through the options")
         second = _second(text, free)
         weights = [
-            BEHIND if item.start in second else PASSING if item.start in offered else weight
-            for item, weight in zip(free, self._weights(located, free, listing), strict=True)
+            (
+                BEHIND
+                if item.start in second
+                else PASSING
+                if item.start in offered
+                else weight
+            )
+            for item, weight in zip(
+                free, self._weights(located, free, listing), strict=True
+            )
         ]
         top = max(weights)
         if top <= LAST and len(left) == 1 and self.count > 2 and not second:
@@ -234,30 +314,52 @@ class _Reader:
                 "the only option that the answer does not mention",
                 "no option is named as the answer",
             )
-        heaviest = [item for item, weight in zip(free, weights, strict=True) if weight == top]
+        heaviest = [
+            item for item, weight in zip(free, weights, strict=True) if weight == top
+        ]
         if top == ECHOING:
             heaviest.reverse()  # the first answer counts, the last conclusion
         option = heaviest[-1].option
         rivals = {
-            item.option for item, weight in zip(free, weights, strict=True) if weight >= min(top, SECOND)
+            item.option
+            for item, weight in zip(free, weights, strict=True)
+            if weight >= min(top, SECOND)
         }
         alone = len({item.option for item in free}) == 1
         line = _line_of(text, heaviest[-1])
-        beside = {item.option for item in free if not item.letter and _line_of(text, item) == line}
+        beside = {
+            item.option
+            for item in free
+            if not item.letter and _line_of(text, item) == line
+        }
         if heaviest[-1].letter and top == ALONE and beside and option not in beside:
-            return Choice(option, _HOW[top], "the letter of one option and the text of another")
+            return Choice(
+                option, _HOW[top], "the letter of one option and the text of another"
+            )
         brief = len(text) <= BRIEF_CHARS or top >= LAST
         sure = rivals == {option} and (top >= STRONG or (alone and brief))
         unsure = (
-            "" if sure else "it is named, but not as the answer" if alone else "other options are named too"
+            ""
+            if sure
+            else (
+                "it is named, but not as the answer"
+                if alone
+                else "other options are named too"
+            )
         )
         return Choice(option, _HOW[top], unsure)
 
-    def _weights(self, located: Said, free: Sequence[Item], listing: set[int]) -> list[int]:
+    def _weights(
+        self, located: Said, free: Sequence[Item], listing: set[int]
+    ) -> list[int]:
         """How much each mention speaks for its option."""
         text = located.text
         parts = _placed(text, lines(text))
-        bold = {option for words in located.bold if (option := self._alone(words)) is not None}
+        bold = {
+            option
+            for words in located.bold
+            if (option := self._alone(words)) is not None
+        }
         concluding = len(parts) > 1 and bool(located.last)
         echoes = {
             item.start: self.texts.echo(_clause_of(text, item))
@@ -276,7 +378,11 @@ class _Reader:
             elif (
                 self._stands_alone(line, item)
                 or (item.letter and item.how == OPENS)
-                or (not item.letter and parts and self._opens(text, item, parts[0], free))
+                or (
+                    not item.letter
+                    and parts
+                    and self._opens(text, item, parts[0], free)
+                )
             ):
                 weight = ALONE
             elif bold == {item.option}:
@@ -301,10 +407,16 @@ class _Reader:
             item.letter and len(bare) <= max(2, item.end - item.start)
         )
 
-    def _opens(self, text: str, item: Item, first: tuple[int, int], free: Sequence[Item]) -> bool:
-        """Whether a reply begins with an option's text, which is most of its first sentence, and names no other there."""
+    def _opens(
+        self, text: str, item: Item, first: tuple[int, int], free: Sequence[Item]
+    ) -> bool:
+        """Whether a reply begins with an option's text, which is most of its first sentence, and
+        names no other there.
+        """
         start, end = first
-        others = any(other.option != item.option and other.start < end for other in free)
+        others = any(
+            other.option != item.option and other.start < end for other in free
+        )
         return (
             not others
             and item.start - start <= 2
@@ -312,17 +424,23 @@ class _Reader:
         )
 
     def _listing(self, text: str, free: Sequence[Item]) -> set[int]:
-        """Where mentions stand in lines that go through the options, each beginning with its letter or text."""
+        """Where mentions stand in lines that go through the options, each beginning with its letter
+        or text.
+        """
         starts: dict[int, int] = {}
         for item in free:
             line = _line_of(text, item)
-            begins = not any(map(str.isalnum, text[text.rfind("\n", 0, item.start) + 1 : item.start]))
+            begins = not any(
+                map(str.isalnum, text[text.rfind("\n", 0, item.start) + 1 : item.start])
+            )
             if begins and not self._stands_alone(line, item):
                 starts.setdefault(item.option, item.start)
         if len(starts) < 2 or (0 not in starts and len(starts) < 3):
             return set()
         lines_of = {text.rfind("\n", 0, start) for start in starts.values()}
-        return {item.start for item in free if text.rfind("\n", 0, item.start) in lines_of}
+        return {
+            item.start for item in free if text.rfind("\n", 0, item.start) in lines_of
+        }
 
     def _alone(self, words: str) -> int | None:
         """The single option that bold words name."""
@@ -334,7 +452,9 @@ class _Reader:
         left = set(range(self.count)) - out
         if out and len(left) == 1:
             return Choice(
-                left.pop(), "the only option that it does not rule out", "no option is named as the answer"
+                left.pop(),
+                "the only option that it does not rule out",
+                "no option is named as the answer",
             )
         places = {
             int(match.lastgroup[-1]) - 1
@@ -343,8 +463,12 @@ class _Reader:
             if match.lastgroup and not self._denied_place(text, match.start())
         }
         if len(places) == 1 and max(places) < self.count:
-            return Choice(places.pop(), "the option by its place", "an option's place in words")
-        return Choice(NOT_EXTRACTED, NO_OPTION, "options are only denied" if out else "")
+            return Choice(
+                places.pop(), "the option by its place", "an option's place in words"
+            )
+        return Choice(
+            NOT_EXTRACTED, NO_OPTION, "options are only denied" if out else ""
+        )
 
     def _denied_place(self, text: str, start: int) -> bool:
         """Whether a place in words is denied: "not the third option"."""
@@ -352,7 +476,9 @@ class _Reader:
         return self.letters.cues.denies(read(before).tokens[-3:], before[-6:])
 
 
-BEHIND, PASSING, FIRST, LAST, ECHOING, CONCLUDING, BOLD, ALONE, CALLED_RIGHT = range(-1, 8)
+BEHIND, PASSING, FIRST, LAST, ECHOING, CONCLUDING, BOLD, ALONE, CALLED_RIGHT = range(
+    -1, 8
+)
 """What a mention weighs."""
 SECOND = LAST
 """The weight from which another option makes a choice unsure."""
@@ -361,7 +487,9 @@ STRONG = BOLD
 BRIEF_CHARS = 120
 """A reply so short that names one option gives it as its answer."""
 SENTENCE_LETTERS = 10
-"""Letters beside the options from which a list of them is a sentence about them, and not a choice of several."""
+"""Letters beside the options from which a list of them is a sentence about them, and not a choice
+of several.
+"""
 ENDING_CHARS = 8
 """Of a sentence that is an option and a word such as "です"."""
 _HOW = {
@@ -378,7 +506,9 @@ _HOW = {
 
 
 _FOLLOWED = re.compile(
-    r"(?<!\w)(?:followed (?:\w+ )?by|gefolgt vo[nm]|suivie?s? (?:de|du|des|par|d['’])|seguid[oa]s? (?:de|del|por|pel[oa])|seguit[oaie] d\w{1,4}|gevolgd door|diikuti (?:oleh|dengan)?|tiếp theo là|theo sau là)"
+    r"(?<!\w)(?:followed (?:\w+ )?by|gefolgt vo[nm]|suivie?s?"
+    r" (?:de|du|des|par|d['’])|seguid[oa]s? (?:de|del|por|pel[oa])|seguit[oaie]"
+    r" d\w{1,4}|gevolgd door|diikuti (?:oleh|dengan)?|tiếp theo là|theo sau là)"
     r"|其次是|然后是|次いで|続いて|그 ?다음으로|그 ?다음은|뒤를 이어"
     r"(?!\w)",
     re.IGNORECASE,
@@ -388,12 +518,20 @@ _SENTENCE_BREAK = re.compile(r"[.!?](?:\s|$)|[;\n。！？]")
 
 
 def _second(text: str, free: Sequence[Item]) -> set[int]:
-    """Where options stand that a sentence names second, behind one that it names first: "Mars (C), followed by Jupiter (D)"."""
+    """Where options stand that a sentence names second, behind one that it names first: "Mars (C),
+    followed by Jupiter (D)".
+    """
     second: set[int] = set()
     for match in _FOLLOWED.finditer(text):
         ending = _SENTENCE_BREAK.search(text, match.end())
         until = ending.start() if ending else len(text)
-        begins = max((before.end() for before in _SENTENCE_BREAK.finditer(text, 0, match.start())), default=0)
+        begins = max(
+            (
+                before.end()
+                for before in _SENTENCE_BREAK.finditer(text, 0, match.start())
+            ),
+            default=0,
+        )
         if any(begins <= item.start < match.start() for item in free):
             second |= {item.start for item in free if match.end() <= item.start < until}
     return second
@@ -406,7 +544,8 @@ def _line_of(text: str, item: Item) -> str:
 
 
 _CLAUSE = re.compile(
-    r"[.,;:!?。，、；：！？\n]|(?<=[\u0e00-\u0eff]) | (?:but|mais|pero|aber|ma|mas|но|tetapi|nhưng) "
+    r"[.,;:!?。，、；：！？\n]|(?<=[\u0e00-\u0eff]) |"
+    r" (?:but|mais|pero|aber|ma|mas|но|tetapi|nhưng) "
 )
 
 

@@ -1,6 +1,8 @@
-"""Times of day: "14:30", "2:30 pm", "14.30 Uhr", "1430 hours", "오후 2시 30분", and whether a reply gives the target time.
+"""Times of day: "14:30", "2:30 pm", "14.30 Uhr", "1430 hours", "오후 2시 30분", and whether a reply
+gives the target time.
 
-A time without "am" or "pm" up to 12:59 may be one of the afternoon too, so "2:30" for 14:30 is right, and unsure.
+A time without "am" or "pm" up to 12:59 may be one of the afternoon too, so "2:30" for 14:30 is
+right, and unsure.
 """
 
 from __future__ import annotations
@@ -14,16 +16,36 @@ from evalwright.scorers.text.locate import Said
 from evalwright.scorers.text.tokens import Words
 from evalwright.scorers.verdict import Verdict, correct, incorrect, unreadable
 
-_H, _M = r"2[0-4]|[01]?\d", r"[0-5]\d"
-_TARGET = re.compile(rf"(?:{_H})(?::{_M}(?:\s?[ap]\.?m\.?)?|\s?[ap]\.?m\.?)", re.IGNORECASE)
+_H = r"2[0-4]|[01]?\d"
+_M = r"[0-5]\d"
+_TARGET = re.compile(
+    rf"(?:{_H})(?::{_M}(?:\s?[ap]\.?m\.?)?|\s?[ap]\.?m\.?)", re.IGNORECASE
+)
 _TIME = re.compile(
     r"(?<![\d:.,])(?:(?P<hh>[01]\d|2[0-4])(?P<mm>[0-5]\d)\s?(?:hours|hrs|h)\b|(?P<first>午前|午後|上午|下午|오전|오후)?\s?(?<![\d:.,])"
     rf"(?P<h>{_H})(?:[:.](?P<m>{_M}(?!\d))(?::{_M}(?!\d))?|\s?(?:h|uhr|時|时|点|點|시)(?:\s?(?P<n>{_M}(?!\d)))?)?(?:\s?(?P<last>[ap])\.?m\b)?)",
     re.IGNORECASE,
 )
-_HOURS = ("한", "두", "세", "네", "다섯", "여섯", "일곱", "여덟", "아홉", "열", "열한", "열두")
-_HOUR_IN_WORDS = re.compile(rf"(?<![가-힣])({'|'.join(reversed(_HOURS))}) ?시(?=[^가-힣]|$|[입이에반정])")
-_HALF_PAST = re.compile(r"(?:(?<=\d[시時时点點])|(?<=\d [시時时点點])) ?[반半](?=[^가-힣]|$|[입이에쯤])")
+_HOURS = (
+    "한",
+    "두",
+    "세",
+    "네",
+    "다섯",
+    "여섯",
+    "일곱",
+    "여덟",
+    "아홉",
+    "열",
+    "열한",
+    "열두",
+)
+_HOUR_IN_WORDS = re.compile(
+    rf"(?<![가-힣])({'|'.join(reversed(_HOURS))}) ?시(?=[^가-힣]|$|[입이에반정])"
+)
+_HALF_PAST = re.compile(
+    r"(?:(?<=\d[시時时点點])|(?<=\d [시時时点點])) ?[반半](?=[^가-힣]|$|[입이에쯤])"
+)
 _AFTERNOON = ("p", "午後", "下午", "오후")
 
 
@@ -35,7 +57,9 @@ def is_time(target: str) -> bool:
 def judge_time(said: Said, targets: Sequence[str], language: str) -> Verdict:
     """Whether a reply gives a target time; the first one counts."""
     text = _in_digits(said.text)
-    right = [(minutes[0], target) for target in targets for _, minutes in _times(target)]
+    right = [
+        (minutes[0], target) for target in targets for _, minutes in _times(target)
+    ]
     wanted = {minutes for minutes, _ in right}
     times = _times(text)
     if not times:
@@ -46,12 +70,15 @@ def judge_time(said: Said, targets: Sequence[str], language: str) -> Verdict:
     if cues(language).denies(Words(before).folded_tokens, before[-4:]):
         return incorrect("a time that is denied")
     if BOUND.search(before.casefold()):
-        return incorrect("a bound or a range", "a bound or a range" if is_target else "")
+        return incorrect(
+            "a bound or a range", "a bound or a range" if is_target else ""
+        )
     rivals = [other for _, other in times[1:] if wanted.isdisjoint(other) == is_target]
     if not is_target:
         return incorrect("another time", "several times" if rivals else "")
     is_written = any(
-        readings[0] == minutes and not any(map(str.isalpha, target)) for minutes, target in right
+        readings[0] == minutes and not any(map(str.isalpha, target))
+        for minutes, target in right
     )
     if not is_written and len(readings) > 1:
         return correct("the target time", "morning or afternoon")
@@ -59,7 +86,9 @@ def judge_time(said: Said, targets: Sequence[str], language: str) -> Verdict:
 
 
 def _in_digits(text: str) -> str:
-    """A text with the hours of a Korean time in digits, and half an hour as thirty minutes: "두 시 반" is "2시 30"."""
+    """A text with the hours of a Korean time in digits, and half an hour as thirty minutes: "두 시 반"
+    is "2시 30".
+    """
     if text.isascii():
         return text
     hours = _HOUR_IN_WORDS.sub(lambda hour: f"{_HOURS.index(hour[1]) + 1}시", text)
@@ -67,10 +96,13 @@ def _in_digits(text: str) -> str:
 
 
 def _times(text: str) -> list[tuple[int, tuple[int, ...]]]:
-    """The times of a text: where each stands, and the minutes of the day that it may be, the likeliest first."""
+    """The times of a text: where each stands, and the minutes of the day that it may be, the
+    likeliest first.
+    """
     out: list[tuple[int, tuple[int, ...]]] = []
     for one in _TIME.finditer(text):
-        hour, minute = int(one["hh"] or one["h"]), int(one["mm"] or one["m"] or one["n"] or 0)
+        hour = int(one["hh"] or one["h"])
+        minute = int(one["mm"] or one["m"] or one["n"] or 0)
         half = (one["first"] or one["last"] or "").casefold()
         if not half and one["h"] and one.end() - one.start("h") == len(one["h"]):
             continue  # a number

@@ -1,7 +1,9 @@
-"""BLEU, chrF, chrF++ and TER: what an answer adds to the sums that a corpus score is made of, counted by the library sacrebleu.
+"""BLEU, chrF, chrF++ and TER: what an answer adds to the sums that a corpus score is made of,
+counted by the library sacrebleu.
 
-Every metric of these is a function of sums over the samples (Papineni et al. 2002; Popović 2015, 2017; Snover et al. 2006), so a score
-keeps its counts as parts, and `evalwright.metrics.corpus` makes the number, its interval and comparisons from them.
+Every metric of these is a function of sums over the samples (Papineni et al. 2002; Popović 2015,
+2017; Snover et al. 2006), so a score keeps its counts as parts, and `evalwright.metrics.corpus`
+makes the number, its interval and comparisons from them.
 """
 
 from __future__ import annotations
@@ -11,7 +13,12 @@ from functools import lru_cache
 from importlib.util import find_spec
 from typing import Any
 
-from evalwright.core.errors import ConfigurationError, MissingExtra, ScoringError, UnknownName
+from evalwright.core.errors import (
+    ConfigurationError,
+    MissingExtra,
+    ScoringError,
+    UnknownName,
+)
 from evalwright.core.samples import Answer, Sample, Score
 from evalwright.scorers.registry import checked
 from evalwright.scorers.text.languages import check_language, language_of
@@ -22,7 +29,9 @@ _NGRAMS = [f"c{n}" for n in range(1, 7)]
 
 
 def _of_ngrams(names: Sequence[str]) -> tuple[str, ...]:
-    return tuple(f"{side}_{name}" for name in names for side in ("answer", "target", "match"))
+    return tuple(
+        f"{side}_{name}" for name in names for side in ("answer", "target", "match")
+    )
 
 
 PARTS: Mapping[str, tuple[str, ...]] = {
@@ -38,14 +47,26 @@ PARTS: Mapping[str, tuple[str, ...]] = {
 }
 """The counts of each metric, in sacrebleu's order."""
 
-TOKENIZERS = ("13a", "intl", "char", "zh", "ja-mecab", "ko-mecab", "flores200", "flores101", "none")
+TOKENIZERS = (
+    "13a",
+    "intl",
+    "char",
+    "zh",
+    "ja-mecab",
+    "ko-mecab",
+    "flores200",
+    "flores101",
+    "none",
+)
 BY_LANGUAGE = {
     "zh": "zh",
     "ja": "ja-mecab",
     "ko": "ko-mecab",
     **dict.fromkeys(("bo", "dz", "km", "lo", "my", "th"), "char"),
 }
-"""BLEU's tokeniser by language where it is not 13a: scripts without spaces and without a tokeniser of their own go by characters."""
+"""BLEU's tokeniser by language where it is not 13a: scripts without spaces and without a tokeniser
+of their own go by characters.
+"""
 
 _NEEDS = {
     "ja-mecab": ("MeCab", "ja", "mecab-python3"),
@@ -56,25 +77,36 @@ _NEEDS = {
 """The module that a tokeniser needs, the extra that brings it, and the library."""
 
 
-def tokenizer_of(sample: Sample, language: str | None = None, tokenize: str | None = None) -> str:
+def tokenizer_of(
+    sample: Sample, language: str | None = None, tokenize: str | None = None
+) -> str:
     """BLEU's tokeniser for a sample: the one that is named, else that of the language, else 13a."""
     return tokenize or BY_LANGUAGE.get(language_of(sample, language), "13a")
 
 
-def require(tokenize: str = "13a", what: str = "The scorer", extra: str = "translation") -> None:
+def require(
+    tokenize: str = "13a", what: str = "The scorer", extra: str = "translation"
+) -> None:
     """Raise MissingExtra where sacrebleu, or what its tokeniser needs, is not installed."""
     if find_spec("sacrebleu") is None:
         raise MissingExtra(what, extra, "sacrebleu")
     module, more, library = _NEEDS.get(tokenize, ("", "", ""))
     if module and find_spec(module) is None:
-        raise MissingExtra(f"BLEU's tokeniser '{tokenize}'", f"translation-{more}", library)
+        raise MissingExtra(
+            f"BLEU's tokeniser '{tokenize}'", f"translation-{more}", library
+        )
 
 
 def _check(options: Mapping[str, Any]) -> None:
     check_language(options.get("language"))
     tokenize = options.get("tokenize")
     if tokenize is not None and tokenize not in TOKENIZERS:
-        raise UnknownName("tokeniser of BLEU", str(tokenize), TOKENIZERS, f"Known: {', '.join(TOKENIZERS)}.")
+        raise UnknownName(
+            "tokeniser of BLEU",
+            str(tokenize),
+            TOKENIZERS,
+            f"Known: {', '.join(TOKENIZERS)}.",
+        )
     require(_tokenizer(Sample(""), options))
 
 
@@ -86,7 +118,9 @@ def _tokenizer(sample: Sample, options: Mapping[str, Any]) -> str:
 
 
 def check_bleu_sample(sample: Sample, options: Mapping[str, Any]) -> None:
-    """Raise MissingExtra where the tokeniser of a sample's language is not installed: before anything is asked."""
+    """Raise MissingExtra where the tokeniser of a sample's language is not installed: before
+    anything is asked.
+    """
     require(tokenizer_of(sample, options.get("language"), options.get("tokenize")))
 
 
@@ -99,12 +133,16 @@ def bleu(
     language: str | None = None,
     lowercase: bool = False,
 ) -> Score:
-    """Sentence BLEU from 0 to 100 (effective order, smoothing "exp"), with the counts for the metric `bleu`.
+    """Sentence BLEU from 0 to 100 (effective order, smoothing "exp"), with the counts for the
+    metric `bleu`.
 
-    tokenize: one of sacrebleu's tokenisers; without it that of `language`, or of the sample's metadata `language`: zh, ja-mecab,
-    ko-mecab, char for Thai, Lao, Khmer, Burmese and Tibetan, else 13a. Several targets are several references.
+    tokenize: one of sacrebleu's tokenisers; without it that of `language`, or of the sample's
+    metadata `language`: zh, ja-mecab, ko-mecab, char for Thai, Lao, Khmer, Burmese and Tibetan,
+    else 13a. Several targets are several references.
     """
-    return _score("bleu", sample, answer, tokenizer_of(sample, language, tokenize), lowercase)
+    return _score(
+        "bleu", sample, answer, tokenizer_of(sample, language, tokenize), lowercase
+    )
 
 
 vars(bleu)["check_sample"] = check_bleu_sample
@@ -112,19 +150,25 @@ vars(bleu)["check_sample"] = check_bleu_sample
 
 @checked(_check)
 def chrf(sample: Sample, answer: Answer, *, lowercase: bool = False) -> Score:
-    """Sentence chrF from 0 to 100 (characters 1 to 6, beta 2), with the counts for the metric `chrf`. The best reference counts."""
+    """Sentence chrF from 0 to 100 (characters 1 to 6, beta 2), with the counts for the metric
+    `chrf`. The best reference counts.
+    """
     return _score("chrf", sample, answer, "", lowercase)
 
 
 @checked(_check)
 def chrf_plus(sample: Sample, answer: Answer, *, lowercase: bool = False) -> Score:
-    """Sentence chrF++ from 0 to 100: chrF with words 1 and 2 beside the characters; counts for the metric `chrf++`."""
+    """Sentence chrF++ from 0 to 100: chrF with words 1 and 2 beside the characters; counts for the
+    metric `chrf++`.
+    """
     return _score("chrf++", sample, answer, "", lowercase)
 
 
 @checked(_check)
 def ter(sample: Sample, answer: Answer, *, lowercase: bool = True) -> Score:
-    """Minus the sentence's TER in edits of 100 words, so that more is better, with the counts for the metric `ter`."""
+    """Minus the sentence's TER in edits of 100 words, so that more is better, with the counts for
+    the metric `ter`.
+    """
     return _score("ter", sample, answer, "", lowercase)
 
 
@@ -132,43 +176,71 @@ vars(ter)["long"] = 300
 # sacrebleu's search for shifts takes a minute where 1,000 words come in another order.
 
 
-def _score(kind: str, sample: Sample, answer: Answer, tokenize: str, lowercase: bool) -> Score:
+def _score(
+    kind: str, sample: Sample, answer: Answer, tokenize: str, lowercase: bool
+) -> Score:
     if not sample.targets:
         raise ScoringError(f"The sample '{sample.id}' has no target.")
     counts = statistics(kind, answer.text, sample.targets, tokenize, lowercase)
-    value = float(_metric(kind, tokenize, lowercase)._compute_score_from_stats(counts).score)
+    value = float(
+        _metric(kind, tokenize, lowercase)._compute_score_from_stats(counts).score
+    )
     said = f"{kind} {value:.1f}" + (f", tokeniser {tokenize}" if tokenize else "")
     item = {"tokenizer": tokenize} if tokenize else None
     return Score(
-        -value if kind == "ter" else value, "", said, dict(zip(PARTS[kind], counts, strict=True)), item
+        -value if kind == "ter" else value,
+        "",
+        said,
+        dict(zip(PARTS[kind], counts, strict=True)),
+        item,
     )
 
 
 def statistics(
-    kind: str, text: str, references: Sequence[str], tokenize: str = "13a", lowercase: bool | None = None
+    kind: str,
+    text: str,
+    references: Sequence[str],
+    tokenize: str = "13a",
+    lowercase: bool | None = None,
 ) -> list[float]:
-    """The counts of one text against its references, in the order of `PARTS[kind]`. lowercase None: as sacrebleu does by default."""
+    """The counts of one text against its references, in the order of `PARTS[kind]`. lowercase None:
+    as sacrebleu does by default.
+    """
     lower = kind == "ter" if lowercase is None else lowercase
     metric = _metric(kind, tokenize, lower)
     if tokenize.endswith("mecab"):  # what its tokeniser refuses is tokenised in pieces
         cased = [one.lower() if lower else one for one in (text, *references)]
-        text, *references = (" ".join(map(metric.tokenizer, pieces_for_mecab(one.rstrip()))) for one in cased)
+        text, *references = (
+            " ".join(map(metric.tokenizer, pieces_for_mecab(one.rstrip())))
+            for one in cased
+        )
         metric = _metric(kind, "none", lower)
-    found = metric._extract_corpus_statistics([text], [[reference] for reference in references])
+    found = metric._extract_corpus_statistics(
+        [text], [[reference] for reference in references]
+    )
     return [float(count) for count in found[0]]
 
 
 @lru_cache(maxsize=32)
 def _metric(kind: str, tokenize: str, lowercase: bool) -> Any:
-    """sacrebleu's metric. Its counts do not depend on the effective order, which only the score of one sentence has."""
+    """sacrebleu's metric.
+
+    Its counts do not depend on the effective order, which only the score of one sentence has.
+    """
     from sacrebleu.metrics import BLEU, CHRF, TER
 
     if kind == "bleu":
         try:
-            return BLEU(lowercase=lowercase, tokenize=tokenize or "13a", effective_order=True, force=True)
+            return BLEU(
+                lowercase=lowercase,
+                tokenize=tokenize or "13a",
+                effective_order=True,
+                force=True,
+            )
         except RuntimeError as error:
             raise ConfigurationError(
-                f"BLEU's tokeniser '{tokenize}' cannot be used: {' '.join(str(error).split())}"
+                f"BLEU's tokeniser '{tokenize}' cannot be used:"
+                f" {' '.join(str(error).split())}"
             ) from None
     if kind == "ter":
         return TER(case_sensitive=not lowercase)

@@ -1,4 +1,6 @@
-"""Counters of Korean, Japanese and Chinese numbers: what a number counts, by the word behind it ("3개", "두 마리", "3番目")."""
+"""Counters of Korean, Japanese and Chinese numbers: what a number counts, by the word behind it
+("3개", "두 마리", "3番目").
+"""
 
 from __future__ import annotations
 
@@ -19,11 +21,15 @@ def counter_after(text: str, start: int) -> tuple[str, int] | None:
 
 @cache
 def _groups() -> dict[str, str]:
-    groups = [group.split("/") for row in table("counters").values() for group in row.split()]
+    groups = [
+        group.split("/") for row in table("counters").values() for group in row.split()
+    ]
     return {name: names[0] for names in groups for name in names}
 
 
 @cache
 def _counters() -> re.Pattern[str]:
     names = sorted(_groups(), key=len, reverse=True)
-    return re.compile(rf"\s?({'|'.join(map(re.escape, names))})(?!데|가요|지(?![가-힣]))")
+    return re.compile(
+        rf"\s?({'|'.join(map(re.escape, names))})(?!데|가요|지(?![가-힣]))"
+    )

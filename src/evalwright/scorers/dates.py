@@ -1,7 +1,8 @@
-"""Dates in their common forms, in digits and with month names in many languages, and which of a reply's dates answers.
+"""Dates in their common forms, in digits and with month names in many languages, and which of a
+reply's dates answers.
 
-"2024-10-09", "9 October 2024", "the 9th of October, 2024", "Oct. 9, 2024", "October 2024", "9 October", "2024年10月9日". "09/10/2024"
-has two readings, and either may match.
+"2024-10-09", "9 October 2024", "the 9th of October, 2024", "Oct. 9, 2024", "October 2024", "9
+October", "2024年10月9日". "09/10/2024" has two readings, and either may match.
 """
 
 from __future__ import annotations
@@ -26,20 +27,26 @@ from evalwright.scorers.verdict import Verdict, correct, incorrect, unreadable
 MONTHS = months()
 _ONES = word_list("first second third fourth fifth sixth seventh eighth ninth")
 _TEENS = word_list(
-    "tenth eleventh twelfth thirteenth fourteenth fifteenth sixteenth seventeenth eighteenth nineteenth twentieth"
+    "tenth eleventh twelfth thirteenth fourteenth fifteenth sixteenth seventeenth"
+    " eighteenth nineteenth twentieth"
 )
 _DAY_WORDS = {
     word: day
     for day, word in enumerate(
-        [*_ONES, *_TEENS, *(f"twenty-{one}" for one in _ONES), "thirtieth", "thirty-first"], 1
+        [
+            *_ONES,
+            *_TEENS,
+            *(f"twenty-{one}" for one in _ONES),
+            "thirtieth",
+            "thirty-first",
+        ],
+        1,
     )
 }
 _DAY_IN_WORDS = frozenset(word.split("-")[-1] for word in _DAY_WORDS)
 _NAME = "(?:" + "|".join(sorted(MONTHS, key=len, reverse=True)) + r")(?![^\W\d_])\.?"
 _D = r"(?:0?[1-9]|[12]\d|3[01])"
-_DAY = (
-    rf"(?:{_D}|{'|'.join(sorted((word.replace('-', '[ -]') for word in _DAY_WORDS), key=len, reverse=True))})"
-)
+_DAY = rf"(?:{_D}|{'|'.join(sorted((word.replace('-', '[ -]') for word in _DAY_WORDS), key=len, reverse=True))})"
 _M = r"(?:1[0-2]|0?[1-9])"
 _Y = r"[12]\d{3}"
 _LINK = r"(?:of |de |del |in |ng |พ\.ศ\. ?|ค\.ศ\. ?|ปี ?)?"
@@ -50,8 +57,16 @@ _FORMS = tuple(
     for form in (
         rf"(?P<y>{_Y})\s?(?P<s>[-/.])\s?(?P<m>{_M})(?:\s?(?P=s)\s?(?P<d>{_D}))?(?!(?!T\d\d:)[\w/-]|\.\d)",
         rf"(?P<a>{_D})\s?(?P<s>[-/.])\s?(?P<b>{_D})\s?(?P=s)\s?(?:(?P<y>{_Y})|'?(?P<short>\d\d))(?![\w/-]|\.\d)",
-        rf"(?:ika-)?(?P<d>{_DAY})(?:st|nd|rd|th|er|º|o|\.)?,?[\s-](?:of |de |day of |ng |di )?(?P<n>{_NAME})(?:,?[\s-]{_LINK}(?P<y>[12]\d{{3}}|[3-9]\d{{2}})(?!\w|[.,]\d))?",
-        rf"(?P<n>{_NAME})[\s-](?:the )?(?P<d>{_DAY})(?:st|nd|rd|th)?(?!\d|[.,:]\d|\s?%)(?:(?:,|\s|-)\s?(?:in |of )?(?P<y>[12]\d{{3}}|[3-9]\d{{2}})(?!\w|[.,]\d))?",
+        (
+            rf"(?:ika-)?(?P<d>{_DAY})(?:st|nd|rd|th|er|º|o|\.)?,?[\s-](?:of |de |day of"
+            r" |ng |di"
+            rf" )?(?P<n>{_NAME})(?:,?[\s-]{_LINK}(?P<y>[12]\d{{3}}|[3-9]\d{{2}})(?!\w|[.,]\d))?"
+        ),
+        (
+            rf"(?P<n>{_NAME})[\s-](?:the"
+            rf" )?(?P<d>{_DAY})(?:st|nd|rd|th)?(?!\d|[.,:]\d|\s?%)(?:(?:,|\s|-)\s?(?:in"
+            r" |of )?(?P<y>[12]\d{3}|[3-9]\d{2})(?!\w|[.,]\d))?"
+        ),
         rf"(?P<n>{_NAME}),?[\s-](?:of |de )?(?P<y>{_Y})(?!\w|[.,]\d)",
         rf"(?P<y>{_Y})\s?[年년]\s?(?:(?P<m>{_M})\s?[月월])?\s?(?:(?P<d>{_D})\s?[日일号])?",
         rf"(?P<m>{_M})\s?[月월]\s?(?P<d>{_D})\s?[日일号]",
@@ -59,7 +74,9 @@ _FORMS = tuple(
         rf"(?P<m>{_M})/(?P<y>{_Y})(?![\w/]|[.,]\d)",
     )
 )
-"""y, m, d: numbers; n: a month's name; a, b: day and month in either order; short: a year without its century."""
+"""y, m, d: numbers; n: a month's name; a, b: day and month in either order; short: a year without
+its century.
+"""
 _YEAR = re.compile(
     rf"(?<![{_LETTERS}\d_.,:/-])(?:(?P<y>[12]\d{{3}})(?![{_LETTERS}\d]|[.,:/]\d|-\d)|(?<!\d)'(?P<short>\d\d)(?!\w))"
 )
@@ -78,14 +95,22 @@ _MONTHS_IN_WORDS = {"시": "십", "유": "육"}
 """Korean numbers of months as they are said and not counted: "시월" is October, "유월" June."""
 _SPELLED = re.compile(
     rf"(?P<era>{'|'.join(_ERA_BEGINS)})\s?(?P<number>元|\d{{1,3}}|[{_HAN}]{{1,4}})(?=年)"
-    rf"|(?P<han>[{_HAN}]{{1,4}})(?=[年月日号])|(?<![가-힣])(?P<month>[시유])(?=월 ?(?:\d|[일이삼사오육칠팔구십]))|(?<![가-힣])(?P<hangul>[영공일이삼사오육칠팔구십백천]{{1,9}})(?= ?[년월일])"
+    rf"|(?P<han>[{_HAN}]{{1,4}})(?=[年月日号])|(?<![가-힣])(?P<month>[시유])(?=월"
+    r" ?(?:\d|[일이삼사오육칠팔구십]))|(?<![가-힣])(?P<hangul>[영공일이삼사오육칠팔구십백천]{1,9})(?="
+    r" ?[년월일])"
 )
 _ARABIC_ERA = re.compile(r"(?<=\d)م(?!\w)")
 _BUDDHIST = range(2300, 2700)
 """Years of the Thai era, which count from 543 BC."""
-_HINT = re.compile(r"\d\s?[-/.]\s?\d{1,2}\s?[-/.]|\d{4}\s?[-/.]\s?\d|\d\s?[年년]|\d/[12]\d")
-"""What a date without a month's name has; looking for this first is much faster than for every form."""
-_COMMON_WORDS = word_set("may mar march set dis des ago gen out dec mag mai maj mac mart")
+_HINT = re.compile(
+    r"\d\s?[-/.]\s?\d{1,2}\s?[-/.]|\d{4}\s?[-/.]\s?\d|\d\s?[年년]|\d/[12]\d"
+)
+"""What a date without a month's name has; looking for this first is much faster than for every
+form.
+"""
+_COMMON_WORDS = word_set(
+    "may mar march set dis des ago gen out dec mag mai maj mac mart"
+)
 _MOST = 24
 _DAYS = (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 
@@ -104,11 +129,17 @@ class Date(NamedTuple):
 
     def covers(self, other: Date) -> bool:
         """Whether every part that `other` has is here, and the same."""
-        return all(not theirs or mine == theirs for mine, theirs in zip(self, other, strict=True))
+        return all(
+            not theirs or mine == theirs
+            for mine, theirs in zip(self, other, strict=True)
+        )
 
     def conflicts(self, other: Date) -> bool:
         """Whether a part that both have differs."""
-        return any(mine and theirs and mine != theirs for mine, theirs in zip(self, other, strict=True))
+        return any(
+            mine and theirs and mine != theirs
+            for mine, theirs in zip(self, other, strict=True)
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,26 +168,35 @@ def find_dates(found_words: Words, years: bool = True) -> list[Found]:
                 break
             readings = _readings(match)
             start, end = (_place_before(place, places) for place in match.span())
-            if readings and not any(one.start < end and start < one.end for one in found):
+            if readings and not any(
+                one.start < end and start < one.end for one in found
+            ):
                 found.append(Found(readings, start, end))
     return _joined(sorted(found, key=lambda one: one.start))
 
 
 def _in_digits(text: str) -> tuple[str, list[tuple[int, int]]]:
-    """A text with the numbers of East Asian dates in digits; for each replaced stretch, its end in the new text and in the old."""
+    """A text with the numbers of East Asian dates in digits; for each replaced stretch, its end in
+    the new text and in the old.
+    """
     if text.isascii():
         return text, []
     pieces: list[str] = []
     places: list[tuple[int, int]] = []
     length = old_end = 0
     for match in _SPELLED.finditer(text):
-        era, number = match["era"], match["number"] or match["han"] or match["hangul"]
+        era = match["era"]
+        number = match["number"] or match["han"] or match["hangul"]
         number = number or _MONTHS_IN_WORDS[match["month"]]
         if era is None:
             year_or_day = characters(number)
         else:
             year_or_day = _ERA_BEGINS[era] + (
-                1 if number == "元" else int(number) if number.isdecimal() else characters(number)
+                1
+                if number == "元"
+                else int(number)
+                if number.isdecimal()
+                else characters(number)
             )
         pieces += [text[old_end : match.start()], str(year_or_day)]
         length += len(pieces[-2]) + len(pieces[-1])
@@ -182,10 +222,15 @@ def _joined(found: list[Found]) -> list[Found]:
         and {one.readings[0].parts for one in found} <= {1, 2}
         and not found[0].readings[0].conflicts(found[1].readings[0])
     ):
-        one, two = found[0].readings[0], found[1].readings[0]
+        one = found[0].readings[0]
+        two = found[1].readings[0]
         return [
             Found(
-                (Date(*(mine or theirs for mine, theirs in zip(one, two, strict=True))),),
+                (
+                    Date(
+                        *(mine or theirs for mine, theirs in zip(one, two, strict=True))
+                    ),
+                ),
                 found[0].start,
                 found[1].end,
             )
@@ -195,7 +240,8 @@ def _joined(found: list[Found]) -> list[Found]:
 
 def _readings(match: re.Match[str]) -> tuple[Date, ...]:
     group = match.groupdict()
-    name, year = (group.get("n") or "").casefold().rstrip("."), int(group.get("y") or 0)
+    name = (group.get("n") or "").casefold().rstrip(".")
+    year = int(group.get("y") or 0)
     if group.get("s") == "." and not group.get("d") and "m" in group:
         return ()  # a decimal number
     if name and not year and group["n"].rstrip(".") in _COMMON_WORDS:
@@ -203,7 +249,11 @@ def _readings(match: re.Match[str]) -> tuple[Date, ...]:
     if year in _BUDDHIST and ("n" not in group or name[0] > "\u0e00"):
         year -= 543
     years = (
-        (2000 + int(group["short"]), 1900 + int(group["short"]), 1800 + int(group["short"]))
+        (
+            2000 + int(group["short"]),
+            1900 + int(group["short"]),
+            1800 + int(group["short"]),
+        )
         if group.get("short")
         else (year,)
     )
@@ -214,11 +264,18 @@ def _readings(match: re.Match[str]) -> tuple[Date, ...]:
         day = (group.get("d") or "0").casefold().replace(" ", "-")
         month = MONTHS[name] if name else int(group.get("m") or 0)
         days = ((month, int(day) if day.isdecimal() else _DAY_WORDS[day]),)
-    if "short" not in group and "年" in match.re.pattern and days[0][1] and not days[0][0]:
+    if (
+        "short" not in group
+        and "年" in match.re.pattern
+        and days[0][1]
+        and not days[0][0]
+    ):
         return ()
     dates = (Date(one, *parts) for one in years for parts in days)
     kept = [
-        date for date in dates if date.month <= 12 and (not date.day or date.day <= _DAYS[date.month - 1])
+        date
+        for date in dates
+        if date.month <= 12 and (not date.day or date.day <= _DAYS[date.month - 1])
     ]
     return tuple(dict.fromkeys(kept))
 
@@ -227,40 +284,60 @@ def _readings(match: re.Match[str]) -> tuple[Date, ...]:
 def parse_date(text: str) -> tuple[Date, ...]:
     """The readings of a text that is nothing but a date; empty for any other."""
     text = re.sub(
-        r"^(?:on |in )?(?:the )?(?:(?:mon|tues|wednes|thurs|fri|satur|sun)day,? )?(?:the )?|พ\.ศ\. ?|ค\.ศ\. ?",
+        r"^(?:on |in )?(?:the )?(?:(?:mon|tues|wednes|thurs|fri|satur|sun)day,?"
+        r" )?(?:the )?|พ\.ศ\. ?|ค\.ศ\. ?",
         "",
         text.strip().removesuffix("."),
         flags=re.IGNORECASE,
     )
     found = find_dates(Words(text))
-    return found[0].readings if len(found) == 1 and (found[0].start, found[0].end) == (0, len(text)) else ()
+    return (
+        found[0].readings
+        if len(found) == 1 and (found[0].start, found[0].end) == (0, len(text))
+        else ()
+    )
 
 
-# -- which date a reply gives -------------------------------------------------------------------------------------------
+# -- which date a reply gives ----------------------------------------------------------
 
-_CLAUSE = re.compile(r",\s(?=[^\W\d_])|[;(—|\n。]|\.\s|\s(?:and|und|et|y|e|и|та|i|ve|dan|và)\s")
-_OFFSET = re.compile(r"\b(?:later|earlier|following|next|previous|tags darauf|später|suivant|siguiente)\b")
+_CLAUSE = re.compile(
+    r",\s(?=[^\W\d_])|[;(—|\n。]|\.\s|\s(?:and|und|et|y|e|и|та|i|ve|dan|và)\s"
+)
+_OFFSET = re.compile(
+    r"\b(?:later|earlier|following|next|previous|tags"
+    r" darauf|später|suivant|siguiente)\b"
+)
 BOUND = re.compile(
     r"(?:before|after|since|until|by|between|from|early|late|not|vor|nach|avant|apr[eè]s|antes|despu[eé]s|до|после)\s+(?:the\s+)?$"
 )
-_BEFORE_CHRIST = re.compile(r"\s?(?:B\.?\s?C|v\. ?Chr|av\. ?J|a\. ?C|до н|p\.n\.e)", re.IGNORECASE)
+_BEFORE_CHRIST = re.compile(
+    r"\s?(?:B\.?\s?C|v\. ?Chr|av\. ?J|a\. ?C|до н|p\.n\.e)", re.IGNORECASE
+)
 _BC_BEFORE = re.compile(r"(?:公元前|紀元前|기원전)\s?$")
 _OTHER_CALENDAR = re.compile(r"単紀|단기|हिजरी|विक्रम|هـ|\bA\.?H\b")
 """Years that count from elsewhere."""
 AROUND_CHARS = 24
 _SENTENCE_PART = re.compile(r"[;!?。；！？]|\.\s")
 MAX_SHORT_PAST_CHARS = 6
-_RELATIVE = re.compile(r",\s(?:which|who|whose|that|having|where)\s[^,;.]*$", re.IGNORECASE)
-"""A clause that only tells more of what the sentence is about: "the war, which began in 1939, ended in 1945"."""
+_RELATIVE = re.compile(
+    r",\s(?:which|who|whose|that|having|where)\s[^,;.]*$", re.IGNORECASE
+)
+"""A clause that only tells more of what the sentence is about: "the war, which began in 1939, ended
+in 1945".
+"""
 
 
-def judge_date(said: Said, targets: Sequence[Date], question: str, language: str) -> Verdict:
+def judge_date(
+    said: Said, targets: Sequence[Date], question: str, language: str
+) -> Verdict:
     """Whether the answer gives a target date."""
     text = said.text
     dates = find_dates(Words(text))
     if not dates:
         return _spelled(text, targets, language)
-    dates = [date for date in dates if not is_set_against(text, date.start, date.end)] or dates
+    dates = [
+        date for date in dates if not is_set_against(text, date.start, date.end)
+    ] or dates
     asked = {
         _stem(token)
         for token in read(plain(question[:2000])).tokens
@@ -273,7 +350,9 @@ def judge_date(said: Said, targets: Sequence[Date], question: str, language: str
     is_target = _covers(date, targets)
     is_denied = cues(language).denies(fold(around).split(), around[-4:])
     if is_denied or is_set_against(text, date.start, date.end):
-        return incorrect(f"{shown} is denied", "" if is_target else "a date that is denied")
+        return incorrect(
+            f"{shown} is denied", "" if is_target else "a date that is denied"
+        )
     if _BEFORE_CHRIST.match(text, date.end) or _BC_BEFORE.search(text[: date.start]):
         return incorrect(f"{shown} is before Christ")
     if is_target and BOUND.search(around):
@@ -281,22 +360,41 @@ def judge_date(said: Said, targets: Sequence[Date], question: str, language: str
     if cues(language).offers(fold(around).split()[-3:], around[-4:]) or _is_alternative(
         text, date, dates, language
     ):
-        return incorrect(f"{shown} is one of several", "one of several days" if is_target else "")
-    rivals = [other for other in dates if other is not date and _covers(other, targets) != is_target]
+        return incorrect(
+            f"{shown} is one of several", "one of several days" if is_target else ""
+        )
+    rivals = [
+        other
+        for other in dates
+        if other is not date and _covers(other, targets) != is_target
+    ]
     if is_target:
-        return correct(f"{shown} is the target date", "several dates" if rivals and not is_firm else "")
-    if any(not reading.conflicts(target) for reading in date.readings for target in targets):
-        return incorrect(f"{shown} is not the whole target", "not every part of the date")
+        return correct(
+            f"{shown} is the target date",
+            "several dates" if rivals and not is_firm else "",
+        )
+    if any(
+        not reading.conflicts(target) for reading in date.readings for target in targets
+    ):
+        return incorrect(
+            f"{shown} is not the whole target", "not every part of the date"
+        )
     if _OTHER_CALENDAR.search(text):
         return incorrect(f"{shown} is another date", "another calendar")
-    return incorrect(f"{shown} is another date", "several dates" if rivals and not is_firm else "")
+    return incorrect(
+        f"{shown} is another date", "several dates" if rivals and not is_firm else ""
+    )
 
 
 def _covers(date: Found, targets: Sequence[Date]) -> bool:
-    return any(reading.covers(target) for reading in date.readings for target in targets)
+    return any(
+        reading.covers(target) for reading in date.readings for target in targets
+    )
 
 
-def _is_alternative(text: str, date: Found, dates: Sequence[Found], language: str) -> bool:
+def _is_alternative(
+    text: str, date: Found, dates: Sequence[Found], language: str
+) -> bool:
     """Whether another date is offered right behind one: "1912 or 1913"."""
     following = next((other for other in dates if other.start >= date.end), None)
     if following is None or following.start - date.end > AROUND_CHARS:
@@ -306,13 +404,18 @@ def _is_alternative(text: str, date: Found, dates: Sequence[Found], language: st
 
 
 def _stem(token: str) -> str:
-    """A word as it is compared with the question's: its first letters, or the consonants of a short one ("sank", "sink").
+    """A word as it is compared with the question's: its first letters, or the consonants of a short
+    one ("sank", "sink").
 
     A short past tense is its verb: "ended" is "end".
     """
     if token.isascii() and len(token) <= MAX_SHORT_PAST_CHARS and token.endswith("ed"):
         token = token[:-1] if token.endswith("eed") else token[:-2]
-    return re.sub("[aeiou]", "", token) if token.isascii() and len(token) <= 5 else token[:4]
+    return (
+        re.sub("[aeiou]", "", token)
+        if token.isascii() and len(token) <= 5
+        else token[:4]
+    )
 
 
 def _answering(
@@ -320,39 +423,57 @@ def _answering(
 ) -> tuple[Found, bool]:
     """The date that answers, and whether it surely is meant.
 
-    The only one; the only one in bold; the one with which the reply opens; the one whose clause says most of the question's words;
-    the first. A date without a part that every target has is passed over.
+    The only one; the only one in bold; the one with which the reply opens; the one whose clause
+    says most of the question's words; the first. A date without a part that every target has is
+    passed over.
     """
     text = said.text
     needed = [
         date
         for date in dates
         if any(
-            all(part or not wanted for part, wanted in zip(date.readings[0], target, strict=True))
+            all(
+                part or not wanted
+                for part, wanted in zip(date.readings[0], target, strict=True)
+            )
             for target in targets
         )
     ]
     dates = needed or dates
     if len({date.readings for date in dates}) == 1:
         return dates[0], True
-    bold = [date for date in dates if len(said.bold) == 1 and text[date.start : date.end] in said.bold[0]]
+    bold = [
+        date
+        for date in dates
+        if len(said.bold) == 1 and text[date.start : date.end] in said.bold[0]
+    ]
     if len(bold) == 1:
         return bold[0], True
 
     edges = [0, *(match.start() for match in _CLAUSE.finditer(text)), len(text)]
-    shared, is_alone = [], []
+    shared = []
+    is_alone = []
     for date in dates:
         start = max(edge for edge in edges if edge <= date.start)
         end = min((edge for edge in edges if edge >= date.end), default=len(text))
         tokens = read(text[start : date.start] + " " + text[date.end : end]).tokens
         shared.append({_stem(token) for token in tokens} & asked)
-        is_alone.append(all(not token.isalpha() or token in FUNCTION for token in tokens))
+        is_alone.append(
+            all(not token.isalpha() or token in FUNCTION for token in tokens)
+        )
     if is_alone[0] and not _CLAUSE.search(text, 0, dates[0].start):
         return dates[0], True
     is_main = [
-        not (_RELATIVE.search(text, 0, date.start) and text[date.end : date.end + 1] == ",") for date in dates
+        not (
+            _RELATIVE.search(text, 0, date.start)
+            and text[date.end : date.end + 1] == ","
+        )
+        for date in dates
     ]
-    best = max(range(len(dates)), key=lambda place: (len(shared[place]), is_main[place], -place))
+    best = max(
+        range(len(dates)),
+        key=lambda place: (len(shared[place]), is_main[place], -place),
+    )
     others = [words for place, words in enumerate(shared) if place != best]
     return dates[best], all(words < shared[best] for words in others)
 
@@ -360,7 +481,11 @@ def _answering(
 def _spelled(text: str, targets: Sequence[Date], language: str) -> Verdict:
     """A date with its numbers in words: only what is right can be seen of it."""
     tokens = [token.casefold() for token in Words(text).tokens]
-    whole = (number for number in find_numbers(text, language) if number.value == int(number.value))
+    whole = (
+        number
+        for number in find_numbers(text, language)
+        if number.value == int(number.value)
+    )
     numbers = {int(number.value) for number in whole if not number.bound}
     named = {MONTHS[token] for token in tokens if token in MONTHS}
     for target in targets:
@@ -371,11 +496,17 @@ def _spelled(text: str, targets: Sequence[Date], language: str) -> Verdict:
             and len(numbers) <= 2
         ):
             return correct("the target date in words")
-    return unreadable("no date that can be read", _doubt_of_words(text, targets, named, language))
+    return unreadable(
+        "no date that can be read", _doubt_of_words(text, targets, named, language)
+    )
 
 
-def _doubt_of_words(text: str, targets: Sequence[Date], named: set[int], language: str) -> str:
-    """Why a reply without a date that can be read might still give one; "" where nothing in it can be a target's part."""
+def _doubt_of_words(
+    text: str, targets: Sequence[Date], named: set[int], language: str
+) -> str:
+    """Why a reply without a date that can be read might still give one; "" where nothing in it can
+    be a target's part.
+    """
     if language != "en":
         return "perhaps a date in words or in a form that is not read"
     numbers = find_numbers(text, language)
@@ -384,13 +515,18 @@ def _doubt_of_words(text: str, targets: Sequence[Date], named: set[int], languag
     if any(number.ordinal and number.value in centuries for number in whole):
         return "the century of the target, not its date"
     if any(
-        target.parts == len(target) and f"{target.year}{target.month:02}{target.day:02}" in text
+        target.parts == len(target)
+        and f"{target.year}{target.month:02}{target.day:02}" in text
         for target in targets
     ):
         return "the target's digits without anything between them"
     if named:
         is_month = any(target.month in named for target in targets)
-        return "the month of the target, and no day or year that can be read" if is_month else ""
+        return (
+            "the month of the target, and no day or year that can be read"
+            if is_month
+            else ""
+        )
     in_digits = [number for number in whole if not number.word]
     days = {target.day for target in targets if target.day}
     if any(number.value in days and not number.bound for number in in_digits):
@@ -403,9 +539,21 @@ def _doubt_of_words(text: str, targets: Sequence[Date], named: set[int], languag
 def asks_for_date(question: str, language: str) -> bool:
     """Whether a question asks when, or for a year."""
     folded = fold(question[:2000].casefold())
-    return not words("when", language).isdisjoint(re.findall(r"[^\W\d_]+", folded)) or any(
-        one in folded for one in _YEAR_WORDS
-    )
+    return not words("when", language).isdisjoint(
+        re.findall(r"[^\W\d_]+", folded)
+    ) or any(one in folded for one in _YEAR_WORDS)
 
 
-_YEAR_WORDS = ("年", "연도", "년", "언제", "ปี", "เมื่อ", "いつ", "ஆண்டு", "எப்போது", "वर्ष", "साल")
+_YEAR_WORDS = (
+    "年",
+    "연도",
+    "년",
+    "언제",
+    "ปี",
+    "เมื่อ",
+    "いつ",
+    "ஆண்டு",
+    "எப்போது",
+    "वर्ष",
+    "साल",
+)

@@ -1,4 +1,6 @@
-"""Exact match: the whole answer is, character for character, one of the targets; with `partial`, one of them stands in it."""
+"""Exact match: the whole answer is, character for character, one of the targets; with `partial`,
+one of them stands in it.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,11 @@ from evalwright.core.samples import Answer, Sample, Score
 from evalwright.scorers.registry import checked
 from evalwright.scorers.text.cues import labels
 from evalwright.scorers.text.evidence import with_evidence
-from evalwright.scorers.text.languages import check_language, language_of, without_articles
+from evalwright.scorers.text.languages import (
+    check_language,
+    language_of,
+    without_articles,
+)
 from evalwright.scorers.verdict import shortened
 
 _ENDINGS = rf"(?:{labels('ending')}|{labels('tail')}){{0,3}}(?![가-힣])"
@@ -29,16 +35,20 @@ _SECONDS = 1.0
 def _check(options: Mapping[str, Any]) -> None:
     check_language(options["language"])
     patterns = options["ignore_patterns"]
-    if not isinstance(patterns, list | tuple) or not all(isinstance(one, str) for one in patterns):
+    if not isinstance(patterns, list | tuple) or not all(
+        isinstance(one, str) for one in patterns
+    ):
         raise ConfigurationError(
-            f"The option 'ignore_patterns' is a list of regular expressions, not {patterns!r}."
+            "The option 'ignore_patterns' is a list of regular expressions, not"
+            f" {patterns!r}."
         )
     if patterns:
         try:
             bounded.call(_without, tuple(patterns), "")
         except (bounded.LimitExceeded, bounded.Raised) as error:
             raise ConfigurationError(
-                f"The option 'ignore_patterns' holds what is no regular expression: {error}."
+                "The option 'ignore_patterns' holds what is no regular expression:"
+                f" {error}."
             ) from None
 
 
@@ -58,24 +68,40 @@ def exact_match(
     among_choices: bool = False,
     language: str | None = None,
 ) -> Score:
-    """1.0 where the answer equals any target after Unicode NFC, else 0.0; labels "correct" and "incorrect".
+    """1.0 where the answer equals any target after Unicode NFC, else 0.0; labels "correct" and
+    "incorrect".
 
-    strip: outer white space does not count. ignore_case: compare casefolded. ignore_punctuation: drop all characters of
-    the Unicode categories P and S. ignore_numbers: drop all digits. ignore_articles: drop the articles of `language`, without it of
-    the sample's metadata `language`, else of English. ignore_whitespace: runs of white space count as one space, outer ones as none.
-    ignore_patterns: regular expressions whose matches are dropped first. The others apply in the order case, punctuation, numbers, articles,
-    white space. partial: a target that stands in the answer as whole words, Korean particles behind it allowed, is enough; an empty one
-    never is, nor one of which `ignore_numbers` or `ignore_patterns` leaves nothing. among_choices: a target counts only where it equals one of the sample's choices. Raises ScoringError where a pattern takes too long.
+    strip: outer white space does not count. ignore_case: compare casefolded. ignore_punctuation:
+    drop all characters of the Unicode categories P and S. ignore_numbers: drop all digits.
+    ignore_articles: drop the articles of `language`, without it of the sample's metadata
+    `language`, else of English. ignore_whitespace: runs of white space count as one space, outer
+    ones as none. ignore_patterns: regular expressions whose matches are dropped first. The others
+    apply in the order case, punctuation, numbers, articles, white space. partial: a target that
+    stands in the answer as whole words, Korean particles behind it allowed, is enough; an empty one
+    never is, nor one of which `ignore_numbers` or `ignore_patterns` leaves nothing. among_choices:
+    a target counts only where it equals one of the sample's choices. Raises ScoringError where a
+    pattern takes too long.
     """
     options = _options(
-        sample, language, ignore_case, ignore_punctuation, ignore_numbers, ignore_whitespace, ignore_articles,
-        ignore_patterns, strip,
-    )  # fmt: skip
+        sample,
+        language,
+        ignore_case,
+        ignore_punctuation,
+        ignore_numbers,
+        ignore_whitespace,
+        ignore_articles,
+        ignore_patterns,
+        strip,
+    )
     found = _normalise(answer.text, options)
-    choices = {_target(one, options) for one in sample.choices} if among_choices else None
+    choices = (
+        {_target(one, options) for one in sample.choices} if among_choices else None
+    )
     for target in sample.targets:
         wanted = _target(target, options)
-        emptied = not wanted and bool(target) and (options.numbers or bool(options.patterns))
+        emptied = (
+            not wanted and bool(target) and (options.numbers or bool(options.patterns))
+        )
         if emptied or (choices is not None and wanted not in choices):
             continue
         if found == wanted:
@@ -85,12 +111,19 @@ def exact_match(
             return with_evidence(score, answer.text, named=[target])
     what = "holds" if partial else "equals"
     return Score(
-        0.0, "incorrect", f"'{shortened(answer.text)}' {what} none of the {len(sample.targets)} targets"
+        0.0,
+        "incorrect",
+        f"'{shortened(answer.text)}' {what} none of the {len(sample.targets)} targets",
     )
 
 
 def normalised(
-    sample: Sample, text: str, *, partial: bool = False, among_choices: bool = False, **options: Any
+    sample: Sample,
+    text: str,
+    *,
+    partial: bool = False,
+    among_choices: bool = False,
+    **options: Any,
 ) -> str:
     """A text as the scorer with these options compares it."""
     return _normalise(text, _options(sample, **options))
@@ -107,14 +140,26 @@ class _Options(NamedTuple):
 
 
 def _options(
-    sample: Sample, language: str | None = None, ignore_case: bool = False, ignore_punctuation: bool = False,
-    ignore_numbers: bool = False, ignore_whitespace: bool = False, ignore_articles: bool = False,
-    ignore_patterns: Sequence[str] = (), strip: bool = True,
-) -> _Options:  # fmt: skip
+    sample: Sample,
+    language: str | None = None,
+    ignore_case: bool = False,
+    ignore_punctuation: bool = False,
+    ignore_numbers: bool = False,
+    ignore_whitespace: bool = False,
+    ignore_articles: bool = False,
+    ignore_patterns: Sequence[str] = (),
+    strip: bool = True,
+) -> _Options:
     articles = (language_of(sample, language) or "en") if ignore_articles else ""
     spaces = ignore_whitespace or ignore_articles
     return _Options(
-        ignore_case, ignore_punctuation, ignore_numbers, spaces, articles, tuple(ignore_patterns), strip
+        ignore_case,
+        ignore_punctuation,
+        ignore_numbers,
+        spaces,
+        articles,
+        tuple(ignore_patterns),
+        strip,
     )
 
 
@@ -122,13 +167,21 @@ def _normalise(text: str, options: _Options) -> str:
     text = unicodedata.normalize("NFC", text)
     if options.patterns:
         try:
-            text = bounded.call(_without, options.patterns, text, seconds=_SECONDS, key=options.patterns)
+            text = bounded.call(
+                _without, options.patterns, text, seconds=_SECONDS, key=options.patterns
+            )
         except (bounded.LimitExceeded, bounded.Raised) as error:
-            raise ScoringError(f"The option 'ignore_patterns' could not be applied: {error}.") from None
+            raise ScoringError(
+                f"The option 'ignore_patterns' could not be applied: {error}."
+            ) from None
     if options.case:
         text = unicodedata.normalize("NFC", text.casefold())
     if options.punctuation:
-        text = "".join(char for char in text if char.isalnum() or unicodedata.category(char)[0] not in "PS")
+        text = "".join(
+            char
+            for char in text
+            if char.isalnum() or unicodedata.category(char)[0] not in "PS"
+        )
     if options.numbers:
         text = "".join(char for char in text if not char.isdigit())
     if options.articles:
@@ -158,6 +211,13 @@ def _holds(text: str, target: str) -> bool:
     start = f"(?<!{before})" if before else ""
     end = _ENDINGS if after == "[가-힣]" else f"(?!{after})" if after else ""
     return (
-        re.search(f"{start}{re.escape(target)}(?={end})" if end else f"{start}{re.escape(target)}", text)
+        re.search(
+            (
+                f"{start}{re.escape(target)}(?={end})"
+                if end
+                else f"{start}{re.escape(target)}"
+            ),
+            text,
+        )
         is not None
     )

@@ -1,4 +1,6 @@
-"""The answer that a reply with reasoning ends in, against the targets: a number, a formula, an option or a few words."""
+"""The answer that a reply with reasoning ends in, against the targets: a number, a formula, an
+option or a few words.
+"""
 
 from __future__ import annotations
 
@@ -24,11 +26,13 @@ _QUOTES = "\"'`*“”‘’ \t"
 def final_answer(sample: Sample, answer: Answer, *, kind: str = "text") -> Score:
     """1.0 where what the reply concludes with is a target, else 0.0.
 
-    Read is what the last claim of the reply says (`scorers/text/locate.py`); without any the last line (for a number: the last number).
-    kind: "number" compares rational numbers exactly; "math" short formulas (`scorers/text/mathematics.py`), a target with a
-    `\\boxed{}` standing for its content; "choice" reads an option's letter or text; "text" compares words, case and white
-    space aside. Labels "correct", "incorrect", UNREADABLE (nothing of that kind stands there), "not_attempted" (empty); Undecided where a
-    formula cannot be compared. Raises ScoringError where the sample has no target of that kind.
+    Read is what the last claim of the reply says (`scorers/text/locate.py`); without any the last
+    line (for a number: the last number). kind: "number" compares rational numbers exactly; "math"
+    short formulas (`scorers/text/mathematics.py`), a target with a `\\boxed{}` standing for its
+    content; "choice" reads an option's letter or text; "text" compares words, case and white space
+    aside. Labels "correct", "incorrect", UNREADABLE (nothing of that kind stands there),
+    "not_attempted" (empty); Undecided where a formula cannot be compared. Raises ScoringError where
+    the sample has no target of that kind.
     """
     check_known("kind of final answer", [kind], ("choice", "math", "number", "text"))
     if not answer.text.strip():
@@ -54,26 +58,43 @@ def final_answer(sample: Sample, answer: Answer, *, kind: str = "text") -> Score
         return with_evidence(_formula(sample, found, language), answer.text, found.raw)
     right = any(_words(found.raw) == _words(target) for target in sample.targets)
     score = Score(
-        float(right), "correct" if right else "incorrect", f"{found.rule}: '{shortened(found.raw)}'"
+        float(right),
+        "correct" if right else "incorrect",
+        f"{found.rule}: '{shortened(found.raw)}'",
     )
     return with_evidence(score, answer.text, found.raw)
 
 
 def _number(sample: Sample, found: Said, language: str) -> Score:
-    targets = [values[-1] for target in sample.targets if (values := _numbers(plain(target), language))]
+    targets = [
+        values[-1]
+        for target in sample.targets
+        if (values := _numbers(plain(target), language))
+    ]
     if not targets:
-        raise ScoringError(f"The target of the sample '{sample.id}' is not a number: '{sample.target[:60]}'.")
+        raise ScoringError(
+            f"The target of the sample '{sample.id}' is not a number:"
+            f" '{sample.target[:60]}'."
+        )
     # "7 * 6 = 42 apples": what an equation comes to.
-    numbers = _numbers(found.text.rpartition("=")[2], language) or _numbers(found.text, language)
+    numbers = _numbers(found.text.rpartition("=")[2], language) or _numbers(
+        found.text, language
+    )
     if not numbers:
         return Score(0.0, UNREADABLE, f"{found.rule}: no number there")
-    value, rule = (numbers[0], found.rule) if found.marked else (numbers[-1], "the last number")
+    value, rule = (
+        (numbers[0], found.rule) if found.marked else (numbers[-1], "the last number")
+    )
     right = value in targets
     return Score(float(right), "correct" if right else "incorrect", f"{rule}: {value}")
 
 
 def _numbers(text: str, language: str) -> list[Fraction]:
-    return [Fraction(one.value) for one in find_numbers(text, language) if not one.word or one.value > 1]
+    return [
+        Fraction(one.value)
+        for one in find_numbers(text, language)
+        if not one.word or one.value > 1
+    ]
 
 
 def _has_number(text: str) -> bool:
@@ -87,8 +108,12 @@ _HOLDS: Mapping[str, Callable[[str], bool]] = {"number": _has_number, "text": bo
 def _formula(sample: Sample, found: Said, language: str) -> Score:
     if not any(map(str.isalnum, plain(found.raw))):
         return Score(0.0, UNREADABLE, f"{found.rule}: nothing there")
-    return mathematics.judge_formula(found, sample.targets, sample.input, language, form=False).outcome()
+    return mathematics.judge_formula(
+        found, sample.targets, sample.input, language, form=False
+    ).outcome()
 
 
 def _words(text: str) -> str:
-    return " ".join(text.casefold().strip(_QUOTES).removesuffix(".").strip(_QUOTES).split())
+    return " ".join(
+        text.casefold().strip(_QUOTES).removesuffix(".").strip(_QUOTES).split()
+    )

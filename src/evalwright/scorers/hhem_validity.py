@@ -1,7 +1,8 @@
 """What the engine of the HHEM leaderboard takes for a summary: `validity: hhem`.
 
-A text is a summary if it is none of the engine's own sentences and has more than five words. The engine knows one sentence of
-refusal, the one that its prompt asks for; every other refusal is a summary there, and its judge scores it.
+A text is a summary if it is none of the engine's own sentences and has more than five words. The
+engine knows one sentence of refusal, the one that its prompt asks for; every other refusal is a
+summary there, and its judge scores it.
 """
 
 from __future__ import annotations
@@ -31,7 +32,9 @@ OWN_SENTENCES = frozenset(
         NOT_ASSIGNED,
     )
 )
-"""What the engine writes where a summary belongs, and the refusal; it compares whole texts, letter by letter."""
+"""What the engine writes where a summary belongs, and the refusal; it compares whole texts, letter
+by letter.
+"""
 
 
 def is_summary(text: str) -> bool:

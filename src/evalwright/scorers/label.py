@@ -1,4 +1,6 @@
-"""One of a fixed set of labels, read where a response says its answer: behind its last answer tag, else by any other claim."""
+"""One of a fixed set of labels, read where a response says its answer: behind its last answer tag,
+else by any other claim.
+"""
 
 from __future__ import annotations
 
@@ -30,12 +32,17 @@ MOST_CHARACTERS = 50_000
 
 
 def behind_tag(tag: str, text: str) -> str:
-    """What follows the last answer tag, its colon of any width, all lines of it; the whole text where it has no tag."""
+    """What follows the last answer tag, its colon of any width, all lines of it; the whole text
+    where it has no tag.
+    """
     core = tag.strip().rstrip(":： ")
     if not core:
         return text.strip()
     colon = r"\s?[*_`]{0,3}\s?[:：]" if tag.strip()[-1] in ":：" else ""
-    places = [match.end() for match in re.finditer(re.escape(core) + colon, text, re.IGNORECASE)]
+    places = [
+        match.end()
+        for match in re.finditer(re.escape(core) + colon, text, re.IGNORECASE)
+    ]
     rests = (
         text[place : place + MOST_CHARACTERS].strip().strip("*`").strip()
         for place in reversed(places[-_MOST_TAGS:])
@@ -44,43 +51,62 @@ def behind_tag(tag: str, text: str) -> str:
 
 
 def _check(options: Mapping[str, Any]) -> None:
-    labels, tag = options["labels"], options["tag"]
-    good = isinstance(labels, list | tuple) and all(isinstance(one, str) and one for one in labels)
+    labels = options["labels"]
+    tag = options["tag"]
+    good = isinstance(labels, list | tuple) and all(
+        isinstance(one, str) and one for one in labels
+    )
     if not good or len(set(labels)) != len(labels) or len(labels) < 2:
         raise ConfigurationError(
-            f"The option 'labels' must be a list of at least two different texts, not {labels!r}."
+            "The option 'labels' must be a list of at least two different texts, not"
+            f" {labels!r}."
         )
     if not isinstance(tag, str):
         raise ConfigurationError(
-            f"The option 'tag' must be the text before an answer, such as 'Answer:', not {tag!r}."
+            "The option 'tag' must be the text before an answer, such as 'Answer:',"
+            f" not {tag!r}."
         )
 
 
 @checked(_check)
-def label(sample: Sample, answer: Answer, *, labels: Sequence[str], tag: str = "") -> Score:
+def label(
+    sample: Sample, answer: Answer, *, labels: Sequence[str], tag: str = ""
+) -> Score:
     """1.0 where the label that the answer gives is the target, else 0.0.
 
-    labels: those that an answer can have. tag: the text before the answer that the prompt asks for; without it any claim is read.
-    label: that of the answer, "null" where none, or no single one, can be read, which is wrong. parts: "gold" and "predicted", places in
-    labels (-1 for none), which metrics over classes read, and "read", 1 where there is a label. Raises ScoringError where the target is no label.
+    labels: those that an answer can have. tag: the text before the answer that the prompt asks for;
+    without it any claim is read. label: that of the answer, "null" where none, or no single one,
+    can be read, which is wrong. parts: "gold" and "predicted", places in labels (-1 for none),
+    which metrics over classes read, and "read", 1 where there is a label. Raises ScoringError where
+    the target is no label.
     """
     language = language_of(sample) or "en"
     return score_label(sample, answer.text, labels, tag, (), language)
 
 
 def score_label(
-    sample: Sample, text: str, labels: Sequence[str], tag: str, choices: Sequence[str], language: str
+    sample: Sample,
+    text: str,
+    labels: Sequence[str],
+    tag: str,
+    choices: Sequence[str],
+    language: str,
 ) -> Score:
     """As `label`; choices: the texts of the labels' options, which an answer may give too."""
     if sample.target not in labels:
         raise ScoringError(
-            f"The target of the sample '{sample.id}' is '{sample.target[:60]}', and no label of the task."
+            f"The target of the sample '{sample.id}' is '{sample.target[:60]}', and no"
+            " label of the task."
         )
     gold = list(labels).index(sample.target)
     place, how, unsure = last_label(tag, labels, text, choices, language, sample.input)
     right = float(place == gold)
     said = labels[place] if place != NOT_EXTRACTED else NULL
-    parts = {"gold": float(gold), "predicted": float(place), "read": float(place != NOT_EXTRACTED)}
+    parts = {
+        "gold": float(gold),
+        "predicted": float(place),
+        "read": float(place != NOT_EXTRACTED),
+    }
     score = Score(right, said, how, parts, unsure=unsure)
     if place == NOT_EXTRACTED:
         return score
@@ -96,20 +122,31 @@ def last_label(
     language: str = "en",
     question: str = "",
 ) -> tuple[int, str, str]:
-    """The place of the label that a response gives as its answer, how it was found, and why a reader might argue; NOT_EXTRACTED for none.
+    """The place of the label that a response gives as its answer, how it was found, and why a
+    reader might argue; NOT_EXTRACTED for none.
 
-    The last answer tag counts, then any other claim in the response (`scorers/choice.py`), by the label or the text of its option.
+    The last answer tag counts, then any other claim in the response (`scorers/choice.py`), by the
+    label or the text of its option.
     """
     tail = behind_tag(tag, text)
     head = unicodedata.normalize("NFKC", tail[:_NEAR])
     place, rest = _label_at(_COMMANDS.sub("", head), labels)
     if place != NOT_EXTRACTED:
-        also, _ = _label_at(rest[_ALSO.match(rest).end() :] if _ALSO.match(rest) else rest, labels)  # type: ignore[union-attr]
+        joined = _ALSO.match(rest)
+        also, _ = _label_at(rest[joined.end() :] if joined else rest, labels)
         if also in (NOT_EXTRACTED, place):
-            return place, "behind the answer tag" if tail != text.strip() else "the response", ""
+            return (
+                place,
+                "behind the answer tag" if tail != text.strip() else "the response",
+                "",
+            )
         return NOT_EXTRACTED, "several labels", "several labels"
     chosen = extract(text, tuple(choices or labels), language, question)
-    if not choices and chosen.option != NOT_EXTRACTED and not _stands(labels[chosen.option], text):
+    if (
+        not choices
+        and chosen.option != NOT_EXTRACTED
+        and not _stands(labels[chosen.option], text)
+    ):
         # Labels have no order that a reply could mean by a letter or a number.
         return NOT_EXTRACTED, "a letter or a number that is no label", ""
     return chosen.option, chosen.why, chosen.unsure
@@ -117,9 +154,14 @@ def last_label(
 
 def _stands(label: str, text: str) -> bool:
     """Whether a label is in a text, as a word where words are apart."""
-    own, text = (fold(unicodedata.normalize("NFKC", one).casefold()) for one in (label, text))
+    own, text = (
+        fold(unicodedata.normalize("NFKC", one).casefold()) for one in (label, text)
+    )
     joined = re.search(f"[{SPACELESS}가-힣]", own)
-    return re.search(re.escape(own) if joined else rf"(?<!\w){re.escape(own)}(?!\w)", text) is not None
+    return (
+        re.search(re.escape(own) if joined else rf"(?<!\w){re.escape(own)}(?!\w)", text)
+        is not None
+    )
 
 
 def _label_at(text: str, labels: Sequence[str]) -> tuple[int, str]:

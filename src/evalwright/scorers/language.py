@@ -9,20 +9,26 @@ from evalwright.scorers.text.languages import language_of, short_code
 
 
 def language(sample: Sample, answer: Answer, *, expected: str = "") -> Score:
-    """1.0 where the answer may be in the language `expected` (default: `metadata["language"]`), else 0.0.
+    """1.0 where the answer may be in the language `expected` (default: `metadata["language"]`),
+    else 0.0.
 
-    Labels "expected", "another" and "empty" (no letters). parts: "script", the share of letters in the language's script. Read is the answer
-    as it is, without its reasoning. Raises ScoringError where no language is named, or it cannot be told.
+    Labels "expected", "another" and "empty" (no letters). parts: "script", the share of letters in
+    the language's script. Read is the answer as it is, without its reasoning. Raises ScoringError
+    where no language is named, or it cannot be told.
     """
     code = language_of(sample, expected)
     if not code:
         raise ScoringError(
-            f"The sample '{sample.id}' names no language: set its metadata 'language' or the option 'expected'."
+            f"The sample '{sample.id}' names no language: set its metadata 'language'"
+            " or the option 'expected'."
         )
     found, certainty = identify(answer.text)
     parts = {"script": script_share(answer.text, code)}
     right = speaks(answer.text, code)
     if not found:
         return Score(0.0, "empty", "no letters", parts)
-    why = f"'{found}' ({certainty:.0%} of what speaks for any language), asked for '{short_code(code)}'"
+    why = (
+        f"'{found}' ({certainty:.0%} of what speaks for any language), asked for"
+        f" '{short_code(code)}'"
+    )
     return Score(float(right), "expected" if right else "another", why, parts)

@@ -1,4 +1,6 @@
-"""Scores that are read off log-probabilities: greedy continuation, and the log-likelihood of a whole text."""
+"""Scores that are read off log-probabilities: greedy continuation, and the log-likelihood of a
+whole text.
+"""
 
 from __future__ import annotations
 
@@ -12,16 +14,18 @@ _SPACES = re.compile(r"\s+")
 
 
 def likelihood(sample: Sample, answer: Answer) -> Score:
-    """1.0 where every token of the continuation was the model's most probable one (greedy decoding gives it), else 0.0.
+    """1.0 where every token of the continuation was the model's most probable one (greedy decoding
+    gives it), else 0.0.
 
-    parts: "log_likelihood" (natural log, summed), "characters" (Unicode code points) and "bytes" (UTF-8) of the
-    continuation's text, and "tokens" where the model says how many it scored. Raises ScoringError where the model does not
-    say whether the continuation is greedy.
+    parts: "log_likelihood" (natural log, summed), "characters" (Unicode code points) and "bytes"
+    (UTF-8) of the continuation's text, and "tokens" where the model says how many it scored. Raises
+    ScoringError where the model does not say whether the continuation is greedy.
     """
     response = _first(answer)
     if response.is_greedy is None:
         raise ScoringError(
-            "The model's reply does not say whether the continuation is its most probable one."
+            "The model's reply does not say whether the continuation is its most"
+            " probable one."
         )
     parts: dict[str, float] = {
         "log_likelihood": _log_likelihood(answer, response),
@@ -34,7 +38,11 @@ def likelihood(sample: Sample, answer: Answer) -> Score:
     return Score(
         float(greedy),
         "correct" if greedy else "incorrect",
-        "greedy decoding gives the target" if greedy else "greedy decoding leaves the target",
+        (
+            "greedy decoding gives the target"
+            if greedy
+            else "greedy decoding leaves the target"
+        ),
         parts,
     )
 
@@ -42,22 +50,27 @@ def likelihood(sample: Sample, answer: Answer) -> Score:
 def perplexity(sample: Sample, answer: Answer) -> Score:
     """The text's log-likelihood per token (natural log; at most 0, higher is better).
 
-    parts: "log_likelihood" (summed), "tokens", "words", "bytes" (UTF-8), from which the perplexity metrics are made. Where the
-    model does not say how many tokens it scored, there is no part "tokens" and the value is per byte.
-    Words are counted as in the published word perplexities, `len(re.split(r"\\s+", text))`: outer white space adds an empty
-    word. Raises ScoringError where nothing was scored.
+    parts: "log_likelihood" (summed), "tokens", "words", "bytes" (UTF-8), from which the perplexity
+    metrics are made. Where the model does not say how many tokens it scored, there is no part
+    "tokens" and the value is per byte. Words are counted as in the published word perplexities,
+    `len(re.split(r"\\s+", text))`: outer white space adds an empty word. Raises ScoringError where
+    nothing was scored.
     """
     response = _first(answer)
     tokens = response.tokens_scored
     size = len(answer.text.encode("utf-8", "surrogatepass"))
     if tokens == 0 or not size:
-        raise ScoringError("The model scored no token of this text, so it has no perplexity.")
+        raise ScoringError(
+            "The model scored no token of this text, so it has no perplexity."
+        )
     total = _log_likelihood(answer, response)
     parts = {"log_likelihood": total}
     if tokens is not None:
         parts["tokens"] = float(tokens)
     parts |= {"words": float(len(_SPACES.split(answer.text))), "bytes": float(size)}
-    explanation = "" if tokens else "per byte: the model does not say how many tokens it scored"
+    explanation = (
+        "" if tokens else "per byte: the model does not say how many tokens it scored"
+    )
     return Score(total / (tokens or size), explanation=explanation, parts=parts)
 
 
@@ -68,7 +81,12 @@ def _first(answer: Answer) -> Response:
 
 
 def _log_likelihood(answer: Answer, response: Response) -> float:
-    value = answer.log_likelihoods[0] if answer.log_likelihoods else response.log_likelihood
+    value = (
+        answer.log_likelihoods[0] if answer.log_likelihoods else response.log_likelihood
+    )
     if value is None:
-        raise ScoringError("The answer has no log-likelihood; use a likelihood strategy for this scorer.")
+        raise ScoringError(
+            "The answer has no log-likelihood; use a likelihood strategy for this"
+            " scorer."
+        )
     return value

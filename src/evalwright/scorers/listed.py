@@ -1,6 +1,8 @@
-"""What an answer lists, in any order, against all that was asked for: numbers that were hidden in a text, the most common words of a list.
+"""What an answer lists, in any order, against all that was asked for: numbers that were hidden in a
+text, the most common words of a list.
 
-The targets of other scorers are one answer in several forms; the target here is a list of which every part is wanted.
+The targets of other scorers are one answer in several forms; the target here is a list of which
+every part is wanted.
 """
 
 from __future__ import annotations
@@ -15,7 +17,11 @@ from evalwright.core.samples import Answer, Sample, Score
 from evalwright.scorers.registry import checked
 
 KINDS = ("numbers", "words")
-NO_TEXT = string.whitespace + string.punctuation + "｡。，、､…：；？！।“”‘’『』「」｢｣《》（）［］｛｝«»"
+NO_TEXT = (
+    string.whitespace
+    + string.punctuation
+    + "｡。，、､…：；？！।“”‘’『』「」｢｣《》（）［］｛｝«»"
+)
 """What is no text of a word's or sentence's own."""
 _SEPARATORS = re.compile(r"[,，、;；\n]")
 _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
@@ -27,12 +33,16 @@ def _check(options: Mapping[str, Any]) -> None:
 
 
 @checked(_check)
-def listed(sample: Sample, answer: Answer, *, kind: str = "words", tag: str = "answer") -> Score:
-    """1.0 where an answer lists all that the target lists and nothing more, in any order, else 0.0; part "share": how much of it, from 0 to 1.
+def listed(
+    sample: Sample, answer: Answer, *, kind: str = "words", tag: str = "answer"
+) -> Score:
+    """1.0 where an answer lists all that the target lists and nothing more, in any order, else 0.0;
+    part "share": how much of it, from 0 to 1.
 
-    Lists are split at the commas, semicolons and line breaks of all scripts. kind: "words" (without numbering, quotation marks and case), "numbers"
-    (runs of digits, or the word "none"). tag: read is what stands after the last `<tag>`, closed or not; an answer without one is
-    read as a whole. Raises ScoringError where the target lists nothing.
+    Lists are split at the commas, semicolons and line breaks of all scripts. kind: "words" (without
+    numbering, quotation marks and case), "numbers" (runs of digits, or the word "none"). tag: read
+    is what stands after the last `<tag>`, closed or not; an answer without one is read as a whole.
+    Raises ScoringError where the target lists nothing.
     """
     asked = named(sample.target, kind)
     if not asked:
@@ -51,9 +61,13 @@ def named(said: str, kind: str) -> set[str]:
     found = {one.strip(NO_TEXT + "*").lower() for one in parts} - {""}
     if kind == "words":
         return found
-    return {number for one in parts for number in re.findall(r"\d+", one)} or found & {"none"}
+    return {number for one in parts for number in re.findall(r"\d+", one)} or found & {
+        "none"
+    }
 
 
 def agreement(asked: set[str], found: set[str]) -> float:
-    """The share of what was asked for that was found, of whatever is more: naming beyond it lowers the share."""
+    """The share of what was asked for that was found, of whatever is more: naming beyond it lowers
+    the share.
+    """
     return len(asked & found) / max(len(asked), len(found), 1)

@@ -1,8 +1,9 @@
 """What a reply says of a name: the target, something else, or nothing.
 
-The first sentence that answers decides, unless a concluding one or a change of mind follows. A sentence answers with the target where it
-names it plainly: not denied, not only to explain another name ("Picasso's friend Dalí"), not as one of several alternatives, and with no
-other answer in an earlier clause. Without such a sentence the reply is wrong.
+The first sentence that answers decides, unless a concluding one or a change of mind follows. A
+sentence answers with the target where it names it plainly: not denied, not only to explain another
+name ("Picasso's friend Dalí"), not as one of several alternatives, and with no other answer in an
+earlier clause. Without such a sentence the reply is wrong.
 """
 
 from __future__ import annotations
@@ -37,11 +38,25 @@ from evalwright.scorers.match import (
     tones_of,
     without_tag,
 )
-from evalwright.scorers.text.cues import anywhere, cues, labels, last_revision, months, pattern, words
+from evalwright.scorers.text.cues import (
+    anywhere,
+    cues,
+    labels,
+    last_revision,
+    months,
+    pattern,
+    words,
+)
 from evalwright.scorers.text.locate import Said, lines
 from evalwright.scorers.text.normalise import plain
 from evalwright.scorers.text.wordlists import word_set
-from evalwright.scorers.verdict import Verdict, correct, incorrect, shortened, unreadable
+from evalwright.scorers.verdict import (
+    Verdict,
+    correct,
+    incorrect,
+    shortened,
+    unreadable,
+)
 
 MIN_KIND_CHARS = 6
 """Of a word for a kind of thing, such as "capital"; shorter ones ("which", "where") only ask."""
@@ -60,30 +75,40 @@ _KOREAN_COUNT = re.compile(r"\d+[가-힣]")
 _WRONG = word_set("wrong false incorrect mistaken falsch faux falso")
 _PERHAPS = word_set("could might may maybe possibly perhaps")
 _ITEMS = re.compile(
-    r"\s*(?:[,;/&、，\n]|\s(?:and|und|et|y|e|en|и|та|i|ve|dan|và|na|و|और|vs\.?)\s)\s*(?:-\s)?"
+    r"\s*(?:[,;/&、，"
+    r"\n]|\s(?:and|und|et|y|e|en|и|та|i|ve|dan|và|na|و|और|vs\.?)\s)\s*(?:-\s)?"
 )
-_LISTED = re.compile(r"[,;/、，\n]|(?:^|\s)(?:\(?[A-Ea-e\d][.)])\s|\s(?:and|und|et|y|and/or)\s")
+_LISTED = re.compile(
+    r"[,;/、，\n]|(?:^|\s)(?:\(?[A-Ea-e\d][.)])\s|\s(?:and|und|et|y|and/or)\s"
+)
 _MARKED = re.compile(r"(?:^|\s)\(?[A-Ea-e\d][.)]\s")
 _OPENS = re.compile(r"(?<!\b[^\W\d_])\.(?=\s|$)|[,;:()–—、，،؛；：。（!]|\s-\s|$")
 _USED_TO_BE = re.compile(
-    r"\b(?:used to be|once was|was once|was formerly|formerly|früher|ehemals|autrefois|jadis|antiguamente|un tempo|antigamente"
+    r"\b(?:used to be|once was|was once|was"
+    r" formerly|formerly|früher|ehemals|autrefois|jadis|antiguamente|un"
+    r" tempo|antigamente"
     r"|раньше|когда-то|kiedyś|eskiden|dulu|từng|dati)\b|以前|曾|かつて|예전|이전에|한때",
     re.IGNORECASE,
 )
 _NAMELY = re.compile(
-    r"\b(?:i\.e|that is|namely|d\.h|nämlich|c'est-à-dire|es decir|то есть|yaitu|yakni|tức)\b|即|つまり|즉"
+    r"\b(?:i\.e|that is|namely|d\.h|nämlich|c'est-à-dire|es decir|то"
+    r" есть|yaitu|yakni|tức)\b|即|つまり|즉"
 )
 _OTHER_NAME = re.compile(
-    r"\b(?:now|known|called|named|aka|a\.k\.a|alias|pen name|real name|nicknamed?|n[ée]e|born|also|or|also spelled|short for|stands? for|meaning|auch|genannt|dit|llamad[oa])\b",
+    r"\b(?:now|known|called|named|aka|a\.k\.a|alias|pen name|real"
+    r" name|nicknamed?|n[ée]e|born|also|or|also spelled|short for|stands?"
+    r" for|meaning|auch|genannt|dit|llamad[oa])\b",
     re.IGNORECASE,
 )
 _CONNECTIVE = re.compile(
-    "(?<=[가-힣]고)(?<![라다냐자]고)(?<!알고) |(?<=[가-힣]며) |(?<=지만) |(?<=는데) |(?<=ပြီး)|(?=ซึ่ง|แต่)|(?=ហើយ)|(?=ເຊິ່ງ)"
+    "(?<=[가-힣]고)(?<![라다냐자]고)(?<!알고) |(?<=[가-힣]며) |(?<=지만) |(?<=는데)"
+    " |(?<=ပြီး)|(?=ซึ่ง|แต่)|(?=ហើយ)|(?=ເຊິ່ງ)"
 )
 """Where a clause ends in scripts that set no comma there."""
 _ADVERB = re.compile(r"\w+(?:ly|mente|ment)", re.IGNORECASE)
 _DEPENDS = re.compile(
-    r"\b(?:it depends|that depends|das kommt darauf an|cela dépend|depende|это зависит)\b|^取决于",
+    r"\b(?:it depends|that depends|das kommt darauf an|cela dépend|depende|это"
+    r" зависит)\b|^取决于",
     re.IGNORECASE,
 )
 _ASIDE_BEHIND = re.compile(simplified(pattern("aside_behind")))
@@ -92,7 +117,8 @@ _CORRECTED_BEHIND = re.compile(simplified(pattern("corrected_behind")), re.IGNOR
 _MISTAKEN_BEFORE = re.compile(rf"(?:{simplified(pattern('mistaken_before'))})$")
 _DENIED_TWICE = re.compile(
     simplified(
-        r"(?:오답|틀린|틀렸|잘못|과언|빼고|제외|말고)[^.?!]{0,12}(?:아니|아닙|없|않)|以外[^。]{0,8}(?:ない|ありません|没有)|間違いありません"
+        r"(?:오답|틀린|틀렸|잘못|과언|빼고|제외|말고)[^.?!]{0,12}(?:아니|아닙|없|않)|以外[^。"
+        r"]{0,8}(?:ない|ありません|没有)|間違いありません"
         r"|\b(?:not|never|n't)\b[^.?!]{0,16}\b(?:wrong|false|incorrect)\b|\bnicht[^.?!]{0,16}\bfalsch"
     ),
     re.IGNORECASE,
@@ -103,12 +129,17 @@ NAMESAKES = tuple(labels("namesake").split("|"))
 
 
 def _has_all_words(given: Sequence[str], wanted: Sequence[str]) -> bool:
-    """Whether words hold all that are wanted, written together or apart, as an initial or with a slip."""
+    """Whether words hold all that are wanted, written together or apart, as an initial or with a
+    slip.
+    """
     ends = range(len(given) + 1)
     runs = {"".join(given[start:end]) for end in ends for start in range(end)}
     return all(
         word in runs
-        or any(same_word(token, word) or word == token[:1] or token == word[:1] for token in given)
+        or any(
+            same_word(token, word) or word == token[:1] or token == word[:1]
+            for token in given
+        )
         for word in wanted
     )
 
@@ -123,7 +154,9 @@ class Kind(Enum):
 
 
 class Sentence(NamedTuple):
-    """What a sentence says, why, and what a careful reader might argue with. firm: it is a bare name or takes up the question."""
+    """What a sentence says, why, and what a careful reader might argue with. firm: it is a bare
+    name or takes up the question.
+    """
 
     kind: Kind
     why: str = ""
@@ -145,32 +178,61 @@ class Names:
         confusable: Sequence[str] = (),
         is_person: bool = False,
     ) -> None:
-        self.targets, self.is_person = targets, is_person
-        self.confusable = (*confusable, *(name for name in NAMESAKES if name not in self._plain_targets()))
+        self.targets = targets
+        self.is_person = is_person
+        self.confusable = (
+            *confusable,
+            *(name for name in NAMESAKES if name not in self._plain_targets()),
+        )
         self.cues = cues(language)
         code = language.split("-")[0]
         self.tones = tones_of(targets) if code == "vi" else {}
         self.capitalises_nouns = code == "de"
         self.is_english = code == "en"
-        self.inflected = code in ("pl", "ru", "uk", "tr", "ta", "hi", "ar", "fi", "hu", "cs", "sk", "et")
+        self.inflected = code in (
+            "pl",
+            "ru",
+            "uk",
+            "tr",
+            "ta",
+            "hi",
+            "ar",
+            "fi",
+            "hu",
+            "cs",
+            "sk",
+            "et",
+        )
         self.is_latin = code == "tr"
         self.denies_behind = code in ("ko", "ja", "tr", "hi", "ta")
         asked = [token for token in read(plain(question[:2000])).tokens if token]
         self.asked = frozenset(token[:5] for token in asked)
-        long = (token for token in asked if len(token) > 3 or not (token.isalpha() and token.isascii()))
+        long = (
+            token
+            for token in asked
+            if len(token) > 3 or not (token.isalpha() and token.isascii())
+        )
         long_words = list(long)
         own_words = [token for token in long_words if token not in FUNCTION]
-        # "What is the capital of the country?" has no words of its own but those for kinds of things.
+        # "What is the capital of the country?" has no words of its own but those for kinds of
+        # things.
         kinds = [token for token in long_words if len(token) >= MIN_KIND_CHARS]
         self.about = frozenset(token[:5] for token in own_words or kinds)
         self.forms = frozenset(
-            form for target in targets for form in (*target.forms, " ".join(target.tokens))
+            form
+            for target in targets
+            for form in (*target.forms, " ".join(target.tokens))
         )
         self.longest_form = max(map(len, self.forms), default=0)
         self.is_common_noun = any(target.text[:1].islower() for target in targets)
         self.restarts = self.cues.turns | words("sure", language)
         self.no_names = (
-            HEADS | self.cues.negations | self.cues.aside | self.cues.turns | words("sure") | set(months())
+            HEADS
+            | self.cues.negations
+            | self.cues.aside
+            | self.cues.turns
+            | words("sure")
+            | set(months())
         )
 
     def judge(self, said: Said) -> Verdict:
@@ -180,7 +242,10 @@ class Names:
         if self._lists_all(said.text):
             return correct("all the things of a target")
         if self._lists_candidates(said.text):
-            return incorrect(f"'{shortened(said.text)}' lists several", "the target is one of several")
+            return incorrect(
+                f"'{shortened(said.text)}' lists several",
+                "the target is one of several",
+            )
         verdict = self._judge_sentences(said)
         if verdict.label == "correct" and _DEPENDS.match(said.text):
             return incorrect(f"{verdict.why}, and it depends", "it depends")
@@ -189,15 +254,21 @@ class Names:
             if last_revision(later) or any(
                 self._sentence(part).kind is Kind.REFUSES for part in lines(later)[:3]
             ):
-                return verdict._replace(unsure=f"{verdict.why}, and something else after it")
+                return verdict._replace(
+                    unsure=f"{verdict.why}, and something else after it"
+                )
         return verdict
 
     def _likeness(self, content: Sequence[str]) -> str:
-        """What makes words like a target; in other languages than English any shared letters do, as less is known of their forms."""
+        """What makes words like a target; in other languages than English any shared letters do, as
+        less is known of their forms.
+        """
         reason = likeness(content, self.targets)
         if reason or self.is_english or not is_loosely_near(content, self.targets):
             return reason
-        return f"'{shortened(' '.join(content))}' shares words or letters with the target"
+        return (
+            f"'{shortened(' '.join(content))}' shares words or letters with the target"
+        )
 
     def _lists_all(self, text: str) -> bool:
         """Whether a target of several things ("red, green and blue") is given, in any order."""
@@ -211,12 +282,18 @@ class Names:
         return False
 
     def _lists_candidates(self, text: str) -> bool:
-        """Whether a text is nothing but a list of bare names, one of them a target: "Paris; Lyon", "1. Paris 2. Lyon"."""
+        """Whether a text is nothing but a list of bare names, one of them a target: "Paris; Lyon",
+        "1. Paris 2. Lyon".
+        """
         if len(text) > 300:
             return False
         if _MARKED.search(text, 1) and not _MARKED.match(text):
             return False  # "Lincoln", and the other options of a list that a model goes on with
-        parts = [part.strip(" .") for part in _LISTED.split(text) if any(map(str.isalpha, part))]
+        parts = [
+            part.strip(" .")
+            for part in _LISTED.split(text)
+            if any(map(str.isalpha, part))
+        ]
         if len(parts) < 2 or not all(self._is_bare(part) for part in parts):
             return False
         targets = sum(self.is_target(part) for part in parts)
@@ -234,50 +311,78 @@ class Names:
         if len(parts) > MAX_SENTENCES:
             parts = [*parts[: MAX_SENTENCES // 2], *parts[-MAX_SENTENCES // 2 :]]
         sentences = [self._sentence(part) for part in parts]
-        giving = next((sentence for sentence in sentences if sentence.kind is Kind.GIVES), None)
+        giving = next(
+            (sentence for sentence in sentences if sentence.kind is Kind.GIVES), None
+        )
         if giving is None:
             return self._without_target(said, sentences)
 
-        first = next(sentence for sentence in sentences if sentence.kind is not Kind.SILENT)
+        first = next(
+            sentence for sentence in sentences if sentence.kind is not Kind.SILENT
+        )
         last = sentences[-1]
         if said.last and last.kind is not Kind.SILENT:
             differs = first.kind is not last.kind
-            doubt = "a beginning and an end that differ" if differs and first.firm else last.doubt
+            doubt = (
+                "a beginning and an end that differ"
+                if differs and first.firm
+                else last.doubt
+            )
             if last.kind is Kind.GIVES:
                 return correct(last.why, doubt)
             return incorrect(last.why, doubt or "the target is given before")
         if first is giving:
             later = sentences[sentences.index(first) + 1 :]
             denied = any(sentence.kind is Kind.REFUSES for sentence in later)
-            return correct(first.why, first.doubt or ("the target is denied later" if denied else ""))
+            return correct(
+                first.why,
+                first.doubt or ("the target is denied later" if denied else ""),
+            )
         if first.firm:
             is_open = first.kind is Kind.REFUSES
-            return incorrect(first.why, "the target is given in a later sentence" if is_open else "")
-        return correct(giving.why, giving.doubt or f"{giving.why}, after something else")
+            return incorrect(
+                first.why, "the target is given in a later sentence" if is_open else ""
+            )
+        return correct(
+            giving.why, giving.doubt or f"{giving.why}, after something else"
+        )
 
     def _without_target(self, said: Said, sentences: Sequence[Sentence]) -> Verdict:
-        """No sentence gives the target: wrong, unless what stands there may be a target in other words."""
-        named = next((sentence for sentence in sentences if sentence.kind is Kind.REFUSES), None)
+        """No sentence gives the target: wrong, unless what stands there may be a target in other
+        words.
+        """
+        named = next(
+            (sentence for sentence in sentences if sentence.kind is Kind.REFUSES), None
+        )
         if named is not None:
             return incorrect(named.why, named.doubt)
         reading = self._read(said.text[:2000])
-        content, script = self._content(reading.tokens), script_of(said.text)
+        content = self._content(reading.tokens)
+        script = script_of(said.text)
         shown = f"'{shortened(said.text)}'"
         if not content:
             return unreadable(f"{shown} names nothing")
         if script and all(target.script != script for target in self.targets):
-            return incorrect(f"{shown} has no target", "the targets are in another script")
-        if self.is_person and any(content == [target.tokens[-1]] for target in self.targets):
+            return incorrect(
+                f"{shown} has no target", "the targets are in another script"
+            )
+        if self.is_person and any(
+            content == [target.tokens[-1]] for target in self.targets
+        ):
             return correct(f"{shown} is a part of the target", "a part of a name")
         if any(token in content for token in self._with_counter_twice()):
             return correct(f"{shown} is a target", "its counter is written twice")
-        if all(differs_in_digits(reading.tokens, target.tokens) for target in self.targets):
+        if all(
+            differs_in_digits(reading.tokens, target.tokens) for target in self.targets
+        ):
             return incorrect(f"{shown} has other digits than the target")
         doubt = self._likeness(content) if len(content) <= MAX_LIKE_WORDS else ""
         return incorrect(f"{shown} has no target", doubt)
 
     def _with_counter_twice(self) -> list[str]:
-        """Korean targets of a number and a counter, as a sentence that adds the counter again has them: "32개개" for "32개"."""
+        """Korean targets of a number and a counter, as a sentence that adds the counter again has
+        them: "32개개" for "32개".
+        """
         joined = ["".join(target.tokens) for target in self.targets]
         return [f"{text}{text[-1]}" for text in joined if _KOREAN_COUNT.fullmatch(text)]
 
@@ -298,7 +403,11 @@ class Names:
         shown = f"'{shortened(text)}'"
         if not plainly:
             if all(self.denied(reading, mention) for mention in named):
-                twice = "perhaps a denial of a denial" if _DENIED_TWICE.search(reading.text) else ""
+                twice = (
+                    "perhaps a denial of a denial"
+                    if _DENIED_TWICE.search(reading.text)
+                    else ""
+                )
                 return Sentence(Kind.REFUSES, f"{shown} denies the target", twice)
             if all(self._is_anothers(reading, mention) for mention in named):
                 return Sentence(Kind.REFUSES, f"{shown} gives another name", firm=True)
@@ -309,35 +418,50 @@ class Names:
             return Sentence(Kind.REFUSES, f"{shown}: {reason}", reason, firm=True)
         name = " ".join(reading.cased[mention.start : mention.end])
         firm = self._takes_up(reading.tokens) or self._is_bare(text)
-        return Sentence(Kind.GIVES, f"'{name}' is given", self._doubt(reading, mention), firm)
+        return Sentence(
+            Kind.GIVES, f"'{name}' is given", self._doubt(reading, mention), firm
+        )
 
     def _other_answer(self, reading: Reading) -> Sentence:
-        """What a sentence without a target answers: a bare name, or a name in words of the question."""
+        """What a sentence without a target answers: a bare name, or a name in words of the
+        question.
+        """
         if _REJECTED_BEHIND.search(reading.text):
             return SILENT
         opening = self._opening(reading.text)
         if opening and not self._likeness(self._content(read(opening).tokens)):
-            return Sentence(Kind.OTHER, f"'{shortened(opening)}' is none of the targets", firm=True)
-        if not self._takes_up(reading.tokens) or self.cues.denies(reading.tokens, reading.text):
+            return Sentence(
+                Kind.OTHER, f"'{shortened(opening)}' is none of the targets", firm=True
+            )
+        if not self._takes_up(reading.tokens) or self.cues.denies(
+            reading.tokens, reading.text
+        ):
             return SILENT
         content = self._content(reading.tokens)
         if script_of(reading.text) in CASED and not self.is_common_noun:
             content = self._names(reading, 0, len(reading.tokens))
         if not content:
             return SILENT
-        return Sentence(Kind.OTHER, f"'{shortened(reading.text)}' gives something else", firm=True)
+        return Sentence(
+            Kind.OTHER, f"'{shortened(reading.text)}' gives something else", firm=True
+        )
 
     def _explains(self, reading: Reading, mention: Mention) -> bool:
-        """Whether a mention is no answer of its own: denied, another person's name, or in words about another name."""
+        """Whether a mention is no answer of its own: denied, another person's name, or in words
+        about another name.
+        """
         return (
             self.denied(reading, mention)
             or self._aside(reading, mention)
             or self._is_anothers(reading, mention)
         )
 
-    def _against(self, reading: Reading, mention: Mention, plainly: Sequence[Mention]) -> str:
+    def _against(
+        self, reading: Reading, mention: Mention, plainly: Sequence[Mention]
+    ) -> str:
         """Why a plain mention is not the sentence's answer; "" where it is."""
-        tokens, size = reading.tokens, len(reading.tokens)
+        tokens = reading.tokens
+        size = len(reading.tokens)
         first, last = reading.clause(mention.start, mention.end)
         if self._is_alternative(reading, mention, plainly):
             return "the target is one of several"
@@ -347,30 +471,46 @@ class Names:
         if self._earlier_answer(reading, mention, first):
             return "something else is given first"
         is_last = mention.start == max(other.start for other in plainly)
-        if is_last and _CORRECTED_BEHIND.match(text_behind(reading, mention, CORRECTION_REACH_WORDS)):
+        if is_last and _CORRECTED_BEHIND.match(
+            text_behind(reading, mention, CORRECTION_REACH_WORDS)
+        ):
             return "another answer may be given behind it"
         return ""
 
     def _doubt(self, reading: Reading, mention: Mention) -> str:
         """What a careful reader might argue with where the target is given."""
         first, last = reading.clause(mention.start, mention.end)
-        if first and last - first <= mention.end - mention.start and self._names(reading, 0, first):
+        if (
+            first
+            and last - first <= mention.end - mention.start
+            and self._names(reading, 0, first)
+        ):
             return "the target behind another name"
-        if first and self._takes_up(reading.tokens[:first]) and not self._shared(reading.tokens[first:last]):
+        if (
+            first
+            and self._takes_up(reading.tokens[:first])
+            and not self._shared(reading.tokens[first:last])
+        ):
             return "another clause says more of the question"
         if not mention.sure and not self.is_person:
             return "the target in a longer name"
         return ""
 
-    def _is_alternative(self, reading: Reading, mention: Mention, plainly: Sequence[Mention]) -> bool:
-        """Whether the target is offered beside something else: "Paris or Lyon", "may be Paris, could be Lyon"."""
+    def _is_alternative(
+        self, reading: Reading, mention: Mention, plainly: Sequence[Mention]
+    ) -> bool:
+        """Whether the target is offered beside something else: "Paris or Lyon", "may be Paris,
+        could be Lyon".
+        """
         tokens = reading.tokens
         alternatives = self.cues.alternatives - self.asked
         for at, token in enumerate(tokens):
             if token not in alternatives:
                 continue
             before = any(other.end == at for other in plainly)
-            behind = any(at < other.start <= at + ASIDE_REACH_WORDS for other in plainly)
+            behind = any(
+                at < other.start <= at + ASIDE_REACH_WORDS for other in plainly
+            )
             if before != behind:
                 return True
         text = text_between(reading, max(0, mention.start - 3), mention.end + 3)
@@ -380,9 +520,14 @@ class Names:
         return len(hedges) > 1 and bool(self._names(reading, mention.end, len(tokens)))
 
     def _earlier_answer(self, reading: Reading, mention: Mention, clause: int) -> bool:
-        """Whether a clause before the target's gives another answer: it takes up the question, or opens with a bare name."""
+        """Whether a clause before the target's gives another answer: it takes up the question, or
+        opens with a bare name.
+        """
         tokens = reading.tokens
-        restart = max((at + 1 for at in range(mention.start) if tokens[at] in self.restarts), default=0)
+        restart = max(
+            (at + 1 for at in range(mention.start) if tokens[at] in self.restarts),
+            default=0,
+        )
         if not clause or (restart > 0 and restart >= clause - 1):
             return False
         beside = text_between(reading, clause, mention.start)
@@ -392,16 +537,26 @@ class Names:
             return False
         if _CORRECTED_BEHIND.search(earlier_text):
             return False  # "부산이라고 생각했는데 알고 보니 서울"
-        if is_in_brackets and _OTHER_NAME.search(beside) and not _USED_TO_BE.search(beside):
+        if (
+            is_in_brackets
+            and _OTHER_NAME.search(beside)
+            and not _USED_TO_BE.search(beside)
+        ):
             return False  # "Bombay (now called Mumbai)"
         places = range(restart, clause)
         earlier = [tokens[at] for at in places]
         if script_of(reading.text) in CASED and not self.is_common_noun:
-            others = [name for at in places for name in self._names(reading, at, at + 1)]
+            others = [
+                name for at in places for name in self._names(reading, at, at + 1)
+            ]
         else:
-            others = [token for token in self._content(earlier) if not token.isdecimal()]
+            others = [
+                token for token in self._content(earlier) if not token.isdecimal()
+            ]
         is_cased = script_of(reading.text) in CASED
-        says_more = is_in_brackets and bool(self._content(tokens[clause : mention.start]))
+        says_more = is_in_brackets and bool(
+            self._content(tokens[clause : mention.start])
+        )
         answers = (
             says_more  # "Sydney (the parliament sits in Canberra)"
             or self._takes_up(earlier)
@@ -425,32 +580,48 @@ class Names:
         tokens = reading.tokens
         first, last = reading.clause(mention.start, mention.end)
         before = tokens[max(first, mention.start - DENIAL_REACH_WORDS) : mention.start]
-        if before[-2:] == ["anything", "but"] or not _WRONG.isdisjoint(tokens[mention.end : mention.end + 5]):
+        if before[-2:] == ["anything", "but"] or not _WRONG.isdisjoint(
+            tokens[mention.end : mention.end + 5]
+        ):
             return True
         before = before[self.cues.turn_in(before) :]
         if before[-2:] == ["other", "than"]:
             return False
         behind_text = text_behind(reading, mention)
-        before_text = text_between(reading, max(first, mention.start - DENIAL_REACH_WORDS), mention.start)
+        before_text = text_between(
+            reading, max(first, mention.start - DENIAL_REACH_WORDS), mention.start
+        )
         if _REJECTED_BEHIND.match(behind_text) or _MISTAKEN_BEFORE.search(before_text):
             return True
         has_own_order = not reading.text.isascii() or self.is_latin
         before = [] if self.denies_behind and has_own_order else before
         near = tokens[mention.end : min(last, mention.end + 3)]
-        preferred = next((place for place, token in enumerate(near) if token in _PREFERRED), len(near))
+        preferred = next(
+            (place for place, token in enumerate(near) if token in _PREFERRED),
+            len(near),
+        )
         near = near[:preferred]
         behind = "".join(tokens[mention.end : min(last, mention.end + 8)])
-        return self.cues.denies([*before, *near], "".join(before)[-8:]) or self.cues.denies([], behind)
+        return self.cues.denies(
+            [*before, *near], "".join(before)[-8:]
+        ) or self.cues.denies([], behind)
 
     def _aside(self, reading: Reading, mention: Mention) -> bool:
-        """Whether a mention only explains another name: "the rival of ...", "after ...", "세종의 아들 ..."."""
-        start = max(self.cues.turn_in(reading.tokens[: mention.start]), mention.start - ASIDE_REACH_WORDS)
+        """Whether a mention only explains another name: "the rival of ...", "after ...", "세종의 아들
+        ...".
+        """
+        start = max(
+            self.cues.turn_in(reading.tokens[: mention.start]),
+            mention.start - ASIDE_REACH_WORDS,
+        )
         near = reading.tokens[start : mention.start]
         if near[-2:] == ["other", "than"]:
             return False
         if "than" in near[-2:]:
             return True
-        if any(token in self.cues.aside and token[:5] not in self.asked for token in near):
+        if any(
+            token in self.cues.aside and token[:5] not in self.asked for token in near
+        ):
             return True
         if _ASIDE_BEHIND.match(text_behind(reading, mention)):
             return True
@@ -463,12 +634,20 @@ class Names:
         return reading.tokens[mention.end : mention.end + 1] == ["s"]
 
     def _is_anothers(self, reading: Reading, mention: Mention) -> bool:
-        """Whether a mention is another person's name: the surname of a target, with given names that are not the target's."""
+        """Whether a mention is another person's name: the surname of a target, with given names
+        that are not the target's.
+        """
         named = reading.tokens[mention.start : mention.end]
         surnames = {target.surname: target for target in self.targets if target.given}
         if " ".join(named) in self.forms and " ".join(named) not in surnames:
-            return reading.tokens[mention.end : mention.end + 1] in (["junior"], ["senior"])
-        target = next((surnames[name] for name in surnames if " ".join(named).endswith(name)), None)
+            return reading.tokens[mention.end : mention.end + 1] in (
+                ["junior"],
+                ["senior"],
+            )
+        target = next(
+            (surnames[name] for name in surnames if " ".join(named).endswith(name)),
+            None,
+        )
         if target is None:
             return False
         given = named[: -len(target.surname.split())]
@@ -480,14 +659,25 @@ class Names:
         ):
             place -= 1
             given.insert(0, reading.tokens[place])
-        given = [token for token in given if token not in HEADS and token[:5] not in self.asked]
+        given = [
+            token
+            for token in given
+            if token not in HEADS and token[:5] not in self.asked
+        ]
         given = [token for token in given if token not in PARTICLES] or given
-        fits = [theirs for theirs in surnames.values() if theirs.surname == target.surname]
-        if not self.is_person and len(given) > 1 and all(len(theirs.given) > 1 for theirs in fits):
+        fits = [
+            theirs for theirs in surnames.values() if theirs.surname == target.surname
+        ]
+        if (
+            not self.is_person
+            and len(given) > 1
+            and all(len(theirs.given) > 1 for theirs in fits)
+        ):
             # "Hyper Text Transport Protocol": a phrase with another word is another phrase
             return not any(_has_all_words(given, theirs.given) for theirs in fits)
         return bool(given) and not any(
-            same_given(given[-1], theirs.given[-1]) or same_given(given[0], theirs.given[0])
+            same_given(given[-1], theirs.given[-1])
+            or same_given(given[0], theirs.given[0])
             for theirs in fits
         )
 
@@ -499,7 +689,11 @@ class Names:
         tokens = self._read(text).tokens
         if "?" in text or len(tokens) > self.longest_form + MAX_ARTICLES:
             return False
-        while len(tokens) > 1 and tokens[0] in ARTICLES and " ".join(tokens) not in self.forms:
+        while (
+            len(tokens) > 1
+            and tokens[0] in ARTICLES
+            and " ".join(tokens) not in self.forms
+        ):
             tokens = tokens[1:]
         return " ".join(tokens) in self.forms or "".join(tokens) in self.forms
 
@@ -511,7 +705,12 @@ class Names:
         if not self.tones:
             return reading
         tokens = [
-            token if word.isascii() or toned(word) in self.tones.get(token, (toned(word),)) else toned(word)
+            (
+                token
+                if word.isascii()
+                or toned(word) in self.tones.get(token, (toned(word),))
+                else toned(word)
+            )
             for word, token in zip(reading.cased, reading.tokens, strict=True)
         ]
         return reading._replace(tokens=tokens, joined=f" {' '.join(tokens)} ")
@@ -528,29 +727,58 @@ class Names:
 
     def _content(self, tokens: Sequence[str]) -> list[str]:
         """The words that are neither small ones nor the question's."""
-        return [token for token in tokens if token and token not in FUNCTION and token[:5] not in self.asked]
+        return [
+            token
+            for token in tokens
+            if token and token not in FUNCTION and token[:5] not in self.asked
+        ]
 
     def _opening(self, text: str) -> str:
-        """The bare name with which a sentence opens, up to its first mark; "" where it opens otherwise."""
+        """The bare name with which a sentence opens, up to its first mark; "" where it opens
+        otherwise.
+        """
         end = _OPENS.search(text, 2)
         opening = text[: end.start()] if end else text
-        tokens, pieces = read(opening).tokens, opening.split()
+        tokens = read(opening).tokens
+        pieces = opening.split()
         small = FUNCTION - ARTICLES
-        skipped = next((at for at, token in enumerate(tokens) if token not in small or at > 3), 0)
-        name = " ".join(pieces[skipped:]) if skipped and len(pieces) == len(tokens) else opening.strip()
+        skipped = next(
+            (at for at, token in enumerate(tokens) if token not in small or at > 3), 0
+        )
+        name = (
+            " ".join(pieces[skipped:])
+            if skipped and len(pieces) == len(tokens)
+            else opening.strip()
+        )
         is_adverb = _ADVERB.fullmatch(name) is not None
-        return name if self._is_bare(name) and not is_adverb and not self.cues.denies(tokens, opening) else ""
+        return (
+            name
+            if self._is_bare(name)
+            and not is_adverb
+            and not self.cues.denies(tokens, opening)
+            else ""
+        )
 
     def _is_bare(self, text: str) -> bool:
         """Whether a text is nothing but a name, or a short noun where the targets are such."""
         reading = read(text)
-        if not reading.tokens or len(reading.tokens) > MAX_BARE_WORDS or "?" in text or ":" in text:
+        if (
+            not reading.tokens
+            or len(reading.tokens) > MAX_BARE_WORDS
+            or "?" in text
+            or ":" in text
+        ):
             return False
-        content, script = self._content(reading.tokens), script_of(text)
+        content = self._content(reading.tokens)
+        script = script_of(text)
         if script not in CASED:
             return 0 < len(content) <= BARE_CHARS.get(script, 4)
         is_noun = self.is_common_noun or (self.capitalises_nouns and len(content) == 1)
-        if is_noun and 0 < len(content) <= 2 and set(reading.tokens) <= {*content, *ARTICLES}:
+        if (
+            is_noun
+            and 0 < len(content) <= 2
+            and set(reading.tokens) <= {*content, *ARTICLES}
+        ):
             return True
         inner = PARTICLES | ARTICLES
         return not HEADS.issuperset(content) and all(
@@ -559,17 +787,29 @@ class Names:
         )
 
     def _names(self, reading: Reading, start: int, end: int) -> list[str]:
-        """Capitalised words between two places that are neither the question's nor a target's, nor in a clause that denies."""
+        """Capitalised words between two places that are neither the question's nor a target's, nor
+        in a clause that denies.
+        """
         targets = [token for target in self.targets for token in target.tokens]
         names = []
         for place in range(start, min(end, len(reading.tokens))):
-            word, token = reading.cased[place], reading.tokens[place]
-            if not word[:1].isupper() or len(token) < 2 or token in self.no_names or token in targets:
+            word = reading.cased[place]
+            token = reading.tokens[place]
+            if (
+                not word[:1].isupper()
+                or len(token) < 2
+                or token in self.no_names
+                or token in targets
+            ):
                 continue
             if not self._content([token]):
                 continue
-            beside = reading.cased[place + 1][:1] if place + 1 < len(reading.cased) else ""
-            if place == 0 and not (beside and (beside.isupper() or reading.tokens[1] in FUNCTION)):
+            beside = (
+                reading.cased[place + 1][:1] if place + 1 < len(reading.cased) else ""
+            )
+            if place == 0 and not (
+                beside and (beside.isupper() or reading.tokens[1] in FUNCTION)
+            ):
                 continue  # a sentence begins with a capital
             if self.denied(reading, Mention(place, place + 1, True)):
                 continue

@@ -1,7 +1,8 @@
 """Numbers in a text, in digits and words, with their units.
 
-Digits of any script, with the separators of every convention ("1,234.5", "1.234,5", "1 234", "12,34,567"), signs, fractions, powers of
-ten, magnitudes ("1.5 million", "3万", "5 lakh"), number words (`number_words`) and units (`units`). A number that has two readings has both.
+Digits of any script, with the separators of every convention ("1,234.5", "1.234,5", "1 234",
+"12,34,567"), signs, fractions, powers of ten, magnitudes ("1.5 million", "3万", "5 lakh"), number
+words (`number_words`) and units (`units`). A number that has two readings has both.
 """
 
 from __future__ import annotations
@@ -20,14 +21,18 @@ from evalwright.scorers.units import PERCENT, Unit, parse_unit, table, unit_afte
 
 _DIGITS = re.compile(
     r"(?<![A-Za-zÀ-ɏЀ-ӿ\d_.,/^√])(?<!\^[-−])"
-    r"(?:(?P<spaced>\d{1,3}(?:[ '_]\d{3}){1,6}(?![\d'_])(?:[.,]\d{1,20}(?!\d))?)|\d{1,40}(?:[.,_']\d{1,40}){0,12}|\.\d{1,30})"
+    r"(?:(?P<spaced>\d{1,3}(?:["
+    r" '_]\d{3}){1,6}(?![\d'_])(?:[.,]\d{1,20}(?!\d))?)|\d{1,40}(?:[.,_']\d{1,40}){0,12}|\.\d{1,30})"
 )
 _CURRENCY = re.compile(r"(?<![^\W_])(?:Rp|RM|Rs|Tsh|Ksh|TSh|KSh)\.? ?(?=\d)")
 """Currencies whose letters are written together with the digits."""
-_POWER = re.compile(r"\s?[×x*·]\s?10\s?(?:\^|\*\*)\s?\(?([-+−]?\d{1,3})\)?|[eE]([-+]?\d{1,3})(?![\w.])")
+_POWER = re.compile(
+    r"\s?[×x*·]\s?10\s?(?:\^|\*\*)\s?\(?([-+−]?\d{1,3})\)?|[eE]([-+]?\d{1,3})(?![\w.])"
+)
 _OF_TEN = re.compile(r"\s?(?:\^|\*\*)\s?\(?([-+−]?\d{1,3})\)?")
 _FRACTION = re.compile(
-    r"\s?/\s?([1-9]\d{0,5})(?![\d.,]*\d|[A-Za-zÀ-ӿ_]|/)|分の([1-9]\d{0,3})|분의 ?([1-9]\d{0,3})"
+    r"\s?/\s?([1-9]\d{0,5})(?![\d.,]*\d|[A-Za-zÀ-ӿ_]|/)|分の([1-9]\d{0,3})|분의"
+    r" ?([1-9]\d{0,3})"
 )
 _MIXED = re.compile(r"[ ](\d{1,3})\s?/\s?([1-9]\d{0,3})(?![\d/])")
 _MIXED_KOREAN = re.compile(r"[와과] ?([1-9]\d{0,3})분의 ?([1-9]\d{0,3})(?!\d)")
@@ -40,39 +45,78 @@ _MINUS = re.compile(
     re.IGNORECASE,
 )
 _BELOW_ZERO = re.compile(
-    r"\s?(?:below (?:zero|freezing)|unter null|sous zéro|bajo cero|sotto zero|abaixo de zero)", re.IGNORECASE
+    r"\s?(?:below (?:zero|freezing)|unter null|sous zéro|bajo cero|sotto zero|abaixo de"
+    r" zero)",
+    re.IGNORECASE,
 )
-MAGNITUDE = {word: int(power) for power, words in table("magnitudes").items() for word in words.split()}
-_MAGNITUDE_WORD = re.compile(r"[ -]?([^\W\d_](?:[^\W\d_]|[\u0900-\u0dff\u0e00-\u0eff]){0,12})")
+MAGNITUDE = {
+    word: int(power)
+    for power, words in table("magnitudes").items()
+    for word in words.split()
+}
+_MAGNITUDE_WORD = re.compile(
+    r"[ -]?([^\W\d_](?:[^\W\d_]|[\u0900-\u0dff\u0e00-\u0eff]){0,12})"
+)
 _PLACES = {
     char: 10**power
-    for power, chars in {1: "十십", 2: "百백", 3: "千천", 4: "万萬만", 8: "亿億억", 12: "兆조"}.items()
+    for power, chars in {
+        1: "十십",
+        2: "百백",
+        3: "千천",
+        4: "万萬만",
+        8: "亿億억",
+        12: "兆조",
+    }.items()
     for char in chars
 }
 _MYRIADS = re.compile(
-    r" ?(?:[百백]?[万萬만亿億억兆조]|[천千](?:(?![가-힣米克瓦])|(?=원|명|톤|달러))|[천千百백][万萬만亿億억])(?: ?\d{1,4}(?:,\d{3})? ?[十십百백千천]?[万萬만亿億억]?(?![\d.]))*"
+    r" ?(?:[百백]?[万萬만亿億억兆조]|[천千](?:(?![가-힣米克瓦])|(?=원|명|톤|달러))|[천千百백][万萬만亿億억])(?:"
+    r" ?\d{1,4}(?:,\d{3})? ?[十십百백千천]?[万萬만亿億억]?(?![\d.]))*"
 )
 _MYRIAD_STEP = re.compile(r" ?(\d[\d,]*)? ?([十십百백千천]*)([万萬만亿億억兆조]?)")
 _ABBREVIATED = word_set("mio mrd mln тыс млн млрд tys")
-_DECIMAL_COMMA = word_set("de es fr it pt nl id vi tr pl ru uk sv da no nb fi cs sk el ro hu bg sr hr sl ca")
+_DECIMAL_COMMA = word_set(
+    "de es fr it pt nl id vi tr pl ru uk sv da no nb fi cs sk el ro hu bg sr hr sl ca"
+)
 _MONEY = re.compile(r"(?:[$€£]|(?<!\w)(?:usd|eur|gbp))\s?$", re.IGNORECASE)
-_PAIRS = re.compile(r"\s?(?:pairs?|couples?|paare?|paires?|pares|paia|пар)(?!\w)", re.IGNORECASE)
+_PAIRS = re.compile(
+    r"\s?(?:pairs?|couples?|paare?|paires?|pares|paia|пар)(?!\w)", re.IGNORECASE
+)
 _BESIDE = {name: f"(?:{'|'.join(lines)})" for name, lines in table("beside").items()}
 _RANGE = re.compile(rf"\s?{_BESIDE['range']}\s?[$€£]?|\s?±\s?", re.IGNORECASE)
-_COUNTED_RANGE = re.compile(r"[-–~～]|또는|아니면|혹은|이?나|または|もしくは|か|或者?|还是|至|到|から")
-"""What makes a range of two numbers of which the first has its counter; "5개에서 2개" takes two from five."""
+_COUNTED_RANGE = re.compile(
+    r"[-–~～]|또는|아니면|혹은|이?나|または|もしくは|か|或者?|还是|至|到|から"
+)
+"""What makes a range of two numbers of which the first has its counter; "5개에서 2개" takes two from
+five.
+"""
 _BOUND = re.compile(
-    rf"(?:(?<!\w)(?=\w)|(?=\W)|(?=[\u0e00-\uffff])){_BESIDE['bound']}\s?[$€£~]?$", re.IGNORECASE
+    rf"(?:(?<!\w)(?=\w)|(?=\W)|(?=[\u0e00-\uffff])){_BESIDE['bound']}\s?[$€£~]?$",
+    re.IGNORECASE,
 )
 _BOUND_AFTER = re.compile(rf"\s?{_BESIDE['bound_after']}|:\d", re.IGNORECASE)
 ABOUT = re.compile(
-    rf"(?:(?<!\w)(?=\w)|(?=\W)|(?=[\u0e00-\uffff])){_BESIDE['about']}(?: the| of)?\s?[$€£]?$", re.IGNORECASE
+    rf"(?:(?<!\w)(?=\w)|(?=\W)|(?=[\u0e00-\uffff])){_BESIDE['about']}(?: the|"
+    r" of)?\s?[$€£]?$",
+    re.IGNORECASE,
 )
 _ABOUT_AFTER = re.compile(rf"\s?{_BESIDE['about_after']}", re.IGNORECASE)
 _JOINS = re.compile(r",? (?:and |und |et |y |e )?|\s?")
-_POINTS = re.compile(r"\s?(?:포인트|ポイント|个百分点|p(?![A-Za-z])|points?(?![a-z]))", re.IGNORECASE)
+_POINTS = re.compile(
+    r"\s?(?:포인트|ポイント|个百分点|p(?![A-Za-z])|points?(?![a-z]))", re.IGNORECASE
+)
 _PERCENTAGE_POINT = Unit(Decimal(1), (("percentage_point", 1),))
-_DAYS_IN_WORDS = {"이틀": 2, "사흘": 3, "나흘": 4, "닷새": 5, "엿새": 6, "여드레": 8, "아흐레": 9, "열흘": 10, "보름": 15}  # fmt: skip
+_DAYS_IN_WORDS = {
+    "이틀": 2,
+    "사흘": 3,
+    "나흘": 4,
+    "닷새": 5,
+    "엿새": 6,
+    "여드레": 8,
+    "아흐레": 9,
+    "열흘": 10,
+    "보름": 15,
+}
 """Korean words for a number of days; not "하루", which is also "a day" as in "twice a day"."""
 _DAYS = re.compile(rf"(?<![가-힣])({'|'.join(_DAYS_IN_WORDS)})(?!달)")
 _HALF = re.compile(r"\s?(?:반(?![가-힣])|반(?=입니다|이다|이에요)|半)")
@@ -82,9 +126,11 @@ _PI = Decimal("3.14159265358979323846264338327950288")
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """A number in a text: its readings, its place (with the unit), its unit, the worth of its last digit, its significant digits.
+    """A number in a text: its readings, its place (with the unit), its unit, the worth of its last
+    digit, its significant digits.
 
-    ordinal: "5th". word: written in words. about, bound: with "about", with "at least" or as a part of a range.
+    ordinal: "5th". word: written in words. about, bound: with "about", with "at least" or as a part
+    of a range.
     """
 
     values: tuple[Decimal, ...]
@@ -126,10 +172,16 @@ def find_numbers(text: str, language: str = "en") -> tuple[Number, ...]:
             continue
         figures = len(str(value.normalize().as_tuple().digits)) // 3
         found.append(
-            _with_unit(Number((value,), start, end, figures=figures, word=True, bound=cut), text, language)
+            _with_unit(
+                Number((value,), start, end, figures=figures, word=True, bound=cut),
+                text,
+                language,
+            )
         )
     found += _days_in_words(text)
-    return tuple(_in_context(_together(sorted(found, key=lambda one: one.start), text), text))
+    return tuple(
+        _in_context(_together(sorted(found, key=lambda one: one.start), text), text)
+    )
 
 
 def _days_in_words(text: str) -> Iterator[Number]:
@@ -142,7 +194,9 @@ def _days_in_words(text: str) -> Iterator[Number]:
 
 
 def _digits(match: re.Match[str], text: str, language: str) -> Number | None:
-    written, start, end = match.group(), match.start(), match.end()
+    written = match.group()
+    start = match.start()
+    end = match.end()
     values = _readings(written, match["spaced"] is not None, language)
     decade = text[end : end + 1] == "s" and len(written) == 4 and written.endswith("0")
     if (
@@ -155,81 +209,132 @@ def _digits(match: re.Match[str], text: str, language: str) -> Number | None:
     step = Decimal(1).scaleb(int(values[0].as_tuple().exponent))
     figures = len(re.sub(r"\D", "", written).lstrip("0"))
     if (mixed := _MIXED.match(text, end)) is not None and len(written) <= 4:
-        values, end = (values[0] + _ratio(mixed[1], mixed[2]),), mixed.end()
+        values = (values[0] + _ratio(mixed[1], mixed[2]),)
+        end = mixed.end()
     elif (mixed := _MIXED_KOREAN.match(text, end)) is not None and written.isdecimal():
-        values, end = (values[0] + _ratio(mixed[2], mixed[1]),), mixed.end()
+        values = (values[0] + _ratio(mixed[2], mixed[1]),)
+        end = mixed.end()
     elif (below := _FRACTION.match(text, end)) is not None and written.isdecimal():
         over = below[2] or below[3]
-        values, end = (_ratio(over, written) if over else _ratio(written, below[1]),), below.end()
+        values = (_ratio(over, written) if over else _ratio(written, below[1]),)
+        end = below.end()
     if (power := _POWER.match(text, end)) is not None:
         exponent = int((power[1] or power[2]).replace("−", "-"))
-        values, step, end = (
-            tuple(value.scaleb(exponent) for value in values),
-            step.scaleb(exponent),
-            power.end(),
-        )
+        values = tuple(value.scaleb(exponent) for value in values)
+        step = step.scaleb(exponent)
+        end = power.end()
     elif (power := _OF_TEN.match(text, end)) is not None:
         if written != "10":
             return None  # an expression that is not worked out
-        values, end = (Decimal(1).scaleb(int(power[1].replace("−", "-"))),), power.end()
+        values = (Decimal(1).scaleb(int(power[1].replace("−", "-"))),)
+        end = power.end()
     elif text[end : end + 1] == "π":
-        values, figures, end = tuple(value * _PI for value in values), 30, end + 1
+        values = tuple(value * _PI for value in values)
+        figures = 30
+        end = end + 1
     if ordinal := _ORDINAL.match(text, end):
-        return Number(values, start, ordinal.end(), step=step, figures=figures, ordinal=True)
+        return Number(
+            values, start, ordinal.end(), step=step, figures=figures, ordinal=True
+        )
     if uncertain := _UNCERTAINTY.match(text, end):
         end = uncertain.end()
-    number = _with_unit(Number(values, start, end, step=step, figures=figures), text, language)
+    number = _with_unit(
+        Number(values, start, end, step=step, figures=figures), text, language
+    )
     # "8x": a letter that is no unit makes it something else.
     return None if number.end == end and re.match(r"[A-Za-z]", text[end:]) else number
 
 
 def _with_unit(number: Number, text: str, language: str) -> Number:
     """With the magnitude and the unit that follow, or the currency before."""
-    end, values, step = number.end, number.values, number.step
+    end = number.end
+    values = number.values
+    step = number.step
     before = text[max(0, number.start - 1) : number.start]
     if (myriads := _MYRIADS.match(text, end)) is not None and not number.word:
-        values, step, end = _with_myriads(values, myriads.group()), Decimal(0), myriads.end()
+        values = _with_myriads(values, myriads.group())
+        step = Decimal(0)
+        end = myriads.end()
     paid = _MONEY.search(text[max(0, number.start - 5) : number.start]) is not None
     for _ in range(2):
         word = _MAGNITUDE_WORD.match(text, end)
         form = word[1].casefold() if word else ""
         power = 12 if paid and form == "t" else MAGNITUDE.get(form)
-        small = form in tuple("mb") and not word[1].isupper() and not paid if word else False
-        if word is None or power is None or small or (form == "k" and text[end] in " -"):
+        small = (
+            form in tuple("mb") and not word[1].isupper() and not paid
+            if word
+            else False
+        )
+        if (
+            word is None
+            or power is None
+            or small
+            or (form == "k" and text[end] in " -")
+        ):
             break
-        if form == "billionen" or (form in ("billion", "billones") and language in ("de", "es", "nl")):
+        if form == "billionen" or (
+            form in ("billion", "billones") and language in ("de", "es", "nl")
+        ):
             power = 12
-        values, step = tuple(value.scaleb(power) for value in values), step.scaleb(power)
-        end = word.end() + (form in _ABBREVIATED and text[word.end() : word.end() + 1] == ".")
+        values = tuple(value.scaleb(power) for value in values)
+        step = step.scaleb(power)
+        end = word.end() + (
+            form in _ABBREVIATED and text[word.end() : word.end() + 1] == "."
+        )
     if (pairs := _PAIRS.match(text, end)) is not None:
-        values, end = (*(2 * value for value in values), *values), pairs.end()
+        values = (*(2 * value for value in values), *values)
+        end = pairs.end()
     unit = unit_after(text, end)
     if unit is None:
         money = parse_unit(before) if before and before in "$€£¥₹₩" else None
         return replace(number, values=values, step=step, end=end, unit=money)
-    if unit[0].dimensions == PERCENT and (points := _POINTS.match(text, unit[1])) is not None:
-        return replace(number, values=values, step=step, end=points.end(), unit=_PERCENTAGE_POINT)
-    if unit[0].dimensions in _HALVED and (half := _HALF.match(text, unit[1])) is not None:
+    if (
+        unit[0].dimensions == PERCENT
+        and (points := _POINTS.match(text, unit[1])) is not None
+    ):
+        return replace(
+            number, values=values, step=step, end=points.end(), unit=_PERCENTAGE_POINT
+        )
+    if (
+        unit[0].dimensions in _HALVED
+        and (half := _HALF.match(text, unit[1])) is not None
+    ):
         values = tuple(value + Decimal("0.5") for value in values)
         return replace(number, values=values, step=step, end=half.end(), unit=unit[0])
     # "1m75", "m s^-1": what goes on is not read.
     cut = re.match(r"\d|\s?[a-z]{1,3}\^[-−]", text[unit[1] :]) is not None
-    return replace(number, values=values, step=step, end=unit[1], unit=unit[0], bound=number.bound or cut)
+    return replace(
+        number,
+        values=values,
+        step=step,
+        end=unit[1],
+        unit=unit[0],
+        bound=number.bound or cut,
+    )
 
 
 def _with_myriads(values: tuple[Decimal, ...], text: str) -> tuple[Decimal, ...]:
     """The values times the characters that follow, and what is added: the "億2500万" of "1億2500万"."""
-    total, part, number = Decimal(0), Decimal(0), values[0]
+    total = Decimal(0)
+    part = Decimal(0)
+    number = values[0]
     for digits, places, myriad in _MYRIAD_STEP.findall(text):
         if digits or places or myriad:
             number = Decimal(digits.replace(",", "")) if digits else number
-            part, number = part + number * prod(_PLACES[char] for char in places), Decimal(0)
-            total, part = (total + part * _PLACES[myriad], Decimal(0)) if myriad else (total, part)
+            part = part + number * prod(_PLACES[char] for char in places)
+            number = Decimal(0)
+            total, part = (
+                (total + part * _PLACES[myriad], Decimal(0))
+                if myriad
+                else (total, part)
+            )
     return (total + part,)
 
 
 def _together(found: Sequence[Number], text: str) -> list[Number]:
-    """With "1 h 30 min" as one number, and digits right after a unit ("1m75") as one that cannot be read."""
+    """With "1 h 30 min" as one number, and digits right after a unit ("1m75") as one that cannot be
+    read.
+    """
     out: list[Number] = []
     for one in found:
         last = out[-1] if out else None
@@ -240,7 +345,11 @@ def _together(found: Sequence[Number], text: str) -> list[Number]:
             and one.unit == parse_unit("m")
         ):
             one = replace(one, unit=parse_unit("min"))  # "2h 22m"
-        if last is not None and last.unit is not None and _JOINS.fullmatch(text[last.end : one.start]):
+        if (
+            last is not None
+            and last.unit is not None
+            and _JOINS.fullmatch(text[last.end : one.start])
+        ):
             small = (
                 one.unit is not None
                 and one.unit.dimensions == last.unit.dimensions
@@ -249,7 +358,9 @@ def _together(found: Sequence[Number], text: str) -> list[Number]:
             if small and one.unit is not None:
                 added = one.unit.of(one.value, last.unit) or Decimal(0)
                 values = tuple(value + added for value in last.values)
-                out[-1] = replace(last, values=values, end=one.end, figures=9, step=Decimal(0))
+                out[-1] = replace(
+                    last, values=values, end=one.end, figures=9, step=Decimal(0)
+                )
                 continue
             if one.start == last.end:
                 out[-1] = replace(last, end=one.end, bound=True)
@@ -260,9 +371,16 @@ def _together(found: Sequence[Number], text: str) -> list[Number]:
 
 def _in_context(found: Sequence[Number], text: str) -> Iterator[Number]:
     """With what the words around say: a minus, "about", "at least", a range."""
-    counters = [counter_after(text, one.end) if one.unit is None else None for one in found]
-    ends = [counter[1] if counter else one.end for one, counter in zip(found, counters, strict=True)]
-    gaps = [text[end : other.start] for end, other in zip(ends, found[1:], strict=False)]
+    counters = [
+        counter_after(text, one.end) if one.unit is None else None for one in found
+    ]
+    ends = [
+        counter[1] if counter else one.end
+        for one, counter in zip(found, counters, strict=True)
+    ]
+    gaps = [
+        text[end : other.start] for end, other in zip(ends, found[1:], strict=False)
+    ]
     ranges = [
         bool(gap.strip())
         and len(gap) <= 8
@@ -270,16 +388,26 @@ def _in_context(found: Sequence[Number], text: str) -> Iterator[Number]:
         for gap, counter in zip(gaps, counters, strict=False)
     ]
     for place, one in enumerate(found):
-        before, behind = text[max(0, one.start - 32) : one.start], text[ends[place] : ends[place] + 24]
+        before = text[max(0, one.start - 32) : one.start]
+        behind = text[ends[place] : ends[place] + 24]
         bound = one.bound or any(ranges[max(0, place - 1) : place + 1])
-        bound = bound or _BOUND.search(before) is not None or _BOUND_AFTER.match(behind) is not None
+        bound = (
+            bound
+            or _BOUND.search(before) is not None
+            or _BOUND_AFTER.match(behind) is not None
+        )
         bound = bound or re.search(r"\d:$", before) is not None
-        minus = _MINUS.search(before[-12:]) is not None or _BELOW_ZERO.match(behind) is not None
+        minus = (
+            _MINUS.search(before[-12:]) is not None
+            or _BELOW_ZERO.match(behind) is not None
+        )
         values = tuple(-abs(value) for value in one.values) if minus else one.values
         about = ABOUT.search(before) or _ABOUT_AFTER.match(behind)
         counter = counters[place]
         ordinal = one.ordinal or (counter is not None and counter[0] in ORDINALS)
-        yield replace(one, values=values, bound=bound, about=about is not None, ordinal=ordinal)
+        yield replace(
+            one, values=values, bound=bound, about=about is not None, ordinal=ordinal
+        )
 
 
 def _ratio(above: str, below: str) -> Decimal:
@@ -289,7 +417,9 @@ def _ratio(above: str, below: str) -> Decimal:
 
 
 def _readings(written: str, spaced: bool, language: str) -> tuple[Decimal, ...]:
-    """The values that digits with separators may have, the likeliest first; none for what is no number (a version, a date)."""
+    """The values that digits with separators may have, the likeliest first; none for what is no
+    number (a version, a date).
+    """
     comma = has_decimal_comma(language)
     text = re.sub(r"[ '_]", "", written)
     if spaced:
@@ -297,11 +427,16 @@ def _readings(written: str, spaced: bool, language: str) -> tuple[Decimal, ...]:
     marks = [char for char in text if char in ".,"]
     if not marks:
         return (Decimal(text),)
-    last, others = marks[-1], set(marks[:-1])
+    last = marks[-1]
+    others = set(marks[:-1])
     if len(set(marks)) == 2:
         whole, _, rest = text.rpartition(last)
         other = next(iter(others)) if len(others) == 1 and last not in others else ""
-        return (Decimal(f"{whole.replace(other, '')}.{rest}"),) if other and _is_grouped(whole, other) else ()
+        return (
+            (Decimal(f"{whole.replace(other, '')}.{rest}"),)
+            if other and _is_grouped(whole, other)
+            else ()
+        )
     grouped = _is_grouped(text, last)
     as_group = Decimal(text.replace(last, ""))
     if len(marks) > 1:

@@ -1,7 +1,9 @@
-"""Numbers in words: a table of each language's words for 0 to 999 and for round numbers, and one way to put its entries together.
+"""Numbers in words: a table of each language's words for 0 to 999 and for round numbers, and one
+way to put its entries together.
 
-The table is made by rule for English, Hindi and Swahili and by the library num2words for other languages (`pip install
-'evalwright[numbers]'`); Chinese, Japanese and Korean characters are worked out. What has no table is not read.
+The table is made by rule for English, Hindi and Swahili and by the library num2words for other
+languages (`pip install 'evalwright[numbers]'`); Chinese, Japanese and Korean characters are worked
+out. What has no table is not read.
 """
 
 from __future__ import annotations
@@ -18,32 +20,64 @@ from evalwright.scorers.text.wordlists import word_list, word_set
 from evalwright.scorers.units import table
 
 _ONES = word_list(
-    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen"
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen"
+    " fourteen fifteen sixteen seventeen eighteen nineteen"
 )
 _TENS = word_list("twenty thirty forty fifty sixty seventy eighty ninety")
 _SCALES = {
-    "hundred": 10**2, "thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12, "lakh": 10**5, "crore": 10**7, "dozen": 12,
-}  # fmt: skip
+    "hundred": 10**2,
+    "thousand": 10**3,
+    "million": 10**6,
+    "billion": 10**9,
+    "trillion": 10**12,
+    "lakh": 10**5,
+    "crore": 10**7,
+    "dozen": 12,
+}
 _ALIKE = {"ms": "id", "fil": "tl", "nb": "no", "nn": "no"}
 _ARTICLES = word_set("un une uno una um uma ein eine en een et se")
-_HALVES = {"half": Decimal("0.5"), "a half": Decimal("0.5"), "a quarter": Decimal("0.25"), "einhalb": Decimal("0.5"), "anderthalb": Decimal("1.5")}  # fmt: skip
-_PARTS = {name: Decimal(1) / int(below) for below, names in table("parts").items() for name in names.split()}
-_PART = re.compile(r"(?:([ -](?:and|et|y|e|und)[ -])(?:an? |un |una )?|[ -])([^\W\d_]+)")
+_HALVES = {
+    "half": Decimal("0.5"),
+    "a half": Decimal("0.5"),
+    "a quarter": Decimal("0.25"),
+    "einhalb": Decimal("0.5"),
+    "anderthalb": Decimal("1.5"),
+}
+_PARTS = {
+    name: Decimal(1) / int(below)
+    for below, names in table("parts").items()
+    for name in names.split()
+}
+_PART = re.compile(
+    r"(?:([ -](?:and|et|y|e|und)[ -])(?:an? |un |una )?|[ -])([^\W\d_]+)"
+)
 _POINT = re.compile(rf"[ -]point((?:[ -](?:{'|'.join(_ONES[:10])}))+)(?!\w)")
 _WORD = re.compile(r"[^\W\d_](?:[^\W\d_]|'(?=[а-яіїє])|[\u0900-\u0dff\u0e30-\u0e4f])*")
 _GAP = re.compile(r"[ -]{0,2}|[ -](?:and|und|y|e|et|na|og|och|i|și|va|lẻ|linh)[ -]|, ")
 _AFTER = re.compile(r"[ -](?:(?:and|et|y|e|und) )?([^\W\d_]{2,30})")
 _BEFORE = re.compile(r"([^\W\d_]{3,30})(?: (?:and|et|y|e|und))?[ -]$")
-_GOES_ON = word_set("komma virgule coma virgula point nonante septante huitante octante", *_PARTS)
+_GOES_ON = word_set(
+    "komma virgule coma virgula point nonante septante huitante octante", *_PARTS
+)
 
 _DIGITS = {
     char: value
-    for value, chars in enumerate(word_list("零〇영공 一壹일 二贰兩两이 三叁삼 四肆사 五伍오 六陆륙육 七柒칠 八捌팔 九玖구"))
+    for value, chars in enumerate(
+        word_list(
+            "零〇영공 一壹일 二贰兩两이 三叁삼 四肆사 五伍오 六陆륙육 七柒칠 八捌팔 九玖구"
+        )
+    )
     for char in chars
-}  # fmt: skip
-_PLACES = {char: 10**power for power, chars in enumerate(("十拾십", "百佰백", "千仟천"), 1) for char in chars}
+}
+_PLACES = {
+    char: 10**power
+    for power, chars in enumerate(("十拾십", "百佰백", "千仟천"), 1)
+    for char in chars
+}
 _MYRIADS = {
-    char: 10 ** (4 * power) for power, chars in enumerate(("万萬만", "亿億억", "兆조"), 1) for char in chars
+    char: 10 ** (4 * power)
+    for power, chars in enumerate(("万萬만", "亿億억", "兆조"), 1)
+    for char in chars
 }
 _SIGNS = "".join((*_DIGITS, *_PLACES, *_MYRIADS))
 _CHARACTERS = re.compile(f"[{_SIGNS}]+(?:(?<=[만억조]) [{_SIGNS}]+)*")
@@ -54,22 +88,30 @@ _KOREAN_COUNTED = re.compile(
 )
 _NATIVE_ONES = {
     word: value
-    for value, words in enumerate(word_list("하나|한 둘|두 셋|세 넷|네 다섯 여섯 일곱 여덟 아홉"), 1)
+    for value, words in enumerate(
+        word_list("하나|한 둘|두 셋|세 넷|네 다섯 여섯 일곱 여덟 아홉"), 1
+    )
     for word in words.split("|")
 }
 _NATIVE_TENS = {
     word: value
-    for value, words in zip(range(10, 100, 10), word_list("열 스물|스무 서른 마흔 쉰 예순 일흔 여든 아흔"), strict=True)
+    for value, words in zip(
+        range(10, 100, 10),
+        word_list("열 스물|스무 서른 마흔 쉰 예순 일흔 여든 아흔"),
+        strict=True,
+    )
     for word in words.split("|")
-}  # fmt: skip
+}
 _NATIVE = _NATIVE_ONES | _NATIVE_TENS | {"첫": 1}
 _NATIVE_COUNTED = (
     r"(?=\s?(?:개|명|마리|살|번|가지|곳|달|시간|권|장|대|병|잔|그루|송이|켤레|쌍|사람|째)"
     r"|(?:입니다|이다|이에요|예요|이요|이고|이며|이지요|이죠)|[\s.,]|$)"
 )
 _NATIVE_RUN = re.compile(
-    rf"(?<![가-힣\d])(?:({'|'.join(_NATIVE_TENS)}) ?)?({'|'.join(_NATIVE_ONES)}){_NATIVE_COUNTED}"
-    rf"|(?<![가-힣])({'|'.join(_NATIVE_TENS)}){_NATIVE_COUNTED}|(?<![가-힣])(첫)(?= ?번째|째)"
+    rf"(?<![가-힣\d])(?:({'|'.join(_NATIVE_TENS)})"
+    rf" ?)?({'|'.join(_NATIVE_ONES)}){_NATIVE_COUNTED}"
+    rf"|(?<![가-힣])({'|'.join(_NATIVE_TENS)}){_NATIVE_COUNTED}|(?<![가-힣])(첫)(?="
+    r" ?번째|째)"
 )
 _COPULA_BEHIND = re.compile(r"이(?=다(?![가-힣])|에요|며|고|지|요|라)")
 """The copula of a number in words, which begins like the word for two: "사십이다" is 40, "사십이이다" 42."""
@@ -78,7 +120,9 @@ _KOREAN_POINT = re.compile(
     r"(?=\s|$|[.,]|이다(?![가-힣])|다(?![가-힣])|입니다|이에요|퍼센트|도|미터|초|배)"
 )
 """A decimal in words: "영점오"."""
-_LONE_DIGIT = re.compile(r"[삼오구] (?:개|명|권|원|번|층|회|위|점|장|대|마리)|[일이삼사오구](?:층|개월)")
+_LONE_DIGIT = re.compile(
+    r"[삼오구] (?:개|명|권|원|번|층|회|위|점|장|대|마리)|[일이삼사오구](?:층|개월)"
+)
 """A digit in Korean that is no other word, for what stands behind it."""
 
 
@@ -106,7 +150,9 @@ def spelled(text: str, language: str) -> list[Spelled]:
 
 
 class _Table(NamedTuple):
-    """longest: how many words an entry may have. stems: how entries begin. spaceless: finds entries where a script has no spaces."""
+    """longest: how many words an entry may have. stems: how entries begin. spaceless: finds entries
+    where a script has no spaces.
+    """
 
     values: dict[str, Decimal]
     longest: int
@@ -118,10 +164,17 @@ class _Table(NamedTuple):
 def _table(language: str) -> _Table | None:
     """Number words with their values; None where they are not known."""
     hand = [word.partition("=") for word in table("words").get(language, "").split()]
-    rows = [(word.replace("_", " "), int(value or place)) for place, (word, _, value) in enumerate(hand)]
+    rows = [
+        (word.replace("_", " "), int(value or place))
+        for place, (word, _, value) in enumerate(hand)
+    ]
     values: dict[str, Decimal] = {}
-    for form, value in _english() if language == "en" else rows or _by_library(language):
-        words = " ".join(fold(form.casefold()).replace("-", " ").replace(",", " ").split())
+    for form, value in (
+        _english() if language == "en" else rows or _by_library(language)
+    ):
+        words = " ".join(
+            fold(form.casefold()).replace("-", " ").replace(",", " ").split()
+        )
         values.setdefault(words, Decimal(value))
         values.setdefault(words.replace(" ", ""), Decimal(value))
     for article in ("", *_ARTICLES):
@@ -129,16 +182,30 @@ def _table(language: str) -> _Table | None:
     if not values:
         return None
     longest = min(6, max(form.count(" ") for form in values) + 1)
-    spaceless = sorted((form for form in values if re.match(f"[{SPACELESS}]", form)), key=len, reverse=True)
+    spaceless = sorted(
+        (form for form in values if re.match(f"[{SPACELESS}]", form)),
+        key=len,
+        reverse=True,
+    )
     stems = frozenset(
-        word[: 5 if word.isascii() else 4] for form in values for word in form.split() if len(word) > 3
+        word[: 5 if word.isascii() else 4]
+        for form in values
+        for word in form.split()
+        if len(word) > 3
     )
     pattern = re.compile("|".join(map(re.escape, spaceless))) if spaceless else None
     return _Table(values, longest, stems, pattern)
 
 
 def _english() -> Iterator[tuple[str, Decimal | int]]:
-    below = [*_ONES, *(f"{ten} {one}" if one != "zero" else ten for ten in _TENS for one in _ONES[:10])]
+    below = [
+        *_ONES,
+        *(
+            f"{ten} {one}" if one != "zero" else ten
+            for ten in _TENS
+            for one in _ONES[:10]
+        ),
+    ]
     for value, form in enumerate(below):
         yield form, value
         if 11 <= value < 22:  # years: "nineteen eighty-four", "twenty oh five"
@@ -165,13 +232,22 @@ def _by_library(language: str) -> Iterator[tuple[str, Decimal | int]]:
         *(10**power * n for power in (6, 9) for n in (1, 2, 5)),
     ):
         try:
-            form = str(num2words(value, lang=code, to="year" if 1100 < value < 2000 else "cardinal"))
+            form = str(
+                num2words(
+                    value, lang=code, to="year" if 1100 < value < 2000 else "cardinal"
+                )
+            )
         except Exception:  # the library does not have this form
             continue
         yield form, value
         if value >= 10**6:
             scale = 10**6 if value < 10**9 else 10**9
-            yield form.removeprefix(str(num2words(value // scale, lang=code))).split()[-1], scale
+            yield (
+                form.removeprefix(str(num2words(value // scale, lang=code))).split()[
+                    -1
+                ],
+                scale,
+            )
     if language == "de":
         yield from _HALVES.items()
 
@@ -180,19 +256,30 @@ def _entries(text: str, table: _Table) -> list[Spelled]:
     """What of the table stands in a text, the longest first."""
     if table.spaceless is not None:
         found = table.spaceless.finditer(text)
-        return [Spelled(table.values[one.group()], *one.span()) for one in found if len(one.group()) > 2]
-    words = [(fold(word.group()), word.start(), word.end()) for word in _WORD.finditer(text)]
+        return [
+            Spelled(table.values[one.group()], *one.span())
+            for one in found
+            if len(one.group()) > 2
+        ]
+    words = [
+        (fold(word.group()), word.start(), word.end()) for word in _WORD.finditer(text)
+    ]
     out: list[Spelled] = []
     place = 0
     while place < len(words):
         for size in range(min(table.longest, len(words) - place), 0, -1):
             run = [word for word, _, _ in words[place : place + size]]
-            start, end = words[place][1], words[place + size - 1][2]
+            start = words[place][1]
+            end = words[place + size - 1][2]
             value = table.values.get(" ".join(run)) or table.values.get("".join(run))
             if value is None and run[-1].endswith("as"):  # "cuatrocientas", "duzentas"
                 value = table.values.get(" ".join([*run[:-1], f"{run[-1][:-2]}os"]))
             if value is None:
-                value = table.values.get(run[0], _compound(run[0], table)) if size == 1 else None
+                value = (
+                    table.values.get(run[0], _compound(run[0], table))
+                    if size == 1
+                    else None
+                )
             if value is not None and not re.search(r"[\d.,;:()]", text[start:end]):
                 out.append(Spelled(value, start, end))
                 place += size - 1
@@ -205,11 +292,24 @@ def _compound(word: str, table: _Table) -> Decimal | None:
     """The value of a word that is several entries ("dreitausendzwanzig")."""
     total: Decimal | None = None
     while word:
-        cut = next((size for size in range(min(len(word), 60), 2, -1) if word[:size] in table.values), 0)
+        cut = next(
+            (
+                size
+                for size in range(min(len(word), 60), 2, -1)
+                if word[:size] in table.values
+            ),
+            0,
+        )
         value = table.values.get(word[:cut])
         if not cut or value is None:
             return None
-        total = value if total is None else total + value if value < 1 else _sum(total, value)
+        total = (
+            value
+            if total is None
+            else total + value
+            if value < 1
+            else _sum(total, value)
+        )
         if total is None:
             return None
         word = word[cut:].removeprefix("und")
@@ -217,7 +317,9 @@ def _compound(word: str, table: _Table) -> Decimal | None:
 
 
 def _sum(first: Decimal, second: Decimal) -> Decimal | None:
-    """Two entries side by side: "two" "million", or "two million" "three hundred"; None where they are two numbers."""
+    """Two entries side by side: "two" "million", or "two million" "three hundred"; None where they
+    are two numbers.
+    """
     if second in _SCALES.values():
         step = {100: 10, 10**5: 100, 12: 10**9}.get(int(second), 1000)
         low = first % (second * step)
@@ -229,12 +331,19 @@ def _sum(first: Decimal, second: Decimal) -> Decimal | None:
     return None
 
 
-def _joined(text: str, entries: list[Spelled], table: _Table, language: str) -> Iterator[Spelled]:
-    place, torn = 0, False
+def _joined(
+    text: str, entries: list[Spelled], table: _Table, language: str
+) -> Iterator[Spelled]:
+    place = 0
+    torn = False
     while place < len(entries):
         value, start, end, _ = entries[place]
-        place, cut, torn = place + 1, torn, False
-        while place < len(entries) and _GAP.fullmatch(gap := text[end : entries[place].start]):
+        place = place + 1
+        cut = torn
+        torn = False
+        while place < len(entries) and _GAP.fullmatch(
+            gap := text[end : entries[place].start]
+        ):
             second = entries[place].value
             total = _sum(value, second)
             if language == "sw" and value in (100, 1000) and gap == " ":
@@ -244,24 +353,35 @@ def _joined(text: str, entries: list[Spelled], table: _Table, language: str) -> 
             if total is None or (language == "en" and gap == " and " and value < 100):
                 torn = total is None
                 break
-            value, end, place = total, entries[place].end, place + 1
+            value = total
+            end = entries[place].end
+            place = place + 1
         if (point := _POINT.match(text, end)) is not None:
-            digits = "".join(str(_ONES.index(one)) for one in re.split(r"[ -]", point[1])[1:])
-            value, end, place = value + Decimal(f"0.{digits}"), point.end(), place + len(digits)
+            digits = "".join(
+                str(_ONES.index(one)) for one in re.split(r"[ -]", point[1])[1:]
+            )
+            value = value + Decimal(f"0.{digits}")
+            end = point.end()
+            place = place + len(digits)
         part = _PART.match(text, end)
         if part and (share := _PARTS.get(part[2])) is not None and value == int(value):
             large = max(
                 (scale for scale in (10**9, 10**6) if value % scale == 0), default=1
             )  # "a million and a half"
-            value, end = (value + share * large if part[1] else value * share), part.end()
+            value = value + share * large if part[1] else value * share
+            end = part.end()
             place += place < len(entries) and entries[place].start < end
             if (
                 place < len(entries)
                 and entries[place].value in _SCALES.values()
                 and text[end : entries[place].start] == " "
             ):
-                value, end, place = value * entries[place].value, entries[place].end, place + 1
-        yield Spelled(value, start, end, cut or torn or _is_cut(text, start, end, table))
+                value = value * entries[place].value
+                end = entries[place].end
+                place = place + 1
+        yield Spelled(
+            value, start, end, cut or torn or _is_cut(text, start, end, table)
+        )
 
 
 def _is_cut(text: str, start: int, end: int, table: _Table) -> bool:
@@ -270,9 +390,14 @@ def _is_cut(text: str, start: int, end: int, table: _Table) -> bool:
         return table.spaceless.match(text, end) is not None
     if re.match(r"-[^\W\d_]", text[end : end + 2]):
         return True  # "twenty-first"
-    for near in (_AFTER.match(text[end : end + 40]), _BEFORE.search(text[max(0, start - 40) : start])):
+    for near in (
+        _AFTER.match(text[end : end + 40]),
+        _BEFORE.search(text[max(0, start - 40) : start]),
+    ):
         word = fold(near[1]).removeprefix("و") if near else ""
-        if word in _GOES_ON or (len(word) > 3 and word[: 5 if word.isascii() else 4] in table.stems):
+        if word in _GOES_ON or (
+            len(word) > 3 and word[: 5 if word.isascii() else 4] in table.stems
+        ):
             return True
     return False
 
@@ -283,13 +408,19 @@ def _east_asian(text: str) -> Iterator[Spelled]:
         run = _without_copula(whole, text)
         if run.start() < end or not _is_number(run, text):
             continue
-        value, end = Decimal(characters(run.group())), run.end()
+        value = Decimal(characters(run.group()))
+        end = run.end()
         ratio = _RATIO.match(text, end)
-        if ratio and value and (above := _CHARACTERS.match(text, ratio.end())) is not None:
-            value, end = characters(above.group()) / value, above.end()
-        cut = text[end : end + 1] in tuple("多几点點점余半") or text[run.start() - 1 : run.start()] in tuple(
-            "第点點점半数几"
-        )
+        if (
+            ratio
+            and value
+            and (above := _CHARACTERS.match(text, ratio.end())) is not None
+        ):
+            value = characters(above.group()) / value
+            end = above.end()
+        cut = text[end : end + 1] in tuple("多几点點점余半") or text[
+            run.start() - 1 : run.start()
+        ] in tuple("第点點점半数几")
         yield Spelled(value, run.start(), end, cut)
     for point in _KOREAN_POINT.finditer(text):
         decimals = "".join(str(_DIGITS[char]) for char in point[2])
@@ -307,13 +438,18 @@ def _without_copula(run: re.Match[str], text: str) -> re.Match[str]:
 
 
 def _is_number(run: re.Match[str], text: str) -> bool:
-    """Whether characters for digits are a number and not a part of a word, or of a number in digits."""
-    signs, before, after = run.group(), text[run.start() - 1 : run.start()], text[run.end() : run.end() + 1]
+    """Whether characters for digits are a number and not a part of a word, or of a number in
+    digits.
+    """
+    signs = run.group()
+    before = text[run.start() - 1 : run.start()]
+    after = text[run.end() : run.end() + 1]
     if before.isdecimal():
         return False
     if "가" <= signs <= "힣힣":
         known = (
-            _KOREAN_COUNTED.match(text, run.end()) is not None or _RATIO.match(text, run.end()) is not None
+            _KOREAN_COUNTED.match(text, run.end()) is not None
+            or _RATIO.match(text, run.end()) is not None
         )
         age = signs == "만" and text[run.end() + 1 : run.end() + 2].isdecimal()
         return (
@@ -328,7 +464,10 @@ def _is_number(run: re.Match[str], text: str) -> bool:
             )
         )
     return (
-        len(signs) > 1 or not "一" <= after <= "鿿" or after in _COUNTED or text.startswith("番目", run.end())
+        len(signs) > 1
+        or not "一" <= after <= "鿿"
+        or after in _COUNTED
+        or text.startswith("番目", run.end())
     )
 
 
@@ -341,7 +480,10 @@ def characters(run: str) -> int:
         if char in _DIGITS:
             digit = _DIGITS[char]
         elif char in _PLACES:
-            part, digit = part + (digit or 1) * _PLACES[char], 0
+            part = part + (digit or 1) * _PLACES[char]
+            digit = 0
         else:
-            total, part, digit = total + (part + digit or 1) * _MYRIADS[char], 0, 0
+            total = total + (part + digit or 1) * _MYRIADS[char]
+            part = 0
+            digit = 0
     return total + part + digit

@@ -1,4 +1,6 @@
-"""Which options of a question a text names in words: an option's whole text, a word that only one of them has, or its number."""
+"""Which options of a question a text names in words: an option's whole text, a word that only one
+of them has, or its number.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,9 @@ from evalwright.scorers.text.tokens import fold
 MAX_SEARCHED_CHARS = 4_000
 MAX_QUESTION_CHARS = 600
 MAX_PIECES = 1_000
-"""Pieces of options in scripts without spaces; of options with more only the whole texts are looked for."""
+"""Pieces of options in scripts without spaces; of options with more only the whole texts are looked
+for.
+"""
 MAX_WORD_CHARS = 400
 STEM_CHARS = 4
 """Two words that begin alike for at least so many characters may be forms of one word."""
@@ -24,27 +28,40 @@ MAX_STEMS = 200
 
 _WORD = re.compile(rf"(?:(?![{SPACELESS}])[^\W_])+|[{SPACELESS}]+")
 _PLACE_BEHIND = re.compile(r"\s?(?:번(?!째)|番(?!目))")
-_BARE_NUMBER = re.compile(r"[\s*\"']*([1-9])(?![)）])(?:입니다|이다|이에요|예요|です|だ)?[\s.。*\"']*")
+_BARE_NUMBER = re.compile(
+    r"[\s*\"']*([1-9])(?![)）])(?:입니다|이다|이에요|예요|です|だ)?[\s.。*\"']*"
+)
 _SPACELESS = re.compile(f"[{SPACELESS}]")
 _LABEL_ALONE = re.compile(r"[(\[]?\s?([A-Za-z]|\d)\s?[)\].:]?")
 _LISTED = re.compile(r"(?:(?<=\s)|^)[(\[]?([A-Z]|\d)[)\].:][ \t]*(?=\S)")
 
 
 def texts_of(choices: Sequence[str], question: str) -> tuple[str, ...]:
-    """The texts of options; of options that are only letters or numbers those that the question lists behind them."""
+    """The texts of options; of options that are only letters or numbers those that the question
+    lists behind them.
+    """
     labels = [
-        match[1].upper() if (match := _LABEL_ALONE.fullmatch(choice.strip())) else "" for choice in choices
+        match[1].upper() if (match := _LABEL_ALONE.fullmatch(choice.strip())) else ""
+        for choice in choices
     ]
-    if not all(labels) or labels not in (list("ABCDEFGHIJ"[: len(labels)]), list("123456789"[: len(labels)])):
+    if not all(labels) or labels not in (
+        list("ABCDEFGHIJ"[: len(labels)]),
+        list("123456789"[: len(labels)]),
+    ):
         return tuple(choices)
-    listed = [(match[1], match.start(), match.end()) for match in _LISTED.finditer(question)]
+    listed = [
+        (match[1], match.start(), match.end()) for match in _LISTED.finditer(question)
+    ]
     for first in range(len(listed) - len(labels), -1, -1):
         run = listed[first : first + len(labels)]
         if [label for label, _, _ in run] == labels:
             ends = [start for _, start, _ in run[1:]]
             last_line = question.find("\n", run[-1][2])
             ends.append(last_line if last_line > 0 else len(question))
-            return tuple(question[start:end].strip() for (_, _, start), end in zip(run, ends, strict=True))
+            return tuple(
+                question[start:end].strip()
+                for (_, _, start), end in zip(run, ends, strict=True)
+            )
     return tuple(choices)
 
 
@@ -55,22 +72,35 @@ class OptionTexts:
         self.language = language
         self.whole_of = [_folded(choice) for choice in choices]
         self.own = _distinguishing(self.whole_of, question)
-        asked = _pieces(_stem(_folded(plain(question[-MAX_QUESTION_CHARS:])), self.whole_of))
-        self.asked = asked - {piece for whole in self.whole_of for piece in _pieces(whole)}
+        asked = _pieces(
+            _stem(_folded(plain(question[-MAX_QUESTION_CHARS:])), self.whole_of)
+        )
+        self.asked = asked - {
+            piece for whole in self.whole_of for piece in _pieces(whole)
+        }
         for option, text in enumerate(choices):
             if _has_digit(text) and not any(map(_has_digit, self.own[option])):
                 self.own[option] = set()  # "9 cm" and "12 cm" differ by their numbers
         numbers = [find_numbers(plain(choice), language) for choice in choices]
         values = [found[0].value if len(found) == 1 else None for found in numbers]
-        self.values = values if None not in values and len(set(values)) == len(values) else []
+        self.values = (
+            values if None not in values and len(set(values)) == len(values) else []
+        )
         self.has_places = any(_PLACE_BEHIND.search(choice) for choice in choices)
         joined = {
-            piece: option for option, own in enumerate(self.own) for piece in own if _within_words(piece)
+            piece: option
+            for option, own in enumerate(self.own)
+            for piece in own
+            if _within_words(piece)
         }
         self._joined = joined if len(joined) <= MAX_PIECES else {}
         self._pattern = re.compile(
             "|".join(
-                re.escape(piece) if _SPACELESS.match(piece) else rf"(?<!\w){re.escape(piece)}"
+                (
+                    re.escape(piece)
+                    if _SPACELESS.match(piece)
+                    else rf"(?<!\w){re.escape(piece)}"
+                )
                 for piece in sorted(self._joined, key=len, reverse=True)
             )
         )
@@ -83,7 +113,11 @@ class OptionTexts:
     def whole(self, text: str) -> int | None:
         """The option that a text is, and nothing else."""
         bare = _folded(text)
-        matching = [option for option, whole in enumerate(self.whole_of) if whole and whole == bare]
+        matching = [
+            option
+            for option, whole in enumerate(self.whole_of)
+            if whole and whole == bare
+        ]
         return matching[0] if len(matching) == 1 else None
 
     def named(self, text: str) -> Iterator[tuple[int, int, int]]:
@@ -94,7 +128,9 @@ class OptionTexts:
             for number in find_numbers(text, self.language):
                 if number.value in self.values and not self._is_place(text, number.end):
                     yield self.values.index(number.value), number.start, number.end
-        for option in sorted(range(len(self.whole_of)), key=lambda option: -len(self.whole_of[option])):
+        for option in sorted(
+            range(len(self.whole_of)), key=lambda option: -len(self.whole_of[option])
+        ):
             for start, end in self._whole_places(folded, self.whole_of[option]):
                 yield option, start, end
                 folded = folded[:start] + " " * (end - start) + folded[end:]
@@ -113,19 +149,26 @@ class OptionTexts:
         return not self.has_places and _PLACE_BEHIND.match(text, end) is not None
 
     def place_or_text(self, text: str) -> bool:
-        """Whether a text is a number that is one option's place and stands in another's text: "3" where the first is "3개"."""
+        """Whether a text is a number that is one option's place and stands in another's text: "3"
+        where the first is "3개".
+        """
         bare = _BARE_NUMBER.fullmatch(text.strip())
         if bare is None or not self.values:
             return False
         place = int(bare[1]) - 1
-        named = [option for option, number in enumerate(self.values) if number == place + 1]
+        named = [
+            option for option, number in enumerate(self.values) if number == place + 1
+        ]
         return 0 <= place < len(self.values) and bool(named) and named != [place]
 
     def echo(self, text: str) -> int:
         """How many words of the question a stretch of text takes up."""
         folded = _folded(text)
         words = set(folded.split())
-        return sum(piece in folded if _within_words(piece) else piece in words for piece in self.asked)
+        return sum(
+            piece in folded if _within_words(piece) else piece in words
+            for piece in self.asked
+        )
 
     def _whole_places(self, folded: str, whole: str) -> Iterator[tuple[int, int]]:
         if not whole:
@@ -138,7 +181,9 @@ class OptionTexts:
 
 
 def _distinguishing(wholes: Sequence[str], question: str) -> list[set[str]]:
-    """The pieces that each option has alone; what the question has too only where an option has no other."""
+    """The pieces that each option has alone; what the question has too only where an option has no
+    other.
+    """
     pieces = [_pieces(whole) for whole in wholes]
     holders: dict[str, set[int]] = {}
     for option, mine in enumerate(pieces):
@@ -156,12 +201,22 @@ def _distinguishing(wholes: Sequence[str], question: str) -> list[set[str]]:
         if _within_words(piece):
             near = [other for other in joined if other in piece or piece in other]
         else:
-            near = [other for other in stems[piece[:STEM_CHARS]][:MAX_STEMS] if _same_word(other, piece)]
+            near = [
+                other
+                for other in stems[piece[:STEM_CHARS]][:MAX_STEMS]
+                if _same_word(other, piece)
+            ]
         return all(holders[other] == {option} for other in near)
 
-    own = [{piece for piece in mine if is_own(piece, option)} for option, mine in enumerate(pieces)]
+    own = [
+        {piece for piece in mine if is_own(piece, option)}
+        for option, mine in enumerate(pieces)
+    ]
     asked = _pieces(_stem(_folded(plain(question)), list(wholes)))
-    new = [{piece for piece in mine if not any(word in piece for word in asked)} for mine in own]
+    new = [
+        {piece for piece in mine if not any(word in piece for word in asked)}
+        for mine in own
+    ]
     return [fresh or mine for fresh, mine in zip(new, own, strict=True)]
 
 
@@ -172,7 +227,11 @@ def _same_word(word: str, own: str) -> bool:
     if min(len(word), len(own)) < STEM_CHARS or _has_digit(own):
         return False
     alike = next(
-        (at for at, (one, two) in enumerate(zip(word, own, strict=False)) if one != two),
+        (
+            at
+            for at, (one, two) in enumerate(zip(word, own, strict=False))
+            if one != two
+        ),
         min(len(word), len(own)),
     )
     needed = max(STEM_CHARS, len(own) - (1 if len(own) < 7 else 2))
@@ -211,13 +270,17 @@ def _pieces(text: str) -> set[str]:
                 continue
             size = min(len(word), max(2 if word > "\u2fff" else 4, -(-len(word) // 2)))
             out |= {word[at : at + size] for at in range(len(word) - size + 1)}
-        elif word not in FUNCTION and (len(word) > 2 or word.isdigit() or not word.isascii()):
+        elif word not in FUNCTION and (
+            len(word) > 2 or word.isdigit() or not word.isascii()
+        ):
             out.add(word)
     return out
 
 
 def _within_words(piece: str) -> bool:
-    """Whether a piece of an option can be part of a longer word: in scripts without spaces, and in Korean before endings."""
+    """Whether a piece of an option can be part of a longer word: in scripts without spaces, and in
+    Korean before endings.
+    """
     return "가" <= piece[-1] <= "힣" or _SPACELESS.match(piece) is not None
 
 

@@ -1,7 +1,9 @@
-"""Which options a text names by letter or number: `(B)`, `B.`, "option B", `②`, `2번`, `ข`, `ㄴ`, "B is correct", in the forms of `marks.toml`.
+"""Which options a text names by letter or number: `(B)`, `B.`, "option B", `②`, `2번`, `ข`, `ㄴ`, "B
+is correct", in the forms of `marks.toml`.
 
-A letter counts where it opens the text, stands behind a word such as "option" or "answer", before one such as "correct", or in brackets;
-elsewhere "A" is a word. A letter that is denied ("not B", "B is wrong") is none.
+A letter counts where it opens the text, stands behind a word such as "option" or "answer", before
+one such as "correct", or in brackets; elsewhere "A" is a word. A letter that is denied ("not B", "B
+is wrong") is none.
 """
 
 from __future__ import annotations
@@ -19,19 +21,37 @@ from evalwright.scorers.text.marks import SPACELESS, alphabets, alternatives
 
 _CIRCLED = {ord(char): f"({place})" for place, char in enumerate("①②③④⑤⑥⑦⑧⑨⑩", 1)} | {
     ord(char): f"({other})"
-    for chars, others in (("ⒶⒷⒸⒹⒺ", "ABCDE"), ("ⓐⓑⓒⓓⓔ", "ABCDE"), ("㉠㉡㉢㉣㉤", "ㄱㄴㄷㄹㅁ"), ("㉮㉯㉰㉱㉲", "가나다라마"))
+    for chars, others in (
+        ("ⒶⒷⒸⒹⒺ", "ABCDE"),
+        ("ⓐⓑⓒⓓⓔ", "ABCDE"),
+        ("㉠㉡㉢㉣㉤", "ㄱㄴㄷㄹㅁ"),
+        ("㉮㉯㉰㉱㉲", "가나다라마"),
+    )
     for char, other in zip(chars, others, strict=True)
-}  # fmt: skip
+}
 _WIDE = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)}
 """Letters, digits and signs of full width."""
 _ALIKE = str.maketrans("إآا", "أأأ")
 _DIGIT = re.compile(r"(?![0-9])\d")
 _ROWS = [row for name, row in alphabets().items() if name != "latin"]
 _BLOCKS = [
-    "\u0370-\u03ff", "\u0400-\u04ff", "\u05d0-\u05ff", "\u0620-\u065f\u066e-\u06d3\u06fa-\u06ff", "\u0900-\u0963\u0971-\u097f", "\u0980-\u09ff",
-    "\u0b80-\u0bff", "\u0e01-\u0e2e\u0e30-\u0e4e", "\u0e80-\u0eff", "\u1000-\u1049\u1050-\u109f", "\u1100-\u11ff", "\u1780-\u17d3\u17dd-\u17ff",
-    "\u3040-\u30fa\u30fc-\u30ff\u4e00-\u9fff", "\u3131-\u318e", "\u3400-\u9fff", "\uac00-\ud7a3",
-]  # fmt: skip
+    "\u0370-\u03ff",
+    "\u0400-\u04ff",
+    "\u05d0-\u05ff",
+    "\u0620-\u065f\u066e-\u06d3\u06fa-\u06ff",
+    "\u0900-\u0963\u0971-\u097f",
+    "\u0980-\u09ff",
+    "\u0b80-\u0bff",
+    "\u0e01-\u0e2e\u0e30-\u0e4e",
+    "\u0e80-\u0eff",
+    "\u1000-\u1049\u1050-\u109f",
+    "\u1100-\u11ff",
+    "\u1780-\u17d3\u17dd-\u17ff",
+    "\u3040-\u30fa\u30fc-\u30ff\u4e00-\u9fff",
+    "\u3131-\u318e",
+    "\u3400-\u9fff",
+    "\uac00-\ud7a3",
+]
 """Scripts without their punctuation: a letter of one that stands in a word of it is no option."""
 _ENDING = rf"(?:{alternatives('ending')})"
 _NATIVE = "|".join(
@@ -45,16 +65,24 @@ _ITEM = re.compile(
 )
 _LOWER = re.compile(r"[\s(\"'*]*([a-z])(?:[.):]|\W*$)")
 _OPEN = re.compile(r"[\s(（\[【「\"'“‘<*]{0,4}$")
-_BRACKETED, _CLOSED = re.compile(r"[(（\[【]\s?$"), re.compile(r"\s?[)）\]】]")
-_CAUSES = "because|since|weil|denn|car|puisque|parce|porque|pois|pues|ya que|perché|karena|sebab|vì|bởi vì|потому|çünkü"
+_BRACKETED = re.compile(r"[(（\[【]\s?$")
+_CLOSED = re.compile(r"\s?[)）\]】]")
+_CAUSES = (
+    "because|since|weil|denn|car|puisque|parce|porque|pois|pues|ya"
+    " que|perché|karena|sebab|vì|bởi vì|потому|çünkü"
+)
 """Words that a reason begins with."""
 _DELIMITED = re.compile(
-    rf"[\"'”’」*]{{0,2}}(?:\s?[.):：\]）】、，,;。।။៖]|\s*(?:$|\n)|\s+[-–—=(]|\s+(?:{_CAUSES}|rather than|instead of|(?:and|but) not)(?![^\W_]))|\s?{_ENDING}|['’][a-zıü]{{1,4}}"
+    r"[\"'”’」*]{0,2}(?:\s?[.):：\]）】、，,;。"
+    rf"।။៖]|\s*(?:$|\n)|\s+[-–—=(]|\s+(?:{_CAUSES}|rather than|instead of|(?:and|but)"
+    rf" not)(?![^\W_]))|\s?{_ENDING}|['’][a-zıü]{{1,4}}"
 )
 
 
 def _nouns(tables: tuple[str, ...], spaced: bool) -> str:
-    """The words of some tables that end with a space, or not: in scripts without spaces, and in Korean before endings."""
+    """The words of some tables that end with a space, or not: in scripts without spaces, and in
+    Korean before endings.
+    """
     words = [word for table in tables for word in alternatives(table).split("|")]
     kept = [word for word in words if spaced is (_ENDLESS.match(word[-1]) is None)]
     return "|".join(sorted(set(kept), key=lambda word: (-len(word), word)))
@@ -67,7 +95,10 @@ _IS = rf"(?:{alternatives('is')})"
 _SMALL = rf"(?:[\s:：=—–\"'“(（*-]|{alternatives('is')}|{alternatives('article')}|{alternatives('suffix')}|(?:은|는|の))"
 _FILLED = rf"(?:{_SMALL}|{alternatives('option')}){{0,8}}$"
 _BEFORE, _CLAIMED = (
-    re.compile(rf"(?:(?<![^\W_])(?:{_nouns(tables, True)})|{_nouns(tables, False)}){_FILLED}", re.IGNORECASE)
+    re.compile(
+        rf"(?:(?<![^\W_])(?:{_nouns(tables, True)})|{_nouns(tables, False)}){_FILLED}",
+        re.IGNORECASE,
+    )
     for tables in (("option",), ("label", "right", "choose"))
 )
 _BEHIND = re.compile(
@@ -93,20 +124,33 @@ _BECAUSE = re.compile(
 _CLAUSE = re.compile(r"[.,;:!?\n。，；：、၊။។،؛।]")
 _POSTFIX = re.compile("[가-힣ぁ-ヿऀ-ॿ஀-௿]")
 """Scripts of languages whose negation stands behind what it denies."""
-_NO_NOUN = re.compile(r"it\b|only|must|should|statement|c'est|es\b|è\b|é\b", re.IGNORECASE)
+_NO_NOUN = re.compile(
+    r"it\b|only|must|should|statement|c'est|es\b|è\b|é\b", re.IGNORECASE
+)
 """What of the words before an option may stand before any number."""
-_FILLING = re.compile(rf"{alternatives('option')}|{alternatives('article')}", re.IGNORECASE)
+_FILLING = re.compile(
+    rf"{alternatives('option')}|{alternatives('article')}", re.IGNORECASE
+)
 _BEFORE_NEXT = re.compile(
-    rf"{_FILLING.pattern}|(?<![^\W_])(?:{alternatives('is', True)})(?![^\W_])", re.IGNORECASE
+    rf"{_FILLING.pattern}|(?<![^\W_])(?:{alternatives('is', True)})(?![^\W_])",
+    re.IGNORECASE,
 )
 """What may stand between a denial and the option that it denies: "No es B"."""
-_BESIDE = rf"[)）\]\"'*번]{{0,3}}\s?(?:[,、，/]\s?)?(?:(?:{alternatives('or')})\s?)?[(（\"'*]{{0,2}}"
+_BESIDE = (
+    r"[)）\]\"'*번]{0,3}\s?(?:[,、，"
+    rf"/]\s?)?(?:(?:{alternatives('or')})\s?)?[(（\"'*]{{0,2}}"
+)
 _TOGETHER = re.compile(_BESIDE)
 _TWO = re.compile(rf"(?<![^\W_])([AI]){_BESIDE}(?=[A-Z](?![A-Za-z]))")
 _SENTENCE_START = re.compile(r"(?:^|[.!?:\n])\W*$")
-_MOST_ITEMS, _MOST_CHARACTERS = 60, 4000
-_NUMBER_ENDS = re.compile(r"\W*$|\s?[.,;:!?)\n。，]|\s+(?:is|because|since|as)\b", re.IGNORECASE)
-"""What stands behind the number of an option in words: "option three is right", not "option two people chose"."""
+_MOST_ITEMS = 60
+_MOST_CHARACTERS = 4000
+_NUMBER_ENDS = re.compile(
+    r"\W*$|\s?[.,;:!?)\n。，]|\s+(?:is|because|since|as)\b", re.IGNORECASE
+)
+"""What stands behind the number of an option in words: "option three is right", not "option two
+people chose".
+"""
 
 
 _CONTRASTS = frozenset(
@@ -135,29 +179,52 @@ _CONTRASTS = frozenset(
 _RATHER = ("rather", "plutot")
 """What strengthens such a word, and denies elsewhere."""
 _AMBIGUOUS = frozenset(
-    ["cha", "chua", "hindi", "lain", "mai", "n", "ne", "ni", "noch", "ora", "si", "sio", "tak", "teu"]
+    [
+        "cha",
+        "chua",
+        "hindi",
+        "lain",
+        "mai",
+        "n",
+        "ne",
+        "ni",
+        "noch",
+        "ora",
+        "si",
+        "sio",
+        "tak",
+        "teu",
+    ]
 )
 """Denials that in another language are no denial."""
 _CONTRASTED = re.compile(
-    rf"(?:(?<![^\W_])(?:{'|'.join(sorted(_CONTRASTS))}|rather|plutôt|là|not|nicht|pas|no|non|não|bukan|không phải|rather than|instead of|{alternatives('is', True)})|{alternatives('is', False)}|แต่|而|选|選)\W{{0,3}}$",
+    rf"(?:(?<![^\W_])(?:{'|'.join(sorted(_CONTRASTS))}|rather|plutôt|là|not|nicht|pas|no|non|não|bukan|không"
+    r" phải|rather than|instead"
+    rf" of|{alternatives('is', True)})|{alternatives('is', False)}|แต่|而|选|選)\W{{0,3}}$",
     re.IGNORECASE,
 )
 """Words before an "A" that is no article: "but A", "it is A"."""
 _CLAUSE_START = re.compile(
-    r"(?:^|[.,;:!?\n。，；：、！？]|では(?:なく|ありません)て?|아니라|아니고|말고)[\s\"'“*(（]{0,3}$"
+    r"(?:^|[.,;:!?\n。，；：、"
+    r"！？]|では(?:なく|ありません)て?|아니라|아니고|말고)[\s\"'“*(（]{0,3}$"
 )
 _ENDS_CLAUSE = re.compile(rf"[\"'”’)）*]{{0,3}}(?:[.。!！]?\s*(?:$|\n)|\s?{_ENDING})")
 """What follows a letter that is a sentence, rather than one that a list begins its line with."""
 _SENTENCE_END = re.compile(r"[.,;!?\n。，；！？]")
-_LABEL_SIGN = re.compile(r"[\"'”*]{0,2}(?P<sign>[.。:：)）\]]|\s+[—–-](?=\s))[\"'”*]{0,2}\s*")
+_LABEL_SIGN = re.compile(
+    r"[\"'”*]{0,2}(?P<sign>[.。:：)）\]]|\s+[—–-](?=\s))[\"'”*]{0,2}\s*"
+)
 """The sign between a letter that is given as the answer and a sentence behind it."""
 _DIRECTLY = re.compile(rf"(?:{alternatives('is')}|[\W_]){{0,4}}", re.IGNORECASE)
-"""What may stand between a letter and a word that calls it wrong, where nothing else is called so."""
+"""What may stand between a letter and a word that calls it wrong, where nothing else is called so.
+"""
 LONE, NAMED, CLAIMED, OPENS = range(4)
 
 
 class Item(NamedTuple):
-    """An option named by its letter: which, and where. how: `OPENS` the text, `CLAIMED` as the answer, `NAMED` by its form, or a `LONE` letter."""
+    """An option named by its letter: which, and where. how: `OPENS` the text, `CLAIMED` as the
+    answer, `NAMED` by its form, or a `LONE` letter.
+    """
 
     option: int
     start: int
@@ -167,7 +234,9 @@ class Item(NamedTuple):
 
 
 def spelled(text: str) -> str:
-    """A text with circled letters and numbers as "(2)", signs of full width as ASCII, and digits of all scripts as 0 to 9."""
+    """A text with circled letters and numbers as "(2)", signs of full width as ASCII, and digits of
+    all scripts as 0 to 9.
+    """
     if text.isascii():
         return text
     text = text.translate(_CIRCLED).translate(_WIDE)
@@ -180,28 +249,40 @@ def joined(text: str, one: Item, two: Item) -> bool:
 
 
 class Options:
-    """The options of one sample: how many there are, and whether their texts have digits, so that a number may be the text."""
+    """The options of one sample: how many there are, and whether their texts have digits, so that a
+    number may be the text.
+    """
 
     def __init__(self, choices: tuple[str, ...], language: str, question: str) -> None:
         self.count = len(choices)
         self.numeric = any(any(map(str.isdigit, one)) for one in choices)
         self.texts = tuple(choice.casefold().strip(" .。") for choice in choices)
-        self.cues, self.question = cues(language), question
-        # A letter is often denied in another language than the question's. Portuguese "no" is "in the".
-        of_all = words("negation") - _AMBIGUOUS - ({"no"} if language[:2] == "pt" else set())
+        self.cues = cues(language)
+        self.question = question
+        # A letter is often denied in another language than the question's. Portuguese "no" is "in
+        # the".
+        of_all = (
+            words("negation") - _AMBIGUOUS - ({"no"} if language[:2] == "pt" else set())
+        )
         self.negations = self.cues.negations | of_all
         self.jamo = not any(re.search("[ㄱ-ㅎᄀ-ᄒ]", text) for text in choices)
         self.latin = language.split("-")[0] not in ("ru", "uk")
         self.language = language
-        self.has_number_words = any(any(True for _ in number_words(one, language)) for one in choices)
+        self.has_number_words = any(
+            any(True for _ in number_words(one, language)) for one in choices
+        )
 
     def with_digits(self, text: str) -> str:
-        """A text with the numbers of options in digits: "option three", "the answer is three"; not where options are numbers."""
+        """A text with the numbers of options in digits: "option three", "the answer is three"; not
+        where options are numbers.
+        """
         if self.numeric or self.has_number_words:
             return text
         pieces: list[str] = []
         place = 0
-        for number, start, end, _is_cut in number_words(text[:_MOST_CHARACTERS], self.language):
+        for number, start, end, _is_cut in number_words(
+            text[:_MOST_CHARACTERS], self.language
+        ):
             before = text[text.rfind("\n", 0, start) + 1 : start][-40:]
             noun = _BEFORE.search(before) or _CLAIMED.search(before)
             is_named = noun is not None and not _NO_NOUN.match(noun.group())
@@ -224,34 +305,54 @@ class Options:
         ends = [0, *(one.end for one in found)]
         starts = [*(one.start for one in found[1:]), len(text)]
         listing = len({one.option for one in found if _begins_listed(text, one)}) > 1
-        no = [self.denied(text, *row, listing=listing) for row in zip(found, ends, starts, strict=False)]
-        pairs = [place for place, (one, two) in enumerate(pairwise(found)) if joined(text, one, two)]
+        no = [
+            self.denied(text, *row, listing=listing)
+            for row in zip(found, ends, starts, strict=False)
+        ]
+        pairs = [
+            place
+            for place, (one, two) in enumerate(pairwise(found))
+            if joined(text, one, two)
+        ]
         for place in (*pairs, *reversed(pairs)):
             if no[place] or no[place + 1]:
-                no[place] = no[place + 1] = True  # "A and C are wrong", "neither A nor C"
+                no[place] = no[place + 1] = (
+                    True  # "A and C are wrong", "neither A nor C"
+                )
         return [one for one, out in zip(found, no, strict=True) if out is denied]
 
     def _found(self, text: str) -> Iterator[Item]:
-        two, count = {match.start(1) for match in _TWO.finditer(text)}, 0
+        two = {match.start(1) for match in _TWO.finditer(text)}
+        count = 0
         for match in _ITEM.finditer(text):
             index = self._index(match)
             if index is None or index >= self.count:
                 continue
             start, end = match.span()
             line = text.rfind("\n", 0, start) + 1
-            before, behind = text[max(line, start - 40) : start], text[end : end + 40]
+            before = text[max(line, start - 40) : start]
+            behind = text[end : end + 40]
             how = self._how(match, before, behind, first=not count and not line)
             letter = match["latin"] or (
-                match["native"] if match["native"] and not _WORDS.match(match["native"]) else "A"
+                match["native"]
+                if match["native"] and not _WORDS.match(match["native"])
+                else "A"
             )
-            if how or start in two or letter not in "AI" or self._no_article(letter, before, behind):
+            if (
+                how
+                or start in two
+                or letter not in "AI"
+                or self._no_article(letter, before, behind)
+            ):
                 count += 1
                 yield Item(index, start, end, how)
             if count == _MOST_ITEMS:
                 return
 
     def _no_article(self, letter: str, before: str, behind: str) -> bool:
-        """Whether an "A" or "I" without any mark is an option: it ends its clause, behind "but", a verb such as "is", or nothing."""
+        """Whether an "A" or "I" without any mark is an option: it ends its clause, behind "but", a
+        verb such as "is", or nothing.
+        """
         if _DELIMITED.match(behind) is None:
             return False
         return _CONTRASTED.search(before) is not None or (
@@ -260,9 +361,13 @@ class Options:
             and _ENDS_CLAUSE.match(behind) is not None
         )
 
-    def _how(self, match: re.Match[str], before: str, behind: str, *, first: bool) -> int:
+    def _how(
+        self, match: re.Match[str], before: str, behind: str, *, first: bool
+    ) -> int:
         """By what form a letter or number is an option."""
-        bracketed = _BRACKETED.search(before) is not None and _CLOSED.match(behind) is not None
+        bracketed = (
+            _BRACKETED.search(before) is not None and _CLOSED.match(behind) is not None
+        )
         spelt = any(map(str.isalpha, before))
         word = match.group() in "EIOY" or (
             match.group() == "A" and _SENTENCE_START.search(before) is not None
@@ -272,14 +377,22 @@ class Options:
             after = pattern.match(behind)
             return after is not None and (not word or after["tie"].strip() != "")
 
-        opens = first and _OPEN.fullmatch(before) is not None and _DELIMITED.match(behind) is not None
+        opens = (
+            first
+            and _OPEN.fullmatch(before) is not None
+            and _DELIMITED.match(behind) is not None
+        )
         if tied(_BEHIND) or (spelt and _CLAIMED.search(before) is not None):
             how = CLAIMED
         elif opens:
             how = OPENS
         else:
             noun = _BEFORE.search(before) if spelt else None
-            if noun is not None and match["number"] and not _NO_NOUN.match(noun.group()):
+            if (
+                noun is not None
+                and match["number"]
+                and not _NO_NOUN.match(noun.group())
+            ):
                 return NAMED
             how = NAMED if noun is not None or bracketed else LONE
         if match["number"] and (self.numeric or not how) and not bracketed:
@@ -287,7 +400,9 @@ class Options:
         return how
 
     def _index(self, match: re.Match[str]) -> int | None:
-        """The place of a letter; None where it has two ("В", the second Latin and the third Cyrillic one)."""
+        """The place of a letter; None where it has two ("В", the second Latin and the third
+        Cyrillic one).
+        """
         if match["number"]:
             return int(match["number"]) - 1
         if match["latin"]:
@@ -305,14 +420,20 @@ class Options:
             return "ABCDE".index({"С": "C", "Е": "E"}[char])
         if char == "В":
             shown = re.search(r"(?m)^\s*\(?([CDБГ])[).:]", self.question)
-            return 2 if shown and shown[1] in "БГ" else 1 if shown or self.latin else None
-        return next((row.index(char.upper()) for row in _ROWS if char.upper() in row), None)
+            return (
+                2 if shown and shown[1] in "БГ" else 1 if shown or self.latin else None
+            )
+        return next(
+            (row.index(char.upper()) for row in _ROWS if char.upper() in row), None
+        )
 
-    def denied(self, text: str, one: Item, last: int, following: int, *, listing: bool = False) -> bool:
+    def denied(
+        self, text: str, one: Item, last: int, following: int, *, listing: bool = False
+    ) -> bool:
         """Whether a negation stands before a letter, or right behind it, in its clause.
 
-        listing: whether the text goes through the options, so that what stands behind a letter is said of it; elsewhere "B. A desk is no
-        fruit" claims B and says why.
+        listing: whether the text goes through the options, so that what stands behind a letter is
+        said of it; elsewhere "B. A desk is no fruit" claims B and says why.
         """
         if _WRONG_LABEL.search(text[max(last, one.start - 40) : one.start]):
             return True
@@ -328,10 +449,17 @@ class Options:
         wrong = _WRONG.search(near)
         if wrong is None or prefixed:
             return prefixed
-        if one.letter and not listing and _is_label(reach) and not _DIRECTLY.fullmatch(near[: wrong.start()]):
+        if (
+            one.letter
+            and not listing
+            and _is_label(reach)
+            and not _DIRECTLY.fullmatch(near[: wrong.start()])
+        ):
             return False
         # "B, not A" denies what follows, "B가 아니라 A" what stands before.
-        between = _BEFORE_NEXT.sub("", rest[rest.find(wrong.group()) + len(wrong.group()) :])
+        between = _BEFORE_NEXT.sub(
+            "", rest[rest.find(wrong.group()) + len(wrong.group()) :]
+        )
         of_next = (
             following < len(text)
             and not any(map(str.isalnum, between))
@@ -343,7 +471,10 @@ class Options:
     def _denies(self, one: Item, before: str) -> bool:
         """Whether what stands before an option in its clause denies it."""
         tokens = read(before).tokens[-4:]
-        turned = max((at + 1 for at, token in enumerate(tokens) if token in _CONTRASTS), default=0)
+        turned = max(
+            (at + 1 for at, token in enumerate(tokens) if token in _CONTRASTS),
+            default=0,
+        )
         tokens = tokens[turned:]
         if turned and tokens[:1] and tokens[0] in _RATHER:
             tokens = tokens[1:]
@@ -356,7 +487,9 @@ def _begins_listed(text: str, one: Item) -> bool:
     """Whether a letter begins a line or a sentence as those of a list do: "B. ...", "(B) ..."."""
     before = text[max(0, one.start - 4) : one.start]
     sign = _LABEL_SIGN.match(text[one.end : one.end + 8])
-    return sign is not None and (one.start <= 2 or _SENTENCE_START.search(before) is not None)
+    return sign is not None and (
+        one.start <= 2 or _SENTENCE_START.search(before) is not None
+    )
 
 
 def _is_label(behind: str) -> bool:

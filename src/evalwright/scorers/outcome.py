@@ -1,12 +1,15 @@
-"""What became of an answer: answered, refused, too short, truncated, empty, or thinking that never ended.
+"""What became of an answer: answered, refused, too short, truncated, empty, or thinking that never
+ended.
 
-A benchmark of summaries that takes one fixed sentence for a refusal counts every other refusal as a summary, and one that
-writes an error where a summary belongs counts that as a refusal. Here the classes are told apart by rules over the response
-and its text, with the evidence in the explanation; a request that failed has no answer, so no scorer sees it: it is the
-further class, "failed", and stands among the run's failures.
+A benchmark of summaries that takes one fixed sentence for a refusal counts every other refusal as a
+summary, and one that writes an error where a summary belongs counts that as a refusal. Here the
+classes are told apart by rules over the response and its text, with the evidence in the
+explanation; a request that failed has no answer, so no scorer sees it: it is the further class,
+"failed", and stands among the run's failures.
 
-A refusal is a short text that consists of refusing (`text/declining.py`). "The company said it was unable to name a figure"
-mentions inability and is an answer; so is a refusal that a real summary follows.
+A refusal is a short text that consists of refusing (`text/declining.py`). "The company said it was
+unable to name a figure" mentions inability and is an answer; so is a refusal that a real summary
+follows.
 """
 
 from __future__ import annotations
@@ -25,17 +28,24 @@ from evalwright.scorers import hhem_validity
 from evalwright.scorers.registry import checked
 from evalwright.scorers.text.declining import REFUSAL, declines, plain
 
-ANSWERED, REFUSED, SHORT, TRUNCATED = "answered", "refused", "too short", "truncated"
-EMPTY, UNCLOSED = "empty", "thinking never closed"
+ANSWERED = "answered"
+REFUSED = "refused"
+SHORT = "too short"
+TRUNCATED = "truncated"
+EMPTY = "empty"
+UNCLOSED = "thinking never closed"
 NO_TEXT: Mapping[str, str] = {
     core_outcomes.TOO_LONG: "too long",
     core_outcomes.UNFINISHED: "unfinished",
     core_outcomes.TOOL_CALL: "tool call",
 }
-"""Classes of replies without text through what the model did, by their outcome: none of these replies is empty."""
+"""Classes of replies without text through what the model did, by their outcome: none of these
+replies is empty.
+"""
 OUTCOMES = (ANSWERED, REFUSED, SHORT, TRUNCATED, EMPTY, UNCLOSED, *NO_TEXT.values())
 """The classes that an answer may be in; "failed" has no answer."""
-RULES, HHEM = "rules", "hhem"
+RULES = "rules"
+HHEM = "hhem"
 VALIDITIES = (RULES, HHEM)
 
 LEAST_WORDS = 6
@@ -51,10 +61,12 @@ class Outcome(NamedTuple):
 
 def check_options(options: Mapping[str, Any]) -> None:
     """Raise UsageError where `least_words`, `refusals` or `validity` is not what it must be."""
-    least, refusals = options["least_words"], options["refusals"]
+    least = options["least_words"]
+    refusals = options["refusals"]
     if isinstance(least, bool) or not isinstance(least, int) or least < 1:
         raise ConfigurationError(
-            f"The option 'least_words' must be a whole number of at least 1, not {least!r}."
+            "The option 'least_words' must be a whole number of at least 1, not"
+            f" {least!r}."
         )
     if not isinstance(refusals, list | tuple) or not all(
         isinstance(one, str) and one.strip() for one in refusals
@@ -74,12 +86,17 @@ def outcome(
 ) -> Score:
     """1 for an answer, else 0, with the class as label; part: the class's name, 1.
 
-    least_words: fewer are "too short" (where a script has no spaces, two characters of Han or four of Thai are a word).
-    refusals: further sentences that are a refusal, such as one that a prompt of your own asks for.
-    validity: "hhem" takes for an answer what the engine of the HHEM leaderboard takes for a summary, whatever it says.
+    least_words: fewer are "too short" (where a script has no spaces, two characters of Han or four
+    of Thai are a word). refusals: further sentences that are a refusal, such as one that a prompt
+    of your own asks for. validity: "hhem" takes for an answer what the engine of the HHEM
+    leaderboard takes for a summary, whatever it says.
     """
-    found = outcome_of(answer, least_words=least_words, refusals=refusals, validity=validity)
-    return Score(float(found.label == ANSWERED), found.label, found.why, {found.label: 1.0})
+    found = outcome_of(
+        answer, least_words=least_words, refusals=refusals, validity=validity
+    )
+    return Score(
+        float(found.label == ANSWERED), found.label, found.why, {found.label: 1.0}
+    )
 
 
 @checked(check_options)
@@ -91,11 +108,18 @@ def words(
     refusals: Sequence[str] = (),
     validity: Literal["rules", "hhem"] = "rules",
 ) -> Score | NoScore:
-    """How many words the answer has; nothing for what is no answer. The options are those of `outcome`."""
-    found = outcome_of(answer, least_words=least_words, refusals=refusals, validity=validity)
+    """How many words the answer has; nothing for what is no answer.
+
+    The options are those of `outcome`.
+    """
+    found = outcome_of(
+        answer, least_words=least_words, refusals=refusals, validity=validity
+    )
     if found.label != ANSWERED:
         return NoScore(found.label)
-    return Score(float(len(answer.text.split()) if validity == HHEM else word_count(answer.text)))
+    return Score(
+        float(len(answer.text.split()) if validity == HHEM else word_count(answer.text))
+    )
 
 
 def outcome_of(
@@ -105,7 +129,10 @@ def outcome_of(
     refusals: Sequence[str] = (),
     validity: Literal["rules", "hhem"] = "rules",
 ) -> Outcome:
-    """The class of an answer. The options are those of the scorer `outcome`, checked by `check_options`."""
+    """The class of an answer.
+
+    The options are those of the scorer `outcome`, checked by `check_options`.
+    """
     last = answer.responses[-1] if answer.responses else None
     finish = last.finish_reason if last is not None else ""
     text = answer.text.strip()
@@ -126,7 +153,10 @@ def outcome_of(
     if refusal:
         return Outcome(REFUSED, refusal)
     if finish == "length":
-        return Outcome(TRUNCATED, f"cut off at the limit of its length, after {_count(word_count(text))}")
+        return Outcome(
+            TRUNCATED,
+            f"cut off at the limit of its length, after {_count(word_count(text))}",
+        )
     count = word_count(text)
     if count < least_words:
         return Outcome(SHORT, _count(count))
@@ -151,13 +181,20 @@ def _without_text(answer: Answer, finish: str) -> Outcome:
 
 
 def _by_hhem(text: str, refusals: Sequence[str]) -> Outcome:
-    """The class of a text by the engine's rule, which knows refusals as whole sentences, letter by letter."""
+    """The class of a text by the engine's rule, which knows refusals as whole sentences, letter by
+    letter.
+    """
     if text in (hhem_validity.REFUSAL, *(sentence.strip() for sentence in refusals)):
         return Outcome(REFUSED, f"the sentence '{text}'")
     n_words = len(text.split())
     if hhem_validity.is_summary(text):
-        return Outcome(ANSWERED, f"{_count(n_words)}, a summary by the rule of the HHEM leaderboard")
-    return Outcome(SHORT if n_words < hhem_validity.MIN_WORDS else EMPTY, _count(n_words))
+        return Outcome(
+            ANSWERED,
+            f"{_count(n_words)}, a summary by the rule of the HHEM leaderboard",
+        )
+    return Outcome(
+        SHORT if n_words < hhem_validity.MIN_WORDS else EMPTY, _count(n_words)
+    )
 
 
 def _count(n: int) -> str:
@@ -165,7 +202,9 @@ def _count(n: int) -> str:
 
 
 def refusal_in(text: str, own: Sequence[str] = ()) -> str:
-    """The words by which a text refuses and the language they are in, "" where it is no refusal. own: further sentences."""
+    """The words by which a text refuses and the language they are in, "" where it is no refusal.
+    own: further sentences.
+    """
     whole = plain(text)
     for sentence in own:
         if whole == plain(sentence):

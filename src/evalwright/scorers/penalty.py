@@ -1,11 +1,14 @@
-"""The option `language_penalty`, which every scorer has: a score counts by how much of the reply is in the language asked for.
+"""The option `language_penalty`, which every scorer has: a score counts by how much of the reply is
+in the language asked for.
 
     scorers: [{choice: {language_penalty: {expected: ko, combine: multiply}}}]
 
-The metrics of bleu, chrf, ter and perplexity are made of counts that no penalty can change: those scorers refuse it.
+The metrics of bleu, chrf, ter and perplexity are made of counts that no penalty can change: those
+scorers refuse it.
 
-combine: `multiply` (default) the value by the share of the reply that is in the language; `gate`: the value where that share is at least
-`least` (0.5), else 0. expected: a language code, else the sample's metadata `language`. The share is that of `text/spoken.py`.
+combine: `multiply` (default) the value by the share of the reply that is in the language; `gate`:
+the value where that share is at least `least` (0.5), else 0. expected: a language code, else the
+sample's metadata `language`. The share is that of `text/spoken.py`.
 """
 
 from __future__ import annotations
@@ -26,43 +29,69 @@ _OF_COUNTS = ("bleu", "chrf", "chrf++", "perplexity", "ter")
 
 
 def check_penalty(given: object, scorer: str = "") -> dict[str, Any]:
-    """The settings of a penalty with defaults. Raises ConfigurationError, also for a scorer that it would not change."""
+    """The settings of a penalty with defaults.
+
+    Raises ConfigurationError, also for a scorer that it would not change.
+    """
     if scorer in _OF_COUNTS:
         raise ConfigurationError(
-            f"The scorer '{scorer}' takes no language_penalty: its metric is made of counts over all samples, not of their values, "
-            "so the penalty would change nothing. Add the scorer 'language' beside it."
+            f"The scorer '{scorer}' takes no language_penalty: its metric is made of"
+            " counts over all samples, not of their values, so the penalty would"
+            " change nothing. Add the scorer 'language' beside it."
         )
     known = {"expected": None, "combine": "multiply", "least": 0.5}
     if not isinstance(given, Mapping) or not set(given) <= set(known):
         raise ConfigurationError(
-            f"The option 'language_penalty' is a mapping with the keys {', '.join(known)}, such as {{expected: ko}}, not {given!r}."
+            "The option 'language_penalty' is a mapping with the keys"
+            f" {', '.join(known)}, such as {{expected: ko}}, not {given!r}."
         )
     full = {**known, **given}
     check_language(full["expected"])
     least = full["least"]
-    if full["combine"] not in _COMBINE or isinstance(least, bool) or not isinstance(least, int | float):
+    if (
+        full["combine"] not in _COMBINE
+        or isinstance(least, bool)
+        or not isinstance(least, int | float)
+    ):
         raise ConfigurationError(
-            f"In the option 'language_penalty', combine is one of {', '.join(_COMBINE)}, and least a number, not {full['combine']!r}, {least!r}."
+            "In the option 'language_penalty', combine is one of"
+            f" {', '.join(_COMBINE)}, and least a number, not {full['combine']!r},"
+            f" {least!r}."
         )
     if not 0 <= least <= 1:
-        raise ConfigurationError(f"In the option 'language_penalty', least is from 0 to 1, not {least!r}.")
+        raise ConfigurationError(
+            f"In the option 'language_penalty', least is from 0 to 1, not {least!r}."
+        )
     return full
 
 
-def penalised(found: Scored, sample: Sample, answer: Answer, settings: Mapping[str, Any]) -> Scored:
-    """A score with the penalty; what is no Score, and a value below 0, stays. parts: "language" (the share) and "before" (the value without)."""
+def penalised(
+    found: Scored, sample: Sample, answer: Answer, settings: Mapping[str, Any]
+) -> Scored:
+    """A score with the penalty; what is no Score, and a value below 0, stays. parts: "language"
+    (the share) and "before" (the value without).
+    """
     if not isinstance(found, Score):
         return found
     code = language_of(sample, settings["expected"])
     if not code:
         raise ScoringError(
-            f"The sample '{sample.id}' names no language: set its metadata 'language' or the penalty's 'expected'."
+            f"The sample '{sample.id}' names no language: set its metadata 'language'"
+            " or the penalty's 'expected'."
         )
     said = spoken(answer.text, code)
-    factor = said.share if settings["combine"] == "multiply" else float(said.share >= settings["least"])
+    factor = (
+        said.share
+        if settings["combine"] == "multiply"
+        else float(said.share >= settings["least"])
+    )
     value = found.value * factor if found.value > 0 else found.value
     others = f", the rest {', '.join(said.others)}" if said.others else ""
-    why = "; ".join(part for part in (found.explanation, f"{said.share:.0%} in '{code}'{others}") if part)
+    why = "; ".join(
+        part
+        for part in (found.explanation, f"{said.share:.0%} in '{code}'{others}")
+        if part
+    )
     return replace(
         found,
         value=value,

@@ -1,7 +1,9 @@
-"""The results of long procedures, as of LongProc (Ye et al. 2025): countdown, routes, beliefs, tables, travel plans.
+"""The results of long procedures, as of LongProc (Ye et al. 2025): countdown, routes, beliefs,
+tables, travel plans.
 
-A line of a solution is read by a parser of arithmetic and never run. Published is what LongProc's and SEA-HELM's own code gives, which
-raises for such a line and for traces of unequal length; corrected, nothing raises, and a trace counts up to its first difference.
+A line of a solution is read by a parser of arithmetic and never run. Published is what LongProc's
+and SEA-HELM's own code gives, which raises for such a line and for traces of unequal length;
+corrected, nothing raises, and a trace counts up to its first difference.
 """
 
 from __future__ import annotations
@@ -24,7 +26,9 @@ from evalwright.scorers.registry import checked
 
 _PUNCTUATION = str.maketrans("", "", string.punctuation)
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
-_BELIEF_WORDS = re.compile(r"\b(a|an|the|on|in|at|step|thinks?|believes?|is|are|of|location|knows?|belief)\b")
+_BELIEF_WORDS = re.compile(
+    r"\b(a|an|the|on|in|at|step|thinks?|believes?|is|are|of|location|knows?|belief)\b"
+)
 
 
 class Raised(Exception):
@@ -42,10 +46,12 @@ def _check(options: Mapping[str, Any]) -> None:
 def procedure(sample: Sample, answer: Answer, *, kind: str) -> Score:
     """1.0 where the result of a long procedure is right, else 0.0; of a table the F1 of its rows.
 
-    kind: "countdown" (three equations in <Solution>), "route" (lines in <Route>), "beliefs" (bullets), "travel" (cities and days in <Plan>), each
-    with the part "partial_accuracy", how much of the procedure agrees before the first difference; "table" (a block ```tsv), with
-    "precision" and "recall". The target is a text, of countdown and travel a JSON object with LongProc's fields. part "extracted": whether
-    there was a result. Raises ScoringError for a target that is none of the kind.
+    kind: "countdown" (three equations in <Solution>), "route" (lines in <Route>), "beliefs"
+    (bullets), "travel" (cities and days in <Plan>), each with the part "partial_accuracy", how much
+    of the procedure agrees before the first difference; "table" (a block ```tsv), with "precision"
+    and "recall". The target is a text, of countdown and travel a JSON object with LongProc's
+    fields. part "extracted": whether there was a result. Raises ScoringError for a target that is
+    none of the kind.
     """
     return score_procedure(sample, answer.text, kind)
 
@@ -55,15 +61,27 @@ def score_procedure(sample: Sample, text: str, kind: str) -> Score:
     if kind == "table":
         given = inside("```tsv", "```", text, published=False)
         precision, recall, f1, why = table(sample.target, given, False)
-        parts = {"precision": precision, "recall": recall, "extracted": float(given is not None)}
+        parts = {
+            "precision": precision,
+            "recall": recall,
+            "extracted": float(given is not None),
+        }
         return Score(f1, "", given or why, parts)
     try:
-        target = json.loads(sample.target) if kind in ("countdown", "travel") else sample.target
+        target = (
+            json.loads(sample.target)
+            if kind in ("countdown", "travel")
+            else sample.target
+        )
         right, partly, said = worth(kind, target, text, published=False)
     except Raised as error:
-        right, partly, said = 0.0, 0.0, str(error)
+        right = 0.0
+        partly = 0.0
+        said = str(error)
     except (ValueError, KeyError, TypeError, IndexError, ZeroDivisionError) as error:
-        raise ScoringError(f"The target of the sample '{sample.id}' is none of a {kind}: {error}.") from None
+        raise ScoringError(
+            f"The target of the sample '{sample.id}' is none of a {kind}: {error}."
+        ) from None
     parts = {"partial_accuracy": partly, "extracted": float(said is not None)}
     return Score(right, "correct" if right else "incorrect", said or "", parts)
 
@@ -75,8 +93,11 @@ _TAGS = {
 }
 
 
-def worth(kind: str, label: Any, text: str, published: bool) -> tuple[float, float, str | None]:
-    """Whether a response's result is right, the share of its procedure that agrees, and what it gives as its result; None for nothing.
+def worth(
+    kind: str, label: Any, text: str, published: bool
+) -> tuple[float, float, str | None]:
+    """Whether a response's result is right, the share of its procedure that agrees, and what it
+    gives as its result; None for nothing.
 
     kind: "countdown", "route", "beliefs" or "travel". Raises Raised.
     """
@@ -85,12 +106,15 @@ def worth(kind: str, label: Any, text: str, published: bool) -> tuple[float, flo
     said = inside(*_TAGS[kind], text, published)
     if kind == "route":
         return (*route(label, said, published), said)
-    return (*(countdown if kind == "countdown" else travel)(label, text, said, published), said)
+    return (
+        *(countdown if kind == "countdown" else travel)(label, text, said, published),
+        said,
+    )
 
 
 def inside(opening: str, closing: str, text: str, published: bool) -> str | None:
-    """What stands in tags, None where they are not there: published, from the first opening one to the last closing one; corrected, from
-    the last opening one to its end.
+    """What stands in tags, None where they are not there: published, from the first opening one to
+    the last closing one; corrected, from the last opening one to its end.
     """
     start = text.find(opening) if published else text.rfind(opening)
     if start < 0:
@@ -104,24 +128,37 @@ def inside(opening: str, closing: str, text: str, published: bool) -> str | None
 
 def same_lines(given: Sequence[str], wanted: Sequence[str]) -> int:
     """How many lines are the same before the first that differs."""
-    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(given, wanted, strict=False)))
+    return sum(
+        1
+        for _ in takewhile(
+            lambda pair: pair[0] == pair[1], zip(given, wanted, strict=False)
+        )
+    )
 
 
 def _prefix(
-    given: Sequence[str], wanted: Sequence[str], same: Callable[[str, str], bool], published: bool
+    given: Sequence[str],
+    wanted: Sequence[str],
+    same: Callable[[str, str], bool],
+    published: bool,
 ) -> float:
-    """The share of the wanted lines before the first that differs; published, of a trace without a difference all but one."""
+    """The share of the wanted lines before the first that differs; published, of a trace without a
+    difference all but one.
+    """
     for place, (one, other) in enumerate(zip(given, wanted, strict=False)):
         if not same(one, other):
             return place / len(wanted)
     if not published:
         return min(len(given), len(wanted)) / len(wanted)
     if len(given) != len(wanted):
-        raise Raised(f"ValueError: the answer has {len(given):,} lines and the reference {len(wanted):,}")
+        raise Raised(
+            f"ValueError: the answer has {len(given):,} lines and the reference"
+            f" {len(wanted):,}"
+        )
     return (len(wanted) - 1) / len(wanted)
 
 
-# -- countdown ----------------------------------------------------------------------------------------------------------
+# -- countdown -------------------------------------------------------------------------
 
 _EQUATION = re.compile(r"(\d{1,12})\s*([-+*/×÷−])\s*(\d{1,12})\s*=\s*(\d{1,12})")
 _AROUND = " \t-*•`."
@@ -130,15 +167,20 @@ _AROUND = " \t-*•`."
 def countdown(
     label: Mapping[str, Any], text: str, solution: str | None, published: bool
 ) -> tuple[float, float]:
-    """Whether the solution is right, and the share of the search before its first wrong step. Raises Raised."""
-    if solution is not None and _solves(label["nums"], label["target"], solution, published):
+    """Whether the solution is right, and the share of the search before its first wrong step.
+    Raises Raised.
+    """
+    if solution is not None and _solves(
+        label["nums"], label["target"], solution, published
+    ):
         return 1.0, 1.0
     return 0.0, _search(text, label["search_procedure"], published)
 
 
 def _solves(nums: Sequence[int], target: int, solution: str, published: bool) -> bool:
     """Whether three lines "a + b = c" use the numbers, each once, and reach the target."""
-    lines, left = solution.split("\n"), list(nums)
+    lines = solution.split("\n")
+    left = list(nums)
     if not published:
         lines = [bare for line in lines if (bare := line.strip(_AROUND))]
     if len(lines) != 3:
@@ -159,16 +201,27 @@ def _line(line: str) -> tuple[int, int, int] | None:
     """The numbers of an equation that holds: two that are used and what they make."""
     if (found := _EQUATION.fullmatch(line)) is None:
         return None
-    first, sign, second, made = int(found[1]), found[2], int(found[3]), int(found[4])
+    first = int(found[1])
+    sign = found[2]
+    second = int(found[3])
+    made = int(found[4])
     if sign in "/÷":
         value = first if second and made * second == first else None
         return None if value is None else (first, second, made)
-    value = first + second if sign == "+" else first * second if sign in "*×" else first - second
+    value = (
+        first + second
+        if sign == "+"
+        else first * second
+        if sign in "*×"
+        else first - second
+    )
     return (first, second, made) if value == made else None
 
 
 def _published_line(line: str) -> tuple[int, int, int] | None:
-    """The same as SEA-HELM reads a line: the left side is worked out, then split at its first sign of "+-*/"."""
+    """The same as SEA-HELM reads a line: the left side is worked out, then split at its first sign
+    of "+-*/".
+    """
     sides = line.strip().split("=")
     if len(sides) != 2:
         return None
@@ -184,19 +237,30 @@ def _published_line(line: str) -> tuple[int, int, int] | None:
         return None
 
 
-_OBJECT, _BIG = object(), object()
+_OBJECT = object()
+_BIG = object()
 """A value that is no number, and a number that is not worked out: equal to nothing."""
 _OPERATORS: Mapping[type[ast.AST], Callable[..., Any]] = {
-    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv, ast.FloorDiv: operator.floordiv,
-    ast.Mod: operator.mod, ast.USub: operator.neg, ast.UAdd: operator.pos, ast.Invert: operator.invert,
-}  # fmt: skip
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
+    ast.USub: operator.neg,
+    ast.UAdd: operator.pos,
+    ast.Invert: operator.invert,
+}
 _NAMES = frozenset(vars(builtins)) | {"line", "lhs", "rhs", "re", "Any", "logger"}
 _MOST = 10**30
 _LONGEST = 1_000
 
 
 def _worked_out(text: str) -> Any:
-    """The value of an expression of numbers. Raises Raised where working it out in Python would raise what SEA-HELM does not catch."""
+    """The value of an expression of numbers.
+
+    Raises Raised where working it out in Python would raise what SEA-HELM does not catch.
+    """
     if len(text) > _LONGEST:
         raise SyntaxError
     try:
@@ -204,7 +268,14 @@ def _worked_out(text: str) -> Any:
             warnings.simplefilter("ignore")
             tree = ast.parse(text.lstrip(" \t"), mode="eval")
         return _value(tree.body)
-    except (NameError, TypeError, ZeroDivisionError, OverflowError, RecursionError, MemoryError) as error:
+    except (
+        NameError,
+        TypeError,
+        ZeroDivisionError,
+        OverflowError,
+        RecursionError,
+        MemoryError,
+    ) as error:
         raise Raised(f"{type(error).__name__}: {error}") from None
 
 
@@ -218,9 +289,15 @@ def _value(node: ast.expr) -> Any:
             raise NameError(f"name '{node.id}' is not defined")
         return _OBJECT
     if isinstance(node, ast.UnaryOp | ast.BinOp):
-        values = [_value(part) for part in ast.iter_child_nodes(node) if isinstance(part, ast.expr)]
+        values = [
+            _value(part)
+            for part in ast.iter_child_nodes(node)
+            if isinstance(part, ast.expr)
+        ]
         if _OBJECT in values:
-            if isinstance(node, ast.BinOp) and (isinstance(node.op, ast.Mult) or values[0] is values[1]):
+            if isinstance(node, ast.BinOp) and (
+                isinstance(node.op, ast.Mult) or values[0] is values[1]
+            ):
                 return _OBJECT
             raise TypeError("unsupported operand type")
         function = _OPERATORS.get(type(node.op))
@@ -237,12 +314,17 @@ def _value(node: ast.expr) -> Any:
 
 
 def _search(given: str, wanted: str, published: bool) -> float:
-    """The share of the search's steps before the first that differs; of a try all but its result may differ."""
-    opening, closing = "<Search Procedure>", "</Search Procedure>"
+    """The share of the search's steps before the first that differs; of a try all but its result
+    may differ.
+    """
+    opening = "<Search Procedure>"
+    closing = "</Search Procedure>"
     wanted = wanted.split(opening)[1].split(closing)[0]
     if opening in given:
         given = given.split(opening)[1]
-    mine, theirs = (text.split(closing)[0].strip().split("\n") for text in (given, wanted))
+    mine, theirs = (
+        text.split(closing)[0].strip().split("\n") for text in (given, wanted)
+    )
     if mine[0] != theirs[0]:
         return 0.0
     return _prefix(mine[1:], theirs[1:], _same_step, published)
@@ -252,17 +334,22 @@ def _same_step(given: str, wanted: str) -> bool:
     if given == wanted or "|- Try" not in wanted or "Pick two numbers" in wanted:
         return given == wanted
     dropped = "drop this branch"
-    return given.split("=")[0] == wanted.split("=")[0] and (dropped in given) == (dropped in wanted)
+    return given.split("=")[0] == wanted.split("=")[0] and (dropped in given) == (
+        dropped in wanted
+    )
 
 
-# -- routes and beliefs -------------------------------------------------------------------------------------------------
+# -- routes and beliefs ----------------------------------------------------------------
 
 
 def route(wanted: str, given: str | None, published: bool) -> tuple[float, float]:
-    """Whether a route is the wanted one, and the share of its lines before the first that differs; published, with that one."""
+    """Whether a route is the wanted one, and the share of its lines before the first that differs;
+    published, with that one.
+    """
     if given is None:
         return 0.0, 0.0
-    mine, theirs = given.strip().split("\n"), wanted.strip().split("\n")
+    mine = given.strip().split("\n")
+    theirs = wanted.strip().split("\n")
     if not published:
         mine = [line.strip(_AROUND) for line in mine if line.strip(_AROUND)]
         theirs = [line.strip(_AROUND) for line in theirs]
@@ -275,8 +362,11 @@ def route(wanted: str, given: str | None, published: bool) -> tuple[float, float
 
 
 def beliefs(wanted: str, given: str, published: bool) -> tuple[float, float]:
-    """Whether the bullets are the wanted beliefs, words that say no difference aside, and the share before the first other one."""
-    mine, theirs = _bullets(given), _bullets(wanted)
+    """Whether the bullets are the wanted beliefs, words that say no difference aside, and the share
+    before the first other one.
+    """
+    mine = _bullets(given)
+    theirs = _bullets(wanted)
     if not theirs:
         raise (
             Raised("ZeroDivisionError: the reference has no beliefs")
@@ -302,13 +392,17 @@ def _bullets(text: str) -> list[str]:
     return found
 
 
-# -- tables -------------------------------------------------------------------------------------------------------------
+# -- tables ----------------------------------------------------------------------------
 
 
-def table(wanted: str, given: str | None, published: bool) -> tuple[float, float, float, str]:
-    """Precision, recall and F1 of the rows of a table, in any order, and the error of SEA-HELM's reading; "" for none.
+def table(
+    wanted: str, given: str | None, published: bool
+) -> tuple[float, float, float, str]:
+    """Precision, recall and F1 of the rows of a table, in any order, and the error of SEA-HELM's
+    reading; "" for none.
 
-    The two must have as many columns. Corrected: a row that lacks cells, or has too many, is no row of both.
+    The two must have as many columns. Corrected: a row that lacks cells, or has too many, is no row
+    of both.
     """
     mine = None if given is None else _table(given, published)
     theirs = _table(wanted, published)
@@ -321,33 +415,41 @@ def table(wanted: str, given: str | None, published: bool) -> tuple[float, float
         return 0.0, 0.0, 0.0, "ZeroDivisionError"
     if columns != columns_wanted:
         return 0.0, 0.0, 0.0, "ValueError"
-    known, known_wanted = set(rows), set(rows_wanted)
+    known = set(rows)
+    known_wanted = set(rows_wanted)
     precision = sum(row in known_wanted for row in rows) / len(rows)
     recall = sum(row in known for row in rows_wanted) / len(rows_wanted)
     f1 = 2 * precision * recall / (precision + recall) if precision + recall else 0.0
     return precision, recall, f1, ""
 
 
-def _table(text: str, published: bool) -> tuple[int, list[tuple[str, ...]]] | str | None:
-    """The number of columns and the rows, cells made plain; None for no table, a text for another error."""
+def _table(
+    text: str, published: bool
+) -> tuple[int, list[tuple[str, ...]]] | str | None:
+    """The number of columns and the rows, cells made plain; None for no table, a text for another
+    error.
+    """
     try:
         lines = list(csv.reader(text.strip().split("\n"), delimiter="\t"))
     except csv.Error:
         return "UnboundLocalError"
-    header, rows = lines[0], lines[1:]
+    header = lines[0]
+    rows = lines[1:]
     if not rows or (published and len(set(header)) < len(header)):
         return None
     if len(rows[-1]) != len(header):
         rows = rows[:-1]
     ragged = ("na",) * len(header) if published else ("",) * (len(header) + 1)
-    return len(header), [tuple(map(_cell, row)) if len(row) == len(header) else ragged for row in rows]
+    return len(header), [
+        tuple(map(_cell, row)) if len(row) == len(header) else ragged for row in rows
+    ]
 
 
 def _cell(text: str) -> str:
     return "".join(_ARTICLES.sub(" ", text.lower().translate(_PUNCTUATION)).split())
 
 
-# -- travel plans -------------------------------------------------------------------------------------------------------
+# -- travel plans ----------------------------------------------------------------------
 
 _FLIGHT = re.compile(r"from (\w+) to (\w+)")
 _DAY = re.compile(r"Day (\d+)")
@@ -358,11 +460,16 @@ _TOTAL = re.compile(r"European cities for (\d+) days")
 _ASIDE = "Output the plan in the required format:"
 
 
-def travel(label: Mapping[str, Any], text: str, plan: str | None, published: bool) -> tuple[float, float]:
-    """Whether the plan has the cities in their order with their days, and the share of the procedure before its first other step."""
+def travel(
+    label: Mapping[str, Any], text: str, plan: str | None, published: bool
+) -> tuple[float, float]:
+    """Whether the plan has the cities in their order with their days, and the share of the
+    procedure before its first other step.
+    """
     cities = [city for city in label["ground_truth_cities"].split("**") if city]
     days = [int(stay) for stay in label["ground_truth_durations"].split("**") if stay]
-    parsed, wanted_plan = [] if plan is None else _plan(plan), list(zip(cities, days, strict=False))
+    parsed = [] if plan is None else _plan(plan)
+    wanted_plan = list(zip(cities, days, strict=False))
     if (parsed[: len(cities)] if published else parsed) == wanted_plan:
         return 1.0, 1.0
     opening = "<Solving Procedure>"
@@ -374,7 +481,12 @@ def travel(label: Mapping[str, Any], text: str, plan: str | None, published: boo
         [line.rstrip() for line in one.strip().split("\n") if line.strip()]
         for one in (given, opening + wanted)
     )
-    return 0.0, _prefix(mine, theirs, lambda one, other: _plain_line(other) in _plain_line(one), published)
+    return 0.0, _prefix(
+        mine,
+        theirs,
+        lambda one, other: _plain_line(other) in _plain_line(one),
+        published,
+    )
 
 
 def _plan(text: str) -> list[tuple[str, int]]:
@@ -398,7 +510,9 @@ def _plan(text: str) -> list[tuple[str, int]]:
     except ValueError as error:
         raise Raised(f"ValueError: {error}") from None
     cities = [flights[0][1], *(city for _, _, city in flights)]
-    return [(city, days[place + 1] - days[place] + 1) for place, city in enumerate(cities)]
+    return [
+        (city, days[place + 1] - days[place] + 1) for place, city in enumerate(cities)
+    ]
 
 
 def _flight(line: str) -> tuple[int, str, str] | None:

@@ -1,4 +1,6 @@
-"""Whether a reply gives a target number: value, unit, tolerance, and which of its numbers is the answer."""
+"""Whether a reply gives a target number: value, unit, tolerance, and which of its numbers is the
+answer.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,13 @@ from evalwright.core.samples import Answer, Sample, Score
 from evalwright.scorers.contrast import behind_turn, is_set_against
 from evalwright.scorers.counters import counter_after
 from evalwright.scorers.match import ARTICLES, FUNCTION, read
-from evalwright.scorers.number import ABOUT, MAGNITUDE, Number, find_numbers, has_decimal_comma
+from evalwright.scorers.number import (
+    ABOUT,
+    MAGNITUDE,
+    Number,
+    find_numbers,
+    has_decimal_comma,
+)
 from evalwright.scorers.text.cues import anywhere, cues
 from evalwright.scorers.text.declining import declines
 from evalwright.scorers.text.evidence import with_evidence
@@ -24,17 +32,28 @@ from evalwright.scorers.text.normalise import plain
 from evalwright.scorers.text.run_on import before_next_question
 from evalwright.scorers.text.wordlists import word_set
 from evalwright.scorers.units import PERCENT, Unit, parse_unit, pattern, unit_after
-from evalwright.scorers.verdict import Verdict, correct, incorrect, not_attempted, unreadable
+from evalwright.scorers.verdict import (
+    Verdict,
+    correct,
+    incorrect,
+    not_attempted,
+    unreadable,
+)
 
 _CONCLUDES = pattern("concludes")
-_CLAUSE = re.compile(r"(?<!\d)[,;:.!?(—、，。；：]|[,;:.!?(—、，。；：](?!\d)|\n|\s[–-]\s")
+_CLAUSE = re.compile(
+    r"(?<!\d)[,;:.!?(—、，。；：]|[,;:.!?(—、，。；：](?!\d)|\n|\s[–-]\s"
+)
 _REASON = re.compile(
-    r"(?:[,;(]\s*|\s)(?:since|because|as in|weil|denn|da|car|parce que|porque|perch[eé])\s", re.IGNORECASE
+    r"(?:[,;(]\s*|\s)(?:since|because|as in|weil|denn|da|car|parce"
+    r" que|porque|perch[eé])\s",
+    re.IGNORECASE,
 )
 """What begins the working behind a conclusion."""
 _SENTENCE_END = re.compile(r"[.!?]\s+\S|\n")
 _CONCLUDING_WORD = re.compile(
-    r"\b(?:so|therefore|thus|hence|giving|making|gives|makes|total)\b|→|=>|⇒", re.IGNORECASE
+    r"\b(?:so|therefore|thus|hence|giving|making|gives|makes|total)\b|→|=>|⇒",
+    re.IGNORECASE,
 )
 _CHANGE = re.compile(
     r"\b(?:cut|cuts|reduced|reduces|lowered|dropped|drops|fell|falls|rose|rises|grew|grows|increased|increases|decreased|decreases"
@@ -42,17 +61,23 @@ _CHANGE = re.compile(
     r"|cutting|reducing|raising|lowering|dropping|falling|rising)\b[^.;\d]{0,60}\bfrom\s$",
     re.IGNORECASE,
 )
-"""What before a number and "to" another says that the number was the old one: "fell from 9 to 8"."""
+"""What before a number and "to" another says that the number was the old one: "fell from 9 to 8".
+"""
 _TO = re.compile(r"\s?to\s(?:just |only )?", re.IGNORECASE)
 _SUM = re.compile(r"\d ?[-+*×·x^] ?\d(?<!10\^\d)(?!0 ?(?:\^|\*\*) ?\(?[-+−]?\d)")
-_ASKED, _SHARE_ASKED = pattern("asks_for"), pattern("asks_for_a_share")
+_ASKED = pattern("asks_for")
+_SHARE_ASKED = pattern("asks_for_a_share")
 _BOUND_ASKED = pattern("asks_for_a_bound")
 _ONCE = pattern("once")
 _FOLLOWS = pattern("follows")
-_MEASURES = word_set("percent length mass volume temperature celsius fahrenheit speed energy power")
+_MEASURES = word_set(
+    "percent length mass volume temperature celsius fahrenheit speed energy power"
+)
 """What is measured and not counted, so that a round number may be a rounded one."""
 _WRONG_BEHIND = re.compile(
-    r"\s?(?:is|ist|est|es|è|é)? ?(?:wrong|false|incorrect|not right|falsch|faux|falso)\b", re.IGNORECASE
+    r"\s?(?:is|ist|est|es|è|é)? ?(?:wrong|false|incorrect|not"
+    r" right|falsch|faux|falso)\b",
+    re.IGNORECASE,
 )
 MAX_CHANGE_CHARS = 90
 """Characters before a number in which the verb of a change is looked for."""
@@ -62,7 +87,9 @@ _MOST_UNKNOWN = 3
 """Words of a number's sentence that are neither small ones nor the question's."""
 _BUDDHIST = 543
 """Years of the Thai era count from 543 BC."""
-_SLACK, _LITTLE, _MUCH = Decimal("1e-9"), Decimal("0.01"), Decimal("0.1")
+_SLACK = Decimal("1e-9")
+_LITTLE = Decimal("0.01")
+_MUCH = Decimal("0.1")
 AS_TARGET = -1
 """A tolerance of as many significant figures as the target shows."""
 NO_NUMBER = "no number that can be read"
@@ -70,9 +97,11 @@ State = Literal["right", "wrong", "unsure"]
 
 
 class Goal(NamedTuple):
-    """A right number, its unit where it has one, how many significant figures it shows; the unit's magnitude; how it is written.
+    """A right number, its unit where it has one, how many significant figures it shows; the unit's
+    magnitude; how it is written.
 
-    counter: what it counts, where its language has a word for that behind numbers. ordinal: it is a place in an order ("세 번째").
+    counter: what it counts, where its language has a word for that behind numbers. ordinal: it is a
+    place in an order ("세 번째").
     """
 
     value: Decimal
@@ -91,7 +120,9 @@ class Goal(NamedTuple):
 
 
 class Tolerance(NamedTuple):
-    """How far a number may be off: `absolute` in the target's unit, `relative` to the target, or right to so many figures."""
+    """How far a number may be off: `absolute` in the target's unit, `relative` to the target, or
+    right to so many figures.
+    """
 
     absolute: Decimal = Decimal(0)
     relative: Decimal = Decimal(0)
@@ -99,13 +130,17 @@ class Tolerance(NamedTuple):
 
     def allows(self, value: Decimal, target: Goal) -> bool:
         """Whether `value` is near enough to the target."""
-        gap, size = abs(value - target.value), abs(target.value)
+        gap = abs(value - target.value)
+        size = abs(target.value)
         figures = target.figures if self.significant == AS_TARGET else self.significant
         if figures > 0 and size:
             step = Decimal(1).scaleb(target.value.adjusted() - figures + 1)
             if abs(value - _rounded(target.value, figures)) <= step / 2:
                 return True
-        return gap <= max(max(self.absolute, self.relative * size) * (1 + _SLACK), size * Decimal("1e-20"))
+        return gap <= max(
+            max(self.absolute, self.relative * size) * (1 + _SLACK),
+            size * Decimal("1e-20"),
+        )
 
 
 def _rounded(value: Decimal, figures: int) -> Decimal:
@@ -114,24 +149,34 @@ def _rounded(value: Decimal, figures: int) -> Decimal:
 
 
 def read_tolerance(given: Mapping[str, Any] | None) -> Tolerance:
-    """The tolerance of a sample: {"absolute": x}, {"relative": x}, {"significant": n}; of several, the widest counts.
+    """The tolerance of a sample: {"absolute": x}, {"relative": x}, {"significant": n}; of several,
+    the widest counts.
 
-    n: how many significant figures must be right; "target" for as many as the target shows. Raises ScoringError.
+    n: how many significant figures must be right; "target" for as many as the target shows. Raises
+    ScoringError.
     """
     if not given:
         return Tolerance()
-    if not isinstance(given, Mapping) or not set(given) <= {"absolute", "relative", "significant"}:
+    if not isinstance(given, Mapping) or not set(given) <= {
+        "absolute",
+        "relative",
+        "significant",
+    }:
         raise ScoringError(
-            "A 'tolerance' is a mapping with the keys 'absolute', 'relative' or 'significant', such as {relative: 0.01}."
+            "A 'tolerance' is a mapping with the keys 'absolute', 'relative' or"
+            " 'significant', such as {relative: 0.01}."
         )
     figures = given.get("significant")
     if figures == "target":
         figures = AS_TARGET
     elif figures is not None and (type(figures) is not int or not 1 <= figures <= 30):
         raise ScoringError(
-            f"The tolerance 'significant' is a number of figures from 1 to 30, or 'target', not {figures!r}."
+            "The tolerance 'significant' is a number of figures from 1 to 30, or"
+            f" 'target', not {figures!r}."
         )
-    return Tolerance(_amount(given.get("absolute")), _amount(given.get("relative")), figures or 0)
+    return Tolerance(
+        _amount(given.get("absolute")), _amount(given.get("relative")), figures or 0
+    )
 
 
 def _amount(value: Any) -> Decimal:
@@ -140,16 +185,26 @@ def _amount(value: Any) -> Decimal:
     except InvalidOperation:
         amount = Decimal(-1)
     if not amount >= 0 or amount.is_infinite():
-        raise ScoringError(f"A tolerance must be a number that is not negative, not {value!r}.")
+        raise ScoringError(
+            f"A tolerance must be a number that is not negative, not {value!r}."
+        )
     return amount
 
 
 @lru_cache(maxsize=2048)
-def goals_of(targets: tuple[str, ...], unit: str, question: str, language: str) -> tuple[Goal, ...]:
-    """The targets as numbers, each in its own unit, the sample's or the one that the question asks for; empty where one is none."""
-    found = [(target, find_numbers(plain(target).strip(), language)) for target in targets]
+def goals_of(
+    targets: tuple[str, ...], unit: str, question: str, language: str
+) -> tuple[Goal, ...]:
+    """The targets as numbers, each in its own unit, the sample's or the one that the question asks
+    for; empty where one is none.
+    """
+    found = [
+        (target, find_numbers(plain(target).strip(), language)) for target in targets
+    ]
     factor, asked = _asked_unit(unit, question)
-    asked = asked or next((one.unit for _, numbers in found for one in numbers if one.unit), None)
+    asked = asked or next(
+        (one.unit for _, numbers in found for one in numbers if one.unit), None
+    )
     out = []
     for target, numbers in found:
         cardinals = [one for one in numbers if not one.ordinal]
@@ -164,19 +219,32 @@ def goals_of(targets: tuple[str, ...], unit: str, question: str, language: str) 
         year = whole and is_bare and 1000 <= one.value <= 2100
         figures = len(one.value.normalize().as_tuple().digits)
         goal_unit = one.unit or (None if counter else asked)
-        goal = Goal(one.value * factor, goal_unit, figures, year, factor, target, counter, one.ordinal)
+        goal = Goal(
+            one.value * factor,
+            goal_unit,
+            figures,
+            year,
+            factor,
+            target,
+            counter,
+            one.ordinal,
+        )
         out.append(goal)
     return tuple(out)
 
 
 def _counter(text: str, one: Number) -> str:
-    """What a number counts, as its counter is called; "" where it has a unit or no counter behind it."""
+    """What a number counts, as its counter is called; "" where it has a unit or no counter behind
+    it.
+    """
     found = counter_after(text, one.end) if one.unit is None else None
     return found[0] if found else ""
 
 
 def _asked_unit(unit: str, question: str) -> tuple[Decimal, Unit | None]:
-    """The magnitude and the unit that a number without one has: the sample's `unit`, else the one in the question."""
+    """The magnitude and the unit that a number without one has: the sample's `unit`, else the one
+    in the question.
+    """
     if unit:
         first, _, rest = unit.partition(" ")
         power = MAGNITUDE.get(first.casefold(), 0) if len(first) > 1 else 0
@@ -202,9 +270,14 @@ def _asked_unit(unit: str, question: str) -> tuple[Decimal, Unit | None]:
 class Numbers:
     """The target numbers of one sample, against which replies are judged."""
 
-    def __init__(self, goals: Sequence[Goal], tolerance: Tolerance, question: str, language: str) -> None:
+    def __init__(
+        self, goals: Sequence[Goal], tolerance: Tolerance, question: str, language: str
+    ) -> None:
         asked = plain(question[:2000])
-        self.goals, self.tolerance, self.question, self.language = goals, tolerance, asked, language
+        self.goals = goals
+        self.tolerance = tolerance
+        self.question = asked
+        self.language = language
         self.cues = cues(language)
         self.year = any(goal.year for goal in goals)
         self.counters = {goal.counter for goal in goals if goal.counter}
@@ -213,9 +286,15 @@ class Numbers:
             ABOUT.search(re.split(r"\d", goal.written)[0]) for goal in goals
         )
         self.rough = self.is_asked_roughly or len({goal.value for goal in goals}) > 1
-        self.asked = {value for one in find_numbers(asked, language) for value in one.values}
+        self.asked = {
+            value for one in find_numbers(asked, language) for value in one.values
+        }
         self.words = frozenset(token[:5] for token in read(asked).tokens)
-        long = {token for token in self.words if len(token) > 3 or "\u0900" < token < "\u0e00"}
+        long = {
+            token
+            for token in self.words
+            if len(token) > 3 or "\u0900" < token < "\u0e00"
+        }
         self.nouns = long - {token[:5] for token in FUNCTION}
 
     def judge(self, said: Said) -> Verdict:
@@ -224,18 +303,35 @@ class Numbers:
         numbers = self._answers(text)
         if not numbers:
             is_unread = self.language != "en" and len(text.split()) <= MAX_SPELLED_WORDS
-            return unreadable(NO_NUMBER, "perhaps a number in words" if is_unread else "")
-        left_behind = [number for number in numbers if self._is_left_behind(text, number)]
-        numbers = [number for number in numbers if not self._refused(text, number)] or numbers
+            return unreadable(
+                NO_NUMBER, "perhaps a number in words" if is_unread else ""
+            )
+        left_behind = [
+            number for number in numbers if self._is_left_behind(text, number)
+        ]
         numbers = [
-            replace(number, bound=False)
-            if any(_TO.fullmatch(text, old.end, number.start) for old in left_behind)
-            else number
+            number for number in numbers if not self._refused(text, number)
+        ] or numbers
+        numbers = [
+            (
+                replace(number, bound=False)
+                if any(
+                    _TO.fullmatch(text, old.end, number.start) for old in left_behind
+                )
+                else number
+            )
             for number in numbers
         ]
 
-        if "=" not in text and len(_SUM.findall(text)) and len(numbers) > 1 and self._unknown(text) == 0:
-            return incorrect(f"'{text[:60]}' is not worked out", "a sum that is not worked out")
+        if (
+            "=" not in text
+            and len(_SUM.findall(text))
+            and len(numbers) > 1
+            and self._unknown(text) == 0
+        ):
+            return incorrect(
+                f"'{text[:60]}' is not worked out", "a sum that is not worked out"
+            )
         answer, is_firm = self._chosen(text, said, numbers)
         state = self._state(answer)
         if state == "right" and self._counts_otherwise(text, answer):
@@ -246,40 +342,67 @@ class Numbers:
             return incorrect(f"{shown} is denied")
         if answer.bound and not _BOUND_ASKED.search(self.question):
             if self.rough and self._in_range(answer, numbers):
-                return correct(f"{shown} is in a range that holds the target", "a range")
+                return correct(
+                    f"{shown} is in a range that holds the target", "a range"
+                )
             is_cut = answer.word or answer.unit is not None
             # The question's numbers count here too: "189 or 190" names the target.
             every_number = find_numbers(text, self.language)
-            is_open = is_right or is_cut or any(self._state(number) == "right" for number in every_number)
-            return incorrect(f"{shown} is a bound or in a range", "a bound or a range" if is_open else "")
+            is_open = (
+                is_right
+                or is_cut
+                or any(self._state(number) == "right" for number in every_number)
+            )
+            return incorrect(
+                f"{shown} is a bound or in a range",
+                "a bound or a range" if is_open else "",
+            )
         if state == "unsure":
             return incorrect(
-                f"{shown} is not the target", f"{shown} may be the target, rounded or in another form"
+                f"{shown} is not the target",
+                f"{shown} may be the target, rounded or in another form",
             )
         states = {self._state(number) for number in numbers}
-        doubt = "" if is_firm or states <= {state} or "right" not in states else "several numbers"
+        doubt = (
+            ""
+            if is_firm or states <= {state} or "right" not in states
+            else "several numbers"
+        )
         if is_right:
             return correct(f"{shown} is the target number", doubt)
-        if answer.word and self.language != "en" and _counter(text, answer) not in self.counters:
+        if (
+            answer.word
+            and self.language != "en"
+            and _counter(text, answer) not in self.counters
+        ):
             doubt = doubt or "a number in words"
         return incorrect(f"{shown} is another number", doubt)
 
-    # -- which number is the answer -------------------------------------------------------------------------------------
+    # -- which number is the answer
+    # -------------------------------------------------------------------------------------
 
     def _without_working(self, text: str) -> str:
-        """A text without the sums that give the reason for a number before them: "It is 51, since 10x3=30 and 7x3=21"."""
+        """A text without the sums that give the reason for a number before them: "It is 51, since
+        10x3=30 and 7x3=21".
+        """
         reason = _REASON.search(text)
         if reason is None or not _SUM.search(text, reason.end()):
             return text
-        is_last = _SENTENCE_END.search(text, reason.end()) is None and not _CONCLUDING_WORD.search(
+        is_last = _SENTENCE_END.search(
             text, reason.end()
-        )
+        ) is None and not _CONCLUDING_WORD.search(text, reason.end())
         before = text[: reason.start()]
         return before if is_last and self._answers(before) else text
 
     def _answers(self, text: str) -> list[Number]:
-        """The numbers of a text that may be its answer: not years beside it, the question's, or what an equation starts from."""
-        numbers = [one for one in find_numbers(text, self.language) if self.is_ordinal or not one.ordinal]
+        """The numbers of a text that may be its answer: not years beside it, the question's, or
+        what an equation starts from.
+        """
+        numbers = [
+            one
+            for one in find_numbers(text, self.language)
+            if self.is_ordinal or not one.ordinal
+        ]
         if any(_counter(text, one) in self.counters for one in numbers):
             numbers = [one for one in numbers if not self._counts_otherwise(text, one)]
         years_only = [one for one in numbers if _looks_like_year(one)]
@@ -287,7 +410,11 @@ class Numbers:
             numbers = years_only or numbers
         else:
             other = [one for one in numbers if one not in years_only]
-            numbers = numbers if any(1000 <= goal.value <= 2100 for goal in self.goals) else other or numbers
+            numbers = (
+                numbers
+                if any(1000 <= goal.value <= 2100 for goal in self.goals)
+                else other or numbers
+            )
         rest = [one for one in numbers if not set(one.values) & self.asked]
         numbers = rest or (numbers if self._unknown(text) <= _MOST_UNKNOWN else [])
         return [
@@ -303,18 +430,37 @@ class Numbers:
         counter = _counter(text, one)
         return one.unit is not None or (bool(counter) and counter not in self.counters)
 
-    def _chosen(self, text: str, said: Said, numbers: Sequence[Number]) -> tuple[Number, bool]:
-        """The number that answers, and whether it surely is the one: in bold, in a conclusion, alone at the beginning, else the first."""
+    def _chosen(
+        self, text: str, said: Said, numbers: Sequence[Number]
+    ) -> tuple[Number, bool]:
+        """The number that answers, and whether it surely is the one: in bold, in a conclusion,
+        alone at the beginning, else the first.
+        """
         first = numbers[0]
         if len(said.bold) == 1 and (start := text.rfind(said.bold[0])) >= 0:
-            inside = [number for number in numbers if start <= number.start < start + len(said.bold[0])]
+            inside = [
+                number
+                for number in numbers
+                if start <= number.start < start + len(said.bold[0])
+            ]
             if inside:
                 return inside[0], True
 
-        edges = [0, *(edge for mark in _CLAUSE.finditer(text) for edge in mark.span()), len(text)]
+        edges = [
+            0,
+            *(edge for mark in _CLAUSE.finditer(text) for edge in mark.span()),
+            len(text),
+        ]
         spans = list(zip(edges[::2], edges[1::2], strict=True))
-        clauses = [[number for number in numbers if start <= number.start < stop] for start, stop in spans]
-        holding = [(span, inside) for span, inside in zip(spans, clauses, strict=True) if inside]
+        clauses = [
+            [number for number in numbers if start <= number.start < stop]
+            for start, stop in spans
+        ]
+        holding = [
+            (span, inside)
+            for span, inside in zip(spans, clauses, strict=True)
+            if inside
+        ]
         if not holding:
             return first, False
         start, stop = holding[0][0]
@@ -324,10 +470,21 @@ class Numbers:
         start, stop = holding[-1][0]
         if _CONCLUDES.search(text[start:stop]) or _SUM.search(text):
             equals = text.rfind("=", start, stop)
-            follows = max((match.end() for match in _FOLLOWS.finditer(text, start, stop)), default=0)
-            last = [number for number in holding[-1][1] if number.start >= max(equals, follows)]
-            behind = last or [number for number in holding[-1][1] if number.start > equals]
-            return (behind or holding[-1][1])[0], _CONCLUDES.search(text[start:stop]) is not None
+            follows = max(
+                (match.end() for match in _FOLLOWS.finditer(text, start, stop)),
+                default=0,
+            )
+            last = [
+                number
+                for number in holding[-1][1]
+                if number.start >= max(equals, follows)
+            ]
+            behind = last or [
+                number for number in holding[-1][1] if number.start > equals
+            ]
+            return (behind or holding[-1][1])[0], _CONCLUDES.search(
+                text[start:stop]
+            ) is not None
         counting = [number for number in numbers if self._counts(text, number)]
         if counting:
             is_plain = counting[0] is first and not self._unknown(text[: first.start])
@@ -335,24 +492,41 @@ class Numbers:
         return first, False
 
     def _denied(self, text: str, number: Number) -> bool:
-        """Whether a negation stands before a number in its clause, or behind it where the language denies so."""
-        start = max((mark.end() for mark in _CLAUSE.finditer(text, 0, number.start)), default=0)
-        before = behind_turn(text[max(start, number.start - 30) : number.start], self.cues)
+        """Whether a negation stands before a number in its clause, or behind it where the language
+        denies so.
+        """
+        start = max(
+            (mark.end() for mark in _CLAUSE.finditer(text, 0, number.start)), default=0
+        )
+        before = behind_turn(
+            text[max(start, number.start - 30) : number.start], self.cues
+        )
         if is_set_against(text, number.start, number.end):
             return True
-        if self.cues.denies(read(before).tokens, before) or before.rstrip().endswith(("≠", "!=")):
+        if self.cues.denies(read(before).tokens, before) or before.rstrip().endswith(
+            ("≠", "!=")
+        ):
             return True
-        stop = next((mark.start() for mark in _CLAUSE.finditer(text, number.end)), len(text))
+        stop = next(
+            (mark.start() for mark in _CLAUSE.finditer(text, number.end)), len(text)
+        )
         behind = re.split('["(（]', text[number.end : min(stop, number.end + 12)])[0]
-        return anywhere("negation", behind) or _WRONG_BEHIND.match(text, number.end) is not None
+        return (
+            anywhere("negation", behind)
+            or _WRONG_BEHIND.match(text, number.end) is not None
+        )
 
     def _in_range(self, answer: Number, numbers: Sequence[Number]) -> bool:
         """Whether a number is an end of a range that holds a target."""
         ends = [number.value for number in numbers if number.bound]
-        return len(ends) == 2 and any(min(ends) <= goal.value <= max(ends) for goal in self.goals)
+        return len(ends) == 2 and any(
+            min(ends) <= goal.value <= max(ends) for goal in self.goals
+        )
 
     def _refused(self, text: str, one: Number) -> bool:
-        """Whether another number is set against this one: "not 365 but", "instead of 365", "365ではなく"."""
+        """Whether another number is set against this one: "not 365 but", "instead of 365",
+        "365ではなく".
+        """
         before = _CLAUSE.split(text[max(0, one.start - 24) : one.start])[-1]
         if _ONCE.search(before) or self._is_left_behind(text, one):
             return True
@@ -373,16 +547,27 @@ class Numbers:
         """How many words beside the numbers are neither small ones nor the question's."""
         for one in reversed(find_numbers(text, self.language)):
             text = f"{text[: one.start]} {text[one.end :]}"
-        tokens = [token for token in read(text).tokens if len(token) > 2 and token not in FUNCTION | ARTICLES]
-        return sum(token[:5] not in self.words and not ABOUT.fullmatch(token) for token in tokens)
+        tokens = [
+            token
+            for token in read(text).tokens
+            if len(token) > 2 and token not in FUNCTION | ARTICLES
+        ]
+        return sum(
+            token[:5] not in self.words and not ABOUT.fullmatch(token)
+            for token in tokens
+        )
 
-    # -- whether a number is a target -----------------------------------------------------------------------------------
+    # -- whether a number is a target
+    # -----------------------------------------------------------------------------------
 
     def _state(self, one: Number) -> State:
         """ "unsure": a number with several readings, or one that may be rounded or in another form."""
         with localcontext() as context:
             context.prec = 40
-            readings = [[self._against(value, one, goal) for goal in self.goals] for value in one.values]
+            readings = [
+                [self._against(value, one, goal) for goal in self.goals]
+                for value in one.values
+            ]
         if "right" in readings[0]:
             return "right"
         states = {state for reading in readings for state in reading}
@@ -392,49 +577,102 @@ class Numbers:
 
     def _against(self, value: Decimal, one: Number, goal: Goal) -> State:
         unit = one.unit
-        kinds = [side.dimensions[0][0] for side in (unit, goal.unit) if side and side.dimensions]
-        if kinds in (["angle", "celsius"], ["angle", "fahrenheit"], ["celsius", "angle"]):
+        kinds = [
+            side.dimensions[0][0]
+            for side in (unit, goal.unit)
+            if side and side.dimensions
+        ]
+        if kinds in (
+            ["angle", "celsius"],
+            ["angle", "fahrenheit"],
+            ["celsius", "angle"],
+        ):
             unit = None if kinds[0] == "angle" else goal.unit  # "100 degrees", "100도"
-        given, wanted = value, goal.value
+        given = value
+        wanted = goal.value
         if unit and goal.unit and unit != goal.unit:
-            there, back = unit.of(value, goal.unit), goal.unit.of(goal.value, unit)
+            there = unit.of(value, goal.unit)
+            back = goal.unit.of(goal.value, unit)
             if there is None or back is None:
                 return "wrong"
-            given, wanted = (there, back)
+            given = there
+            wanted = back
         if self.tolerance.allows(given, goal) or (
             unit is None and self.tolerance.allows(value * goal.scale, goal)
         ):
-            return "unsure" if unit and not goal.unit and unit.dimensions == PERCENT else "right"
+            return (
+                "unsure"
+                if unit and not goal.unit and unit.dimensions == PERCENT
+                else "right"
+            )
         if (unit is None) != (goal.unit is None):
-            share = PERCENT in (unit and unit.dimensions, goal.unit and goal.unit.dimensions)
-            ratios = [Decimal(100) if unit else Decimal("0.01")] * share + [*(unit.ratios() if unit else ())]
-            if goal.fraction and share and self.tolerance.allows(value / ratios[0], goal):
+            share = PERCENT in (
+                unit and unit.dimensions,
+                goal.unit and goal.unit.dimensions,
+            )
+            ratios = [Decimal(100) if unit else Decimal("0.01")] * share + [
+                *(unit.ratios() if unit else ())
+            ]
+            if (
+                goal.fraction
+                and share
+                and self.tolerance.allows(value / ratios[0], goal)
+            ):
                 return "right"
-            if any(ratio != 1 and _off(value / ratio, goal.value) <= _LITTLE for ratio in ratios):
+            if any(
+                ratio != 1 and _off(value / ratio, goal.value) <= _LITTLE
+                for ratio in ratios
+            ):
                 return "unsure"
         return self._near(value, wanted, one, goal, converted=given != value)
 
-    def _near(self, value: Decimal, wanted: Decimal, one: Number, goal: Goal, *, converted: bool) -> State:
-        """Whether a number may be the right one (`wanted`, in the number's unit) rounded, less rounded, or meant as about it."""
+    def _near(
+        self,
+        value: Decimal,
+        wanted: Decimal,
+        one: Number,
+        goal: Goal,
+        *,
+        converted: bool,
+    ) -> State:
+        """Whether a number may be the right one (`wanted`, in the number's unit) rounded, less
+        rounded, or meant as about it.
+        """
         if goal.year or not wanted:
             gap = abs(value - wanted)
-            return "unsure" if goal.year and (gap == _BUDDHIST or (one.about and gap <= 10)) else "wrong"
+            return (
+                "unsure"
+                if goal.year and (gap == _BUDDHIST or (one.about and gap <= 10))
+                else "wrong"
+            )
         if value == -wanted:
             return "unsure" if one.figures > 2 else "wrong"
-        off, whole = _off(value, wanted), value == int(value) and goal.value == int(goal.value)
-        if whole and abs(wanted) < 100 and not (goal.unit and goal.unit.dimensions[0][0] in _MEASURES):
+        off = _off(value, wanted)
+        whole = value == int(value) and goal.value == int(goal.value)
+        if (
+            whole
+            and abs(wanted) < 100
+            and not (goal.unit and goal.unit.dimensions[0][0] in _MEASURES)
+        ):
             return "unsure" if one.about and off <= _MUCH else "wrong"  # a count
         if (
             converted
             and one.figures >= 3
-            and abs(value - wanted) <= one.step * (1 + _SLACK) / (1 if one.figures > 3 else 2)
+            and abs(value - wanted)
+            <= one.step * (1 + _SLACK) / (1 if one.figures > 3 else 2)
         ):
             return "right"
         figures = len(value.normalize().as_tuple().digits)
         rounded = _rounded(wanted, figures) == value
         if rounded and off <= _LITTLE and self.is_asked_roughly and figures >= 2:
-            return "right"  # never for an "about" in the reply: a hedge must not raise a score
-        if not whole and figures > goal.figures and _rounded(value, goal.figures) == wanted:
+            return (  # never for an "about" in the reply: a hedge must not raise a score
+                "right"
+            )
+        if (
+            not whole
+            and figures > goal.figures
+            and _rounded(value, goal.figures) == wanted
+        ):
             return "right" if goal.figures >= 4 else "unsure"
         if (
             rounded
@@ -446,7 +684,11 @@ class Numbers:
             return "right"
         if figures < goal.figures and off <= _LITTLE:
             return "unsure"
-        return "unsure" if off <= (_MUCH if one.about or converted else _MUCH / 2 * rounded) else "wrong"
+        return (
+            "unsure"
+            if off <= (_MUCH if one.about or converted else _MUCH / 2 * rounded)
+            else "wrong"
+        )
 
 
 def _off(value: Decimal, wanted: Decimal) -> Decimal:
@@ -482,9 +724,14 @@ def _restates(one: Number, other: Number) -> bool:
         else None
     )
     close = (
-        value is not None and other.value and abs(value - other.value) <= abs(other.value) * Decimal("0.006")
+        value is not None
+        and other.value
+        and abs(value - other.value) <= abs(other.value) * Decimal("0.006")
     )
-    return bool(close and (one.unit != other.unit or one.about or one.figures <= 3 < other.figures))
+    return bool(
+        close
+        and (one.unit != other.unit or one.about or one.figures <= 3 < other.figures)
+    )
 
 
 def numeric(
@@ -496,23 +743,33 @@ def numeric(
 ) -> Score:
     """1.0 where the answer gives a target number, else 0.0.
 
-    tolerance_absolute is in the target's unit, tolerance_relative a share of the target; the wider counts. Where neither
-    is set, `metadata["tolerance"]` ({"absolute": x}, {"relative": x} or {"significant": figures}) counts, else the number must be
-    exact. The unit is `metadata["unit"]`: another unit of the same kind is converted, one of another kind is wrong, none is accepted.
-    Labels "correct", "incorrect", "not_attempted", "unreadable" (no number); unsure where a reader might argue. Raises ScoringError where the target is
-    no number.
+    tolerance_absolute is in the target's unit, tolerance_relative a share of the target; the wider
+    counts. Where neither is set, `metadata["tolerance"]` ({"absolute": x}, {"relative": x} or
+    {"significant": figures}) counts, else the number must be exact. The unit is `metadata["unit"]`:
+    another unit of the same kind is converted, one of another kind is wrong, none is accepted.
+    Labels "correct", "incorrect", "not_attempted", "unreadable" (no number); unsure where a reader
+    might argue. Raises ScoringError where the target is no number.
     """
     metadata = sample.metadata
     language = short_code(str(metadata.get("language") or "en"))
-    goals = goals_of(sample.targets, str(metadata.get("unit") or ""), sample.input, language)
+    goals = goals_of(
+        sample.targets, str(metadata.get("unit") or ""), sample.input, language
+    )
     if not goals:
-        raise ScoringError(f"The target of the sample '{sample.id}' is not a number: '{sample.target[:60]}'.")
+        raise ScoringError(
+            f"The target of the sample '{sample.id}' is not a number:"
+            f" '{sample.target[:60]}'."
+        )
     if tolerance_absolute is None and tolerance_relative is None:
         tolerance = read_tolerance(metadata.get("tolerance"))
     else:
-        tolerance = read_tolerance({"absolute": tolerance_absolute or 0, "relative": tolerance_relative or 0})
+        tolerance = read_tolerance(
+            {"absolute": tolerance_absolute or 0, "relative": tolerance_relative or 0}
+        )
     reply = before_next_question(
-        answer.text, sample.input, lambda text: bool(find_numbers(plain(text), language))
+        answer.text,
+        sample.input,
+        lambda text: bool(find_numbers(plain(text), language)),
     )
     found = said(reply)
     if not any(map(str.isalnum, found.text)):

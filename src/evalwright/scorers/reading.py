@@ -1,6 +1,8 @@
-"""What an answer says, as the scorer of a task reads it, in one writing for all answers that are alike: "B", "42", "1/2", "paris".
+"""What an answer says, as the scorer of a task reads it, in one writing for all answers that are
+alike: "B", "42", "1/2", "paris".
 
-Votes over several draws count these. Nothing is compared with a target here, so a vote never sees what is right.
+Votes over several draws count these. Nothing is compared with a target here, so a vote never sees
+what is right.
 """
 
 from __future__ import annotations
@@ -32,7 +34,9 @@ from evalwright.scorers.units import parse_unit
 Read = Callable[[Sample, Answer], str]
 _MOST_CHARACTERS = 400
 _FRACTION = re.compile(r"\\frac\{([\d.]+)\}\{([\d.]+)\}")
-_PLAIN = re.compile(r"[-+]?(?:\d{1,60}(?:\.\d{0,60})?|\.\d{1,60})|[-+]?\d{1,60}/\d{1,60}")
+_PLAIN = re.compile(
+    r"[-+]?(?:\d{1,60}(?:\.\d{0,60})?|\.\d{1,60})|[-+]?\d{1,60}/\d{1,60}"
+)
 _MOST_DIGITS = 400
 _EDGES = " .,;:!?\"'`*“”‘’()[]{}"
 
@@ -40,8 +44,9 @@ _EDGES = " .,;:!?\"'`*“”‘’()[]{}"
 def reader(kind: str, options: Mapping[str, Any] | None = None) -> Read:
     """How the scorer `kind` reads an answer; "" is an answer in which it reads nothing.
 
-    A scorer of somebody's own has a reader where it has the attribute `read`, a function of sample, answer and its options. Raises
-    ConfigurationError for one that reads no answer, UnknownName for one that there is not.
+    A scorer of somebody's own has a reader where it has the attribute `read`, a function of sample,
+    answer and its options. Raises ConfigurationError for one that reads no answer, UnknownName for
+    one that there is not.
     """
     given = {
         name: value
@@ -52,13 +57,15 @@ def reader(kind: str, options: Mapping[str, Any] | None = None) -> Read:
     own = getattr(registry.get(kind), "read", None) or _READERS.get(kind)
     if own is None:
         raise ConfigurationError(
-            f"The scorer '{kind}' reads no answers that could be alike. Name one that does: {', '.join(sorted(_READERS))}."
+            f"The scorer '{kind}' reads no answers that could be alike. Name one that"
+            f" does: {', '.join(sorted(_READERS))}."
         )
     return partial(own, **given)
 
 
 def saying(scorer: Scorer, part: str) -> Scorer:
-    """The scorer whose scores have a part more, the code of what the answer says: equal for answers that are read alike, -1 for nothing.
+    """The scorer whose scores have a part more, the code of what the answer says: equal for answers
+    that are read alike, -1 for nothing.
 
     Raises as `reader`.
     """
@@ -69,7 +76,11 @@ def saying(scorer: Scorer, part: str) -> Scorer:
             return score
         text = read(sample, answer).encode("utf-8", "surrogatepass")
         # Six bytes are a whole number that a float holds exactly.
-        code = float(int.from_bytes(blake2b(text, digest_size=6).digest())) if text else -1.0
+        code = (
+            float(int.from_bytes(blake2b(text, digest_size=6).digest()))
+            if text
+            else -1.0
+        )
         return replace(score, parts={**score.parts, part: code})
 
     async def asked(sample: Sample, answer: Answer, ask: Any) -> Scored:
@@ -106,22 +117,36 @@ def _option(sample: Sample, answer: Answer, **_: Any) -> str:
 
 
 def _number(sample: Sample, answer: Answer, **_: Any) -> str:
-    """The number, as a fraction in lowest terms; in the unit of the sample, where the answer has another of its kind."""
+    """The number, as a fraction in lowest terms; in the unit of the sample, where the answer has
+    another of its kind.
+    """
     language = language_of(sample) or "en"
-    found = said(answer.text, sample.input, lambda text: bool(find_numbers(text, language)))
+    found = said(
+        answer.text, sample.input, lambda text: bool(find_numbers(text, language))
+    )
     region = found.last or found.text
-    numbers = find_numbers(region.rpartition("=")[2], language) or find_numbers(region, language)
+    numbers = find_numbers(region.rpartition("=")[2], language) or find_numbers(
+        region, language
+    )
     if not numbers:
         return ""
     one = numbers[0] if found.marked else numbers[-1]
     value = _in_unit(one, str(sample.metadata.get("unit") or ""))
     # A fraction of "1e999999" would have a million digits.
-    return str(Fraction(value)) if abs(value.adjusted()) <= _MOST_DIGITS else str(value.normalize())
+    return (
+        str(Fraction(value))
+        if abs(value.adjusted()) <= _MOST_DIGITS
+        else str(value.normalize())
+    )
 
 
 def _in_unit(one: Number, unit: str) -> Decimal:
     asked = parse_unit(unit) if unit else None
-    converted = one.unit.of(one.value, asked) if asked is not None and one.unit is not None else None
+    converted = (
+        one.unit.of(one.value, asked)
+        if asked is not None and one.unit is not None
+        else None
+    )
     return one.value if converted is None else converted
 
 
@@ -138,12 +163,16 @@ def _text(sample: Sample, answer: Answer, **_: Any) -> str:
 
 
 def _words(found: Said) -> str:
-    return " ".join(fold((found.last or found.text).casefold()).strip(_EDGES).split())[:_MOST_CHARACTERS]
+    return " ".join(fold((found.last or found.text).casefold()).strip(_EDGES).split())[
+        :_MOST_CHARACTERS
+    ]
 
 
 def _short(sample: Sample, answer: Answer, **_: Any) -> str:
     """By the kind of answer that the sample wants."""
-    return (_number if sample.metadata.get("answer_type") == "number" else _text)(sample, answer)
+    return (_number if sample.metadata.get("answer_type") == "number" else _text)(
+        sample, answer
+    )
 
 
 def _final(sample: Sample, answer: Answer, *, kind: str = "text", **_: Any) -> str:

@@ -34,7 +34,9 @@ def _check(name: str, function: ScorerFunction) -> None:
             if asynchronous
             else "def f(sample, answer, *, options)"
         )
-        raise ConfigurationError(f"The scorer '{name}' must have the form `{form} -> Score`.")
+        raise ConfigurationError(
+            f"The scorer '{name}' must have the form `{form} -> Score`."
+        )
 
 
 BUNDLED = {
@@ -57,7 +59,9 @@ BUNDLED = {
     "judge-rubric": "evalwright.scorers.judge.rubric:judge_rubric",
     "label": "evalwright.scorers.label:label",
     "language": "evalwright.scorers.language:language",
-    "language-instructions": "evalwright.scorers.instructions.scorer:language_instructions",
+    "language-instructions": (
+        "evalwright.scorers.instructions.scorer:language_instructions"
+    ),
     "likelihood": "evalwright.scorers.likelihood:likelihood",
     "listed": "evalwright.scorers.listed:listed",
     "numeric": "evalwright.scorers.quantity:numeric",
@@ -79,15 +83,24 @@ RUN_PROGRAMS = frozenset({"unit-tests"})
 """Those of them that run programs of models."""
 
 BY_RULES = frozenset({"choice", "final-answer", "numeric", "short-answer"})
-"""Those that compare with a reference by rules, and say of some readings that they are unsure, which a judge may then read by the same
-reference."""
+"""Those that compare with a reference by rules, and say of some readings that they are unsure,
+which a judge may then read by the same reference.
+"""
 
-WORST: Mapping[str, float | None] = {"consistency": None, "perplexity": None, "words": None}
-"""The value of a reply that is no answer, where it is not 0: None for no score, because the scorer is not about being right (a rate of
-hallucination, the probability of a text, a length). A plug-in says it with `@scorer(NAME, worst=...)`."""
+WORST: Mapping[str, float | None] = {
+    "consistency": None,
+    "perplexity": None,
+    "words": None,
+}
+"""The value of a reply that is no answer, where it is not 0: None for no score, because the scorer
+is not about being right (a rate of hallucination, the probability of a text, a length). A plug-in
+says it with `@scorer(NAME, worst=...)`.
+"""
 
 SCORE_FAULTS = frozenset({"grounding-judged", "outcome", "stress"})
-"""Scorers that have classes of their own for replies without an answer, and so are given them as empty answers."""
+"""Scorers that have classes of their own for replies without an answer, and so are given them as
+empty answers.
+"""
 JUDGE_READ = "read by judge"
 """The part of a score whose rules were unsure, so that it is a judge's."""
 JUDGE_FAILED = "judge failed"
@@ -148,12 +161,15 @@ def _check_worst(name: str, worst: Any) -> None:
     is_finite = is_number and -MAX_SCORE <= worst <= MAX_SCORE
     if not is_finite:
         raise ConfigurationError(
-            f"The scorer '{name}': 'worst' must be a finite number up to {MAX_SCORE:g}, or None for no score, not {reprlib.repr(worst)}."
+            f"The scorer '{name}': 'worst' must be a finite number up to {MAX_SCORE:g},"
+            f" or None for no score, not {reprlib.repr(worst)}."
         )
 
 
 def without_roles(alone: Callable[..., Scored]) -> Callable[[Function], Function]:
-    """Give an asking scorer a plain function, with the same options, that scores where it has no roles to ask."""
+    """Give an asking scorer a plain function, with the same options, that scores where it has no
+    roles to ask.
+    """
 
     def attach(function: Function) -> Function:
         vars(function)["without_roles"] = alone
@@ -170,8 +186,9 @@ def checked(
 ) -> Callable[[Function], Function]:
     """Have a scorer's options checked when it is bound, before anything is asked.
 
-    check: is given all options, defaults among them, and raises UsageError. able: what the models that the scorer asks must
-    be able to do, one of these. refuse: is given a sample and all options, and raises where it could not be scored.
+    check: is given all options, defaults among them, and raises UsageError. able: what the models
+    that the scorer asks must be able to do, one of these. refuse: is given a sample and all
+    options, and raises where it could not be scored.
     """
 
     def mark(function: Function) -> Function:
@@ -181,12 +198,15 @@ def checked(
     return mark
 
 
-def bind(kind: str, options: Mapping[str, Any] | None = None, name: str | None = None) -> Scorer:
-    """The scorer `kind` with its options set; `name` is its column in the record (default: its kind).
+def bind(
+    kind: str, options: Mapping[str, Any] | None = None, name: str | None = None
+) -> Scorer:
+    """The scorer `kind` with its options set; `name` is its column in the record (default: its
+    kind).
 
-    The option `unsure`, which every scorer has, names the scorer whose verdict replaces readings that are unsure: a name, or
-    `{scorer: name, option: value}`; up to version 1 of records it was called `undecided`. The option `language_penalty`, too, every
-    scorer has (`penalty.py`).
+    The option `unsure`, which every scorer has, names the scorer whose verdict replaces readings
+    that are unsure: a name, or `{scorer: name, option: value}`; up to version 1 of records it was
+    called `undecided`. The option `language_penalty`, too, every scorer has (`penalty.py`).
     """
     given = dict(options or {})
     if "language_penalty" in given:
@@ -194,7 +214,8 @@ def bind(kind: str, options: Mapping[str, Any] | None = None, name: str | None =
     if "undecided" in given:
         if "unsure" in given:
             raise ConfigurationError(
-                f"The scorer '{kind}' has both 'unsure' and its old name 'undecided'. Leave 'undecided' out."
+                f"The scorer '{kind}' has both 'unsure' and its old name 'undecided'."
+                " Leave 'undecided' out."
             )
         warn_old_name("undecided", "unsure", "The scorer option")
         given["unsure"] = given.pop("undecided")
@@ -203,7 +224,9 @@ def bind(kind: str, options: Mapping[str, Any] | None = None, name: str | None =
     registry.check_options(kind, given)
     function = registry.get(kind)
     known = registry.options(kind)
-    full = {name: given.get(name, parameter.default) for name, parameter in known.items()}
+    full = {
+        name: given.get(name, parameter.default) for name, parameter in known.items()
+    }
     if (check := getattr(function, "check_options", None)) is not None:
         check(full)
     refuse = getattr(function, "refuse", None)
@@ -236,7 +259,9 @@ def bind(kind: str, options: Mapping[str, Any] | None = None, name: str | None =
 
 
 def _with_numbers(function: Callable[..., Any]) -> BoundFunction:
-    """The scoring function of a plug-in, which may give True, False or a number in place of a Score."""
+    """The scoring function of a plug-in, which may give True, False or a number in place of a
+    Score.
+    """
 
     def score(sample: Sample, answer: Answer) -> Scored:
         return cast(Scored, score_from(function(sample, answer)))
@@ -265,7 +290,9 @@ def _worst_of(kind: str, options: Mapping[str, Any]) -> float | None:
 def _reader_of_faults(
     kind: str, options: Mapping[str, Any], bound: Callable[..., Any]
 ) -> Callable[[Sample, Answer], Scored] | None:
-    """What scores replies without an answer, for a scorer that says which parts these have (`fault_parts`); None for others."""
+    """What scores replies without an answer, for a scorer that says which parts these have
+    (`fault_parts`); None for others.
+    """
     parts_of = getattr(registry.get(kind), "fault_parts", None)
     if parts_of is None:
         return None
@@ -282,12 +309,16 @@ def _reader_of_faults(
 
 
 LONG = 20_000
-"""Characters from which on an answer is scored in the process with limits, where its scorer has no `long` of its own."""
+"""Characters from which on an answer is scored in the process with limits, where its scorer has no
+`long` of its own.
+"""
 SECONDS = 10.0
 """Processor time that scoring one such answer may take."""
 
 
-def _limited(function: Callable[..., Any], kind: str, options: Mapping[str, Any]) -> BoundFunction:
+def _limited(
+    function: Callable[..., Any], kind: str, options: Mapping[str, Any]
+) -> BoundFunction:
     """A scorer of ours whose work ends also on a text that was made to be slow to read."""
 
     long: int = getattr(registry.get(kind), "long", LONG)
@@ -297,17 +328,22 @@ def _limited(function: Callable[..., Any], kind: str, options: Mapping[str, Any]
             outcome: Scored = function(sample, answer)
             return outcome
         try:
-            outcome = bounded.call(_alone, kind, dict(options), sample, answer, seconds=SECONDS)
+            outcome = bounded.call(
+                _alone, kind, dict(options), sample, answer, seconds=SECONDS
+            )
         except bounded.LimitExceeded as error:
             raise ScoringError(
-                f"The scorer '{kind}' gave up on an answer of {len(answer.text):,} characters: {error}."
+                f"The scorer '{kind}' gave up on an answer of {len(answer.text):,}"
+                f" characters: {error}."
             ) from None
         return outcome
 
     return score
 
 
-def _alone(kind: str, options: Mapping[str, Any], sample: Sample, answer: Answer) -> Scored:
+def _alone(
+    kind: str, options: Mapping[str, Any], sample: Sample, answer: Answer
+) -> Scored:
     function = registry.get(kind)
     if not _roles(registry.options(kind), options):
         function = getattr(function, "without_roles", function)
@@ -315,8 +351,12 @@ def _alone(kind: str, options: Mapping[str, Any], sample: Sample, answer: Answer
     return outcome  # type: ignore[no-any-return]
 
 
-def _with_second(kind: str, options: Mapping[str, Any], second_use: object, name: str | None) -> Scorer:
-    """The scorer `kind`, whose unsure readings the scorer that `second_use` names reads again, as one scorer."""
+def _with_second(
+    kind: str, options: Mapping[str, Any], second_use: object, name: str | None
+) -> Scorer:
+    """The scorer `kind`, whose unsure readings the scorer that `second_use` names reads again, as
+    one scorer.
+    """
     second_options: dict[str, Any] = {}
     if isinstance(second_use, str):
         second_options["scorer"] = second_use
@@ -325,15 +365,22 @@ def _with_second(kind: str, options: Mapping[str, Any], second_use: object, name
     second_kind = second_options.pop("scorer", None)
     if not isinstance(second_kind, str):
         raise ConfigurationError(
-            f"The option 'unsure' of the scorer '{kind}' names the scorer that reads again what this one is unsure of, such as "
-            f"{{scorer: judge-correct, role: judge}}, not {second_use!r}."
+            f"The option 'unsure' of the scorer '{kind}' names the scorer that reads"
+            " again what this one is unsure of, such as {scorer: judge-correct, role:"
+            f" judge}}, not {second_use!r}."
         )
     if second_kind == kind or second_kind in BY_RULES:
-        why = "itself" if second_kind == kind else f"'{second_kind}', which compares by rules too"
-        raise ConfigurationError(
-            f"The option 'unsure' of the scorer '{kind}' names {why}. Name a scorer that asks a model, such as judge-correct."
+        why = (
+            "itself"
+            if second_kind == kind
+            else f"'{second_kind}', which compares by rules too"
         )
-    first, second = bind(kind, options), bind(second_kind, second_options)
+        raise ConfigurationError(
+            f"The option 'unsure' of the scorer '{kind}' names {why}. Name a scorer"
+            " that asks a model, such as judge-correct."
+        )
+    first = bind(kind, options)
+    second = bind(second_kind, second_options)
 
     async def score(sample: Sample, answer: Answer, ask: Ask) -> Scored:
         by_rules = await _scored(first, sample, answer, ask)
@@ -346,12 +393,18 @@ def _with_second(kind: str, options: Mapping[str, Any], second_use: object, name
                 raise
             return replace(
                 by_rules,
-                unsure=f"{by_rules.unsure}; the judge failed: {error.failure.kind}: {error.failure.message}",
+                unsure=(
+                    f"{by_rules.unsure}; the judge failed: {error.failure.kind}:"
+                    f" {error.failure.message}"
+                ),
                 parts={**by_rules.parts, JUDGE_FAILED: 1.0},
             )
         if not isinstance(by_judge, Score):
             return by_rules
-        reasons = f"{second.kind}: {by_judge.explanation or by_judge.label}; rules: {by_rules.explanation}"
+        reasons = (
+            f"{second.kind}: {by_judge.explanation or by_judge.label}; rules:"
+            f" {by_rules.explanation}"
+        )
         parts = {**by_rules.parts, **by_judge.parts, JUDGE_READ: 1.0}
         return replace(by_judge, explanation=reasons, parts=parts)
 
@@ -367,36 +420,62 @@ def _with_second(kind: str, options: Mapping[str, Any], second_use: object, name
     )
 
 
-def _with_penalty(kind: str, rest: Mapping[str, Any], settings: object, name: str | None) -> Scorer:
+def _with_penalty(
+    kind: str, rest: Mapping[str, Any], settings: object, name: str | None
+) -> Scorer:
     """The scorer `kind` whose values count by the language of the answer."""
-    from evalwright.scorers import penalty  # it reads tables of words, which few runs need
+    from evalwright.scorers import (
+        penalty,
+    )  # it reads tables of words, which few runs need
 
     full = penalty.check_penalty(settings, kind)
     alone = bind(kind, rest, name)
 
     async def later(sample: Sample, answer: Answer, ask: Ask) -> Scored:
-        return penalty.penalised(await _scored(alone, sample, answer, ask), sample, answer, full)
+        return penalty.penalised(
+            await _scored(alone, sample, answer, ask), sample, answer, full
+        )
 
     def now(sample: Sample, answer: Answer) -> Scored:
         found: Any = alone.function(sample, answer)
         return penalty.penalised(found, sample, answer, full)
 
     function: BoundFunction = later if alone.asks else now
-    return replace(alone, options={**alone.options, "language_penalty": settings}, function=function)
+    return replace(
+        alone,
+        options={**alone.options, "language_penalty": settings},
+        function=function,
+    )
 
 
 async def _scored(scorer: Scorer, sample: Sample, answer: Answer, ask: Ask) -> Scored:
-    made = scorer.function(sample, answer, ask) if scorer.asks else scorer.function(sample, answer)
+    made = (
+        scorer.function(sample, answer, ask)
+        if scorer.asks
+        else scorer.function(sample, answer)
+    )
     return await made if inspect.isawaitable(made) else made
 
 
-def _roles(known: Mapping[str, inspect.Parameter], given: Mapping[str, Any]) -> tuple[str, ...]:
-    """The roles that a scorer asks: its option `role`, or those in its option `judges` (names, or mappings with `role`)."""
+def _roles(
+    known: Mapping[str, inspect.Parameter], given: Mapping[str, Any]
+) -> tuple[str, ...]:
+    """The roles that a scorer asks: its option `role`, or those in its option `judges` (names, or
+    mappings with `role`).
+    """
     for option in ("role", "judges"):
         if option not in known:
             continue
         value = given.get(option, known[option].default)
-        several = [value] if isinstance(value, str) else value if isinstance(value, list | tuple) else []
-        names = [one.get("role") if isinstance(one, Mapping) else one for one in several]
+        several = (
+            [value]
+            if isinstance(value, str)
+            else value
+            if isinstance(value, list | tuple)
+            else []
+        )
+        names = [
+            one.get("role") if isinstance(one, Mapping) else one for one in several
+        ]
         return tuple(dict.fromkeys(name for name in names if isinstance(name, str)))
     return ()

@@ -1,4 +1,6 @@
-"""What a reward model says of an answer, as a score: of any backend that answers `Reward`, a translation's metric among them."""
+"""What a reward model says of an answer, as a score: of any backend that answers `Reward`, a
+translation's metric among them.
+"""
 
 from __future__ import annotations
 
@@ -18,16 +20,20 @@ PROMPTS = ("sent", "input")
 
 
 def _check(options: Mapping[str, Any]) -> None:
-    role, prompt, limits = options["role"], options["prompt"], options["range"]
+    role = options["role"]
+    prompt = options["prompt"]
+    limits = options["range"]
     if not isinstance(role, str) or not role:
         raise ConfigurationError(
-            f"The option 'role' must be the name of a role, such as reward, not {role!r}."
+            "The option 'role' must be the name of a role, such as reward, not"
+            f" {role!r}."
         )
     check_known("value of the option 'prompt'", [prompt], PROMPTS)
     flags(options, "reference")
     if limits is not None and not _is_range(limits):
         raise ConfigurationError(
-            f"The option 'range' must be two numbers, the least first, such as [-25, 0], not {limits!r}."
+            "The option 'range' must be two numbers, the least first, such as [-25,"
+            f" 0], not {limits!r}."
         )
 
 
@@ -35,7 +41,10 @@ def _is_range(limits: object) -> bool:
     if not isinstance(limits, list | tuple) or len(limits) != 2:
         return False
     good = all(
-        isinstance(one, int | float) and not isinstance(one, bool) and math.isfinite(one) for one in limits
+        isinstance(one, int | float)
+        and not isinstance(one, bool)
+        and math.isfinite(one)
+        for one in limits
     )
     return good and limits[0] < limits[1]
 
@@ -51,23 +60,30 @@ async def reward(
     reference: bool = False,
     range: Sequence[float] | None = None,
 ) -> Score:
-    """The reward of the answer, more being better; parts: "reward" as the model gave it, and its further values as "value_2", "value_3".
+    """The reward of the answer, more being better; parts: "reward" as the model gave it, and its
+    further values as "value_2", "value_3".
 
-    role: of the reward model. prompt: "sent" is what the model under test was sent, "input" the sample's input alone (the source of a
-    translation). reference: also send the target; of several targets the best counts. range: the least and greatest reward; the score is
-    then from 0 to 1, and what is beyond counts as the end. Raises ScoringError without a target where one is wanted; RequestFailed
-    where the model failed.
+    role: of the reward model. prompt: "sent" is what the model under test was sent, "input" the
+    sample's input alone (the source of a translation). reference: also send the target; of several
+    targets the best counts. range: the least and greatest reward; the score is then from 0 to 1,
+    and what is beyond counts as the end. Raises ScoringError without a target where one is wanted;
+    RequestFailed where the model failed.
     """
     if reference and not sample.targets:
         raise ScoringError(f"The sample '{sample.id}' has no target.")
     given = sample.input if prompt == "input" else answer.prompt or sample.input
     targets = dict.fromkeys(sample.targets) if reference else (None,)
-    responses = await together([ask(role, Reward(given, answer.text, target)) for target in targets])
+    responses = await together(
+        [ask(role, Reward(given, answer.text, target)) for target in targets]
+    )
     found = [response.values for response in responses]
     if not all(found):
         raise ScoringError(f"The {role} gave no value.")
     values = max(found, key=lambda one: one[0])
-    parts = {"reward" if place == 1 else f"value_{place}": value for place, value in enumerate(values, 1)}
+    parts = {
+        "reward" if place == 1 else f"value_{place}": value
+        for place, value in enumerate(values, 1)
+    }
     value = values[0]
     if range is not None:
         least, greatest = range

@@ -1,8 +1,9 @@
-"""ROUGE-1, -2, -L and -Lsum (Lin 2004) with the arithmetic and, in English, the words of the library rouge-score; other languages with
-their own words.
+"""ROUGE-1, -2, -L and -Lsum (Lin 2004) with the arithmetic and, in English, the words of the
+library rouge-score; other languages with their own words.
 
-The library's longest common subsequence takes time and memory of the product of both lengths, in Python; an answer of 100 kB would take
-minutes. So the counting is here, by whole rows of bits, and tests hold it equal to the library.
+The library's longest common subsequence takes time and memory of the product of both lengths, in
+Python; an answer of 100 kB would take minutes. So the counting is here, by whole rows of bits, and
+tests hold it equal to the library.
 """
 
 from __future__ import annotations
@@ -14,7 +15,12 @@ from functools import lru_cache
 from importlib.util import find_spec
 from typing import Any
 
-from evalwright.core.errors import ConfigurationError, MissingExtra, ScoringError, check_known
+from evalwright.core.errors import (
+    ConfigurationError,
+    MissingExtra,
+    ScoringError,
+    check_known,
+)
 from evalwright.core.samples import Answer, Sample, Score
 from evalwright.scorers.registry import checked
 from evalwright.scorers.text import segmentation
@@ -29,51 +35,77 @@ Found = tuple[float, float, float]
 
 
 def _check(options: Mapping[str, Any]) -> None:
-    kind, language, stem = options["kind"], options["language"], options["stem"]
+    kind = options["kind"]
+    language = options["language"]
+    stem = options["stem"]
     check_known("kind of ROUGE", [kind], KINDS)
     check_language(language)
     own = language_of(Sample(""), language)
     segmentation.require(own, "ROUGE")
     if stem and own not in ("", "en"):
-        raise ConfigurationError(f"The option 'stem' of ROUGE is for English; for '{own}' leave it out.")
+        raise ConfigurationError(
+            f"The option 'stem' of ROUGE is for English; for '{own}' leave it out."
+        )
     if stem and find_spec("rouge_score") is None:
         raise MissingExtra("ROUGE with stemming", "rouge", "rouge-score")
 
 
 def check_rouge_sample(sample: Sample, options: Mapping[str, Any]) -> None:
-    """Raise MissingExtra where words of the sample's language need a library that is not installed: before anything is asked."""
+    """Raise MissingExtra where words of the sample's language need a library that is not installed:
+    before anything is asked.
+    """
     segmentation.require(language_of(sample, options.get("language")), "ROUGE")
 
 
 @checked(_check)
 def rouge(
-    sample: Sample, answer: Answer, *, kind: str = "rougeL", language: str | None = None, stem: bool = False
+    sample: Sample,
+    answer: Answer,
+    *,
+    kind: str = "rougeL",
+    language: str | None = None,
+    stem: bool = False,
 ) -> Score:
     """The highest F1 over the targets, from 0 to 1; parts "precision" and "recall" of that target.
 
-    kind: rouge1, rouge2 (n-grams), rougeL (longest common subsequence) or rougeLsum (the same by lines). language: without it the
-    sample's metadata `language`. English has the library's words (a to z and digits; stem: by Porter's stemmer); Burmese, Chinese,
-    Japanese, Khmer, Lao and Thai are segmented; other languages have words of letters, marks and digits. Where no language is said,
-    English is taken, unless the targets have letters that it has not.
+    kind: rouge1, rouge2 (n-grams), rougeL (longest common subsequence) or rougeLsum (the same by
+    lines). language: without it the sample's metadata `language`. English has the library's words
+    (a to z and digits; stem: by Porter's stemmer); Burmese, Chinese, Japanese, Khmer, Lao and Thai
+    are segmented; other languages have words of letters, marks and digits. Where no language is
+    said, English is taken, unless the targets have letters that it has not.
     """
     if not sample.targets:
         raise ScoringError(f"The sample '{sample.id}' has no target.")
     words, how = _words(sample, language_of(sample, language), stem)
     found = [_FUNCTIONS[kind](target, answer.text, words) for target in sample.targets]
     value, precision, recall = max(found, key=lambda one: one[0])
-    return Score(value, "", f"{kind} by {how}", {"precision": precision, "recall": recall})
+    return Score(
+        value, "", f"{kind} by {how}", {"precision": precision, "recall": recall}
+    )
 
 
 vars(rouge)["check_sample"] = check_rouge_sample
 
 
-def _words(sample: Sample, language: str, stem: bool) -> tuple[Callable[[str], Sequence[str]], str]:
+def _words(
+    sample: Sample, language: str, stem: bool
+) -> tuple[Callable[[str], Sequence[str]], str]:
     """How texts become words, and that in words."""
     if language in segmentation.UNSPACED:
-        return lambda text: segmentation.segment(text.casefold(), language), segmentation.library(language)
-    foreign = any(char.isalpha() and not char.isascii() for target in sample.targets for char in target)
+        return lambda text: segmentation.segment(
+            text.casefold(), language
+        ), segmentation.library(language)
+    foreign = any(
+        char.isalpha() and not char.isascii()
+        for target in sample.targets
+        for char in target
+    )
     if language == "en" or (not language and not foreign):
-        return (_stemmer(), "stems") if stem else (lambda text: _LATIN.findall(text.lower()), "words")
+        return (
+            (_stemmer(), "stems")
+            if stem
+            else (lambda text: _LATIN.findall(text.lower()), "words")
+        )
     return lambda text: Words(text.casefold()).cased, "words"
 
 
@@ -81,11 +113,15 @@ def _words(sample: Sample, language: str, stem: bool) -> tuple[Callable[[str], S
 def _stemmer() -> Callable[[str], Sequence[str]]:
     from rouge_score.tokenizers import DefaultTokenizer
 
-    tokenize: Callable[[str], Sequence[str]] = DefaultTokenizer(use_stemmer=True).tokenize
+    tokenize: Callable[[str], Sequence[str]] = DefaultTokenizer(
+        use_stemmer=True
+    ).tokenize
     return tokenize
 
 
-def _of_ngrams(n: int, target: str, text: str, words: Callable[[str], Sequence[str]]) -> Found:
+def _of_ngrams(
+    n: int, target: str, text: str, words: Callable[[str], Sequence[str]]
+) -> Found:
     wanted, given = (
         Counter(zip(*(own[start:] for start in range(n)), strict=False))
         for own in (words(target), words(text))
@@ -93,7 +129,9 @@ def _of_ngrams(n: int, target: str, text: str, words: Callable[[str], Sequence[s
     return _found((wanted & given).total(), given.total(), wanted.total())
 
 
-def _of_subsequence(target: str, text: str, words: Callable[[str], Sequence[str]]) -> Found:
+def _of_subsequence(
+    target: str, text: str, words: Callable[[str], Sequence[str]]
+) -> Found:
     return f1_of_subsequence(words(target), words(text))
 
 
@@ -103,14 +141,20 @@ def f1_of_subsequence(wanted: Sequence[str], given: Sequence[str]) -> Found:
 
 
 def _of_lines(target: str, text: str, words: Callable[[str], Sequence[str]]) -> Found:
-    """Each line of the target with all lines of the answer: the union of what is common in order, no word counted twice."""
-    wanted, given = ([words(line) for line in own.split("\n") if line] for own in (target, text))
+    """Each line of the target with all lines of the answer: the union of what is common in order,
+    no word counted twice.
+    """
+    wanted, given = (
+        [words(line) for line in own.split("\n") if line] for own in (target, text)
+    )
     left = [Counter(word for line in own for word in line) for own in (wanted, given)]
     hits = 0
     others = list(dict.fromkeys(map(tuple, given)))
     for line in wanted:
         bits = _places(line)
-        places = sorted({place for other in others for place in _common_places(line, bits, other)})
+        places = sorted(
+            {place for other in others for place in _common_places(line, bits, other)}
+        )
         for word in (line[place] for place in places):
             if left[0][word] > 0 and left[1][word] > 0:
                 hits += 1
@@ -119,7 +163,9 @@ def _of_lines(target: str, text: str, words: Callable[[str], Sequence[str]]) -> 
     return _found(hits, sum(map(len, given)), sum(map(len, wanted)))
 
 
-_FUNCTIONS: Mapping[str, Callable[[str, str, Callable[[str], Sequence[str]]], Found]] = {
+_FUNCTIONS: Mapping[
+    str, Callable[[str, str, Callable[[str], Sequence[str]]], Found]
+] = {
     "rouge1": lambda *given: _of_ngrams(1, *given),
     "rouge2": lambda *given: _of_ngrams(2, *given),
     "rougeL": _of_subsequence,
@@ -128,25 +174,39 @@ _FUNCTIONS: Mapping[str, Callable[[str, str, Callable[[str], Sequence[str]]], Fo
 
 
 def _found(hits: int, given: int, wanted: int) -> Found:
-    precision, recall = hits / max(given, 1), hits / max(wanted, 1)
-    return 2 * precision * recall / (precision + recall) if hits else 0.0, precision, recall
+    precision = hits / max(given, 1)
+    recall = hits / max(wanted, 1)
+    return (
+        2 * precision * recall / (precision + recall) if hits else 0.0,
+        precision,
+        recall,
+    )
 
 
 def common_length(one: Sequence[str], other: Sequence[str]) -> int:
-    """The length of the longest common subsequence, a row of the table at a time as the bits of one number (Hyyrö 2004)."""
+    """The length of the longest common subsequence, a row of the table at a time as the bits of one
+    number (Hyyrö 2004).
+    """
     *_, last = _rows(len(one), _places(one), other)
     return len(one) - last.bit_count()
 
 
-def _common_places(one: Sequence[str], bits: Mapping[str, int], other: Sequence[str]) -> list[int]:
-    """Which words of `one` (`bits`: where each is) the longest common subsequence takes, walking back from both ends as rouge-score does."""
+def _common_places(
+    one: Sequence[str], bits: Mapping[str, int], other: Sequence[str]
+) -> list[int]:
+    """Which words of `one` (`bits`: where each is) the longest common subsequence takes, walking
+    back from both ends as rouge-score does.
+    """
     if bits.keys().isdisjoint(other):
         return []
     rows = list(_rows(len(one), bits, other))
-    places, i, j = [], len(one), len(other)
+    places = []
+    i = len(one)
+    j = len(other)
     while i and j:
         if one[i - 1] == other[j - 1]:
-            i, j = i - 1, j - 1
+            i = i - 1
+            j = j - 1
             places.append(i)
         elif _length(rows[j - 1], i) > _length(rows[j], i - 1):
             j -= 1
@@ -169,7 +229,9 @@ def _places(words: Sequence[str]) -> dict[str, int]:
 
 
 def _rows(size: int, bits: Mapping[str, int], other: Sequence[str]) -> Iterator[int]:
-    """After none, one, two, ... words of `other`: a number whose bit i is 0 where the subsequence grows at word i of `size` words."""
+    """After none, one, two, ... words of `other`: a number whose bit i is 0 where the subsequence
+    grows at word i of `size` words.
+    """
     full = (1 << size) - 1
     row = full
     yield row

@@ -1,7 +1,7 @@
 """Short answers: does the reply give the target, or one of its aliases, as its answer?
 
-Rules only, no model: always the best reading, and why a careful reader might argue with it. docs/scorers.md#short-answer explains the
-rules on one page.
+Rules only, no model: always the best reading, and why a careful reader might argue with it.
+docs/scorers.md#short-answer explains the rules on one page.
 """
 
 from __future__ import annotations
@@ -27,27 +27,43 @@ from evalwright.scorers.text.evidence import with_evidence
 from evalwright.scorers.text.languages import short_code
 from evalwright.scorers.text.locate import Said, said
 from evalwright.scorers.text.normalise import plain
-from evalwright.scorers.verdict import Verdict, correct, incorrect, not_attempted, unreadable
+from evalwright.scorers.verdict import (
+    Verdict,
+    correct,
+    incorrect,
+    not_attempted,
+    unreadable,
+)
 from evalwright.scorers.yes_no import judge_yes_no, polarity_of
 
 YEAR_ENDINGS = ("年", "년")
 PARTS = ("full", "surname", "given", "any")
-_NOTHING = frozenset(("null", "nan", "nil", "tbd", "tba", "to be determined", "to be announced"))
-_INTRODUCING = frozenset(("i", "was", "am", "asked", "the", "question", "is", "you", "your", "q"))
+_NOTHING = frozenset(
+    ("null", "nan", "nil", "tbd", "tba", "to be determined", "to be announced")
+)
+_INTRODUCING = frozenset(
+    ("i", "was", "am", "asked", "the", "question", "is", "you", "your", "q")
+)
 Judge = Callable[[Said], Verdict]
 
 
 def short_answer(sample: Sample, answer: Answer) -> Score:
-    """1.0 where the answer gives a target, else 0.0; labels "correct", "incorrect", "not_attempted", "unreadable".
+    """1.0 where the answer gives a target, else 0.0; labels "correct", "incorrect",
+    "not_attempted", "unreadable".
 
-    Reads `sample.targets` (the canonical form and its aliases) and the metadata `answer_type` ("name", "number", "date",
-    "yes_no", "none"; worked out from the targets where it is missing), `unit`, `tolerance`, `language`, `parts` (which part
-    of a person's name is enough: "full", "surname", "given", "any") and `confusable` (names of others that hold a target).
-    Where a target itself says that there is no answer ("No answer", "not stated"), the targets are phrases, and finding one
-    is enough. Unsure where a careful reader might argue. Raises ScoringError for metadata that say nothing.
+    Reads `sample.targets` (the canonical form and its aliases) and the metadata `answer_type`
+    ("name", "number", "date", "yes_no", "none"; worked out from the targets where it is missing),
+    `unit`, `tolerance`, `language`, `parts` (which part of a person's name is enough: "full",
+    "surname", "given", "any") and `confusable` (names of others that hold a target). Where a target
+    itself says that there is no answer ("No answer", "not stated"), the targets are phrases, and
+    finding one is enough. Unsure where a careful reader might argue. Raises ScoringError for
+    metadata that say nothing.
     """
     judge, symbols = _judge(sample)
-    if any(symbol in answer.text.split() or symbol == answer.text.strip(" .`'\"*") for symbol in symbols):
+    if any(
+        symbol in answer.text.split() or symbol == answer.text.strip(" .`'\"*")
+        for symbol in symbols
+    ):
         return correct("a target as written").outcome()
     found = said(answer.text, sample.input, is_short=True)
     if symbols and found.text and not any(map(str.isalnum, found.text)):
@@ -64,14 +80,18 @@ def _verdict(found: Said, sample: Sample, judge: Judge) -> Verdict:
         map(str.isalnum, found.text)
     ):
         return unreadable("signs only", "signs may stand for an answer")
-    if found.text.casefold().strip(" .") in _NOTHING or not any(map(str.isalnum, found.text)):
+    if found.text.casefold().strip(" .") in _NOTHING or not any(
+        map(str.isalnum, found.text)
+    ):
         return not_attempted("the answer is empty")
     found = found._replace(text=_without_question(found.text, plain(sample.input)))
     if not found.text:
         return not_attempted("the answer only repeats the question")
     found = _with_option_text(found)
     whole = _bare(found.text)
-    if not found.after and any(whole == _bare(plain(target)) for target in sample.targets):
+    if not found.after and any(
+        whole == _bare(plain(target)) for target in sample.targets
+    ):
         return correct(f"'{whole[:60]}' is a target as written")
     return judge(found)
 
@@ -82,20 +102,39 @@ def _judge(sample: Sample) -> tuple[Judge, tuple[str, ...]]:
     kind = str(metadata.get("answer_type") or "")
     parts = str(metadata.get("parts") or "full")
     if parts not in PARTS:
-        raise ScoringError(f"The metadata 'parts' is 'full', 'surname', 'given' or 'any', not {parts!r}.")
-    targets, question = sample.targets, sample.input
-    symbols = tuple(target for target in targets if target.strip() and not any(map(str.isalnum, target)))
+        raise ScoringError(
+            "The metadata 'parts' is 'full', 'surname', 'given' or 'any', not"
+            f" {parts!r}."
+        )
+    targets = sample.targets
+    question = sample.input
+    symbols = tuple(
+        target
+        for target in targets
+        if target.strip() and not any(map(str.isalnum, target))
+    )
     confusable = _strings(metadata.get("confusable"))
     tolerance = read_tolerance(metadata.get("tolerance"))
     asked = plain(question[:2000])
     is_person = kind == "person" or asks_for_person(asked, language)
-    shorter = "surname" if is_person and "parts" not in metadata and kind in ("", "person") else parts
-    names = Names(targets_of(targets, shorter), question, language, confusable, is_person)
+    shorter = (
+        "surname"
+        if is_person and "parts" not in metadata and kind in ("", "person")
+        else parts
+    )
+    names = Names(
+        targets_of(targets, shorter), question, language, confusable, is_person
+    )
     if kind == "none" or any(declines(target) for target in targets if target.strip()):
         return lambda found: _phrases(found, names), symbols
     side = polarity_of(targets, language) if kind in ("yes_no", "") else ""
     if side:
-        return lambda found: _unless_declined(found, judge_yes_no(found, side, question, language)), symbols
+        return (
+            lambda found: _unless_declined(
+                found, judge_yes_no(found, side, question, language)
+            ),
+            symbols,
+        )
     dates = _dates(targets) if kind in ("date", "") else ()
     if dates and (
         kind == "date"
@@ -103,20 +142,37 @@ def _judge(sample: Sample) -> tuple[Judge, tuple[str, ...]]:
         or asks_for_date(question, language)
         or targets[0].strip().endswith(YEAR_ENDINGS)
     ):
-        return lambda found: _unless_declined(found, judge_date(found, dates, question, language)), symbols
-    if not kind and targets and all(map(is_time, targets)):
-        return lambda found: _unless_declined(found, judge_time(found, targets, language)), symbols
-    if not kind and all(map(mathematics.is_formula, targets)):  # not "07:00" beside "7 am"
         return (
-            lambda found: _declining(found) or mathematics.judge_formula(found, targets, question, language),
+            lambda found: _unless_declined(
+                found, judge_date(found, dates, question, language)
+            ),
+            symbols,
+        )
+    if not kind and targets and all(map(is_time, targets)):
+        return (
+            lambda found: _unless_declined(found, judge_time(found, targets, language)),
+            symbols,
+        )
+    if not kind and all(
+        map(mathematics.is_formula, targets)
+    ):  # not "07:00" beside "7 am"
+        return (
+            lambda found: (
+                _declining(found)
+                or mathematics.judge_formula(found, targets, question, language)
+            ),
             symbols,
         )
     unit = str(metadata.get("unit") or "")
-    if kind == "number" or (kind in ("", "date") and targets and _is_number(targets[0], language)):
+    if kind == "number" or (
+        kind in ("", "date") and targets and _is_number(targets[0], language)
+    ):
         goals = goals_of(targets, unit, question, language)
         if goals:
             numbers = Numbers(goals, tolerance, question, language)
-            others = tuple(target for target in targets if not any(map(str.isdigit, target)))
+            others = tuple(
+                target for target in targets if not any(map(str.isdigit, target))
+            )
             aliases = Names(targets_of(others, parts), question, language, confusable)
             return lambda found: _number(found, numbers, aliases), symbols
     return lambda found: _name(found, names), symbols
@@ -140,12 +196,17 @@ def _phrases(found: Said, names: Names) -> Verdict:
         return correct("one of the expected phrases")
     declined = declines(found.text)
     if declined and declined.kind == NO_INFORMATION and speaks_of_text(declined):
-        return correct(f"says that there is no answer: {declined}", "in other words than the target")
+        return correct(
+            f"says that there is no answer: {declined}",
+            "in other words than the target",
+        )
     return _declining(found) or incorrect("none of the expected phrases in the answer")
 
 
 def _without_question(text: str, question: str) -> str:
-    """The reply without the question where it repeats it; "" where nothing but an introduction is left."""
+    """The reply without the question where it repeats it; "" where nothing but an introduction is
+    left.
+    """
     asked = question.strip()
     place = text.casefold().find(asked.casefold()) if len(asked) > 12 else -1
     if place < 0:
@@ -155,12 +216,16 @@ def _without_question(text: str, question: str) -> str:
 
 
 def _with_option_text(found: Said) -> Said:
-    """The text of an option that the model made up itself and answers with: "a. Toba b. Poso. Answer: a"."""
+    """The text of an option that the model made up itself and answers with: "a. Toba b. Poso.
+    Answer: a".
+    """
     letter = found.text.strip(" .()").casefold()
     if not found.marked or len(letter) != 1 or not found.before:
         return found
     option = re.search(
-        rf"(?:^|\s){re.escape(letter)}[.)] *(.+?)(?=\s+[a-e][.)]|\n|$)", found.before, re.IGNORECASE
+        rf"(?:^|\s){re.escape(letter)}[.)] *(.+?)(?=\s+[a-e][.)]|\n|$)",
+        found.before,
+        re.IGNORECASE,
     )
     return found._replace(text=option[1], before="") if option else found
 
@@ -190,7 +255,9 @@ def _unless_declined(found: Said, verdict: Verdict) -> Verdict:
 
 def asks_for_person(question: str, language: str) -> bool:
     """Whether a question asks who."""
-    return not words("person", language).isdisjoint(read(question).tokens) or anywhere("person", question)
+    return not words("person", language).isdisjoint(read(question).tokens) or anywhere(
+        "person", question
+    )
 
 
 def _strings(value: object) -> tuple[str, ...]:
@@ -200,7 +267,9 @@ def _strings(value: object) -> tuple[str, ...]:
         return (value,)
     if isinstance(value, list | tuple) and all(isinstance(one, str) for one in value):
         return tuple(value)
-    raise ScoringError("The metadata 'confusable' is a list of names that are not the answer.")
+    raise ScoringError(
+        "The metadata 'confusable' is a list of names that are not the answer."
+    )
 
 
 @lru_cache(maxsize=2048)
@@ -218,5 +287,7 @@ def _is_number(target: str, language: str) -> bool:
     counter = counter_after(text, numbers[0].end)
     if numbers[0].ordinal and counter is None:
         return False
-    around = text[: numbers[0].start] + text[counter[1] if counter else numbers[0].end :]
+    around = (
+        text[: numbers[0].start] + text[counter[1] if counter else numbers[0].end :]
+    )
     return not any(map(str.isalnum, around))

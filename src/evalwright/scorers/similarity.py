@@ -1,7 +1,10 @@
-"""How alike an answer and a target are: by an embedder's vectors, by words, or by characters. Never for names and numbers alone.
+"""How alike an answer and a target are: by an embedder's vectors, by words, or by characters.
 
-Similar texts may say contrary things. So this is a second column beside a scorer that decides; `similarity_guard` keeps it from
-calling similar what another number or name contradicts. docs/scorers.md#similarity shows where it errs.
+Never for names and numbers alone.
+
+Similar texts may say contrary things. So this is a second column beside a scorer that decides;
+`similarity_guard` keeps it from calling similar what another number or name contradicts.
+docs/scorers.md#similarity shows where it errs.
 """
 
 from __future__ import annotations
@@ -30,9 +33,13 @@ from evalwright.strategies.several import together
 
 MEASURES = ("cosine", "characters", "token-f1")
 THRESHOLDS = {"cosine": 0.8, "characters": 0.5, "token-f1": 0.5}
-"""Where "similar" begins, where a task does not say. No number is right for all embedders: see docs/scorers.md#similarity."""
+"""Where "similar" begins, where a task does not say.
 
-SIMILAR, DIFFERENT = "similar", "different"
+No number is right for all embedders: see docs/scorers.md#similarity.
+"""
+
+SIMILAR = "similar"
+DIFFERENT = "different"
 LONGEST_GRAM = 6
 """Characters of the longest n-grams, as in chrF."""
 
@@ -41,28 +48,36 @@ Measure = Literal["cosine", "characters", "token-f1"]
 
 def check_options(options: Mapping[str, Any]) -> None:
     """Raise UsageError where an option of the scorer is not what it must be."""
-    role, measure, threshold = options["role"], options["measure"], options["threshold"]
+    role = options["role"]
+    measure = options["measure"]
+    threshold = options["threshold"]
     if role is not None and (not isinstance(role, str) or not role):
         raise ConfigurationError(
-            f"The option 'role' must be the name of a role, such as embedder, not {role!r}."
+            "The option 'role' must be the name of a role, such as embedder, not"
+            f" {role!r}."
         )
     if measure is not None and measure not in MEASURES:
         raise UnknownName(
-            "value of the option 'measure'", str(measure), MEASURES, f"Known: {', '.join(MEASURES)}."
+            "value of the option 'measure'",
+            str(measure),
+            MEASURES,
+            f"Known: {', '.join(MEASURES)}.",
         )
     if measure == "cosine" and role is None:
         raise ConfigurationError(
-            "The measure 'cosine' needs an embedder: add `role: embedder` to the scorer, and name the model with "
-            "--role embedder=provider/name."
+            "The measure 'cosine' needs an embedder: add `role: embedder` to the"
+            " scorer, and name the model with --role embedder=provider/name."
         )
     if measure in ("characters", "token-f1") and role is not None:
         raise ConfigurationError(
-            f"The measure '{measure}' uses no model: leave out 'role', or leave out 'measure'."
+            f"The measure '{measure}' uses no model: leave out 'role', or leave out"
+            " 'measure'."
         )
     number = isinstance(threshold, int | float) and not isinstance(threshold, bool)
     if threshold is not None and not (number and 0 < threshold <= 1):
         raise ConfigurationError(
-            f"The option 'threshold' must be a number above 0, at most 1, not {threshold!r}."
+            "The option 'threshold' must be a number above 0, at most 1, not"
+            f" {threshold!r}."
         )
 
 
@@ -76,15 +91,19 @@ async def similarity(
     measure: Measure | None = None,
     threshold: float | None = None,
 ) -> Score:
-    """How alike the answer and its most similar target are, from 0 to 1; labels "similar" from `threshold` on, and "different".
+    """How alike the answer and its most similar target are, from 0 to 1; labels "similar" from
+    `threshold` on, and "different".
 
-    role: the embedder to ask; the measure is then the cosine of the vectors (below 0 counts as 0). Without one: `measure`
-    "characters" (the default; see `character_f`) or "token-f1". Read is the first paragraph.
+    role: the embedder to ask; the measure is then the cosine of the vectors (below 0 counts as 0).
+    Without one: `measure` "characters" (the default; see `character_f`) or "token-f1". Read is the
+    first paragraph.
 
-    0 and "different" where the answer has another number than the target, or where a name, number, date, or yes or no is asked for
-    and the scorer `short-answer` finds another; unsure where it may be the same name or number all the same. The explanation says so. Parts:
-    "cosine", "characters" and "token_f1" of the best target as measured, and "blocked" (1) where that was overruled.
-    Raises ScoringError without a target, or where the embedder's vectors cannot be compared; RequestFailed where it failed.
+    0 and "different" where the answer has another number than the target, or where a name, number,
+    date, or yes or no is asked for and the scorer `short-answer` finds another; unsure where it may
+    be the same name or number all the same. The explanation says so. Parts: "cosine", "characters"
+    and "token_f1" of the best target as measured, and "blocked" (1) where that was overruled.
+    Raises ScoringError without a target, or where the embedder's vectors cannot be compared;
+    RequestFailed where it failed.
     """
     if not sample.targets:
         raise ScoringError(f"The sample '{sample.id}' has no target.")
@@ -93,19 +112,31 @@ async def similarity(
     text = answer_region(answer.text).strip()
     if not text:
         return Score(0.0, DIFFERENT, "the answer is empty")
-    cosines = await _cosines(sample, text, ask, role) if role is not None else [None] * len(sample.targets)
+    cosines = (
+        await _cosines(sample, text, ask, role)
+        if role is not None
+        else [None] * len(sample.targets)
+    )
     measured = [
-        _measured(target, text, cosine) for target, cosine in zip(sample.targets, cosines, strict=True)
+        _measured(target, text, cosine)
+        for target, cosine in zip(sample.targets, cosines, strict=True)
     ]
     language = language_of(sample) or "en"
-    against = [conflict(target, text, sample.input, language) for target in sample.targets]
+    against = [
+        conflict(target, text, sample.input, language) for target in sample.targets
+    ]
     if (refused := not_the_answer(sample, answer)) is not None:
         against = [(refused.explanation, not refused.unsure)] * len(sample.targets)
     name = used.replace("-", "_")
-    # Of targets that nothing contradicts the most similar; a contradiction counts only where it stands against all of them.
+    # Of targets that nothing contradicts the most similar; a contradiction counts only where it
+    # stands against all of them.
     best = max(
         range(len(measured)),
-        key=lambda place: (not against[place][0], not against[place][1], measured[place][name]),
+        key=lambda place: (
+            not against[place][0],
+            not against[place][1],
+            measured[place][name],
+        ),
     )
     why, certain = against[best]
     score = _score(sample.targets[best], measured[best], used, least, why)
@@ -114,51 +145,76 @@ async def similarity(
     return score
 
 
-def _score(target: str, parts: dict[str, float], measure: Measure, least: float, against: str) -> Score:
+def _score(
+    target: str, parts: dict[str, float], measure: Measure, least: float, against: str
+) -> Score:
     found = min(max(parts[measure.replace("-", "_")], 0.0), 1.0)
     told = f"{measure} {found:.3f} to '{shortened(target, 80)}'"
     if against:
-        return Score(0.0, DIFFERENT, f"{told}, but {against}", {**parts, "blocked": 1.0})
+        return Score(
+            0.0, DIFFERENT, f"{told}, but {against}", {**parts, "blocked": 1.0}
+        )
     return Score(found, SIMILAR if found >= least else DIFFERENT, told, parts)
 
 
 def _measured(target: str, text: str, cosine: float | None) -> dict[str, float]:
-    found = {"characters": character_f(text, target), "token_f1": overlap(words(text), words(target))[0]}
+    found = {
+        "characters": character_f(text, target),
+        "token_f1": overlap(words(text), words(target))[0],
+    }
     return found if cosine is None else {"cosine": cosine, **found}
 
 
 async def _cosines(sample: Sample, text: str, ask: Ask, role: str) -> list[float]:
-    # In one spelling, because a model of bytes or word pieces takes composed and decomposed accents for different words.
+    # In one spelling, because a model of bytes or word pieces takes composed and decomposed accents
+    # for different words.
     asked = [Embed(plain(one)) for one in (text, *sample.targets)]
     responses = await together([ask(role, request) for request in dict.fromkeys(asked)])
-    found = dict(zip(dict.fromkeys(asked), (response.values for response in responses), strict=True))
+    found = dict(
+        zip(
+            dict.fromkeys(asked),
+            (response.values for response in responses),
+            strict=True,
+        )
+    )
     return cosines([found[request] for request in asked], role)
 
 
 def cosines(vectors: Sequence[Sequence[float]], role: str = "embedder") -> list[float]:
-    """The cosine of the first vector with each of the others. Raises ScoringError for vectors that cannot be compared."""
+    """The cosine of the first vector with each of the others.
+
+    Raises ScoringError for vectors that cannot be compared.
+    """
     lengths = {len(vector) for vector in vectors}
     if len(lengths) != 1 or not min(lengths):
-        raise ScoringError(f"The {role}'s vectors have different lengths: {sorted(lengths)}.")
+        raise ScoringError(
+            f"The {role}'s vectors have different lengths: {sorted(lengths)}."
+        )
     table = np.asarray(vectors, dtype=np.float64)
     if not np.isfinite(table).all():
-        raise ScoringError(f"The {role} gave a vector with numbers that are not finite.")
+        raise ScoringError(
+            f"The {role} gave a vector with numbers that are not finite."
+        )
     # By the largest part first, so that no square overflows or vanishes.
     largest = np.abs(table).max(axis=1, keepdims=True)
     if not largest.all():
-        raise ScoringError(f"The {role} gave a vector of zeros, which has no similarity to anything.")
+        raise ScoringError(
+            f"The {role} gave a vector of zeros, which has no similarity to anything."
+        )
     table = table / largest
     table /= np.linalg.norm(table, axis=1, keepdims=True)
     return [float(value) for value in np.clip(table[1:] @ table[0], -1.0, 1.0)]
 
 
 def character_f(text: str, target: str) -> float:
-    """The mean F1 over character n-grams of 1 to 6, as multisets, from 0 to 1: the idea of chrF (Popović 2015), with beta 1.
+    """The mean F1 over character n-grams of 1 to 6, as multisets, from 0 to 1: the idea of chrF
+    (Popović 2015), with beta 1.
 
-    Characters are compared without case, accents, punctuation and white space, so it works in scripts without spaces.
-    Orders that neither text is long enough for do not count.
+    Characters are compared without case, accents, punctuation and white space, so it works in
+    scripts without spaces. Orders that neither text is long enough for do not count.
     """
-    given, wanted = _characters(text), _characters(target)
+    given = _characters(text)
+    wanted = _characters(target)
     if not given or not wanted:
         return float(given == wanted)
     orders = range(1, min(LONGEST_GRAM, max(len(given), len(wanted))) + 1)
@@ -167,12 +223,17 @@ def character_f(text: str, target: str) -> float:
 
 def _characters(text: str) -> str:
     # Marks stay where folding left them: the vowel signs of Indic scripts are as good as letters.
-    return "".join(char for char in fold(plain(text).casefold()) if unicodedata.category(char)[0] in "LNM")
+    return "".join(
+        char
+        for char in fold(plain(text).casefold())
+        if unicodedata.category(char)[0] in "LNM"
+    )
 
 
 def _gram_f(given: str, wanted: str, n: int) -> float:
     one, other = (
-        Counter(text[start : start + n] for start in range(len(text) - n + 1)) for text in (given, wanted)
+        Counter(text[start : start + n] for start in range(len(text) - n + 1))
+        for text in (given, wanted)
     )
     total = one.total() + other.total()
     return 2.0 * (one & other).total() / total if total else 0.0

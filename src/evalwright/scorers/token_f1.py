@@ -1,4 +1,6 @@
-"""Token F1: how much of the best target's words an answer has, and how many of its own words are in it, by language."""
+"""Token F1: how much of the best target's words an answer has, and how many of its own words are in
+it, by language.
+"""
 
 from __future__ import annotations
 
@@ -11,24 +13,34 @@ from evalwright.core.errors import ConfigurationError, ScoringError
 from evalwright.core.samples import Answer, Sample, Score
 from evalwright.scorers.registry import checked
 from evalwright.scorers.text import segmentation
-from evalwright.scorers.text.languages import check_language, language_of, without_articles
+from evalwright.scorers.text.languages import (
+    check_language,
+    language_of,
+    without_articles,
+)
 from evalwright.scorers.text.normalise import answer_region
 from evalwright.scorers.text.tokens import Words
 
 UNITS = ("characters", "words")
 _BY_CHARACTER = frozenset({"ja", "zh"})
-"""Languages whose characters are the words where nothing else is said, as published with MLQA for Chinese."""
+"""Languages whose characters are the words where nothing else is said, as published with MLQA for
+Chinese.
+"""
 
 
 def _check(options: Mapping[str, Any]) -> None:
     check_language(options["language"])
     if options["unit"] not in (None, *UNITS):
-        raise ConfigurationError(f"The option 'unit' must be characters or words, not {options['unit']!r}.")
+        raise ConfigurationError(
+            f"The option 'unit' must be characters or words, not {options['unit']!r}."
+        )
     check_f1_sample(Sample(""), options)
 
 
 def check_f1_sample(sample: Sample, options: Mapping[str, Any]) -> None:
-    """Raise MissingExtra where words of the sample's language need a library that is not installed: before anything is asked."""
+    """Raise MissingExtra where words of the sample's language need a library that is not installed:
+    before anything is asked.
+    """
     language = language_of(sample, options.get("language"))
     if not _by_character(language, options.get("unit")):
         segmentation.require(language, "Token F1 by words")
@@ -36,25 +48,35 @@ def check_f1_sample(sample: Sample, options: Mapping[str, Any]) -> None:
 
 @checked(_check)
 def token_f1(
-    sample: Sample, answer: Answer, *, language: str | None = None, unit: str | None = None
+    sample: Sample,
+    answer: Answer,
+    *,
+    language: str | None = None,
+    unit: str | None = None,
 ) -> Score:
-    """The highest F1 over the targets between the answer's words and the target's, as multisets, from 0 to 1.
+    """The highest F1 over the targets between the answer's words and the target's, as multisets,
+    from 0 to 1.
 
-    Words are lower-cased, without punctuation and articles (the arithmetic published with SQuAD, and with MLQA for other languages).
-    language: without it the sample's metadata `language`, else English. Chinese and Japanese count characters, Burmese, Khmer, Lao and
-    Thai segmented words; unit: "characters" or "words" where that is to be said. Read is the first paragraph. parts: "precision" and
-    "recall" of the best target. Labels "correct" (1), "partial", "incorrect" (0). Raises ScoringError where the sample has no target.
+    Words are lower-cased, without punctuation and articles (the arithmetic published with SQuAD,
+    and with MLQA for other languages). language: without it the sample's metadata `language`, else
+    English. Chinese and Japanese count characters, Burmese, Khmer, Lao and Thai segmented words;
+    unit: "characters" or "words" where that is to be said. Read is the first paragraph. parts:
+    "precision" and "recall" of the best target. Labels "correct" (1), "partial", "incorrect" (0).
+    Raises ScoringError where the sample has no target.
     """
     if not sample.targets:
         raise ScoringError(f"The sample '{sample.id}' has no target.")
     own = language_of(sample, language)
     given = words(answer_region(answer.text), own, unit)
     best = max(
-        (overlap(given, words(target, own, unit)) for target in sample.targets), key=lambda found: found[0]
+        (overlap(given, words(target, own, unit)) for target in sample.targets),
+        key=lambda found: found[0],
     )
     value, precision, recall = best
     label = "correct" if value == 1.0 else "partial" if value else "incorrect"
-    return Score(value, label, f"{len(given)} words", {"precision": precision, "recall": recall})
+    return Score(
+        value, label, f"{len(given)} words", {"precision": precision, "recall": recall}
+    )
 
 
 vars(token_f1)["check_sample"] = check_f1_sample
@@ -63,17 +85,24 @@ vars(token_f1)["check_sample"] = check_f1_sample
 def words(text: str, language: str = "", unit: str | None = None) -> list[str]:
     """The words that are compared, of a text in a language; "" is English."""
     folded = unicodedata.normalize("NFC", text).lower()
-    if language in ("fr", "it"):  # an article may end in the apostrophe that is taken out next
+    if language in (
+        "fr",
+        "it",
+    ):  # an article may end in the apostrophe that is taken out next
         folded = without_articles(folded, language)
     kept = "".join(
-        " " if char == "-" else char for char in folded if unicodedata.category(char)[0] != "P" or char == "-"
+        " " if char == "-" else char
+        for char in folded
+        if unicodedata.category(char)[0] != "P" or char == "-"
     )
     kept = without_articles(kept, language)
     if language not in segmentation.UNSPACED:
         return kept.split()
     if _by_character(language, unit):
         return Words(kept).cased
-    return [word for part in kept.split() for word in segmentation.segment(part, language)]
+    return [
+        word for part in kept.split() for word in segmentation.segment(part, language)
+    ]
 
 
 def _by_character(language: str, unit: str | None) -> bool:
@@ -88,5 +117,6 @@ def overlap(given: list[str], wanted: list[str]) -> tuple[float, float, float]:
     common = (Counter(given) & Counter(wanted)).total()
     if not common:
         return 0.0, 0.0, 0.0
-    precision, recall = common / len(given), common / len(wanted)
+    precision = common / len(given)
+    recall = common / len(wanted)
     return 2 * precision * recall / (precision + recall), precision, recall

@@ -12,18 +12,34 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-_PREFIXES = {"k": 3, "M": 6, "G": 9, "T": 12, "m": -3, "µ": -6, "μ": -6, "u": -6, "n": -9, "c": -2, "d": -1, "h": 2}  # fmt: skip
+_PREFIXES = {
+    "k": 3,
+    "M": 6,
+    "G": 9,
+    "T": 12,
+    "m": -3,
+    "µ": -6,
+    "μ": -6,
+    "u": -6,
+    "n": -9,
+    "c": -2,
+    "d": -1,
+    "h": 2,
+}
 _LONG_PREFIXES = {
     "kilo": 3, "mega": 6, "giga": 9, "tera": 12, "milli": -3, "micro": -6, "nano": -9, "centi": -2, "zenti": -2, "deci": -1, "hecto": 2,
 }  # fmt: skip
 _WORD = re.compile(
-    r"[ -]?(?:(?P<power>square|sq|quadrat|cubic|kubik|平方|立方|제곱|세제곱|ตาราง|квадратн\w{2,4}|кубическ\w{2,4}|vierkante|kubieke)[ -]?)?"
-    r"(?P<name>°\s?[CFcf](?![A-Za-z])|[A-Za-zÀ-ɏΩµμ]{1,24}|[^\W\d_²³]{1,16}|[%‰°$€£¥₹₩])(?:\^?(?P<raised>[23²³])(?!\d)|[ -](?P<after>carr[ée]e?s?|cuadrad[oa]s?|quadrat[io]|quadrad[oa]s?|vuông|persegi|cubes?|cúbic[oa]s?|cub[io]|khối|kubik)(?!\w))?",
+    r"[ -]?(?:(?P<power>square|sq|quadrat|cubic|kubik|平方|立方|제곱|세제곱|ตาราง|квадратн\w{2,4}|кубическ\w{2,4}|vierkante|kubieke)["
+    r" -]?)?"
+    r"(?P<name>°\s?[CFcf](?![A-Za-z])|[A-Za-zÀ-ɏΩµμ]{1,24}|[^\W\d_²³]{1,16}|[%‰°$€£¥₹₩])(?:\^?(?P<raised>[23²³])(?!\d)|["
+    r" -](?P<after>carr[ée]e?s?|cuadrad[oa]s?|quadrat[io]|quadrad[oa]s?|vuông|persegi|cubes?|cúbic[oa]s?|cub[io]|khối|kubik)(?!\w))?",
     re.IGNORECASE,
 )
 _SECOND = re.compile(r"[ -]([^\W\d_]{1,16})")
 _PER = re.compile(
-    r"\s?/\s?| per (?:an? )?| pro | par | por | al? (?=s |ora)| an? (?=hour|minute|second|day|year)| à l'| в | за "
+    r"\s?/\s?| per (?:an? )?| pro | par | por | al? (?=s |ora)| an?"
+    r" (?=hour|minute|second|day|year)| à l'| в | за "
 )
 _SPACELESS = re.compile(r"[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 
@@ -46,11 +62,15 @@ class Unit(NamedTuple):
 
     def of(self, value: Decimal, other: Unit) -> Decimal | None:
         """`value` of this unit in another; None where they do not measure the same."""
-        mine, theirs = self.dimensions, other.dimensions
+        mine = self.dimensions
+        theirs = other.dimensions
         if mine == theirs:
             return value * self.factor / other.factor
         if {mine, theirs} <= _SCALES.keys():
-            (ratio, offset), (other_ratio, other_offset) = _SCALES[mine], _SCALES[theirs]
+            (ratio, offset), (other_ratio, other_offset) = (
+                _SCALES[mine],
+                _SCALES[theirs],
+            )
             return (value * ratio + offset - other_offset) / other_ratio
         return None
 
@@ -80,15 +100,25 @@ def pattern(name: str) -> re.Pattern[str]:
 @cache
 def _names() -> dict[str, tuple[Decimal, str]]:
     out: dict[str, tuple[Decimal, str]] = {}
-    rows = [(dimension, *row) for dimension, factors in table("units").items() for row in factors.items()]
+    rows = [
+        (dimension, *row)
+        for dimension, factors in table("units").items()
+        for row in factors.items()
+    ]
     for dimension, factor, names in rows:
         for name in names.split():
             bare = name.lstrip("~")
-            prefixes = {} if name == bare else _LONG_PREFIXES if len(bare) > 3 else _PREFIXES
-            for form in {bare, bare + "s"} if len(bare) > 3 and bare.isascii() else {bare}:
+            prefixes = (
+                {} if name == bare else _LONG_PREFIXES if len(bare) > 3 else _PREFIXES
+            )
+            for form in (
+                {bare, bare + "s"} if len(bare) > 3 and bare.isascii() else {bare}
+            ):
                 out.setdefault(form, (Decimal(factor), dimension))
                 for prefix, power in prefixes.items():
-                    out.setdefault(prefix + form, (Decimal(factor).scaleb(power), dimension))
+                    out.setdefault(
+                        prefix + form, (Decimal(factor).scaleb(power), dimension)
+                    )
     return out
 
 
@@ -98,25 +128,42 @@ def unit_after(text: str, start: int) -> tuple[Unit, int] | None:
     if found is None:
         return None
     factor, powers, end = found
-    while (joint := _PER.match(text, end)) is not None and (other := _one(text, joint.end())) is not None:
+    while (joint := _PER.match(text, end)) is not None and (
+        other := _one(text, joint.end())
+    ) is not None:
         factor /= other[0]
         for name, power in other[1].items():
             powers[name] = powers.get(name, 0) - power
         end = other[2]
     dimensions = tuple(sorted((name, power) for name, power in powers.items() if power))
-    return Unit(factor, (("speed", 1),) if dimensions == (("length", 1), ("time", -1)) else dimensions), end
+    return (
+        Unit(
+            factor,
+            (
+                (("speed", 1),)
+                if dimensions == (("length", 1), ("time", -1))
+                else dimensions
+            ),
+        ),
+        end,
+    )
 
 
 def _one(text: str, start: int) -> tuple[Decimal, dict[str, int], int] | None:
     match = _WORD.match(text, start)
     if match is None:
         return None
-    names, written, end = _names(), match["name"].replace(" ", ""), match.end("name")
+    names = _names()
+    written = match["name"].replace(" ", "")
+    end = match.end("name")
     second = _SECOND.match(text, end)
     forms = [(f"{written}_{second[1]}".casefold(), second.end())] if second else []
     forms += [(written, end), (written.casefold(), end)]
     if _SPACELESS.match(written):  # the unit, then a particle or the next word
-        forms += [(written[:size], end - len(written) + size) for size in range(len(written) - 1, 0, -1)]
+        forms += [
+            (written[:size], end - len(written) + size)
+            for size in range(len(written) - 1, 0, -1)
+        ]
     elif text[end : end + 1].isalpha() and not _SPACELESS.match(text, end):
         return None  # the beginning of a longer word
     for form, stop in forms:
@@ -125,7 +172,8 @@ def _one(text: str, start: int) -> tuple[Decimal, dict[str, int], int] | None:
             power = _power(match["power"] or match["after"] or "")
             stop = match.end("after") if match["after"] and stop == end else stop
             if match["raised"] and stop == end:
-                power, stop = (2 if match["raised"] in "2²" else 3), match.end("raised")
+                power = 2 if match["raised"] in "2²" else 3
+                stop = match.end("raised")
             name, times = _DERIVED.get(dimension, (dimension, 1))
             return factor**power, {name: times * power}, stop
     return None
@@ -133,7 +181,13 @@ def _one(text: str, start: int) -> tuple[Decimal, dict[str, int], int] | None:
 
 def _power(word: str) -> int:
     """2 for "square", 3 for "cubic", in any language of the table, else 1."""
-    return 1 if not word else 3 if re.match(r"c[uú]b|kub|куб|立|세|khối", word, re.IGNORECASE) else 2
+    return (
+        1
+        if not word
+        else 3
+        if re.match(r"c[uú]b|kub|куб|立|세|khối", word, re.IGNORECASE)
+        else 2
+    )
 
 
 def parse_unit(text: str) -> Unit | None:

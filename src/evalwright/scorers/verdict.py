@@ -16,7 +16,9 @@ def shortened(text: str, most: int = 60) -> str:
 
 
 class Verdict(NamedTuple):
-    """The best reading of an answer, the words and rule that led to it, and why a careful reader might argue with it ("" if none would)."""
+    """The best reading of an answer, the words and rule that led to it, and why a careful reader
+    might argue with it ("" if none would).
+    """
 
     label: Label
     why: str

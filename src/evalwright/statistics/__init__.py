@@ -1,12 +1,15 @@
 """Numbers with their uncertainty: arrays in, small typed results out.
 
-Nothing here reads or writes anything, and nothing here knows what a run or a task is. Every result says how many
-items it rests on, what failed, its interval and the name of the method that made it. Three rules hold everywhere:
+Nothing here reads or writes anything, and nothing here knows what a run or a task is. Every result
+says how many items it rests on, what failed, its interval and the name of the method that made it.
+Three rules hold everywhere:
 
 * the unit is the item (or the cluster of items that belong together), never a repeated draw;
-* a zero-width interval never poses as certainty: where the data show no spread, a conservative bound is used
+* a zero-width interval never poses as certainty: where the data show no spread, a conservative
+  bound is used
   and named;
-* what is missing is not wrong: it is left out, counted beside the estimate, and bounded for who asks for the worst case.
+* what is missing is not wrong: it is left out, counted beside the estimate, and bounded for who
+  asks for the worst case.
 
 The names below load their module (and numpy) on first use.
 """
@@ -35,7 +38,10 @@ if TYPE_CHECKING:
         calibration_error,
         risk_coverage,
     )
-    from evalwright.statistics.contamination import ContaminationCheck, contamination_check
+    from evalwright.statistics.contamination import (
+        ContaminationCheck,
+        contamination_check,
+    )
     from evalwright.statistics.estimate import Estimate
     from evalwright.statistics.intervals import mean_interval, wilson
     from evalwright.statistics.judge_bias import (
@@ -56,8 +62,16 @@ if TYPE_CHECKING:
         rogan_gladen,
     )
     from evalwright.statistics.labelling import draw_labelling_set
-    from evalwright.statistics.labels import balanced_accuracy, macro_f1, null_weighted_f1
-    from evalwright.statistics.macro import MacroDifference, macro_average, macro_difference
+    from evalwright.statistics.labels import (
+        balanced_accuracy,
+        macro_f1,
+        null_weighted_f1,
+    )
+    from evalwright.statistics.macro import (
+        MacroDifference,
+        macro_average,
+        macro_difference,
+    )
     from evalwright.statistics.many_models import (
         AllDifferences,
         all_differences,
@@ -65,7 +79,11 @@ if TYPE_CHECKING:
         simultaneous_means,
     )
     from evalwright.statistics.multiplicity import benjamini_hochberg, holm
-    from evalwright.statistics.paired import PairedComparison, compare_paired, equivalence_paired
+    from evalwright.statistics.paired import (
+        PairedComparison,
+        compare_paired,
+        equivalence_paired,
+    )
     from evalwright.statistics.power import (
         items_for_difference,
         items_for_half_width,
@@ -84,13 +102,24 @@ if TYPE_CHECKING:
     from evalwright.statistics.unpaired import UnpairedComparison, compare_unpaired
 
 _NAMES = {
-    "agreement": "JudgeAgreement cohen_kappa gwet_ac1 judge_agreement krippendorff_alpha raw_agreement",
-    "calibration": "BrierScore CalibrationError RiskCoverage SelectiveAccuracy accuracy_at_coverage auroc brier_score calibration_error risk_coverage",
+    "agreement": (
+        "JudgeAgreement cohen_kappa gwet_ac1 judge_agreement krippendorff_alpha"
+        " raw_agreement"
+    ),
+    "calibration": (
+        "BrierScore CalibrationError RiskCoverage SelectiveAccuracy"
+        " accuracy_at_coverage auroc brier_score calibration_error risk_coverage"
+    ),
     "contamination": "ContaminationCheck contamination_check",
     "estimate": "Estimate",
     "intervals": "mean_interval wilson",
-    "judge_bias": "AcquiescenceProbe LengthProbe RepeatProbe SwapProbe acquiescence_bias length_bias repeat_flips swap_consistency",
-    "judge_correction": "JudgeCorrection RoganGladen corrected_difference corrected_mean rogan_gladen",
+    "judge_bias": (
+        "AcquiescenceProbe LengthProbe RepeatProbe SwapProbe acquiescence_bias"
+        " length_bias repeat_flips swap_consistency"
+    ),
+    "judge_correction": (
+        "JudgeCorrection RoganGladen corrected_difference corrected_mean rogan_gladen"
+    ),
     "labelling": "draw_labelling_set",
     "labels": "balanced_accuracy macro_f1 null_weighted_f1",
     "macro": "MacroDifference macro_average macro_difference",
@@ -100,7 +129,9 @@ _NAMES = {
     "power": "items_for_difference items_for_half_width smallest_visible_difference",
     "stopping": "Decision Monitor",
     "stopping_rules": "Rule parse_rule",
-    "sums": "attempted_accuracy attempted_f bits_per_byte perplexity pooled_f1 pooled_share",
+    "sums": (
+        "attempted_accuracy attempted_f bits_per_byte perplexity pooled_f1 pooled_share"
+    ),
     "unpaired": "UnpairedComparison compare_unpaired",
 }
 

@@ -1,12 +1,12 @@
 """What a stopping rule looks at: one running record for each kind of question and score.
 
-Each record is fed units in their order and says at a look what is settled about this benchmark. A missing score is left out, and with
-it the item for both models: what is scored is then a draw without replacement from all units, as before, where answers are
-missing at random.
+Each record is fed units in their order and says at a look what is settled about this benchmark. A
+missing score is left out, and with it the item for both models: what is scored is then a draw
+without replacement from all units, as before, where answers are missing at random.
 
-Of pairs of right-or-wrong answers there is an e-value, too: a bet against "no difference" that no strategy can win on average while that holds. So the
-chance that it ever reaches 1 / alpha is at most alpha (Ville 1939), however often one looks and whenever
-one stops.
+Of pairs of right-or-wrong answers there is an e-value, too: a bet against "no difference" that no
+strategy can win on average while that holds. So the chance that it ever reaches 1 / alpha is at
+most alpha (Ville 1939), however often one looks and whenever one stops.
 """
 
 from __future__ import annotations
@@ -18,12 +18,23 @@ from typing import Any, Literal, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from evalwright.statistics.confidence_sequences import AsymptoticSequence, BettingSequence
-from evalwright.statistics.full_run import OPTIMUM, Outlook, binary_outlook, graded_outlook, kept_counts
+from evalwright.statistics.confidence_sequences import (
+    AsymptoticSequence,
+    BettingSequence,
+)
+from evalwright.statistics.full_run import (
+    OPTIMUM,
+    Outlook,
+    binary_outlook,
+    graded_outlook,
+    kept_counts,
+)
 from evalwright.statistics.stopping_rules import Rule
 from evalwright.statistics.units import F64
 
-Settled = Literal["open", "a better", "b better", "no difference seen", "close", "precise enough"]
+Settled = Literal[
+    "open", "a better", "b better", "no difference seen", "close", "precise enough"
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,10 +90,13 @@ class _ExactShare:
     method = "exact confidence sequence without replacement"
 
     def __init__(self, rule: Rule, scored: Scored) -> None:
-        self._margin, self._scored = rule.margin or 0.0, scored
+        self._margin = rule.margin or 0.0
+        self._scored = scored
         self._n = self._right = 0
-        self._low, self._high = 0.0, 1.0
-        # The mixture bets best near the number of items that the wanted width needs, on the clock n N / (N - n).
+        self._low = 0.0
+        self._high = 1.0
+        # The mixture bets best near the number of items that the wanted width needs, on the clock n
+        # N / (N - n).
         needed = min(2.5 / self._margin**2, 4 * scored.n_total)
         self._weight = max(1.0, needed / OPTIMUM)
 
@@ -93,9 +107,11 @@ class _ExactShare:
         self._right += int(a[0] == 1.0)
 
     def look(self) -> LookResult:
-        total, alpha = self._scored.n_total, self._scored.alpha
+        total = self._scored.n_total
+        alpha = self._scored.alpha
         fewest, most = kept_counts(self._right, self._n, [total], alpha, self._weight)
-        low, high = fewest[0] / total, most[0] / total
+        low = fewest[0] / total
+        high = most[0] / total
         if max(low, self._low) <= min(high, self._high):
             self._low, self._high = max(low, self._low), min(high, self._high)
         return _precise(self._low, self._high, self._margin)
@@ -106,10 +122,13 @@ class _Mean:
 
     def __init__(self, rule: Rule, scored: Scored) -> None:
         self._margin = rule.margin or 0.0
-        total, alpha = scored.n_total, scored.alpha
+        total = scored.n_total
+        alpha = scored.alpha
         self._sequence: BettingSequence | AsymptoticSequence
         if scored.value_range is not None and not scored.clustered:
-            self._sequence = BettingSequence(total, alpha=alpha, value_range=scored.value_range)
+            self._sequence = BettingSequence(
+                total, alpha=alpha, value_range=scored.value_range
+            )
             self.method = "betting confidence sequence without replacement"
         else:
             self._sequence = AsymptoticSequence(total, alpha=alpha)
@@ -134,7 +153,8 @@ class _Pairs:
     """Differences of pairs. The full run is that of the units that are not yet known to be missing."""
 
     def __init__(self, rule: Rule, scored: Scored) -> None:
-        self._rule, self._scored = rule, scored
+        self._rule = rule
+        self._scored = scored
         self._missing = 0
 
     @property
@@ -146,11 +166,17 @@ class _Pairs:
         return [x - y for x, y in zip(a, b, strict=True) if not math.isnan(x - y)]
 
     def _finding(self, outlook: Outlook, e_value: float | None = None) -> LookResult:
-        low, high, margin = outlook.low, outlook.high, self._rule.margin
+        low = outlook.low
+        high = outlook.high
+        margin = self._rule.margin
         verdict: Settled = "open"
         if outlook.verdict in ("a better", "b better"):
             verdict = outlook.verdict
-        elif self._rule.kind == "differs" and margin is not None and -margin < low <= high < margin:
+        elif (
+            self._rule.kind == "differs"
+            and margin is not None
+            and -margin < low <= high < margin
+        ):
             verdict = "close"
         elif outlook.verdict == "no difference seen" and self._rule.kind == "beats":
             verdict = "no difference seen"
@@ -180,7 +206,9 @@ class _BinaryPairs(_Pairs):
 
     def _outlook(self) -> Outlook:
         alpha = self._scored.alpha
-        if self._n == self._total:  # nothing is open; the ordinary comparison says the verdict
+        if (
+            self._n == self._total
+        ):  # nothing is open; the ordinary comparison says the verdict
             difference = (self._wins - self._losses) / self._n if self._n else math.nan
             return Outlook("open", difference, difference)
         return binary_outlook(
@@ -228,7 +256,9 @@ class _GradedPairs(_Pairs):
         return self._finding(outlook)
 
 
-def _feed(sequence: BettingSequence | AsymptoticSequence, totals: F64, items: F64) -> None:
+def _feed(
+    sequence: BettingSequence | AsymptoticSequence, totals: F64, items: F64
+) -> None:
     if isinstance(sequence, BettingSequence):
         sequence.update(totals)
     else:
@@ -236,31 +266,39 @@ def _feed(sequence: BettingSequence | AsymptoticSequence, totals: F64, items: F6
 
 
 def _precise(low: float, high: float, margin: float) -> LookResult:
-    return LookResult("precise enough" if high - low <= 2 * margin else "open", low, high)
+    return LookResult(
+        "precise enough" if high - low <= 2 * margin else "open", low, high
+    )
 
 
-# -- e values ------------------------------------------------------------------------------------------------
+# -- e values --------------------------------------------------------------------------
 
 
 def log_pair_e_value(wins: npt.ArrayLike, losses: npt.ArrayLike) -> F64:
     """Natural logarithm of the e-value against "a discordant item favours either model alike".
 
-    e = B(p + w, p + l) / B(p, p) 2^(w + l) with p = 1/2, the mixture of all shares with a Beta(p, p) prior. `wins` and
-    `losses` are counts of discordant items (only a right, only b right), numbers or arrays of one shape; the result
-    has that shape. Items on which both agree carry no evidence. Assumes that items come in an order that does not
-    depend on the answers.
+    e = B(p + w, p + l) / B(p, p) 2^(w + l) with p = 1/2, the mixture of all shares with a Beta(p,
+    p) prior. `wins` and `losses` are counts of discordant items (only a right, only b right),
+    numbers or arrays of one shape; the result has that shape. Items on which both agree carry no
+    evidence. Assumes that items come in an order that does not depend on the answers.
 
-    Source: Robbins (1970), "Statistical methods related to the law of the iterated logarithm"; Ramdas et
-    al. (2023), "Game-theoretic statistics and safe anytime-valid inference".
+    Source: Robbins (1970), "Statistical methods related to the law of the iterated logarithm";
+    Ramdas et al. (2023), "Game-theoretic statistics and safe anytime-valid inference".
     """
     from scipy.special import betaln
 
-    w, lost = np.asarray(wins, dtype=np.float64), np.asarray(losses, dtype=np.float64)
-    total: Any = betaln(0.5 + w, 0.5 + lost) - betaln(0.5, 0.5) + (w + lost) * math.log(2.0)
+    w = np.asarray(wins, dtype=np.float64)
+    lost = np.asarray(losses, dtype=np.float64)
+    total: Any = (
+        betaln(0.5 + w, 0.5 + lost) - betaln(0.5, 0.5) + (w + lost) * math.log(2.0)
+    )
     return np.asarray(total, dtype=np.float64)
 
 
 def pair_e_value(wins: int, losses: int) -> float:
-    """The e-value of `log_pair_e_value` itself; infinite where it is too large for a float. Stop at 1 / alpha."""
+    """The e-value of `log_pair_e_value` itself; infinite where it is too large for a float.
+
+    Stop at 1 / alpha.
+    """
     log_value = float(log_pair_e_value(wins, losses))
     return math.exp(log_value) if log_value < 700.0 else math.inf

@@ -1,7 +1,9 @@
-"""Quantiles and tail probabilities of the few distributions the other modules need, and p-values from intervals.
+"""Quantiles and tail probabilities of the few distributions the other modules need, and p-values
+from intervals.
 
-The normal quantile comes from the standard library, so a plain Wilson interval loads no scipy. The rest comes from
-`scipy.special`, which loads in about a tenth of a second where `scipy.stats` takes half a second and more.
+The normal quantile comes from the standard library, so a plain Wilson interval loads no scipy. The
+rest comes from `scipy.special`, which loads in about a tenth of a second where `scipy.stats` takes
+half a second and more.
 """
 
 from __future__ import annotations
@@ -40,7 +42,9 @@ def t_quantile(probability: float, df: float) -> float:
 
 
 def t_two_sided(t: float, df: float) -> float:
-    """P(|T| >= |t|) for Student's t with `df` degrees of freedom; never 0, which no finite sample shows."""
+    """P(|T| >= |t|) for Student's t with `df` degrees of freedom; never 0, which no finite sample
+    shows.
+    """
     from scipy.special import stdtr
 
     return min(1.0, max(sys.float_info.min, 2.0 * float(stdtr(df, -abs(t)))))
@@ -49,14 +53,18 @@ def t_two_sided(t: float, df: float) -> float:
 def greatest_failing(passes: Callable[[float], bool]) -> float:
     """The error rate in (0, 0.5] above which `passes` holds, to a relative 1e-12, at least 1e-15.
 
-    `passes(rate)` must go from False to True as the rate grows (the interval gets shorter). 0.5 where it never does.
+    `passes(rate)` must go from False to True as the rate grows (the interval gets shorter). 0.5
+    where it never does.
     """
     if not passes(0.5 - 1e-12):
         return 0.5
     if passes(_LEAST):
         return _LEAST
-    low, high = _LEAST, 0.5
-    for _ in range(_STEPS):  # on a logarithmic scale, for small rates are the ones of interest
+    low = _LEAST
+    high = 0.5
+    for _ in range(
+        _STEPS
+    ):  # on a logarithmic scale, for small rates are the ones of interest
         middle = (low * high) ** 0.5
         if passes(middle):
             high = middle

@@ -1,21 +1,27 @@
-"""How far raters agree: raw agreement, Cohen's kappa, Gwet's AC1, Krippendorff's alpha, each with its interval.
+"""How far raters agree: raw agreement, Cohen's kappa, Gwet's AC1, Krippendorff's alpha, each with
+its interval.
 
 | coefficient | chance agreement from | note |
 |---|---|---|
 | raw agreement | none | what it sounds like; high where one label is rare |
-| Cohen's kappa (1960) | each rater's own label shares | falls to 0 where one label is rare, however much raters agree |
+| Cohen's kappa (1960) | each rater's own label shares | falls to 0 where one label is rare, however
+much raters agree |
 | Gwet's AC1 (2008) | how evenly labels are used | steady where one label is rare |
-| Krippendorff's alpha (2011) | pooled ratings without replacement | numbers whose differences count; any number of raters, missing ratings |
+| Krippendorff's alpha (2011) | pooled ratings without replacement | numbers whose differences
+count; any number of raters, missing ratings |
 
-All are functions of sums over items, so one bootstrap over items (or clusters) serves them all. Raters are fixed: the
-interval speaks of other items for these raters, not of other raters.
+All are functions of sums over items, so one bootstrap over items (or clusters) serves them all.
+Raters are fixed: the interval speaks of other items for these raters, not of other raters.
 
-Where all labels but one are rare, kappa and alpha come to 2 J / (1 + J) with J the share of agreement among the items that got a rarer
-one (Hripcsak & Rothschild 2005). Resamples of the one or two such items show nothing of that share: the interval is never narrower than
-Wilson's of J over them.
+Where all labels but one are rare, kappa and alpha come to 2 J / (1 + J) with J the share of
+agreement among the items that got a rarer one (Hripcsak & Rothschild 2005). Resamples of the one or
+two such items show nothing of that share: the interval is never narrower than Wilson's of J over
+them.
 
-`judge_agreement` sets a judge beside the people it stands in for, by the same figures: a judge cannot be asked to agree with people more than people agree with each other, so their agreement is the ceiling
-that makes the judge's figure readable. Pairs are pooled: each item counts once, shared among its pairs of raters.
+`judge_agreement` sets a judge beside the people it stands in for, by the same figures: a judge
+cannot be asked to agree with people more than people agree with each other, so their agreement is
+the ceiling that makes the judge's figure readable. Pairs are pooled: each item counts once, shared
+among its pairs of raters.
 """
 
 from __future__ import annotations
@@ -47,18 +53,24 @@ class Ratings(KeptItems):
     labels: F64
     """The distinct values, ascending."""
     counts: F64
-    """How many raters gave each label to each item, (items, labels); empty where there are too many labels."""
+    """How many raters gave each label to each item, (items, labels); empty where there are too many
+    labels.
+    """
 
 
-def raw_agreement(ratings: npt.ArrayLike, *, clusters: Clusters = None, level: float = 0.95) -> Estimate:
+def raw_agreement(
+    ratings: npt.ArrayLike, *, clusters: Clusters = None, level: float = 0.95
+) -> Estimate:
     """The mean over items of the share of pairs of raters that gave the same label.
 
-    `ratings`: (items, raters), nan where a rater gave none; items with fewer than two ratings count as failed. The
-    interval is that of `mean_interval`. Raises ValueError for other shapes.
+    `ratings`: (items, raters), nan where a rater gave none; items with fewer than two ratings count
+    as failed. The interval is that of `mean_interval`. Raises ValueError for other shapes.
     """
     table = read_ratings(ratings, clusters)
     shares = _pair_shares(table.counts)
-    return mean_interval(shares, clusters=table.codes, n_missing=table.n_left_out, level=level)
+    return mean_interval(
+        shares, clusters=table.codes, n_missing=table.n_left_out, level=level
+    )
 
 
 def cohen_kappa(
@@ -70,14 +82,17 @@ def cohen_kappa(
     draws: int = DRAWS,
     seed: int = 0,
 ) -> Estimate:
-    """Cohen's kappa of two raters, a and b (items,), nan = missing; 1 - observed / expected disagreement.
+    """Cohen's kappa of two raters, a and b (items,), nan = missing; 1 - observed / expected
+    disagreement.
 
     nan where both raters gave one and the same label to everything.
     """
-    left, right = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
+    left = np.asarray(a, dtype=np.float64)
+    right = np.asarray(b, dtype=np.float64)
     if left.ndim != 1 or left.shape != right.shape:
         raise ValueError(
-            f"the two raters must have one rating for the same items, not {left.shape} and {right.shape}"
+            f"the two raters must have one rating for the same items, not {left.shape}"
+            f" and {right.shape}"
         )
     table = read_ratings(np.column_stack([left, right]), clusters)
     size = len(table.labels)
@@ -89,7 +104,9 @@ def cohen_kappa(
 
     def kappa(sums: F64) -> F64:
         joint = sums.reshape(*sums.shape[:-1], size, size)
-        expected = np.einsum("...i,...j,ij->...", joint.sum(axis=-1), joint.sum(axis=-2), cost)
+        expected = np.einsum(
+            "...i,...j,ij->...", joint.sum(axis=-1), joint.sum(axis=-2), cost
+        )
         observed = (joint * cost).sum(axis=(-1, -2)) * joint.sum(axis=(-1, -2))
         return one_minus(observed, expected)
 
@@ -105,10 +122,11 @@ def gwet_ac1(
     draws: int = DRAWS,
     seed: int = 0,
 ) -> Estimate:
-    """Gwet's AC1 of ratings (items, raters), nan = missing: (pa - pe) / (1 - pe), pe = sum_k s_k (1 - s_k) / (q - 1).
+    """Gwet's AC1 of ratings (items, raters), nan = missing: (pa - pe) / (1 - pe), pe = sum_k s_k (1
+    - s_k) / (q - 1).
 
-    s_k is the mean over items of the share of raters who gave label k, q the number of labels: those that occur, or
-    `labels` if the scale has more. Gwet (2008). nan with a single label.
+    s_k is the mean over items of the share of raters who gave label k, q the number of labels:
+    those that occur, or `labels` if the scale has more. Gwet (2008). nan with a single label.
     """
     table = read_ratings(ratings, clusters)
     q = max(len(table.labels), labels or 0)
@@ -136,9 +154,11 @@ def krippendorff_alpha(
     draws: int = DRAWS,
     seed: int = 0,
 ) -> Estimate:
-    """Krippendorff's alpha (2011) of ratings (items, raters), nan = missing: 1 - observed / expected disagreement.
+    """Krippendorff's alpha (2011) of ratings (items, raters), nan = missing: 1 - observed /
+    expected disagreement.
 
-    Ratings are numbers whose differences count (an interval scale). nan where all ratings are alike.
+    Ratings are numbers whose differences count (an interval scale). nan where all ratings are
+    alike.
     """
     table = read_ratings(ratings, clusters, count=False)
     there = ~np.isnan(table.values)
@@ -146,7 +166,8 @@ def krippendorff_alpha(
     middle = float(table.values[there].mean()) if there.any() else 0.0
     # Around their middle, where squares keep their digits.
     values = np.where(there, table.values - middle, 0.0)
-    first, second = values.sum(axis=1), (values**2).sum(axis=1)
+    first = values.sum(axis=1)
+    second = (values**2).sum(axis=1)
     differing = 2 * (sizes * second - first**2) / (sizes - 1)
 
     def alpha(sums: F64) -> F64:
@@ -158,12 +179,18 @@ def krippendorff_alpha(
     return interval_of(table, parts, alpha, level, draws, seed)
 
 
-def read_ratings(ratings: npt.ArrayLike, clusters: Clusters, *, count: bool = True) -> Ratings:
-    """Check ratings and keep the items that two raters saw. Raises ValueError for shapes and values that do not fit."""
+def read_ratings(
+    ratings: npt.ArrayLike, clusters: Clusters, *, count: bool = True
+) -> Ratings:
+    """Check ratings and keep the items that two raters saw.
+
+    Raises ValueError for shapes and values that do not fit.
+    """
     values = np.asarray(ratings, dtype=np.float64)
     if values.ndim != 2 or values.shape[1] < 2 or np.isinf(values).any():
         raise ValueError(
-            f"ratings must be finite numbers in the shape (items, raters) with at least two raters, not {values.shape}"
+            "ratings must be finite numbers in the shape (items, raters) with at least"
+            f" two raters, not {values.shape}"
         )
     kept = (~np.isnan(values)).sum(axis=1) >= 2
     left_out = int(len(values) - np.count_nonzero(kept))
@@ -175,13 +202,24 @@ def read_ratings(ratings: npt.ArrayLike, clusters: Clusters, *, count: bool = Tr
     if count:
         if len(labels) > _MOST_LABELS:
             raise ValueError(
-                f"the ratings have {len(labels)} distinct values; coefficients for labels take at most {_MOST_LABELS}: "
-                "group them, or use krippendorff_alpha for numbers"
+                f"the ratings have {len(labels)} distinct values; coefficients for"
+                f" labels take at most {_MOST_LABELS}: group them, or use"
+                " krippendorff_alpha for numbers"
             )
         counts = np.stack(
-            [(values == label).sum(axis=1) for label in labels] or [np.zeros(len(values))], axis=1
+            [(values == label).sum(axis=1) for label in labels]
+            or [np.zeros(len(values))],
+            axis=1,
         )
-    return Ratings(len(values), left_out, codes, n_clusters, values, labels, counts.astype(np.float64))
+    return Ratings(
+        len(values),
+        left_out,
+        codes,
+        n_clusters,
+        values,
+        labels,
+        counts.astype(np.float64),
+    )
 
 
 def interval_of(
@@ -194,10 +232,11 @@ def interval_of(
     expected: float | None = None,
     steady: bool = False,
 ) -> Estimate:
-    """The coefficient with a BCa interval over items or clusters; from Wilson's interval where all agree.
+    """The coefficient with a BCa interval over items or clusters; from Wilson's interval where all
+    agree.
 
-    expected: the share of disagreements by chance, None for that of two ratings drawn at random. steady: that the coefficient does not hang
-    on how many items have a rarer label.
+    expected: the share of disagreements by chance, None for that of two ratings drawn at random.
+    steady: that the coefficient does not hang on how many items have a rarer label.
     """
     check_level(level)
     if table.n == 0:
@@ -210,8 +249,11 @@ def interval_of(
         units = np.zeros((table.n_clusters or 1, parts.shape[1]))
         np.add.at(units, table.codes, parts)
     if len(units) < 2:
-        return table.estimate(value, -1.0, 1.0, level, None, "one unit: the whole range")
-    # A resample in which every rating is the same shows no chance agreement to beat; it counts as no better than chance.
+        return table.estimate(
+            value, -1.0, 1.0, level, None, "one unit: the whole range"
+        )
+    # A resample in which every rating is the same shows no chance agreement to beat; it counts as
+    # no better than chance.
     drawn = resampled_interval(
         units,
         lambda sums: np.nan_to_num(coefficient(sums), nan=0.0),
@@ -222,37 +264,50 @@ def interval_of(
     )
     if value >= 1.0 - 1e-12:
         expected = _by_chance(table) if expected is None else expected
-        return table.estimate(value, _unseen(len(units), expected, level), 1.0, level, None, _UNSEEN)
+        return table.estimate(
+            value, _unseen(len(units), expected, level), 1.0, level, None, _UNSEEN
+        )
     if not drawn.low < drawn.high:
-        return table.estimate(value, -1.0, 1.0, level, None, "no spread between units: the whole range")
-    low, high, method = drawn.low, drawn.high, drawn.method
+        return table.estimate(
+            value, -1.0, 1.0, level, None, "no spread between units: the whole range"
+        )
+    low = drawn.low
+    high = drawn.high
+    method = drawn.method
     if not steady:
         rarer = _with_rarer(table)
         least, most = _of_rarer(value, rarer, level)
         if least < low or most > high:
-            low, high = min(low, least), max(high, most)
+            low = min(low, least)
+            high = max(high, most)
             method = f"{method}, or Wilson of the {rarer} with a rarer label"
     return table.estimate(value, low, high, level, drawn.standard_error or None, method)
 
 
 def _with_rarer(table: Ratings) -> int:
     """How many items (or clusters) have a rating that is not the most frequent one."""
-    most = table.labels[np.argmax([(table.values == label).sum() for label in table.labels])]
+    most = table.labels[
+        np.argmax([(table.values == label).sum() for label in table.labels])
+    ]
     rare = ((table.values != most) & ~np.isnan(table.values)).any(axis=1)
     return int(rare.sum()) if table.codes is None else len(np.unique(table.codes[rare]))
 
 
 def _of_rarer(value: float, units: int, level: float) -> tuple[float, float]:
-    """Wilson's interval of the agreement J among `units` with a rarer label, for a coefficient of 2 J / (1 + J)."""
+    """Wilson's interval of the agreement J among `units` with a rarer label, for a coefficient of 2
+    J / (1 + J).
+    """
     share = max(value, 0.0) / (2 - max(value, 0.0))
     low, high = (2 * end / (1 + end) for end in wilson(share * units, units, level))
     return low, high
 
 
 def _unseen(units: int, expected: float, level: float) -> float:
-    """The lower end without a disagreement: as many disagreements as so many units leave possible (Wilson).
+    """The lower end without a disagreement: as many disagreements as so many units leave possible
+    (Wilson).
 
-    `expected` is the share of disagreements by chance; an unseen disagreement is taken to be of the usual size.
+    `expected` is the share of disagreements by chance; an unseen disagreement is taken to be of the
+    usual size.
     """
     return max(-1.0, 1 - (1 - wilson(units, units, level)[0]) / max(expected, 1e-12))
 
@@ -266,7 +321,9 @@ def _by_chance(table: Ratings) -> float:
 def one_minus(observed: F64, expected: F64) -> F64:
     """1 - observed / expected disagreement; nan where chance alone would give none."""
     possible = np.asarray(expected) > 1e-12
-    ratio = np.divide(observed, expected, out=np.full(np.shape(expected), np.nan), where=possible)
+    ratio = np.divide(
+        observed, expected, out=np.full(np.shape(expected), np.nan), where=possible
+    )
     result: F64 = 1 - ratio
     return result
 
@@ -274,7 +331,9 @@ def one_minus(observed: F64, expected: F64) -> F64:
 def _pair_shares(counts: F64) -> F64:
     """For each item the share of pairs of raters with the same label."""
     sizes = counts.sum(axis=1)
-    shares: F64 = (counts * (counts - 1)).sum(axis=1) / np.maximum(sizes * (sizes - 1), 1)
+    shares: F64 = (counts * (counts - 1)).sum(axis=1) / np.maximum(
+        sizes * (sizes - 1), 1
+    )
     return shares
 
 
@@ -283,12 +342,14 @@ def _shares(totals: F64) -> F64:
     return shares
 
 
-# -- judge ceiling -------------------------------------------------------------------------------------------
+# -- judge ceiling ---------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class AgreementFigures(Plain):
-    """Agreement of pooled pairs of raters; the coefficients are those of `agreement`, for two ratings an item."""
+    """Agreement of pooled pairs of raters; the coefficients are those of `agreement`, for two
+    ratings an item.
+    """
 
     raw: Estimate
     kappa: Estimate
@@ -298,10 +359,11 @@ class AgreementFigures(Plain):
 
 @dataclass(frozen=True, slots=True)
 class JudgeAgreement(Plain):
-    """`judge`: judge with a person; `ceiling`: person with person, None where no item has labels of two people.
+    """`judge`: judge with a person; `ceiling`: person with person, None where no item has labels of
+    two people.
 
-    `gap` is the judge's raw agreement less the ceiling's on the items that two people labelled: 0 where the judge agrees
-    with a person as often as another person does.
+    `gap` is the judge's raw agreement less the ceiling's on the items that two people labelled: 0
+    where the judge agrees with a person as often as another person does.
     """
 
     judge: AgreementFigures
@@ -311,25 +373,40 @@ class JudgeAgreement(Plain):
 
 
 def judge_agreement(
-    judge: npt.ArrayLike, people: npt.ArrayLike, *, clusters: Clusters = None, level: float = 0.95
+    judge: npt.ArrayLike,
+    people: npt.ArrayLike,
+    *,
+    clusters: Clusters = None,
+    level: float = 0.95,
 ) -> JudgeAgreement:
-    """Agreement of a judge (items,) with people (items,) or (items, people), nan = no label, and of people among themselves.
+    """Agreement of a judge (items,) with people (items,) or (items, people), nan = no label, and of
+    people among themselves.
 
     Labels are numbers that stand for names. Raises ValueError for shapes that do not match.
     """
-    verdicts, labels = np.asarray(judge, dtype=np.float64), np.asarray(people, dtype=np.float64)
+    verdicts = np.asarray(judge, dtype=np.float64)
+    labels = np.asarray(people, dtype=np.float64)
     if labels.ndim == 1:
         labels = labels.reshape(-1, 1)
-    if verdicts.ndim != 1 or labels.ndim != 2 or len(labels) != len(verdicts) or labels.shape[1] == 0:
+    if (
+        verdicts.ndim != 1
+        or labels.ndim != 2
+        or len(labels) != len(verdicts)
+        or labels.shape[1] == 0
+    ):
         raise ValueError(
-            "judge must have the shape (items,) and people (items,) or (items, people), "
-            f"not {np.shape(judge)} and {np.shape(people)}"
+            "judge must have the shape (items,) and people (items,) or (items,"
+            f" people), not {np.shape(judge)} and {np.shape(people)}"
         )
     persons = labels.shape[1]
     # An item without a verdict says nothing about the judge: it is left out there, and counted.
-    everyone = np.where(np.isnan(verdicts)[:, None], np.nan, np.column_stack([verdicts, labels]))
+    everyone = np.where(
+        np.isnan(verdicts)[:, None], np.nan, np.column_stack([verdicts, labels])
+    )
     table = read_ratings(everyone, clusters)
-    with_people, shares = _figures(table, [(0, person) for person in range(1, persons + 1)], level)
+    with_people, shares = _figures(
+        table, [(0, person) for person in range(1, persons + 1)], level
+    )
     if persons < 2 or not ((~np.isnan(labels)).sum(axis=1) >= 2).any():
         return JudgeAgreement(with_people, None, None, persons)
     among = read_ratings(labels, clusters)
@@ -339,20 +416,30 @@ def judge_agreement(
     size = len(table.labels)
     differences = (shares - own[:, :: size + 1].sum(axis=1))[doubly]
     codes = None if table.codes is None else table.codes[doubly]
-    gap = mean_interval(differences, clusters=codes, value_range=(-1.0, 1.0), level=level)
+    gap = mean_interval(
+        differences, clusters=codes, value_range=(-1.0, 1.0), level=level
+    )
     return JudgeAgreement(with_people, ceiling, gap, persons)
 
 
-def _figures(table: Ratings, pairs: list[tuple[int, int]], level: float) -> tuple[AgreementFigures, F64]:
+def _figures(
+    table: Ratings, pairs: list[tuple[int, int]], level: float
+) -> tuple[AgreementFigures, F64]:
     """The four figures of the pooled pairs, and each item's share of agreeing pairs."""
-    cells, size = _pair_cells(table, pairs), len(table.labels)
+    cells = _pair_cells(table, pairs)
+    size = len(table.labels)
     shares: F64 = cells[:, :: size + 1].sum(axis=1) if size else np.zeros(0)
 
     def joint_of(sums: F64) -> tuple[F64, F64, F64, F64]:
         joint = sums.reshape(*sums.shape[:-1], size, size)
         total = np.maximum(joint.sum(axis=(-1, -2)), 1e-300)
         differing = 1 - np.trace(joint, axis1=-2, axis2=-1) / total
-        return differing, joint.sum(axis=-1) / total[..., None], joint.sum(axis=-2) / total[..., None], total
+        return (
+            differing,
+            joint.sum(axis=-1) / total[..., None],
+            joint.sum(axis=-2) / total[..., None],
+            total,
+        )
 
     def kappa(sums: F64) -> F64:
         differing, left, right, _ = joint_of(sums)
@@ -361,24 +448,37 @@ def _figures(table: Ratings, pairs: list[tuple[int, int]], level: float) -> tupl
     def ac1(sums: F64) -> F64:
         differing, left, right, _ = joint_of(sums)
         used = (left + right) / 2
-        return one_minus(differing, 1 - (used * (1 - used)).sum(axis=-1) / max(size - 1, 1))
+        return one_minus(
+            differing, 1 - (used * (1 - used)).sum(axis=-1) / max(size - 1, 1)
+        )
 
     def alpha(sums: F64) -> F64:
         differing, left, right, total = joint_of(sums)
         used = (left + right) / 2
-        expected = (1 - (used**2).sum(axis=-1)) * 2 * total / np.maximum(2 * total - 1, 1)
+        expected = (
+            (1 - (used**2).sum(axis=-1)) * 2 * total / np.maximum(2 * total - 1, 1)
+        )
         return one_minus(differing, expected)
 
-    raw = mean_interval(shares, clusters=table.codes, n_missing=table.n_left_out, level=level)
-    made = [interval_of(table, cells, form, level, steady=form is ac1) for form in (kappa, ac1, alpha)]
+    raw = mean_interval(
+        shares, clusters=table.codes, n_missing=table.n_left_out, level=level
+    )
+    made = [
+        interval_of(table, cells, form, level, steady=form is ac1)
+        for form in (kappa, ac1, alpha)
+    ]
     return AgreementFigures(raw, *made), shares
 
 
 def _pair_cells(table: Ratings, pairs: list[tuple[int, int]]) -> F64:
-    """(items, labels * labels): how an item's pairs of ratings fall on pairs of labels; sums to 1 where there is a pair."""
+    """(items, labels * labels): how an item's pairs of ratings fall on pairs of labels; sums to 1
+    where there is a pair.
+    """
     size = len(table.labels)
     there = ~np.isnan(table.values)
-    ranks = np.searchsorted(table.labels, np.where(there, table.values, 0.0)).astype(np.int64)
+    ranks = np.searchsorted(table.labels, np.where(there, table.values, 0.0)).astype(
+        np.int64
+    )
     cells = np.zeros((table.n, size * size))
     for left, right in pairs:
         rows = np.flatnonzero(there[:, left] & there[:, right])

@@ -1,9 +1,11 @@
-"""The bootstrap for metrics that are not means: resample whole units, never single rows of a cluster.
+"""The bootstrap for metrics that are not means: resample whole units, never single rows of a
+cluster.
 
-A metric like macro-F1 is a function of sums (of true positives, of gold and of predicted labels). So a resample needs
-no data, only weights: `multinomial weights @ totals of each unit` gives the sums of a thousand resamples in one
-product. Units with equal totals are drawn together, so a million items in ten classes cost what a hundred cells
-cost. Intervals are BCa (Efron 1987) with the small-sample expansion of Hesterberg (2015).
+A metric like macro-F1 is a function of sums (of true positives, of gold and of predicted labels).
+So a resample needs no data, only weights: `multinomial weights @ totals of each unit` gives the
+sums of a thousand resamples in one product. Units with equal totals are drawn together, so a
+million items in ten classes cost what a hundred cells cost. Intervals are BCa (Efron 1987) with the
+small-sample expansion of Hesterberg (2015).
 """
 
 from __future__ import annotations
@@ -48,9 +50,10 @@ def resampled_interval(
 ) -> Resampled:
     """The BCa interval of `statistic(sum of totals over units)`, by resampling units.
 
-    `totals` is (rows, parts); `counts` (rows,) says how many units have each row, one each if None. `unit` is the
-    word for them in the method. With so many distinct units that resampling would take seconds, the jackknife's
-    standard error and a t quantile are used and named: by then the two agree. Needs at least two units.
+    `totals` is (rows, parts); `counts` (rows,) says how many units have each row, one each if None.
+    `unit` is the word for them in the method. With so many distinct units that resampling would
+    take seconds, the jackknife's standard error and a t quantile are used and named: by then the
+    two agree. Needs at least two units.
     """
     repeats = np.ones(len(totals), dtype=np.int64) if counts is None else counts
     size = int(repeats.sum())
@@ -59,18 +62,31 @@ def resampled_interval(
     whole = totals.T @ repeats.astype(np.float64)
     value = float(statistic(whole))
     left_out = statistic(whole - totals)
-    if (size if _mostly_distinct(len(totals), size) else 4 * len(totals)) * draws > _WORK:
+    if (
+        size if _mostly_distinct(len(totals), size) else 4 * len(totals)
+    ) * draws > _WORK:
         centre = float(np.dot(repeats, left_out)) / size
-        error = math.sqrt(float(np.dot(repeats, (left_out - centre) ** 2)) * (size - 1) / size)
+        error = math.sqrt(
+            float(np.dot(repeats, (left_out - centre) ** 2)) * (size - 1) / size
+        )
         half = t_quantile(0.5 + level / 2, size - 1) * error
-        return Resampled(value - half, value + half, error, f"jackknife over {unit}, t (G={size})")
+        return Resampled(
+            value - half, value + half, error, f"jackknife over {unit}, t (G={size})"
+        )
     rng = np.random.default_rng(seed)
-    replicates = np.concatenate([statistic(sums) for sums in _resampled_sums(totals, repeats, draws, rng)])
+    replicates = np.concatenate(
+        [statistic(sums) for sums in _resampled_sums(totals, repeats, draws, rng)]
+    )
     low, high = _bca(replicates, value, left_out, repeats, level)
     error = float(replicates.std(ddof=1))
     if error <= 1e-12 * max(abs(value), 1e-300):
         error = 0.0
-    return Resampled(min(low, value), max(high, value), error, f"BCa bootstrap over {unit}, {draws} draws")
+    return Resampled(
+        min(low, value),
+        max(high, value),
+        error,
+        f"BCa bootstrap over {unit}, {draws} draws",
+    )
 
 
 def share_interval(
@@ -86,22 +102,31 @@ def share_interval(
     unit: str,
     prefix: str = "",
 ) -> tuple[float, float, float | None, str]:
-    """(low, high, standard error or None, method) of a metric between 0 and 1, by resampling where that can be trusted.
+    """(low, high, standard error or None, method) of a metric between 0 and 1, by resampling where
+    that can be trusted.
 
-    Where the resampled interval reaches an end of the range, or no resample changes the metric, few errors (or none) were
-    seen: then Wilson's interval of effective n, at most `most`, or the rule of three takes its place, for `worth` units.
+    Where the resampled interval reaches an end of the range, or no resample changes the metric, few
+    errors (or none) were seen: then Wilson's interval of effective n, at most `most`, or the rule
+    of three takes its place, for `worth` units.
     """
     size = len(totals) if counts is None else int(counts.sum())
     if size == 1:
         return 0.0, 1.0, None, f"one {unit.removesuffix('s')}: the whole range"
-    drawn = resampled_interval(totals, statistic, counts=counts, level=level, seed=seed, unit=unit)
+    drawn = resampled_interval(
+        totals, statistic, counts=counts, level=level, seed=seed, unit=unit
+    )
     if drawn.standard_error == 0.0:
         low, high = alike_interval(value, worth, (0.0, 1.0), level)
         return low, high, None, f"rule of three ({unit} alike, effective n = {worth})"
     if drawn.low <= 0.0 or drawn.high >= 1.0:
         critical = t_quantile(0.5 + level / 2, size - 1)
         low, high = effective_score_interval(
-            value, drawn.standard_error, (0.0, 1.0), critical=critical, most=most, without_spread=worth
+            value,
+            drawn.standard_error,
+            (0.0, 1.0),
+            critical=critical,
+            most=most,
+            without_spread=worth,
         )
         kind = "" if unit == "items" else "clustered "
         return low, high, drawn.standard_error, f"{kind}Wilson (effective n)"
@@ -109,7 +134,9 @@ def share_interval(
 
 
 def collapse(rows: I64) -> tuple[I64, I64]:
-    """The distinct entries of an integer array (n,) and how often each occurs, in time O(n) for small codes."""
+    """The distinct entries of an integer array (n,) and how often each occurs, in time O(n) for
+    small codes.
+    """
     most = int(rows.max()) + 1 if len(rows) else 0
     if most > 4 * len(rows) + 1024:
         names, repeats = np.unique(rows, return_counts=True)
@@ -124,11 +151,16 @@ def _mostly_distinct(rows: int, size: int) -> bool:
     return size <= 4 * rows
 
 
-def _resampled_sums(totals: F64, repeats: I64, draws: int, rng: np.random.Generator) -> Iterator[F64]:
+def _resampled_sums(
+    totals: F64, repeats: I64, draws: int, rng: np.random.Generator
+) -> Iterator[F64]:
     """Sums of resamples, (chunk, parts) at a time, `draws` in all."""
-    rows, size = len(totals), int(repeats.sum())
+    rows = len(totals)
+    size = int(repeats.sum())
     chunk = max(1, _CHUNK // max(rows, size if _mostly_distinct(rows, size) else rows))
-    owner = np.repeat(np.arange(rows), repeats) if _mostly_distinct(rows, size) else None
+    owner = (
+        np.repeat(np.arange(rows), repeats) if _mostly_distinct(rows, size) else None
+    )
     for start in range(0, draws, chunk):
         here = min(chunk, draws - start)
         if owner is None:
@@ -136,11 +168,15 @@ def _resampled_sums(totals: F64, repeats: I64, draws: int, rng: np.random.Genera
         else:  # the same distribution, by counting drawn units
             drawn = owner[rng.integers(0, size, size=(here, size))]
             drawn += (np.arange(here) * rows)[:, None]
-            weights = np.bincount(drawn.ravel(), minlength=here * rows).reshape(here, rows)
+            weights = np.bincount(drawn.ravel(), minlength=here * rows).reshape(
+                here, rows
+            )
         yield weights.astype(np.float64) @ totals
 
 
-def _bca(replicates: F64, value: float, left_out: F64, repeats: I64, level: float) -> tuple[float, float]:
+def _bca(
+    replicates: F64, value: float, left_out: F64, repeats: I64, level: float
+) -> tuple[float, float]:
     """Bias-corrected and accelerated percentiles of the replicates."""
     size = int(repeats.sum())
     below = float(np.mean(replicates < value) + 0.5 * np.mean(replicates == value))
@@ -148,12 +184,16 @@ def _bca(replicates: F64, value: float, left_out: F64, repeats: I64, level: floa
     bias = normal_quantile(min(max(below, edge), 1 - edge))
     pull = np.dot(repeats, left_out) / size - left_out
     spread = float(np.dot(repeats, pull**2))
-    acceleration = float(np.dot(repeats, pull**3)) / (6 * spread**1.5) if spread > 0 else 0.0
+    acceleration = (
+        float(np.dot(repeats, pull**3)) / (6 * spread**1.5) if spread > 0 else 0.0
+    )
     reach = math.sqrt(size / (size - 1)) * t_quantile(0.5 + level / 2, size - 1)
     ends = []
     for z in (bias - reach, bias + reach):
         shrink = 1 - acceleration * z
         # Beyond the pole of the correction the percentile has run off that end of the distribution.
-        ends.append(normal_cdf(bias + z / shrink) if shrink > 0 else (0.0 if z < 0 else 1.0))
+        ends.append(
+            normal_cdf(bias + z / shrink) if shrink > 0 else (0.0 if z < 0 else 1.0)
+        )
     low, high = np.quantile(replicates, ends)
     return float(low), float(high)

@@ -1,13 +1,17 @@
-"""Ratings of models from whose score is higher, item by item: P(a beats b) = 1 / (1 + exp(s_b - s_a)) (Bradley & Terry 1952).
+"""Ratings of models from whose score is higher, item by item: P(a beats b) = 1 / (1 + exp(s_b -
+s_a)) (Bradley & Terry 1952).
 
-Two models meet on every item that both have a score on; equal scores are half a win for each. Every game of a task weighs the same, and
-the games of a task together as much as the task. The strengths s are the maximum of that weighted likelihood, and sum to 0.
-Their covariance is the sandwich H^-1 V H^-1 (Huber 1967; Liang & Zeger 1986): V is that of the score's sums over units, each taken less
-its task's mean, since items that share a unit, and all games on one item, depend on each other, and tasks are fixed.
+Two models meet on every item that both have a score on; equal scores are half a win for each. Every
+game of a task weighs the same, and the games of a task together as much as the task. The strengths
+s are the maximum of that weighted likelihood, and sum to 0. Their covariance is the sandwich H^-1 V
+H^-1 (Huber 1967; Liang & Zeger 1986): V is that of the score's sums over units, each taken less its
+task's mean, since items that share a unit, and all games on one item, depend on each other, and
+tasks are fixed.
 
-Where some models never lose or draw against the others the likelihood has no maximum (Ford 1957), and where all are always tied the
-sandwich is 0. Then each model has half a win and half a loss more against one of mean strength, and the covariance is the inverse
-information of one game a unit, which is wide.
+Where some models never lose or draw against the others the likelihood has no maximum (Ford 1957),
+and where all are always tied the sandwich is 0. Then each model has half a win and half a loss more
+against one of mean strength, and the covariance is the inverse information of one game a unit,
+which is wide.
 """
 
 from __future__ import annotations
@@ -31,8 +35,9 @@ _FLAT = 1e-12
 
 
 class Scored(NamedTuple):
-    """A task. scores: (models, items), more is better, nan for none; units: (items,), the same code in all tasks where errors are
-    shared; weight: of the task, positive."""
+    """A task. scores: (models, items), more is better, nan for none; units: (items,), the same code
+    in all tasks where errors are shared; weight: of the task, positive.
+    """
 
     scores: F64
     units: I64
@@ -41,8 +46,10 @@ class Scored(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Ratings:
-    """Strengths in log-odds, (models,), with standard errors and intervals. wins: each model's weighted share of its games, a tie
-    half. games, ties: how many there were; units: what they rest on; unbounded: whether the likelihood had no maximum, or no spread."""
+    """Strengths in log-odds, (models,), with standard errors and intervals. wins: each model's
+    weighted share of its games, a tie half. games, ties: how many there were; units: what they rest
+    on; unbounded: whether the likelihood had no maximum, or no spread.
+    """
 
     strengths: F64
     errors: F64
@@ -56,16 +63,23 @@ class Ratings:
 
 
 def bradley_terry(tasks: Sequence[Scored], level: float = 0.95) -> Ratings:
-    """Rate models on some tasks. Raises ValueError for fewer than two models or units, and for models that no games connect."""
+    """Rate models on some tasks.
+
+    Raises ValueError for fewer than two models or units, and for models that no games connect.
+    """
     from scipy.sparse.csgraph import connected_components
 
     check_level(level)
     found = [(task, *_meetings(task.scores)) for task in tasks]
     found = [one for one in found if one[2].any()]
-    units, codes = np.unique(np.concatenate([[], *(task.units for task, *_ in found)]), return_inverse=True)
+    units, codes = np.unique(
+        np.concatenate([[], *(task.units for task, *_ in found)]), return_inverse=True
+    )
     models = len(tasks[0].scores) if tasks else 0
     if models < 2 or len(units) < 2:
-        raise ValueError("ratings need at least two models with scores on two items in common")
+        raise ValueError(
+            "ratings need at least two models with scores on two items in common"
+        )
     total = sum(task.weight for task, *_ in found)
     shares = [2 * task.weight / total / games.sum() for task, _, games, _ in found]
     won = sum(
@@ -74,17 +88,25 @@ def bradley_terry(tasks: Sequence[Scored], level: float = 0.95) -> Ratings:
     )
     if connected_components(won + won.T)[0] > 1:
         raise ValueError(
-            "the models fall into groups without an item in common, and their ratings have no common scale"
+            "the models fall into groups without an item in common, and their ratings"
+            " have no common scale"
         )
-    unbounded = bool(connected_components(won, directed=True, connection="strong")[0] > 1)
+    unbounded = bool(
+        connected_components(won, directed=True, connection="strong")[0] > 1
+    )
     ends = np.cumsum([0, *(len(task.units) for task, *_ in found)])
     places = [codes[begin:end] for begin, end in pairwise(ends)]
     strengths = _fitted(won, 1 / len(units) if unbounded else 0.0)
-    covariance, df = _sandwich(strengths, [one[0] for one in found], shares, places, len(units))
+    covariance, df = _sandwich(
+        strengths, [one[0] for one in found], shares, places, len(units)
+    )
     variance = np.diag(covariance)
     if unbounded or (variance < _FLAT).any():
-        unbounded, strengths = True, _fitted(won, 1 / len(units))
-        variance = np.diag(np.linalg.inv(_information(strengths, won + won.T, 1 / len(units)))) / len(units)
+        unbounded = True
+        strengths = _fitted(won, 1 / len(units))
+        variance = np.diag(
+            np.linalg.inv(_information(strengths, won + won.T, 1 / len(units)))
+        ) / len(units)
         df = np.full(models, float(len(units) - 1))
     errors = np.sqrt(variance)
     quantiles = np.array([t_quantile(0.5 + level / 2, float(one)) for one in df])
@@ -103,7 +125,9 @@ def bradley_terry(tasks: Sequence[Scored], level: float = 0.95) -> Ratings:
 
 
 def _outcomes(scores: F64, model: int) -> tuple[F64, NDArray[np.bool_]]:
-    """What a model won of each other on each item, and whether they met there, both (models, items)."""
+    """What a model won of each other on each item, and whether they met there, both (models,
+    items).
+    """
     gap = scores[model] - scores
     met = ~np.isnan(gap)
     met[model] = False
@@ -112,7 +136,9 @@ def _outcomes(scores: F64, model: int) -> tuple[F64, NDArray[np.bool_]]:
 
 def _meetings(scores: F64) -> tuple[F64, F64, int]:
     """Wins and games of each model against each, (models, models), and how many games were ties."""
-    wins, games, ties = np.zeros((len(scores),) * 2), np.zeros((len(scores),) * 2), 0
+    wins = np.zeros((len(scores),) * 2)
+    games = np.zeros((len(scores),) * 2)
+    ties = 0
     for model in range(len(scores)):
         won, met = _outcomes(scores, model)
         wins[model], games[model] = won.sum(axis=1), met.sum(axis=1)
@@ -128,21 +154,32 @@ def _chances(strengths: F64) -> F64:
 
 
 def _information(strengths: F64, games: F64, prior: float) -> F64:
-    """Minus the second derivative, with the direction in which all strengths move together tied down."""
+    """Minus the second derivative, with the direction in which all strengths move together tied
+    down.
+    """
     own = _chances(np.append(strengths, 0.0))[:-1, -1]
     p = _chances(strengths)
     weights = games * p * (1 - p)
     np.fill_diagonal(weights, 0.0)
-    found: F64 = np.diag(weights.sum(axis=1) + prior * own * (1 - own)) - weights + 1 / len(games)
+    found: F64 = (
+        np.diag(weights.sum(axis=1) + prior * own * (1 - own))
+        - weights
+        + 1 / len(games)
+    )
     return found
 
 
 def _fitted(won: F64, prior: float) -> F64:
     """The maximum by Newton's steps, none longer than 1."""
-    games, strengths = won + won.T, np.zeros(len(won))
+    games = won + won.T
+    strengths = np.zeros(len(won))
     for _ in range(_STEPS):
         own = _chances(np.append(strengths, 0.0))[:-1, -1]
-        gradient = won.sum(axis=1) - (games * _chances(strengths)).sum(axis=1) + prior * (0.5 - own)
+        gradient = (
+            won.sum(axis=1)
+            - (games * _chances(strengths)).sum(axis=1)
+            + prior * (0.5 - own)
+        )
         step = np.linalg.solve(_information(strengths, games, prior), gradient)
         strengths = strengths + step / max(1.0, float(np.abs(step).max()))
         strengths -= strengths.mean()
@@ -152,14 +189,24 @@ def _fitted(won: F64, prior: float) -> F64:
 
 
 def _sandwich(
-    strengths: F64, tasks: Sequence[Scored], shares: Sequence[float], places: Sequence[I64], units: int
+    strengths: F64,
+    tasks: Sequence[Scored],
+    shares: Sequence[float],
+    places: Sequence[I64],
+    units: int,
 ) -> tuple[F64, F64]:
-    """The strengths' covariance, and degrees of freedom for each (Satterthwaite 1946), at most units - 1."""
+    """The strengths' covariance, and degrees of freedom for each (Satterthwaite 1946), at most
+    units - 1.
+    """
     models = len(strengths)
-    chances, played = _chances(strengths), np.zeros((models, models))
-    sums, apart, freedom = np.zeros((units, models)), [], []
+    chances = _chances(strengths)
+    played = np.zeros((models, models))
+    sums = np.zeros((units, models))
+    apart = []
+    freedom = []
     for task, share, codes in zip(tasks, shares, places, strict=True):
-        score, games = np.zeros((models, len(codes))), np.zeros(len(codes))
+        score = np.zeros((models, len(codes)))
+        games = np.zeros(len(codes))
         for model in range(models):
             won, met = _outcomes(task.scores, model)
             score[model] = won.sum(axis=0) - chances[model] @ met
@@ -167,9 +214,9 @@ def _sandwich(
             played[model] += share * met.sum(axis=1)
         size = len(np.unique(codes))
         if size > 1:  # a single unit has no spread of its own: its whole score counts
-            score = (score - score.sum(axis=1, keepdims=True) * games / games.sum()) * np.sqrt(
-                size / (size - 1)
-            )
+            score = (
+                score - score.sum(axis=1, keepdims=True) * games / games.sum()
+            ) * np.sqrt(size / (size - 1))
         own = np.zeros((units, models))
         np.add.at(own, codes, share * score.T)
         sums += own

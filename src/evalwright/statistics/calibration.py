@@ -1,8 +1,10 @@
-"""Whether confidence means what it says (Brier score and its parts, calibration error over equal-mass bins), and whether it sorts right
-from wrong (AUROC, the risk-coverage curve, accuracy at a coverage).
+"""Whether confidence means what it says (Brier score and its parts, calibration error over
+equal-mass bins), and whether it sorts right from wrong (AUROC, the risk-coverage curve, accuracy at
+a coverage).
 
-Confidence is the stated probability (from log-probabilities, words, or the agreement of samples) that an answer is
-right. A model that knows when it is wrong can decline; what that is worth does not depend on the calibration.
+Confidence is the stated probability (from log-probabilities, words, or the agreement of samples)
+that an answer is right. A model that knows when it is wrong can decline; what that is worth does
+not depend on the calibration.
 """
 
 from __future__ import annotations
@@ -16,8 +18,20 @@ import numpy.typing as npt
 from evalwright.core.plain import Plain
 from evalwright.statistics._quantiles import check_level, normal_quantile, t_quantile
 from evalwright.statistics.estimate import Estimate
-from evalwright.statistics.intervals import alike_interval, logit_interval, mean_interval, wilson
-from evalwright.statistics.units import F64, I64, Clusters, KeptItems, cluster_spread, kept_codes
+from evalwright.statistics.intervals import (
+    alike_interval,
+    logit_interval,
+    mean_interval,
+    wilson,
+)
+from evalwright.statistics.units import (
+    F64,
+    I64,
+    Clusters,
+    KeptItems,
+    cluster_spread,
+    kept_codes,
+)
 
 _DRAWS = 1000
 _SCALES = 61
@@ -35,10 +49,11 @@ class Answers(KeptItems):
 class BrierScore(Plain):
     """The mean of (confidence - right)^2 and what it is made of.
 
-    score = reliability - resolution + uncertainty + within_bin, exactly. `reliability` (lower is better) is how far the
-    bins' confidence is from their accuracy, `resolution` (more is better) how far their accuracy is from the
-    average, `uncertainty` the variance of right and wrong, and `within_bin` what confidence still says inside a bin:
-    its variance there less twice its covariance with right (Stephenson, Coelho & Jolliffe 2008).
+    score = reliability - resolution + uncertainty + within_bin, exactly. `reliability` (lower is
+    better) is how far the bins' confidence is from their accuracy, `resolution` (more is better)
+    how far their accuracy is from the average, `uncertainty` the variance of right and wrong, and
+    `within_bin` what confidence still says inside a bin: its variance there less twice its
+    covariance with right (Stephenson, Coelho & Jolliffe 2008).
     """
 
     score: Estimate
@@ -53,11 +68,12 @@ class BrierScore(Plain):
 class CalibrationError(Plain):
     """Expected calibration error over `bins` bins of equal mass, with an interval.
 
-    `raw` is the usual figure, sum of share * |confidence - accuracy|. It is biased upwards: the noise of every
-    bin counts as error, so `if_calibrated` is what it would be on average for perfectly calibrated confidence of
-    the same sizes, and `calibrated_limit` what it would stay under with probability `level`. `value` is
-    `raw` without the bias (the size of error whose median would be the raw one; 0 where noise alone would do), and the
-    interval is for the error over these bins. `miscalibrated`: raw > calibrated_limit, and with clusters low > 0 too.
+    `raw` is the usual figure, sum of share * |confidence - accuracy|. It is biased upwards: the
+    noise of every bin counts as error, so `if_calibrated` is what it would be on average for
+    perfectly calibrated confidence of the same sizes, and `calibrated_limit` what it would stay
+    under with probability `level`. `value` is `raw` without the bias (the size of error whose
+    median would be the raw one; 0 where noise alone would do), and the interval is for the error
+    over these bins. `miscalibrated`: raw > calibrated_limit, and with clusters low > 0 too.
     """
 
     value: float
@@ -77,18 +93,28 @@ class CalibrationError(Plain):
     method: str
 
 
-def read_answers(confidence: npt.ArrayLike, right: npt.ArrayLike, clusters: Clusters) -> Answers:
-    """Check and pair confidence (n,) in [0, 1] with right (n,) of 0 and 1; nan = missing. Raises ValueError."""
-    sure, mark = np.asarray(confidence, dtype=np.float64), np.asarray(right, dtype=np.float64)
+def read_answers(
+    confidence: npt.ArrayLike, right: npt.ArrayLike, clusters: Clusters
+) -> Answers:
+    """Check and pair confidence (n,) in [0, 1] with right (n,) of 0 and 1; nan = missing.
+
+    Raises ValueError.
+    """
+    sure = np.asarray(confidence, dtype=np.float64)
+    mark = np.asarray(right, dtype=np.float64)
     if sure.ndim != 1 or sure.shape != mark.shape:
         raise ValueError(
-            f"confidence and right must be vectors of one length, not {sure.shape} and {mark.shape}"
+            f"confidence and right must be vectors of one length, not {sure.shape} and"
+            f" {mark.shape}"
         )
     kept = ~(np.isnan(sure) | np.isnan(mark))
     n_left_out = int(len(kept) - np.count_nonzero(kept))
-    sure, mark = sure[kept], mark[kept]
+    sure = sure[kept]
+    mark = mark[kept]
     if not ((sure >= 0) & (sure <= 1)).all():
-        raise ValueError("confidence must be between 0 and 1; divide percentages by 100")
+        raise ValueError(
+            "confidence must be between 0 and 1; divide percentages by 100"
+        )
     if not ((mark == 0) | (mark == 1)).all():
         raise ValueError("right must be 1 for right and 0 for wrong answers")
     codes, n_clusters = kept_codes(clusters, kept)
@@ -103,24 +129,36 @@ def brier_score(
     clusters: Clusters = None,
     level: float = 0.95,
 ) -> BrierScore:
-    """Brier score (1950) with Murphy's (1973) parts over at most `bins` bins of equal mass; ties stay in one bin.
+    """Brier score (1950) with Murphy's (1973) parts over at most `bins` bins of equal mass; ties
+    stay in one bin.
 
-    `confidence` (n,) in [0, 1], `right` (n,) of 0 and 1, nan = missing. The interval is that of `mean_interval`.
+    `confidence` (n,) in [0, 1], `right` (n,) of 0 and 1, nan = missing. The interval is that of
+    `mean_interval`.
     """
     answers = read_answers(confidence, right, clusters)
     losses = (answers.confidence - answers.right) ** 2
-    score = mean_interval(losses, clusters=answers.codes, n_missing=answers.n_left_out, level=level)
+    score = mean_interval(
+        losses, clusters=answers.codes, n_missing=answers.n_left_out, level=level
+    )
     if answers.n == 0:
         return BrierScore(score, math.nan, math.nan, math.nan, math.nan, 0)
     rows = equal_mass_bins(answers.confidence, bins)
     sizes = np.bincount(rows)
-    stated, found = (np.bincount(rows, weights=v) / sizes for v in (answers.confidence, answers.right))
-    share, base = sizes / answers.n, float(answers.right.mean())
+    stated, found = (
+        np.bincount(rows, weights=v) / sizes
+        for v in (answers.confidence, answers.right)
+    )
+    share = sizes / answers.n
+    base = float(answers.right.mean())
     spread = answers.confidence - stated[rows]
-    within = float((spread**2).mean() - 2 * (spread * (answers.right - found[rows])).mean())
+    within = float(
+        (spread**2).mean() - 2 * (spread * (answers.right - found[rows])).mean()
+    )
     reliability = float(np.dot(share, (stated - found) ** 2))
     resolution = float(np.dot(share, (found - base) ** 2))
-    return BrierScore(score, reliability, resolution, base * (1 - base), within, len(sizes))
+    return BrierScore(
+        score, reliability, resolution, base * (1 - base), within, len(sizes)
+    )
 
 
 def calibration_error(
@@ -133,12 +171,14 @@ def calibration_error(
     draws: int = _DRAWS,
     seed: int = 0,
 ) -> CalibrationError:
-    """Expected calibration error over at most `bins` bins of equal mass, its upward bias named and taken off.
+    """Expected calibration error over at most `bins` bins of equal mass, its upward bias named and
+    taken off.
 
-    Arguments as for `brier_score`. The bins are those of the data and stay as they are in resamples. Interval: the
-    pattern of the bins' gaps is taken larger and smaller, with their resampled noise, and those sizes are kept that
-    would give an error like the one seen (the bootstrap's own percentiles would count the noise twice).
-    `if_calibrated` draws right answers with the stated chances, as if every item stood alone.
+    Arguments as for `brier_score`. The bins are those of the data and stay as they are in
+    resamples. Interval: the pattern of the bins' gaps is taken larger and smaller, with their
+    resampled noise, and those sizes are kept that would give an error like the one seen (the
+    bootstrap's own percentiles would count the noise twice). `if_calibrated` draws right answers
+    with the stated chances, as if every item stood alone.
     """
     check_level(level)
     answers = read_answers(confidence, right, clusters)
@@ -152,7 +192,9 @@ def calibration_error(
     rng = np.random.default_rng(seed)
     ideal = _if_calibrated(answers, rows, len(sizes), draws, rng)
     limit = float(np.quantile(ideal, level))
-    low, high, value, error, method = _error_interval(answers, rows, gaps, raw, level, draws, rng)
+    low, high, value, error, method = _error_interval(
+        answers, rows, gaps, raw, level, draws, rng
+    )
     return CalibrationError(
         value=value,
         low=low,
@@ -173,28 +215,46 @@ def calibration_error(
 
 
 def equal_mass_bins(confidence: F64, bins: int) -> I64:
-    """The bin 0..B-1 of each item: at most `bins` bins of about equal size; equal confidence is in one bin."""
+    """The bin 0..B-1 of each item: at most `bins` bins of about equal size; equal confidence is in
+    one bin.
+    """
     if bins < 1:
         raise ValueError(f"bins must be at least 1, but is {bins}")
-    values, inverse, counts = np.unique(confidence, return_inverse=True, return_counts=True)
+    values, inverse, counts = np.unique(
+        confidence, return_inverse=True, return_counts=True
+    )
     # Each distinct value goes where the middle of its items falls.
     middle = np.cumsum(counts) - (counts + 1) / 2
     places = np.minimum((middle * bins / len(confidence)).astype(np.int64), bins - 1)
     _, codes = np.unique(places, return_inverse=True)
-    rows: I64 = codes.astype(np.int64)[inverse] if len(values) else np.zeros(0, dtype=np.int64)
+    rows: I64 = (
+        codes.astype(np.int64)[inverse] if len(values) else np.zeros(0, dtype=np.int64)
+    )
     return rows
 
 
-def _if_calibrated(answers: Answers, rows: I64, bins: int, draws: int, rng: np.random.Generator) -> F64:
-    """The raw error of draws in which every item is right with its stated chance (bins' sums taken as normal)."""
-    variance = np.bincount(rows, weights=answers.confidence * (1 - answers.confidence), minlength=bins)
+def _if_calibrated(
+    answers: Answers, rows: I64, bins: int, draws: int, rng: np.random.Generator
+) -> F64:
+    """The raw error of draws in which every item is right with its stated chance (bins' sums taken
+    as normal).
+    """
+    variance = np.bincount(
+        rows, weights=answers.confidence * (1 - answers.confidence), minlength=bins
+    )
     noise = rng.standard_normal((draws, bins)) * np.sqrt(variance) / answers.n
     found: F64 = np.abs(noise).sum(axis=1)
     return found
 
 
 def _error_interval(
-    answers: Answers, rows: I64, gaps: F64, raw: float, level: float, draws: int, rng: np.random.Generator
+    answers: Answers,
+    rows: I64,
+    gaps: F64,
+    raw: float,
+    level: float,
+    draws: int,
+    rng: np.random.Generator,
 ) -> tuple[float, float, float, float | None, str]:
     """(low, high, value without bias, standard error, method)."""
     what = "items" if answers.codes is None else "clusters"
@@ -202,32 +262,47 @@ def _error_interval(
         return 0.0, 1.0, raw, None, f"one {what.removesuffix('s')}: the whole range"
     values, vectors = np.linalg.eigh(_gap_covariance(answers, rows, len(gaps)))
     root = vectors * np.sqrt(np.maximum(values, 0.0))
-    wider = t_quantile(0.5 + level / 2, answers.size - 1) / normal_quantile(0.5 + level / 2)
+    wider = t_quantile(0.5 + level / 2, answers.size - 1) / normal_quantile(
+        0.5 + level / 2
+    )
     noise = wider * rng.standard_normal((draws, len(gaps))) @ root.T
     spread = float(np.abs(gaps + noise).sum(axis=1).std(ddof=1))
     if not raw > 0 or not spread > 0:
         low, high = alike_interval(raw, answers.size, (0.0, 1.0), level)
         return low, high, raw, None, f"rule of three ({answers.size} {what} alike)"
-    # The observed pattern of gaps, larger or smaller: which sizes would give an error like the one seen?
+    # The observed pattern of gaps, larger or smaller: which sizes would give an error like the one
+    # seen?
     method = f"bootstrap over {what}, test inverted"
     scales = np.linspace(0.0, 1.0 + 6.0 * spread / raw, _SCALES)
     tails = (0.5 - level / 2, 0.5, 0.5 + level / 2)
-    found = np.array([np.quantile(np.abs(s * gaps + noise).sum(axis=1), tails) for s in scales])
+    found = np.array(
+        [np.quantile(np.abs(s * gaps + noise).sum(axis=1), tails) for s in scales]
+    )
     found = np.maximum.accumulate(found, axis=0)
-    high, value, low = (min(1.0, raw * float(np.interp(raw, found[:, k], scales))) for k in range(3))
-    return low, max(high, _coarse_limit(gaps, noise, level)), value, spread / wider, method
+    high, value, low = (
+        min(1.0, raw * float(np.interp(raw, found[:, k], scales))) for k in range(3)
+    )
+    return (
+        low,
+        max(high, _coarse_limit(gaps, noise, level)),
+        value,
+        spread / wider,
+        method,
+    )
 
 
 def _coarse_limit(gaps: F64, noise: F64, level: float) -> float:
     """The greatest upper end from the same bins, and from joined ones.
 
-    Noise makes even gaps look ragged, and ragged gaps are taken for smaller than they are. Joined bins have less noise and
-    no more error than the bins they are made of, so the error's upper end cannot lie under theirs.
+    Noise makes even gaps look ragged, and ragged gaps are taken for smaller than they are. Joined
+    bins have less noise and no more error than the bins they are made of, so the error's upper end
+    cannot lie under theirs.
     """
     ends = []
     for joined in {1, min(3, len(gaps)), len(gaps)}:
         into = np.eye(joined)[np.arange(len(gaps)) * joined // len(gaps)]
-        sums, spread = gaps @ into, noise @ into
+        sums = gaps @ into
+        spread = noise @ into
         resampled = np.abs(sums + spread).sum(axis=1)
         reach = normal_quantile(0.5 + level / 2) * float(resampled.std(ddof=1))
         ends.append(2 * float(np.abs(sums).sum()) - float(resampled.mean()) + reach)
@@ -237,7 +312,9 @@ def _coarse_limit(gaps: F64, noise: F64, level: float) -> float:
 def _gap_covariance(answers: Answers, rows: I64, bins: int) -> F64:
     """Covariance of the bins' gaps (their share of all items times confidence less accuracy)."""
     signed = answers.confidence - answers.right
-    means = np.bincount(rows, weights=signed, minlength=bins) / np.bincount(rows, minlength=bins)
+    means = np.bincount(rows, weights=signed, minlength=bins) / np.bincount(
+        rows, minlength=bins
+    )
     residuals = (signed - means[rows]) / answers.n
     if answers.codes is None:
         sizes = np.bincount(rows, minlength=bins)
@@ -252,20 +329,35 @@ def _gap_covariance(answers: Answers, rows: I64, bins: int) -> F64:
 def _no_error(answers: Answers, level: float, method: str) -> CalibrationError:
     nan = math.nan
     return CalibrationError(
-        nan, nan, nan, level, nan, nan, nan, False, nan, 0, answers.n_left_out, None, 0, None, method
+        nan,
+        nan,
+        nan,
+        level,
+        nan,
+        nan,
+        nan,
+        False,
+        nan,
+        0,
+        answers.n_left_out,
+        None,
+        0,
+        None,
+        method,
     )
 
 
-# -- selection -----------------------------------------------------------------------------------------------
+# -- selection -------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class RiskCoverage(Plain):
     """The error rate among the most confident items, by how many are answered.
 
-    `coverage` and `risk`: one point for each distinct confidence, from the most confident on; `threshold` is the
-    confidence from which on that share is answered. `area` is AURC, the mean of the risk over all coverages (lower is better);
-    `best_area` is that of a confidence that sorts perfectly, `area_by_chance` that of one that sorts nothing.
+    `coverage` and `risk`: one point for each distinct confidence, from the most confident on;
+    `threshold` is the confidence from which on that share is answered. `area` is AURC, the mean of
+    the risk over all coverages (lower is better); `best_area` is that of a confidence that sorts
+    perfectly, `area_by_chance` that of one that sorts nothing.
     """
 
     coverage: tuple[float, ...]
@@ -278,7 +370,9 @@ class RiskCoverage(Plain):
 
 @dataclass(frozen=True, slots=True)
 class SelectiveAccuracy(Plain):
-    """Accuracy where only items of confidence >= `threshold` are answered, which is `coverage` of all."""
+    """Accuracy where only items of confidence >= `threshold` are answered, which is `coverage` of
+    all.
+    """
 
     accuracy: Estimate
     coverage: float
@@ -286,21 +380,28 @@ class SelectiveAccuracy(Plain):
 
 
 def auroc(
-    confidence: npt.ArrayLike, right: npt.ArrayLike, *, clusters: Clusters = None, level: float = 0.95
+    confidence: npt.ArrayLike,
+    right: npt.ArrayLike,
+    *,
+    clusters: Clusters = None,
+    level: float = 0.95,
 ) -> Estimate:
     """The chance that a right answer has a higher confidence than a wrong one, ties half.
 
-    `confidence` (n,) in [0, 1], `right` (n,) of 0 and 1, nan = missing. Variance of DeLong, DeLong & Clarke-Pearson (1988), by
-    clusters that of Obuchowski (1997); interval on the logit scale, which keeps it inside (0, 1) and right at small
-    n. nan where all are right or all wrong.
+    `confidence` (n,) in [0, 1], `right` (n,) of 0 and 1, nan = missing. Variance of DeLong, DeLong
+    & Clarke-Pearson (1988), by clusters that of Obuchowski (1997); interval on the logit scale,
+    which keeps it inside (0, 1) and right at small n. nan where all are right or all wrong.
     """
     check_level(level)
     answers = read_answers(confidence, right, clusters)
-    good, bad = answers.right == 1.0, answers.right == 0.0
-    n_good, n_bad = int(np.count_nonzero(good)), int(np.count_nonzero(bad))
+    good = answers.right == 1.0
+    bad = answers.right == 0.0
+    n_good = int(np.count_nonzero(good))
+    n_bad = int(np.count_nonzero(bad))
     if n_good == 0 or n_bad == 0:
         return answers.nothing(level, "no interval: all right or all wrong")
-    high_good, high_bad = np.sort(answers.confidence[good]), np.sort(answers.confidence[bad])
+    high_good = np.sort(answers.confidence[good])
+    high_bad = np.sort(answers.confidence[bad])
     placed = np.empty(answers.n)
     placed[good] = _below(high_bad, answers.confidence[good]) / n_bad
     placed[bad] = 1 - _below(high_good, answers.confidence[bad]) / n_good
@@ -309,33 +410,49 @@ def auroc(
     if answers.codes is None:
         if n_good < 2 or n_bad < 2:
             return answers.estimate(
-                value, 0.0, 1.0, level, None, "one right or wrong answer: the whole range"
+                value,
+                0.0,
+                1.0,
+                level,
+                None,
+                "one right or wrong answer: the whole range",
             )
         variance = float((influence[good] ** 2).sum()) * n_good / (n_good - 1)
         variance += float((influence[bad] ** 2).sum()) * n_bad / (n_bad - 1)
-        df, name = min(n_good, n_bad) - 1.0, "DeLong"
+        df = min(n_good, n_bad) - 1.0
+        name = "DeLong"
     else:
         weights = np.where(good, 0.5 / n_good, 0.5 / n_bad)
         variance, df = _by_cluster(influence, weights, answers)
         name = f"DeLong by clusters (G={answers.size})"
     error = math.sqrt(variance) if variance > 1e-24 else 0.0
     if answers.size < 2:
-        return answers.estimate(value, 0.0, 1.0, level, None, "one cluster: the whole range")
+        return answers.estimate(
+            value, 0.0, 1.0, level, None, "one cluster: the whole range"
+        )
     if error == 0.0 or not 0.0 < value < 1.0:
         least = min(n_good, n_bad, answers.size)
         low, high = wilson(round(value * least), least, level)
-        return answers.estimate(value, low, high, level, None, f"Wilson on the rarer kind ({least})")
+        return answers.estimate(
+            value, low, high, level, None, f"Wilson on the rarer kind ({least})"
+        )
     low, high = logit_interval(value, error, t_quantile(0.5 + level / 2, df))
     return answers.estimate(value, low, high, level, error, f"{name}, logit t")
 
 
 def risk_coverage(
-    confidence: npt.ArrayLike, right: npt.ArrayLike, *, clusters: Clusters = None, level: float = 0.95
+    confidence: npt.ArrayLike,
+    right: npt.ArrayLike,
+    *,
+    clusters: Clusters = None,
+    level: float = 0.95,
 ) -> RiskCoverage:
-    """The risk-coverage curve and its area, AURC (Geifman & El-Yaniv 2017; Geifman, Uziel & El-Yaniv 2019).
+    """The risk-coverage curve and its area, AURC (Geifman & El-Yaniv 2017; Geifman, Uziel &
+    El-Yaniv 2019).
 
-    Arguments as for `auroc`. Items of equal confidence are taken in random order and the area is the expectation over
-    such orders. Interval of the area: t with the infinitesimal jackknife over items or clusters, on the logit scale.
+    Arguments as for `auroc`. Items of equal confidence are taken in random order and the area is
+    the expectation over such orders. Interval of the area: t with the infinitesimal jackknife over
+    items or clusters, on the logit scale.
     """
     check_level(level)
     answers = read_answers(confidence, right, clusters)
@@ -343,18 +460,23 @@ def risk_coverage(
         nothing = answers.nothing(level, "no interval: nothing was scored")
         return RiskCoverage((), (), (), nothing, math.nan, math.nan)
     order = np.argsort(-answers.confidence, kind="stable")
-    sure, wrong = answers.confidence[order], 1 - answers.right[order]
+    sure = answers.confidence[order]
+    wrong = 1 - answers.right[order]
     ends = np.append(np.flatnonzero(np.diff(sure)), answers.n - 1)
     sizes = np.diff(np.append(-1, ends))
     sums = np.add.reduceat(wrong, np.append(0, ends[:-1] + 1))
-    spread = np.repeat(sums / sizes, sizes)  # the expected error at every place of a run of ties
+    spread = np.repeat(
+        sums / sizes, sizes
+    )  # the expected error at every place of a run of ties
     taken = np.arange(1, answers.n + 1)
     risks = np.cumsum(spread) / taken
     area = float(risks.mean())
     # What one more item of its kind would change: its own place, and every later place's risk.
     later = np.cumsum((1 / taken)[::-1])[::-1]
     later_risk = np.cumsum((risks / taken)[::-1])[::-1]
-    pull = risks + wrong * _over_ties(later, sizes) - _over_ties(later_risk, sizes) - area
+    pull = (
+        risks + wrong * _over_ties(later, sizes) - _over_ties(later_risk, sizes) - area
+    )
     influence = np.empty(answers.n)
     influence[order] = pull / answers.n
     influence -= influence.mean()
@@ -378,7 +500,8 @@ def accuracy_at_coverage(
     clusters: Clusters = None,
     level: float = 0.95,
 ) -> SelectiveAccuracy:
-    """Accuracy among the most confident share `coverage` of the items, in (0, 1]; ties at the threshold are all answered.
+    """Accuracy among the most confident share `coverage` of the items, in (0, 1]; ties at the
+    threshold are all answered.
 
     The interval takes the threshold as given: it speaks of other items whose confidence reaches it.
     """
@@ -388,7 +511,9 @@ def accuracy_at_coverage(
     if answers.n == 0:
         return SelectiveAccuracy(mean_interval([], level=level), math.nan, math.nan)
     rank = max(1, math.ceil(coverage * answers.n - 1e-9))
-    threshold = float(np.partition(answers.confidence, answers.n - rank)[answers.n - rank])
+    threshold = float(
+        np.partition(answers.confidence, answers.n - rank)[answers.n - rank]
+    )
     answered = answers.confidence >= threshold
     codes = None if answers.codes is None else answers.codes[answered]
     found = mean_interval(answers.right[answered], clusters=codes, level=level)
@@ -397,7 +522,9 @@ def accuracy_at_coverage(
 
 def _below(values: F64, at: F64) -> F64:
     """For each of `at` how many of the sorted `values` lie below, ties half."""
-    below: F64 = (np.searchsorted(values, at, "left") + np.searchsorted(values, at, "right")) / 2
+    below: F64 = (
+        np.searchsorted(values, at, "left") + np.searchsorted(values, at, "right")
+    ) / 2
     return below
 
 
@@ -409,22 +536,45 @@ def _over_ties(values: F64, sizes: I64) -> F64:
 
 
 def _by_cluster(influence: F64, weights: F64, answers: Answers) -> tuple[float, float]:
-    """Variance and degrees of freedom by CR2, whose leverages are the clusters' shares `weights` of right and wrong answers."""
+    """Variance and degrees of freedom by CR2, whose leverages are the clusters' shares `weights` of
+    right and wrong answers.
+    """
     assert answers.codes is not None
-    n, codes = np.float64(answers.n), answers.codes
-    sums, sizes = (n * np.bincount(codes, weights=part) for part in (influence, weights))
-    error, freedom, _ = cluster_spread(sums, sizes, n, n**2 * np.float64(np.dot(influence, influence)))
+    n = np.float64(answers.n)
+    codes = answers.codes
+    sums, sizes = (
+        n * np.bincount(codes, weights=part) for part in (influence, weights)
+    )
+    error, freedom, _ = cluster_spread(
+        sums, sizes, n, n**2 * np.float64(np.dot(influence, influence))
+    )
     return float(np.nan_to_num(error)) ** 2, max(float(freedom), 1.0)
 
 
-def _area_estimate(answers: Answers, area: float, influence: F64, level: float) -> Estimate:
+def _area_estimate(
+    answers: Answers, area: float, influence: F64, level: float
+) -> Estimate:
     if answers.size < 2:
-        return answers.estimate(area, 0.0, 1.0, level, None, "one unit: the whole range")
-    sums = influence if answers.codes is None else np.bincount(answers.codes, weights=influence)
-    error = math.sqrt(float(np.dot(sums, sums)) * answers.size / max(answers.size - 1, 1))
+        return answers.estimate(
+            area, 0.0, 1.0, level, None, "one unit: the whole range"
+        )
+    sums = (
+        influence
+        if answers.codes is None
+        else np.bincount(answers.codes, weights=influence)
+    )
+    error = math.sqrt(
+        float(np.dot(sums, sums)) * answers.size / max(answers.size - 1, 1)
+    )
     if error <= 1e-12 or not 0.0 < area < 1.0:
         low, high = wilson(round(area * answers.size), answers.size, level)
-        return answers.estimate(area, low, high, level, None, "Wilson: all right or all wrong")
-    low, high = logit_interval(area, error, t_quantile(0.5 + level / 2, answers.size - 1))
+        return answers.estimate(
+            area, low, high, level, None, "Wilson: all right or all wrong"
+        )
+    low, high = logit_interval(
+        area, error, t_quantile(0.5 + level / 2, answers.size - 1)
+    )
     what = "items" if answers.codes is None else "clusters"
-    return answers.estimate(area, low, high, level, error, f"jackknife over {what}, logit t")
+    return answers.estimate(
+        area, low, high, level, error, f"jackknife over {what}, logit t"
+    )

@@ -1,24 +1,29 @@
-"""Intervals that hold at every look: hedged betting confidence sequences for means of bounded scores.
+"""Intervals that hold at every look: hedged betting confidence sequences for means of bounded
+scores.
 
-For every candidate mean m a gambler bets that scores lie above m, another that they lie below. If m is
-true, neither can multiply the stake by 2 / alpha, ever, but with probability alpha / 2; the m that neither
-has refuted are the interval. Nothing is assumed but the range of the scores and an order that was fixed
-before (Waudby-Smith & Ramdas 2024, "Estimating means of bounded random variables by betting").
+For every candidate mean m a gambler bets that scores lie above m, another that they lie below. If m
+is true, neither can multiply the stake by 2 / alpha, ever, but with probability alpha / 2; the m
+that neither has refuted are the interval. Nothing is assumed but the range of the scores and an
+order that was fixed before (Waudby-Smith & Ramdas 2024, "Estimating means of bounded random
+variables by betting").
 
-Units come without replacement from N, so the mean of what is left replaces m: (N m - sum so far) / (N - n). The
-mean is that of exactly these N, and at n = N nothing else is left. Bets grow with sqrt(N / (N - n)), because late
-units say more about the little that is left. A unit is an item (its mean over draws); `AsymptoticSequence` serves clusters.
+Units come without replacement from N, so the mean of what is left replaces m: (N m - sum so far) /
+(N - n). The mean is that of exactly these N, and at n = N nothing else is left. Bets grow with
+sqrt(N / (N - n)), because late units say more about the little that is left. A unit is an item (its
+mean over draws); `AsymptoticSequence` serves clusters.
 
 `AsymptoticSequence` needs the spread alone: for large n, unbounded scores and clusters.
 
-    mean +- sd sqrt( 2 (n r + 1) / (n^2 r) log( sqrt(n r + 1) / alpha ) ),   r = (-2 log a + log(-2 log a + 1)) / n_opt
+    mean +- sd sqrt( 2 (n r + 1) / (n^2 r) log( sqrt(n r + 1) / alpha ) ),   r = (-2 log a + log(-2
+    log a + 1)) / n_opt
 
 holds at all n at once in the limit of large n (Waudby-Smith, Arbour, Sinha, Kennedy & Ramdas 2024,
-"Time-uniform central limit theory and asymptotic confidence sequences"), and is narrowest near n_opt, here N / 3.
+"Time-uniform central limit theory and asymptotic confidence sequences"), and is narrowest near
+n_opt, here N / 3.
 
-Units come without replacement from N, for which the same holds with t = n N / (N - n) in place of n: the sum of the
-first n less n times the mean is a random-walk bridge, and times N / (N - n) a walk with the clock t. At n = N the
-width is 0.
+Units come without replacement from N, for which the same holds with t = n N / (N - n) in place of
+n: the sum of the first n less n times the mean is a random-walk bridge, and times N / (N - n) a
+walk with the clock t. At n = N the width is 0.
 """
 
 from __future__ import annotations
@@ -39,45 +44,61 @@ _TRUNCATION = 0.5
 
 
 class BettingSequence:
-    """A running hedged betting confidence sequence, fed with units in an order fixed before the first one.
+    """A running hedged betting confidence sequence, fed with units in an order fixed before the
+    first one.
 
-    `n_total`: units there are; the mean is over exactly these. `alpha`: chance that the interval ever misses.
-    `value_range`: the least and greatest value of a unit. Ends are rounded outwards, by less than a hundredth of the
-    width. An update costs a few hundred multiplications a value.
+    `n_total`: units there are; the mean is over exactly these. `alpha`: chance that the interval
+    ever misses. `value_range`: the least and greatest value of a unit. Ends are rounded outwards,
+    by less than a hundredth of the width. An update costs a few hundred multiplications a value.
     """
 
-    def __init__(self, n_total: int, *, alpha: float = 0.05, value_range: Range = (0.0, 1.0)) -> None:
+    def __init__(
+        self, n_total: int, *, alpha: float = 0.05, value_range: Range = (0.0, 1.0)
+    ) -> None:
         check_level(alpha, "alpha")
         bottom, top = value_range
         if not (math.isfinite(bottom) and math.isfinite(top) and bottom < top):
-            raise ValueError(f"value_range must be two finite numbers, least first, but is {value_range}")
+            raise ValueError(
+                "value_range must be two finite numbers, least first, but is"
+                f" {value_range}"
+            )
         if n_total < 1:
             raise ValueError(f"n_total must be at least 1, but is {n_total}")
-        self.alpha, self.n_total, self.value_range = alpha, n_total, (float(bottom), float(top))
+        self.alpha = alpha
+        self.n_total = n_total
+        self.value_range = (float(bottom), float(top))
         self.n = 0
         self._bar = math.log(2 / alpha)
         self._raw_sum = 0.0
-        self._sum, self._squares = 0.0, 0.25
+        self._sum = 0.0
+        self._squares = 0.25
         self._variance = 0.25
-        self._low, self._high = 0.0, 1.0
-        self._values, self._bets = np.empty(1024), np.empty(1024)
+        self._low = 0.0
+        self._high = 1.0
+        self._values = np.empty(1024)
+        self._bets = np.empty(1024)
         self._grid: F64 = np.empty(0)
         self._above: F64 = np.empty(0)
         self._below: F64 = np.empty(0)
         self._set_grid()
 
     def update(self, values: npt.ArrayLike) -> tuple[F64, F64]:
-        """Feed the next values (k,), or one number; the interval after each of them: (low, high), each (k,).
+        """Feed the next values (k,), or one number; the interval after each of them: (low, high),
+        each (k,).
 
         Raises ValueError for values outside `value_range`, or too many.
         """
         scaled = self._checked(values)
-        lows, highs = np.empty(len(scaled)), np.empty(len(scaled))
+        lows = np.empty(len(scaled))
+        highs = np.empty(len(scaled))
         for start in range(0, len(scaled), _ROWS):
             part = scaled[start : start + _ROWS]
-            lows[start : start + len(part)], highs[start : start + len(part)] = self._feed(part)
+            lows[start : start + len(part)], highs[start : start + len(part)] = (
+                self._feed(part)
+            )
         bottom, top = self.value_range
-        lows, highs = bottom + (top - bottom) * lows, bottom + (top - bottom) * highs
+        lows = bottom + (top - bottom) * lows
+        highs = bottom + (top - bottom) * highs
         if len(scaled) and self.n == self.n_total:
             lows[-1] = highs[-1] = self.mean
         return lows, highs
@@ -98,15 +119,22 @@ class BettingSequence:
         raw = np.atleast_1d(np.asarray(values, dtype=np.float64))
         bottom, top = self.value_range
         slack = 1e-9 * (top - bottom)
-        if raw.ndim != 1 or not bool(((raw >= bottom - slack) & (raw <= top + slack)).all()):
-            raise ValueError(f"values must be numbers in value_range {self.value_range}, one a unit")
+        if raw.ndim != 1 or not bool(
+            ((raw >= bottom - slack) & (raw <= top + slack)).all()
+        ):
+            raise ValueError(
+                f"values must be numbers in value_range {self.value_range}, one a unit"
+            )
         if self.n + len(raw) > self.n_total:
-            raise ValueError(f"{self.n + len(raw)} values are more than n_total = {self.n_total}")
+            raise ValueError(
+                f"{self.n + len(raw)} values are more than n_total = {self.n_total}"
+            )
         self._raw_sum += float(raw.sum())
         return np.clip((raw - bottom) / (top - bottom), 0.0, 1.0)
 
     def _feed(self, x: F64) -> tuple[F64, F64]:
-        before, count = self.n, len(x)
+        before = self.n
+        count = len(x)
         place = np.arange(before + 1, before + count + 1, dtype=np.float64)
         self._bets_for(x, place)
         sums = self._sum + np.concatenate(([0.0], np.cumsum(x)))
@@ -116,13 +144,19 @@ class BettingSequence:
         # What has been seen bounds the mean of all outright.
         lows = np.maximum(lows, sums[1:] / self.n_total)
         highs = np.minimum(highs, (sums[1:] + (self.n_total - place)) / self.n_total)
-        empty = lows > highs  # the sequence has refuted every mean: keep what it said last
+        empty = (
+            lows > highs
+        )  # the sequence has refuted every mean: keep what it said last
         if empty.any():
             first = int(empty.argmax())
             lows[first:] = lows[first - 1] if first else self._low
             highs[first:] = highs[first - 1] if first else self._high
-        self._low, self._high = float(lows[-1]), float(highs[-1])
-        if np.count_nonzero((self._grid > self._low) & (self._grid < self._high)) < _FEWEST_CELLS:
+        self._low = float(lows[-1])
+        self._high = float(highs[-1])
+        if (
+            np.count_nonzero((self._grid > self._low) & (self._grid < self._high))
+            < _FEWEST_CELLS
+        ):
             self._refine()
         return lows, highs
 
@@ -132,24 +166,35 @@ class BettingSequence:
         squares = self._squares + np.cumsum((x - means) ** 2)
         variances = np.concatenate(([self._variance], squares / (place + 1)))
         growth = self.n_total / (self.n_total - place + 1)
-        bets = np.sqrt(2 * self._bar * growth / (variances[:-1] * place * np.log1p(place * growth)))
+        bets = np.sqrt(
+            2 * self._bar * growth / (variances[:-1] * place * np.log1p(place * growth))
+        )
         end = self.n + len(x)
         while end > len(self._values):
             self._values = np.concatenate((self._values, np.empty_like(self._values)))
             self._bets = np.concatenate((self._bets, np.empty_like(self._bets)))
         self._values[self.n : end], self._bets[self.n : end] = x, bets
-        self._squares, self._variance = float(squares[-1]), float(variances[-1])
+        self._squares = float(squares[-1])
+        self._variance = float(variances[-1])
 
     def _bet(self, x: F64, bets: F64, sums: F64, place: F64) -> tuple[F64, F64]:
-        """Multiply the stakes of every m on the grid by what these values pay; the interval after each
-        value."""
+        """Multiply the stakes of every m on the grid by what these values pay; the interval after
+        each value.
+        """
         left = (self.n_total - place + 1)[:, None]
-        m = np.clip((self.n_total * self._grid - sums[:, None]) / left, 1e-12, 1 - 1e-12)
+        m = np.clip(
+            (self.n_total * self._grid - sums[:, None]) / left, 1e-12, 1 - 1e-12
+        )
         gap = x[:, None] - m
         above = np.cumprod(1 + np.minimum(bets[:, None], _TRUNCATION / m) * gap, axis=0)
-        below = np.cumprod(1 - np.minimum(bets[:, None], _TRUNCATION / (1 - m)) * gap, axis=0)
-        # Stakes above fall with m and stakes below rise, so what is refuted are the grid's two ends.
-        with np.errstate(over="ignore"):  # a stake that is all but lost needs an infinite win
+        below = np.cumprod(
+            1 - np.minimum(bets[:, None], _TRUNCATION / (1 - m)) * gap, axis=0
+        )
+        # Stakes above fall with m and stakes below rise, so what is refuted are the grid's two
+        # ends.
+        with np.errstate(
+            over="ignore"
+        ):  # a stake that is all but lost needs an infinite win
             too_low = (above >= np.exp(self._bar - self._above)).sum(axis=1)
             too_high = (below >= np.exp(self._bar - self._below)).sum(axis=1)
         self._above = self._above + np.log(above[-1])
@@ -158,37 +203,52 @@ class BettingSequence:
         high_cell = len(self._grid) - np.maximum.accumulate(too_high)
         lows = np.where(low_cell >= 0, self._grid[np.maximum(low_cell, 0)], self._low)
         last = len(self._grid) - 1
-        highs = np.where(high_cell <= last, self._grid[np.minimum(high_cell, last)], self._high)
+        highs = np.where(
+            high_cell <= last, self._grid[np.minimum(high_cell, last)], self._high
+        )
         return np.maximum(lows, self._low), np.minimum(highs, self._high)
 
     def _set_grid(self) -> None:
         width = self._high - self._low
-        self._grid = np.clip(self._low + width * np.linspace(0, 1, _CELLS), 1e-12, 1 - 1e-12)
-        self._above, self._below = np.zeros(_CELLS), np.zeros(_CELLS)
+        self._grid = np.clip(
+            self._low + width * np.linspace(0, 1, _CELLS), 1e-12, 1 - 1e-12
+        )
+        self._above = np.zeros(_CELLS)
+        self._below = np.zeros(_CELLS)
 
     def _refine(self) -> None:
-        """A finer grid over the interval that is left, with the stakes that it would have had from the
-        start."""
+        """A finer grid over the interval that is left, with the stakes that it would have had from
+        the start.
+        """
         if self._high - self._low < 1e-9:
             return
         self._set_grid()
-        low, high = self._low, self._high
+        low = self._low
+        high = self._high
         total = 0.0
         for start in range(0, self.n, _ROWS):
             x = self._values[start : min(start + _ROWS, self.n)]
             place = np.arange(start + 1, start + len(x) + 1, dtype=np.float64)
             sums = total + np.concatenate(([0.0], np.cumsum(x)))
-            lows, highs = self._bet(x, self._bets[start : start + len(x)], sums[:-1], place)
-            low, high, total = max(low, float(lows[-1])), min(high, float(highs[-1])), float(sums[-1])
+            lows, highs = self._bet(
+                x, self._bets[start : start + len(x)], sums[:-1], place
+            )
+            low = max(low, float(lows[-1]))
+            high = min(high, float(highs[-1]))
+            total = float(sums[-1])
         if low <= high:
-            self._low, self._high = low, high
+            self._low = low
+            self._high = high
 
 
-# -- asymptotic ----------------------------------------------------------------------------------------------
+# -- asymptotic ------------------------------------------------------------------------
 
 
-def asymptotic_half_width(sd: float, n: int, n_total: int, *, alpha: float = 0.05) -> float:
-    """Half the width after `n` of `n_total` units with standard deviation `sd` (formula above); infinite for n = 0.
+def asymptotic_half_width(
+    sd: float, n: int, n_total: int, *, alpha: float = 0.05
+) -> float:
+    """Half the width after `n` of `n_total` units with standard deviation `sd` (formula above);
+    infinite for n = 0.
 
     Raises ValueError for n > n_total, a negative sd, and an alpha outside (0, 1).
     """
@@ -205,25 +265,31 @@ def asymptotic_half_width(sd: float, n: int, n_total: int, *, alpha: float = 0.0
     best = max(1, n_total // 3)
     tuning = (-2 * math.log(alpha) + math.log(-2 * math.log(alpha) + 1)) / best
     grown = clock * tuning + 1
-    return sd * math.sqrt(2 * grown / (clock * clock * tuning) * math.log(math.sqrt(grown) / alpha))
+    return sd * math.sqrt(
+        2 * grown / (clock * clock * tuning) * math.log(math.sqrt(grown) / alpha)
+    )
 
 
 @dataclass(slots=True)
 class AsymptoticSequence:
-    """A running asymptotic confidence sequence for the mean over items, fed with units in their order.
+    """A running asymptotic confidence sequence for the mean over items, fed with units in their
+    order.
 
-    A unit is an item, or a cluster of items: then give the sum of its scores and its `sizes`. The estimand
-    is the mean over items (sum of scores / number of items), not the mean of cluster means; its error is
-    that of the residuals (total - mean x size) over the mean size. `n_total` counts units (not items).
+    A unit is an item, or a cluster of items: then give the sum of its scores and its `sizes`. The
+    estimand is the mean over items (sum of scores / number of items), not the mean of cluster
+    means; its error is that of the residuals (total - mean x size) over the mean size. `n_total`
+    counts units (not items).
 
-    The spread always counts one more unit, as far from the mean as the farthest seen, and no interval is
-    given before 30 units or without spread (the limit theorem says nothing there).
+    The spread always counts one more unit, as far from the mean as the farthest seen, and no
+    interval is given before 30 units or without spread (the limit theorem says nothing there).
     """
 
     n_total: int
     alpha: float = 0.05
     n: int = field(default=0, init=False)
-    _sums: npt.NDArray[np.float64] = field(default_factory=lambda: np.zeros(5), init=False)
+    _sums: npt.NDArray[np.float64] = field(
+        default_factory=lambda: np.zeros(5), init=False
+    )
     _least: float = field(default=math.inf, init=False)
     _most: float = field(default=-math.inf, init=False)
     _low: float = field(default=-math.inf, init=False)
@@ -237,12 +303,20 @@ class AsymptoticSequence:
     def update(self, values: npt.ArrayLike, sizes: npt.ArrayLike | None = None) -> None:
         """Feed the next units: `values` (k,) totals, `sizes` (k,) items in each (1 where None).
 
-        The running intersection is taken at the end of each call. Raises ValueError for values that are not
-        finite, sizes below 1, or more units than `n_total`.
+        The running intersection is taken at the end of each call. Raises ValueError for values that
+        are not finite, sizes below 1, or more units than `n_total`.
         """
         totals = np.atleast_1d(np.asarray(values, dtype=np.float64))
-        items = np.ones_like(totals) if sizes is None else np.atleast_1d(np.asarray(sizes, dtype=np.float64))
-        if items.shape != totals.shape or not np.isfinite(totals).all() or not (items >= 1).all():
+        items = (
+            np.ones_like(totals)
+            if sizes is None
+            else np.atleast_1d(np.asarray(sizes, dtype=np.float64))
+        )
+        if (
+            items.shape != totals.shape
+            or not np.isfinite(totals).all()
+            or not (items >= 1).all()
+        ):
             raise ValueError("units need finite totals and as many sizes of at least 1")
         if self.n + len(totals) > self.n_total:
             raise ValueError(f"more units than n_total = {self.n_total}")
@@ -252,7 +326,10 @@ class AsymptoticSequence:
         parts = (totals, items, totals * totals, totals * items, items * items)
         self._sums = self._sums + np.array([part.sum() for part in parts])
         means = totals / items
-        self._least, self._most = min(self._least, float(means.min())), max(self._most, float(means.max()))
+        self._least, self._most = (
+            min(self._least, float(means.min())),
+            max(self._most, float(means.max())),
+        )
         self._intersect()
 
     @property
@@ -275,6 +352,11 @@ class AsymptoticSequence:
         if self.n < 30 or spread <= 1e-20 * max(squares, 1e-300):
             return
         sd = math.sqrt((spread + farthest) / self.n)
-        half = asymptotic_half_width(sd, self.n, self.n_total, alpha=self.alpha) * (self.n / items)
+        half = asymptotic_half_width(sd, self.n, self.n_total, alpha=self.alpha) * (
+            self.n / items
+        )
         if mean - half <= self._high and mean + half >= self._low:
-            self._low, self._high = max(self._low, mean - half), min(self._high, mean + half)
+            self._low, self._high = (
+                max(self._low, mean - half),
+                min(self._high, mean + half),
+            )

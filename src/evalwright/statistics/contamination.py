@@ -1,7 +1,8 @@
 """Whether a benchmark was learnt by heart: the drop on perturbed items, less that of control items.
 
-A rephrased item may simply be harder. Control items, which the model cannot have seen, are perturbed in the same way
-and show how much harder; what the benchmark's items drop beyond that (difference in differences) is the suspicion.
+A rephrased item may simply be harder. Control items, which the model cannot have seen, are
+perturbed in the same way and show how much harder; what the benchmark's items drop beyond that
+(difference in differences) is the suspicion.
 """
 
 from __future__ import annotations
@@ -18,14 +19,23 @@ from evalwright.statistics._quantiles import check_level, t_quantile, t_two_side
 from evalwright.statistics.intervals import filled
 from evalwright.statistics.paired import PairedComparison, compare_paired
 from evalwright.statistics.pairwise import MissingPolicy
-from evalwright.statistics.units import Clusters, Range, cluster_ids, cluster_spread, row_means, score_matrix
+from evalwright.statistics.units import (
+    Clusters,
+    Range,
+    cluster_ids,
+    cluster_spread,
+    row_means,
+    score_matrix,
+)
 
 
 @dataclass(frozen=True, slots=True)
 class ContaminationCheck(Plain):
-    """`drop` (original minus perturbed) and `control_drop`, each with its n, and `excess`, the first less the second.
+    """`drop` (original minus perturbed) and `control_drop`, each with its n, and `excess`, the
+    first less the second.
 
-    `suspicious`: the interval of the excess lies above 0 and p_value < 1 - level. It is a reason to look, no proof.
+    `suspicious`: the interval of the excess lies above 0 and p_value < 1 - level. It is a reason to
+    look, no proof.
     """
 
     drop: PairedComparison
@@ -54,34 +64,49 @@ def contamination_check(
 ) -> ContaminationCheck:
     """Difference in differences of scores, item by item.
 
-    `original`, `perturbed` (n,) or (n, draws) and `control_original`, `control_perturbed` (m,) or (m, draws), nan =
-    missing: left out, or with `missing_policy="worst-case"` interval, p and verdict hold whatever they would have scored. Clusters are integers; an id that stands on both sides (a passage with items of both kinds) is one
-    cluster. Welch's t where no cluster is on both sides, else t with one degree of freedom less than the clusters.
-    Raises ValueError as `compare_paired` does.
+    `original`, `perturbed` (n,) or (n, draws) and `control_original`, `control_perturbed` (m,) or
+    (m, draws), nan = missing: left out, or with `missing_policy="worst-case"` interval, p and
+    verdict hold whatever they would have scored. Clusters are integers; an id that stands on both
+    sides (a passage with items of both kinds) is one cluster. Welch's t where no cluster is on both
+    sides, else t with one degree of freedom less than the clusters. Raises ValueError as
+    `compare_paired` does.
     """
     check_level(level)
     sides = original, perturbed, control_original, control_perturbed
 
     groups = clusters, control_clusters
     found = _check(sides, groups, value_range, level)
-    if missing_policy == "scored" or not found.drop.n_missing + found.control_drop.n_missing:
+    if (
+        missing_policy == "scored"
+        or not found.drop.n_missing + found.control_drop.n_missing
+    ):
         return found
     if value_range is None:
-        return replace(found, low=math.nan, high=math.nan, p_value=math.nan, suspicious=False)
+        return replace(
+            found, low=math.nan, high=math.nan, p_value=math.nan, suspicious=False
+        )
     low, high = value_range
     every = [found]
     for one, other in ((low, high), (high, low)):
         ends = one, other, other, one
         whole = [filled(side, end) for side, end in zip(sides, ends, strict=True)]
         every.append(_check(whole, groups, value_range, level))
-    least, most = min(each.low for each in every), max(each.high for each in every)
-    p_value = max(each.p_value for each in every) if len({each.excess > 0 for each in every}) == 1 else 1.0
+    least = min(each.low for each in every)
+    most = max(each.high for each in every)
+    p_value = (
+        max(each.p_value for each in every)
+        if len({each.excess > 0 for each in every}) == 1
+        else 1.0
+    )
     suspicious = all(each.suspicious for each in every)
     return replace(found, low=least, high=most, p_value=p_value, suspicious=suspicious)
 
 
 def _check(
-    sides: Sequence[npt.ArrayLike], groups: tuple[Clusters, Clusters], value_range: Range | None, level: float
+    sides: Sequence[npt.ArrayLike],
+    groups: tuple[Clusters, Clusters],
+    value_range: Range | None,
+    level: float,
 ) -> ContaminationCheck:
     """The check on the scored items, with both drops. sides: as `contamination_check` takes them."""
     drop, control = (
@@ -92,21 +117,37 @@ def _check(
     if drop.n == 0 or control.n == 0:
         none = "none: one side has no item with both scores"
         return ContaminationCheck(
-            drop, control, math.nan, math.nan, math.nan, level, math.nan, None, False, none
+            drop,
+            control,
+            math.nan,
+            math.nan,
+            math.nan,
+            level,
+            math.nan,
+            None,
+            False,
+            none,
         )
     one, other = groups
-    if one is not None and other is not None and np.isin(np.asarray(one), np.asarray(other)).any():
+    if (
+        one is not None
+        and other is not None
+        and np.isin(np.asarray(one), np.asarray(other)).any()
+    ):
         error, freedom, method = _joint(sides, (one, other))
     else:
         error, freedom, method = _welch(drop, control)
     span = math.inf if value_range is None else 2 * (value_range[1] - value_range[0])
     if not error > 0:
-        low, high, p_value = -span, span, math.nan
+        low = -span
+        high = span
+        p_value = math.nan
         if error != error:
             method = f"{method}: too few units for an interval"
     else:
         half = t_quantile(0.5 + level / 2, freedom) * error
-        low, high = max(-span, excess - half), min(span, excess + half)
+        low = max(-span, excess - half)
+        high = min(span, excess + half)
         p_value = t_two_sided(excess / error, freedom)
     return ContaminationCheck(
         drop=drop,
@@ -122,9 +163,12 @@ def _check(
     )
 
 
-def _welch(drop: PairedComparison, control: PairedComparison) -> tuple[float, float, str]:
+def _welch(
+    drop: PairedComparison, control: PairedComparison
+) -> tuple[float, float, str]:
     parts = [_squared_error(side) for side in (drop, control)]
-    total, freedom = math.fsum(parts), [side.degrees_of_freedom for side in (drop, control)]
+    total = math.fsum(parts)
+    freedom = [side.degrees_of_freedom for side in (drop, control)]
     if not min(freedom) > 0 or not total > 0:
         return math.nan, 1.0, "Welch t"
     pooled = math.fsum(part**2 / df for part, df in zip(parts, freedom, strict=True))
@@ -137,7 +181,9 @@ def _welch(drop: PairedComparison, control: PairedComparison) -> tuple[float, fl
 
 
 def _squared_error(side: PairedComparison) -> float:
-    """The squared standard error; where differences have no spread, from the width of their conservative interval."""
+    """The squared standard error; where differences have no spread, from the width of their
+    conservative interval.
+    """
     if side.standard_error is not None:
         return side.standard_error**2
     if not side.degrees_of_freedom > 0:
@@ -149,9 +195,14 @@ def _squared_error(side: PairedComparison) -> float:
 def _joint(
     sides: Sequence[npt.ArrayLike], groups: tuple[npt.ArrayLike, npt.ArrayLike]
 ) -> tuple[float, float, str]:
-    """The standard error where clusters stand on both sides: each cluster's pull on the excess, squared and summed."""
-    pulls, ids = [], []
-    for first, second, group, sign in zip(sides[::2], sides[1::2], groups, (1.0, -1.0), strict=True):
+    """The standard error where clusters stand on both sides: each cluster's pull on the excess,
+    squared and summed.
+    """
+    pulls = []
+    ids = []
+    for first, second, group, sign in zip(
+        sides[::2], sides[1::2], groups, (1.0, -1.0), strict=True
+    ):
         gaps = row_means(score_matrix(first)) - row_means(score_matrix(second))
         there = ~np.isnan(gaps)
         gaps = gaps[there]
@@ -159,9 +210,16 @@ def _joint(
         ids.append(cluster_ids(group, len(there))[there])
     _, codes = np.unique(np.concatenate(ids), return_inverse=True)
     whole = np.concatenate(pulls)
-    sums, sizes = np.bincount(codes, weights=whole), np.bincount(codes).astype(np.float64)
+    sums = np.bincount(codes, weights=whole)
+    sizes = np.bincount(codes).astype(np.float64)
     if len(sums) < 2:
         return math.nan, 1.0, "clustered t"
     n = np.float64(len(whole))
-    error, freedom, _ = cluster_spread(sums * n, sizes, n, np.float64(np.dot(whole, whole)) * n**2)
-    return float(error), max(float(freedom), 1.0), f"clustered t (G={len(sums)}, some on both sides)"
+    error, freedom, _ = cluster_spread(
+        sums * n, sizes, n, np.float64(np.dot(whole, whole)) * n**2
+    )
+    return (
+        float(error),
+        max(float(freedom), 1.0),
+        f"clustered t (G={len(sums)}, some on both sides)",
+    )

@@ -1,15 +1,17 @@
 """What another design of a comparison would show: more items, more repeats of each, more prompts.
 
-The variance of a paired difference has parts: items differ in how much better one model is on them; a repeated draw of an answer
-comes out otherwise; another wording of the prompt changes single items, and shifts all of them together. With n items, K repeats and P
-prompts of each the squared standard error of the mean difference is
+The variance of a paired difference has parts: items differ in how much better one model is on them;
+a repeated draw of an answer comes out otherwise; another wording of the prompt changes single
+items, and shifts all of them together. With n items, K repeats and P prompts of each the squared
+standard error of the mean difference is
 
     item / n  +  (shift + (prompt + draw / K) / n) / P
 
-`variance_parts` estimates the parts by the analysis of variance of items x prompts x draws. `Design` is a comparison that was made (the
-very numbers of `compare_paired`), scaled to other n and K: its effective counts and degrees of freedom grow with the items, and shrink
-with the ratio of the variances. So what it says of the design that was run is what the comparison says. Of several prompts the mean
-over them is taken as over a sample of prompts (`task_sample`).
+`variance_parts` estimates the parts by the analysis of variance of items x prompts x draws.
+`Design` is a comparison that was made (the very numbers of `compare_paired`), scaled to other n and
+K: its effective counts and degrees of freedom grow with the items, and shrink with the ratio of the
+variances. So what it says of the design that was run is what the comparison says. Of several
+prompts the mean over them is taken as over a sample of prompts (`task_sample`).
 """
 
 from __future__ import annotations
@@ -25,7 +27,13 @@ from evalwright.statistics._quantiles import t_quantile
 from evalwright.statistics.pairwise import ADDED, AllPairs
 from evalwright.statistics.power import Limits
 from evalwright.statistics.task_sample import sampled_spread
-from evalwright.statistics.units import F64, Clusters, Spread, kept_codes, standard_error
+from evalwright.statistics.units import (
+    F64,
+    Clusters,
+    Spread,
+    kept_codes,
+    standard_error,
+)
 
 _NONE = Limits(math.nan, math.nan, math.nan)
 MOST_ITEMS = 1e9
@@ -33,11 +41,14 @@ MOST_ITEMS = 1e9
 
 @dataclass(frozen=True, slots=True)
 class VarianceParts:
-    """Parts of the variance of one item's paired difference, with limits; nan where the data cannot tell a part from the item's.
+    """Parts of the variance of one item's paired difference, with limits; nan where the data cannot
+    tell a part from the item's.
 
-    `item`: of the true difference over items. `draw`: of one draw of both models. `prompt`: of how an item's difference changes with
-    the prompt. `shift`: of how the mean difference changes with the prompt. `repeats`, `prompts`: of each item, as measured, `items`
-    with all of them; `noise`: what the draws that were made add to an item's difference; `clustered`: the item part with what clusters add to it; `freedom`: of the error of the mean.
+    `item`: of the true difference over items. `draw`: of one draw of both models. `prompt`: of how
+    an item's difference changes with the prompt. `shift`: of how the mean difference changes with
+    the prompt. `repeats`, `prompts`: of each item, as measured, `items` with all of them; `noise`:
+    what the draws that were made add to an item's difference; `clustered`: the item part with what
+    clusters add to it; `freedom`: of the error of the mean.
     """
 
     item: Limits
@@ -52,13 +63,17 @@ class VarianceParts:
     freedom: float
 
     def own(self, repeats: float) -> float:
-        """What one prompt's answers add to an item's difference with that many repeats, the item part not among it."""
+        """What one prompt's answers add to an item's difference with that many repeats, the item
+        part not among it.
+        """
         return self.noise * self.repeats / repeats + (
             0.0 if math.isnan(self.prompt.value) else self.prompt.value
         )
 
     def ratio(self, repeats: float) -> float:
-        """The variance of an item's difference with so many repeats of one prompt, over that with those that were made."""
+        """The variance of an item's difference with so many repeats of one prompt, over that with
+        those that were made.
+        """
         if repeats == self.repeats:
             return 1.0
         whole = self.clustered + self.own(self.repeats)
@@ -66,17 +81,28 @@ class VarianceParts:
 
 
 def variance_parts(
-    a: npt.ArrayLike, b: npt.ArrayLike, *, clusters: Clusters = None, level: float = 0.95
+    a: npt.ArrayLike,
+    b: npt.ArrayLike,
+    *,
+    clusters: Clusters = None,
+    level: float = 0.95,
 ) -> VarianceParts:
-    """The parts of the variance of a - b. `a`, `b`: (items, prompts, draws), nan = missing; the numbers of draws may differ.
+    """The parts of the variance of a - b.
 
-    Items that lack a prompt are left out. A part is the mean over items of a quantity that is right on average, so its limits are those
-    of a (clustered) t interval, not below 0; those of `shift` are of a variance of P normal values (chi-squared).
+    `a`, `b`: (items, prompts, draws), nan = missing; the numbers of draws may differ.
+
+    Items that lack a prompt are left out. A part is the mean over items of a quantity that is right
+    on average, so its limits are those of a (clustered) t interval, not below 0; those of `shift`
+    are of a variance of P normal values (chi-squared).
     """
     scores = [np.asarray(one, dtype=np.float64) for one in (a, b)]
-    if any(one.ndim != 3 for one in scores) or scores[0].shape[:2] != scores[1].shape[:2]:
+    if (
+        any(one.ndim != 3 for one in scores)
+        or scores[0].shape[:2] != scores[1].shape[:2]
+    ):
         raise ValueError(
-            "scores must have the shape (items, prompts, draws), the same items and prompts for both"
+            "scores must have the shape (items, prompts, draws), the same items and"
+            " prompts for both"
         )
     has = [~np.isnan(one) for one in scores]
     every = [np.count_nonzero(one, axis=2).min(axis=1) > 0 for one in has]
@@ -93,8 +119,12 @@ def variance_parts(
         half = t_quantile(0.5 + level / 2, max(spread.freedom, 1.0)) * spread.error
         return Limits(max(0.0, value), max(0.0, value - half), max(0.0, value + half))
 
-    (ours, of_a, mean_of_a), (theirs, of_b, mean_of_b) = (_within(one) for one in scores)
-    means, draw = ours - theirs, of_a + of_b  # draw: (items,), nan where a model has one draw
+    (ours, of_a, mean_of_a), (theirs, of_b, mean_of_b) = (
+        _within(one) for one in scores
+    )
+    # draw: (items,), nan where a model has one draw
+    means = ours - theirs
+    draw = of_a + of_b
     noise = np.nan_to_num(mean_of_a + mean_of_b)
     repeated = bool(np.isfinite(draw).all())
     own = means.mean(axis=1)
@@ -107,7 +137,9 @@ def variance_parts(
         residuals = means - own[:, None] - column + own.mean()
         rest = (residuals**2).sum(axis=1) / (prompts - 1) * (n / (n - 1))
         prompt = mean(rest - noise)
-        shift = _shift(float(column.var(ddof=1)), float(rest.mean()) / n, prompts, level)
+        shift = _shift(
+            float(column.var(ddof=1)), float(rest.mean()) / n, prompts, level
+        )
     return VarianceParts(
         item=mean(squares - (rest / prompts)),
         draw=mean(draw) if repeated else _NONE,
@@ -117,13 +149,19 @@ def variance_parts(
         repeats=sum(one.shape[2] for one in scores) / 2,
         prompts=prompts,
         noise=float(noise.mean()),
-        clustered=max(0.0, spread.error**2 * n - float(rest.mean()) / prompts) if spread.error > 0 else 0.0,
+        clustered=(
+            max(0.0, spread.error**2 * n - float(rest.mean()) / prompts)
+            if spread.error > 0
+            else 0.0
+        ),
         freedom=max(spread.freedom, 1.0),
     )
 
 
 def _within(scores: F64) -> tuple[F64, F64, F64]:
-    """Of one model: means (items, prompts), and by item, mean over prompts, the variance of one draw and of a mean of draws."""
+    """Of one model: means (items, prompts), and by item, mean over prompts, the variance of one
+    draw and of a mean of draws.
+    """
     there = ~np.isnan(scores)
     counts = there.sum(axis=2)
     means = np.where(there, scores, 0.0).sum(axis=2) / counts
@@ -137,11 +175,16 @@ def _within(scores: F64) -> tuple[F64, F64, F64]:
 
 
 def _shift(seen: float, noise: float, prompts: int, level: float) -> Limits:
-    """The variance between prompts of which `seen` is the variance of their means, `noise` what the items add to it."""
+    """The variance between prompts of which `seen` is the variance of their means, `noise` what the
+    items add to it.
+    """
     from scipy.special import chdtri
 
     freedom = prompts - 1
-    low, high = (float(seen * freedom / chdtri(freedom, at)) for at in (0.5 - level / 2, 0.5 + level / 2))
+    low, high = (
+        float(seen * freedom / chdtri(freedom, at))
+        for at in (0.5 - level / 2, 0.5 + level / 2)
+    )
     return Limits(max(0.0, seen - noise), max(0.0, low - noise), max(0.0, high - noise))
 
 
@@ -149,9 +192,11 @@ def _shift(seen: float, noise: float, prompts: int, level: float) -> Limits:
 class Design:
     """A comparison of two models that was made, and from it what others would show.
 
-    `pairs`: its numbers, as `paired.paired_differences` gives them; `asked`: the items that both were asked, of which some may lack a score.
-    `unknown`: what failures add to the smallest visible difference, `wider` to half of the interval. `parts`: of the variance, None where nothing is known of them.
-    `clusters`: what the clusters of the whole task multiply variances by, over what those of the items asked do.
+    `pairs`: its numbers, as `paired.paired_differences` gives them; `asked`: the items that both
+    were asked, of which some may lack a score. `unknown`: what failures add to the smallest visible
+    difference, `wider` to half of the interval. `parts`: of the variance, None where nothing is
+    known of them. `clusters`: what the clusters of the whole task multiply variances by, over what
+    those of the items asked do.
     """
 
     pairs: AllPairs
@@ -169,7 +214,11 @@ class Design:
         return self.parts.repeats if self.parts else 1.0
 
     def half_width(
-        self, items: float, repeats: float | None = None, prompts: int = 1, ratio: float = 1.0
+        self,
+        items: float,
+        repeats: float | None = None,
+        prompts: int = 1,
+        ratio: float = 1.0,
     ) -> float:
         """Half of the interval of the difference. ratio: the variance, over what was measured."""
         if prompts > 1:
@@ -179,23 +228,40 @@ class Design:
         return float(high - low) / 2 + self.wider
 
     def visible(
-        self, items: float, repeats: float | None = None, prompts: int = 1, ratio: float = 1.0
+        self,
+        items: float,
+        repeats: float | None = None,
+        prompts: int = 1,
+        ratio: float = 1.0,
     ) -> float:
         """The smallest difference that is seen with probability `power`."""
         if prompts > 1:
             error, freedom, _ = self._prompts(items, repeats, prompts)
-            return (t_quantile(0.5 + self.level / 2, freedom) + t_quantile(self.power, freedom)) * error
-        seen = float(self._scaled(items, repeats, ratio).visible(self.level, self.power)) + self.unknown
+            return (
+                t_quantile(0.5 + self.level / 2, freedom)
+                + t_quantile(self.power, freedom)
+            ) * error
+        seen = (
+            float(self._scaled(items, repeats, ratio).visible(self.level, self.power))
+            + self.unknown
+        )
         return seen if self.pairs.counts is None else min(seen, self.pairs.span)
 
     def items_for(
-        self, wanted: float, repeats: float | None = None, prompts: int = 1, ratio: float = 1.0
+        self,
+        wanted: float,
+        repeats: float | None = None,
+        prompts: int = 1,
+        ratio: float = 1.0,
     ) -> int | None:
-        """The fewest items with which `visible` is at most `wanted`; None where no number of them is enough."""
+        """The fewest items with which `visible` is at most `wanted`; None where no number of them
+        is enough.
+        """
         return fewest(lambda n: self.visible(n, repeats, prompts, ratio) <= wanted)
 
     def _scaled(self, items: float, repeats: float | None, ratio: float) -> AllPairs:
-        found, times = self.pairs, items / self.asked
+        found = self.pairs
+        times = items / self.asked
         variance = ratio * (self.clusters if items > self.asked else 1.0)
         if self.parts is not None and repeats is not None:
             variance *= self.parts.ratio(repeats)
@@ -205,7 +271,11 @@ class Design:
             more = times / variance
             better, worse, size = (
                 (float(part[0, 1]) - added) * more + added
-                for part, added in ((counts.better, ADDED), (counts.worse, ADDED), (counts.size, 2 * ADDED))
+                for part, added in (
+                    (counts.better, ADDED),
+                    (counts.worse, ADDED),
+                    (counts.size, 2 * ADDED),
+                )
             )
             stretch = np.broadcast_to(counts.stretch, found.n.shape)[0, 1]
             counts = replace(
@@ -234,17 +304,26 @@ class Design:
     def _prompts(self, items: float, repeats: float | None, prompts: int) -> Spread:
         parts = self.parts
         if parts is None or math.isnan(parts.shift.value):
-            raise ValueError("what several prompts show is known only from runs with several prompts")
-        items *= parts.items / self.asked  # some lack a score, and the same share of others will
+            raise ValueError(
+                "what several prompts show is known only from runs with several prompts"
+            )
+        items *= (
+            parts.items / self.asked
+        )  # some lack a score, and the same share of others will
         between = parts.shift.value + parts.own(repeats or parts.repeats) / items
         shared = parts.clustered * self.clusters / items
         return sampled_spread(
-            between, prompts, shared, max(1.0, (parts.freedom + 1) * items / parts.items - 1)
+            between,
+            prompts,
+            shared,
+            max(1.0, (parts.freedom + 1) * items / parts.items - 1),
         )
 
 
 def fewest(enough: Callable[[float], bool]) -> int | None:
-    """The least whole number from 2 on that is enough, if more always is; None past a thousand million."""
+    """The least whole number from 2 on that is enough, if more always is; None past a thousand
+    million.
+    """
     high = 2
     while not enough(high):
         high *= 2

@@ -1,4 +1,6 @@
-"""One number as the product shows it: value, interval, how many items it rests on, and how it was made."""
+"""One number as the product shows it: value, interval, how many items it rests on, and how it was
+made.
+"""
 
 from __future__ import annotations
 
@@ -15,15 +17,18 @@ NOTHING_SCORED = "no interval: nothing was scored"
 class Estimate(Plain):
     """A point estimate with its interval.
 
-    `n` counts scored items (never draws) and `n_missing` the items without a score through no fault of the model, which are not part
-    of `value`. `n_unsure` of the scored items have a score that a careful reader might argue with; `unsure_range` is what the value
-    would be if all of these were at the worst, and at the best (None where nothing is unsure or the range is not known).
-    `n_clusters` is None where every item stands alone. `standard_error` is None where the data show none (fewer
-    than two units, or no spread at all), because 0 would claim a certainty that is not there. `bounds` hold the
-    value at `level` whatever the missing items would have scored: (low end of the interval if all of them were at the worst,
-    high end if all were at the best); None where nothing is missing or where the possible range of the values is not known. `value`, `low` and `high` are nan where they do not exist.
-    `degrees_of_freedom` are those of the standard error, and `effective_clusters` how many clusters of one size the data are worth,
-    both None where items stand alone.
+    `n` counts scored items (never draws) and `n_missing` the items without a score through no fault
+    of the model, which are not part of `value`. `n_unsure` of the scored items have a score that a
+    careful reader might argue with; `unsure_range` is what the value would be if all of these were
+    at the worst, and at the best (None where nothing is unsure or the range is not known).
+    `n_clusters` is None where every item stands alone. `standard_error` is None where the data show
+    none (fewer than two units, or no spread at all), because 0 would claim a certainty that is not
+    there. `bounds` hold the value at `level` whatever the missing items would have scored: (low end
+    of the interval if all of them were at the worst, high end if all were at the best); None where
+    nothing is missing or where the possible range of the values is not known. `value`, `low` and
+    `high` are nan where they do not exist. `degrees_of_freedom` are those of the standard error,
+    and `effective_clusters` how many clusters of one size the data are worth, both None where items
+    stand alone.
     """
 
     value: float
@@ -66,9 +71,12 @@ class Estimate(Plain):
         return plain_fields(self, [name for name in names if not getattr(self, name)])
 
 
-def bounds_around(points: tuple[float, float], value: float, low: float, high: float) -> tuple[float, float]:
-    """From what a share would be with all missing items at the worst and at the best, bounds that carry its sampling error: as
-    far beyond as [low, high] reaches from `value`, within 0 to 1."""
+def bounds_around(
+    points: tuple[float, float], value: float, low: float, high: float
+) -> tuple[float, float]:
+    """From what a share would be with all missing items at the worst and at the best, bounds that
+    carry its sampling error: as far beyond as [low, high] reaches from `value`, within 0 to 1.
+    """
     if math.isnan(value):
         return points
     return max(0.0, points[0] - (value - low)), min(1.0, points[1] + (high - value))

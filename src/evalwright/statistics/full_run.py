@@ -1,29 +1,32 @@
 """What the comparison of all N pairs will say, known from the first n of them.
 
-A benchmark has N items, so the comparison at its end is a fact about a finite list, of which the first n
-items in random order are a draw without replacement. A run may stop as soon as every end that the draw has
-not refuted leads to the same verdict; the chance that the full run would have said something else is at
-most alpha, however often one looks. This is sharper than asking whether the models differ on items like
-these, needs no such assumption about the items, and knows when "no difference seen" is all that the rest of
-the run could add.
+A benchmark has N items, so the comparison at its end is a fact about a finite list, of which the
+first n items in random order are a draw without replacement. A run may stop as soon as every end
+that the draw has not refuted leads to the same verdict; the chance that the full run would have
+said something else is at most alpha, however often one looks. This is sharper than asking whether
+the models differ on items like these, needs no such assumption about the items, and knows when "no
+difference seen" is all that the rest of the run could add.
 
-Right or wrong, every item alone: exact. The full run's verdict depends on D, the number of discordant items
-among N, and W, those that only a got right. D gets a confidence sequence (`kept_counts`) with a tenth of
-alpha; for each D in it the W that the wins among the discordant items refute are dropped. Each (W, D) has
-one bet against it for the whole run, which is weighted towards the side where the verdict would change next, so the
-truth is ever dropped with probability at most alpha.
+Right or wrong, every item alone: exact. The full run's verdict depends on D, the number of
+discordant items among N, and W, those that only a got right. D gets a confidence sequence
+(`kept_counts`) with a tenth of alpha; for each D in it the W that the wins among the discordant
+items refute are dropped. Each (W, D) has one bet against it for the whole run, which is weighted
+towards the side where the verdict would change next, so the truth is ever dropped with probability
+at most alpha.
 
-Anything else (graded, repeated draws, clusters): asymptotic confidence sequences without replacement for
-the final difference and (with a tenth of alpha) for its final standard error.
+Anything else (graded, repeated draws, clusters): asymptotic confidence sequences without
+replacement for the final difference and (with a tenth of alpha) for its final standard error.
 
-`kept_counts`: how many of all N items will count, after the first n of them in random order; exact, at every n. For every number K that is still possible, the items seen are a draw without replacement from N items of
-which K count. A bet against K (a mixture of shares around K / N) divided by the exact probability under K
-is a martingale if K is true, so it ever reaches 1 / alpha with probability at most alpha; what it has not
-refuted makes the confidence sequence. At n = N only the true K is left.
+`kept_counts`: how many of all N items will count, after the first n of them in random order; exact,
+at every n. For every number K that is still possible, the items seen are a draw without replacement
+from N items of which K count. A bet against K (a mixture of shares around K / N) divided by the
+exact probability under K is a martingale if K is true, so it ever reaches 1 / alpha with
+probability at most alpha; what it has not refuted makes the confidence sequence. At n = N only the
+true K is left.
 
 Source: Waudby-Smith & Ramdas (2020), "Confidence sequences for sampling without replacement" (the
-martingale as a ratio of a mixture and the hypergeometric likelihood; here the mixture is centred on the
-number it bets against).
+martingale as a ratio of a mixture and the hypergeometric likelihood; here the mixture is centred on
+the number it bets against).
 """
 
 from __future__ import annotations
@@ -51,7 +54,9 @@ _FEWEST_DIFFERING = 8
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
-    """What the full run may still say: its `verdict`, or "open", and the interval of its difference."""
+    """What the full run may still say: its `verdict`, or "open", and the interval of its
+    difference.
+    """
 
     verdict: Settled
     low: float
@@ -59,14 +64,17 @@ class Outlook:
 
 
 def least_wins(discordant: F64, level: float) -> F64:
-    """For each number of discordant items, the fewest wins with which `compare_paired` says "better".
+    """For each number of discordant items, the fewest wins with which `compare_paired` says
+    "better".
 
-    The test at 0 rejects where w - l > z sqrt(w + l + 1/2) or McNemar's mid-p does; D + 1 where even D wins would not do.
-    `discordant` (m,) whole numbers up to n.
+    The test at 0 rejects where w - l > z sqrt(w + l + 1/2) or McNemar's mid-p does; D + 1 where
+    even D wins would not do. `discordant` (m,) whole numbers up to n.
     """
     d = np.asarray(discordant, dtype=np.float64)
     critical = normal_quantile(0.5 + level / 2)
-    least: F64 = np.minimum(np.floor((d + critical * np.sqrt(d + 2 * ADDED)) / 2) + 1, d + 1)
+    least: F64 = np.minimum(
+        np.floor((d + critical * np.sqrt(d + 2 * ADDED)) / 2) + 1, d + 1
+    )
     while True:
         fewer = least - 1
         enough = (2 * fewer > d) & (mid_p_deviate(fewer, d - fewer) > critical)
@@ -89,8 +97,9 @@ def binary_outlook(
     """What the full run over `n_total` right-or-wrong pairs will say, after `n` of them with these
     discordant counts.
 
-    `level` is that of the full run's comparison, `alpha` the chance that the verdict (or the interval) is
-    ever wrong. `interval`: False where the verdict alone is wanted, which is quicker. `directed`: bet on the side that would change the verdict; without it verdict and interval come
+    `level` is that of the full run's comparison, `alpha` the chance that the verdict (or the
+    interval) is ever wrong. `interval`: False where the verdict alone is wanted, which is quicker.
+    `directed`: bet on the side that would change the verdict; without it verdict and interval come
     from one and the same bet, so that both together are wrong with probability at most alpha.
     """
     seen = wins + losses
@@ -98,14 +107,21 @@ def binary_outlook(
     quick = _verdict(wins, seen, spread, n_total, level, alpha, directed)
     if quick == "open" and not interval:
         return Outlook("open", math.nan, math.nan)
-    fewest, most = kept_counts(seen, n, np.array([float(n_total)]), alpha * NUISANCE, max(1.0, n_total / 24))
+    fewest, most = kept_counts(
+        seen, n, np.array([float(n_total)]), alpha * NUISANCE, max(1.0, n_total / 24)
+    )
     totals = np.arange(fewest[0], most[0] + 1.0)
     share = alpha * (1 - NUISANCE)
-    verdict = quick if quick == "open" else _verdict(wins, seen, totals, n_total, level, share, directed)
+    verdict = (
+        quick
+        if quick == "open"
+        else _verdict(wins, seen, totals, n_total, level, share, directed)
+    )
     if not interval:
         return Outlook(verdict, math.nan, math.nan)
     least, greatest = kept_counts(wins, seen, totals, share, _weight(totals))
-    low, high = float((2 * least - totals).min()), float((2 * greatest - totals).max())
+    low = float((2 * least - totals).min())
+    high = float((2 * greatest - totals).max())
     return Outlook(verdict, low / n_total, high / n_total)
 
 
@@ -114,10 +130,17 @@ def _weight(totals: F64) -> F64:
 
 
 def _verdict(
-    wins: int, seen: int, totals: F64, n_total: int, level: float, alpha: float, directed: bool
+    wins: int,
+    seen: int,
+    totals: F64,
+    n_total: int,
+    level: float,
+    alpha: float,
+    directed: bool,
 ) -> Settled:
-    """The one verdict that fits all numbers of wins that are not refuted, for every number of discordant
-    items."""
+    """The one verdict that fits all numbers of wins that are not refuted, for every number of
+    discordant items.
+    """
     bar = -math.log(alpha)
     a_wins = least_wins(totals, level)
     b_wins = totals - a_wins
@@ -127,22 +150,34 @@ def _verdict(
         inside = (candidate >= 0) & (candidate <= totals)
         w = np.clip(candidate, 0, totals)
         stake = _stake(w, totals, a_wins, b_wins) if directed else 0.5
-        return bool((log_evidence(wins, seen, w, totals, weight, stake)[inside] >= bar).all())
+        return bool(
+            (log_evidence(wins, seen, w, totals, weight, stake)[inside] >= bar).all()
+        )
 
-    # Evidence grows with the distance, so the nearest number of each range with one stake speaks for the range.
+    # Evidence grows with the distance, so the nearest number of each range with one stake speaks
+    # for the range.
     rate = wins / seen if seen else 0.5
     if (rate * totals >= a_wins).all():
-        settled = refuted(a_wins - 1) and refuted(np.ceil(totals / 2)) and refuted(np.ceil(totals / 2) - 1)
+        settled = (
+            refuted(a_wins - 1)
+            and refuted(np.ceil(totals / 2))
+            and refuted(np.ceil(totals / 2) - 1)
+        )
         return "a better" if settled else "open"
     if (rate * totals <= b_wins).all():
-        settled = refuted(b_wins + 1) and refuted(np.floor(totals / 2)) and refuted(np.floor(totals / 2) + 1)
+        settled = (
+            refuted(b_wins + 1)
+            and refuted(np.floor(totals / 2))
+            and refuted(np.floor(totals / 2) + 1)
+        )
         return "b better" if settled else "open"
     return "no difference seen" if refuted(a_wins) and refuted(b_wins) else "open"
 
 
 def _stake(w: F64, totals: F64, a_wins: F64, b_wins: F64) -> F64:
-    """The part of the stake on more wins than w: away from the middle inside "no difference seen", towards
-    it outside."""
+    """The part of the stake on more wins than w: away from the middle inside "no difference seen",
+    towards it outside.
+    """
     inside = (w < a_wins) & (w > b_wins)
     more = np.where(inside, w > totals / 2, w <= b_wins)
     return np.where(w == totals / 2, 0.5, np.where(more, _STAKE, 1 - _STAKE))
@@ -157,12 +192,13 @@ def graded_outlook(
     level: float = 0.95,
     alpha: float = 0.05,
 ) -> Outlook:
-    """What the full run's t test over `n_units` units will say, after the first len(differences) of them.
+    """What the full run's t test over `n_units` units will say, after the first len(differences) of
+    them.
 
     `differences` (g,): the sum of a - b over the items of a unit, `sizes` (g,) its number of items,
-    `n_items` those of all units where known. The interval is for the mean difference over all items.
-    Asymptotic: "open" with fewer than 30 units or 8 that differ from the mean, and the spread always counts
-    one more unit, as far off as the farthest one seen.
+    `n_items` those of all units where known. The interval is for the mean difference over all
+    items. Asymptotic: "open" with fewer than 30 units or 8 that differ from the mean, and the
+    spread always counts one more unit, as far off as the farthest one seen.
     """
     g = len(differences)
     if g == 0:
@@ -177,11 +213,14 @@ def graded_outlook(
         return Outlook("open", math.nan, math.nan)
     spread = math.sqrt(padded_variance(residuals))
     half = asymptotic_half_width(spread, g, n_units, alpha=alpha * (1 - NUISANCE))
-    low, high = mean - half / mean_size, mean + half / mean_size
+    low = mean - half / mean_size
+    high = mean + half / mean_size
     centre = float(squares.mean())
     wobble = math.sqrt(padded_variance(squares - centre))
     slack = asymptotic_half_width(wobble, g, n_units, alpha=alpha * NUISANCE)
-    scale = t_quantile(0.5 + level / 2, n_units - 1) / (mean_size * math.sqrt(n_units - 1.0))
+    scale = t_quantile(0.5 + level / 2, n_units - 1) / (
+        mean_size * math.sqrt(n_units - 1.0)
+    )
     least = scale * math.sqrt(max(centre - slack, 0.0))
     most = scale * math.sqrt(centre + slack)
     if low > most:
@@ -198,25 +237,31 @@ def padded_variance(residuals: F64) -> float:
     return float(squares.sum() + squares.max()) / len(squares)
 
 
-# -- finite counts -------------------------------------------------------------------------------------------
+# -- finite counts ---------------------------------------------------------------------
 
 
 OPTIMUM = 7.93
-"""-2 log a + log(-2 log a + 1) at a = 0.05: a mixture with the weight of n / 7.93 items bets best near n items."""
+"""-2 log a + log(-2 log a + 1) at a = 0.05: a mixture with the weight of n / 7.93 items bets best
+near n items.
+"""
 
 
-def log_evidence(k: float | F64, n: float, among: F64, total: F64, weight: F64, up: F64 | float = 0.5) -> F64:
-    """Log of the bet against "K of the N items count" after k of n counted; +inf where that is impossible.
+def log_evidence(
+    k: float | F64, n: float, among: F64, total: F64, weight: F64, up: F64 | float = 0.5
+) -> F64:
+    """Log of the bet against "K of the N items count" after k of n counted; +inf where that is
+    impossible.
 
-    `among` (K), `total` (N) and `weight` are arrays of one shape, `k` a number or such an array. The
-    mixture is Beta(weight K/N, weight (1 - K/N)) (with K/N kept off 0 and 1), of which the share `up` of
-    the stake is on shares above K/N.
+    `among` (K), `total` (N) and `weight` are arrays of one shape, `k` a number or such an array.
+    The mixture is Beta(weight K/N, weight (1 - K/N)) (with K/N kept off 0 and 1), of which the
+    share `up` of the stake is on shares above K/N.
     """
     from scipy.special import betaincc, betaln, gammaln
 
     missed = n - k
     possible = (among >= k) & (total - among >= missed)
-    kept, rest = np.where(possible, among, k), np.where(possible, total - among, missed)
+    kept = np.where(possible, among, k)
+    rest = np.where(possible, total - among, missed)
     whole = kept + rest
     likelihood = (
         gammaln(kept + 1)
@@ -227,7 +272,8 @@ def log_evidence(k: float | F64, n: float, among: F64, total: F64, weight: F64, 
         + gammaln(whole - n + 1)
     )
     centre = (kept + 0.5) / (whole + 1.0)
-    a, b = weight * centre, weight * (1.0 - centre)
+    a = weight * centre
+    b = weight * (1.0 - centre)
     mixture = betaln(a + k, b + missed) - betaln(a, b)
     if not (isinstance(up, float) and up == 0.5):
         prior = betaincc(a, b, centre)
@@ -237,12 +283,14 @@ def log_evidence(k: float | F64, n: float, among: F64, total: F64, weight: F64, 
     return np.where(possible, mixture - likelihood, np.inf)
 
 
-def kept_counts(k: int, n: int, total: npt.ArrayLike, alpha: float, weight: npt.ArrayLike) -> tuple[F64, F64]:
-    """The least and greatest K that the first n items, k of which counted, do not refute; for each N in
-    `total`.
+def kept_counts(
+    k: int, n: int, total: npt.ArrayLike, alpha: float, weight: npt.ArrayLike
+) -> tuple[F64, F64]:
+    """The least and greatest K that the first n items, k of which counted, do not refute; for each
+    N in `total`.
 
-    `total` (m,) whole numbers of at least n; `weight`: concentration of the mixture, a number or (m,).
-    Bisection on both sides of the most likely K, O(log N) steps for all N at once.
+    `total` (m,) whole numbers of at least n; `weight`: concentration of the mixture, a number or
+    (m,). Bisection on both sides of the most likely K, O(log N) steps for all N at once.
     """
     totals = np.asarray(total, dtype=np.float64)
     weights = np.broadcast_to(np.asarray(weight, dtype=np.float64), totals.shape)
@@ -251,12 +299,14 @@ def kept_counts(k: int, n: int, total: npt.ArrayLike, alpha: float, weight: npt.
     middle = np.clip(np.round(share * totals), k, totals - (n - k))
     ends = []
     for limit in (np.full_like(totals, float(k)), totals - float(n - k)):
-        inside, outside = middle.copy(), limit.copy()
+        inside = middle.copy()
+        outside = limit.copy()
         done = log_evidence(k, n, limit, totals, weights) < bar
         inside = np.where(done, limit, inside)
         for _ in range(max(1, math.ceil(math.log2(float(totals.max()) + 2.0)))):
             half = np.trunc((inside + outside) / 2)
             keep = log_evidence(k, n, half, totals, weights) < bar
-            inside, outside = np.where(keep, half, inside), np.where(keep, outside, half)
+            inside = np.where(keep, half, inside)
+            outside = np.where(keep, outside, half)
         ends.append(inside)
     return ends[0], ends[1]

@@ -1,16 +1,21 @@
-"""The interval of a mean: Wilson, Student's t and their clustered forms, chosen by what the scores are.
+"""The interval of a mean: Wilson, Student's t and their clustered forms, chosen by what the scores
+are.
 
 | scores | interval |
 |---|---|
 | all at the two ends of the range, every item alone | Wilson (1927) |
-| the same in clusters, or as repeated draws | Wilson with an effective n and a t quantile (Korn & Graubard 1998) |
-| graded | t, or clustered t; where that would leave the range of the scores, Wilson with an effective n |
-| graded, without any spread | rule of three: the share of unlike units that n alike ones cannot exclude |
+| the same in clusters, or as repeated draws | Wilson with an effective n and a t quantile (Korn &
+Graubard 1998) |
+| graded | t, or clustered t; where that would leave the range of the scores, Wilson with an
+effective n |
+| graded, without any spread | rule of three: the share of unlike units that n alike ones cannot
+exclude |
 | one unit | the whole range of the scores |
 
-Why not t (or the bootstrap) everywhere: near 0 and 1 and with few items it covers far less than it says (Bowyer,
-Aitchison & Ivanova 2025); repeated draws of a right-or-wrong answer have the same trouble, at n = 20 items with four
-draws and 95% right the t interval covers 80-88%, the effective-n Wilson interval 97%.
+Why not t (or the bootstrap) everywhere: near 0 and 1 and with few items it covers far less than it
+says (Bowyer, Aitchison & Ivanova 2025); repeated draws of a right-or-wrong answer have the same
+trouble, at n = 20 items with four draws and 95% right the t interval covers 80-88%, the effective-n
+Wilson interval 97%.
 """
 
 from __future__ import annotations
@@ -51,15 +56,17 @@ def mean_interval(
 ) -> Estimate:
     """The mean of scores with the interval that suits them (the table at the top of this module).
 
-    `values`: (n,) scores, or (n, draws) where the item means are the units; nan = missing. An item with no score at
-    all counts as failed, in addition to `n_missing` of which nothing is known, not even a cluster. `clusters`: (n,) integers; items that share one are not
-    independent. `value_range`: the least and greatest score that an item can get, None if it is not limited; then
-    there are no bounds, and no interval where the scores show no spread (nan).
+    `values`: (n,) scores, or (n, draws) where the item means are the units; nan = missing. An item
+    with no score at all counts as failed, in addition to `n_missing` of which nothing is known, not
+    even a cluster. `clusters`: (n,) integers; items that share one are not independent.
+    `value_range`: the least and greatest score that an item can get, None if it is not limited;
+    then there are no bounds, and no interval where the scores show no spread (nan).
 
-    `bounds` hold the mean whatever the failed items would have scored: from the low end of the interval if all of them were at
-    the bottom of the range to the high end if all were at the top.
+    `bounds` hold the mean whatever the failed items would have scored: from the low end of the
+    interval if all of them were at the bottom of the range to the high end if all were at the top.
 
-    Raises ValueError for a wrong shape, a score outside `value_range`, a negative `n_missing`, or a level outside (0, 1).
+    Raises ValueError for a wrong shape, a score outside `value_range`, a negative `n_missing`, or a
+    level outside (0, 1).
     """
     check_level(level)
     if n_missing < 0:
@@ -90,11 +97,15 @@ def mean_interval(
         return estimate
     values, clusters = _with_failed(values, clusters, n_missing)
     worst, best = (
-        mean_interval(filled(values, end), clusters=clusters, value_range=value_range, level=level)
+        mean_interval(
+            filled(values, end), clusters=clusters, value_range=value_range, level=level
+        )
         for end in value_range
     )
     ends = [one for one in (estimate, worst, best) if not math.isnan(one.low)]
-    return replace(estimate, bounds=(min(one.low for one in ends), max(one.high for one in ends)))
+    return replace(
+        estimate, bounds=(min(one.low for one in ends), max(one.high for one in ends))
+    )
 
 
 def filled(values: npt.ArrayLike, end: float) -> F64:
@@ -103,12 +114,16 @@ def filled(values: npt.ArrayLike, end: float) -> F64:
     return np.where(np.isnan(scores).all(axis=1, keepdims=True), end, scores)
 
 
-def _with_failed(values: npt.ArrayLike, clusters: Clusters, n_missing: int) -> tuple[F64, Clusters]:
+def _with_failed(
+    values: npt.ArrayLike, clusters: Clusters, n_missing: int
+) -> tuple[F64, Clusters]:
     """Scores and clusters with `n_missing` items more that have no score, each alone."""
     scores = score_matrix(values)
     if not n_missing:
         return scores, clusters
-    scores = np.concatenate([scores, np.full((n_missing, max(scores.shape[1], 1)), np.nan)])
+    scores = np.concatenate(
+        [scores, np.full((n_missing, max(scores.shape[1], 1)), np.nan)]
+    )
     if clusters is not None:
         ids = np.unique(np.asarray(clusters), return_inverse=True)[1]
         clusters = np.concatenate([ids, len(ids) + np.arange(n_missing)])
@@ -123,11 +138,15 @@ def wilson(k: float, n: float, level: float = 0.95) -> Range:
     check_level(level)
     if not 0 <= k <= n:
         raise ValueError(f"k must be between 0 and n = {n}, but is {k}")
-    return score_interval(k / n, n, normal_quantile(0.5 + level / 2)) if n else (0.0, 1.0)
+    return (
+        score_interval(k / n, n, normal_quantile(0.5 + level / 2)) if n else (0.0, 1.0)
+    )
 
 
 def score_interval(p: float, size: float, critical: float) -> Range:
-    """Wilson's interval around proportion `p` of `size` (effective) items, with `critical` in place of z."""
+    """Wilson's interval around proportion `p` of `size` (effective) items, with `critical` in place
+    of z.
+    """
     square = critical * critical / size
     centre = (p + square / 2) / (1 + square)
     half = critical * math.sqrt(p * (1 - p) / size + square / (4 * size)) / (1 + square)
@@ -135,12 +154,19 @@ def score_interval(p: float, size: float, critical: float) -> Range:
 
 
 def effective_score_interval(
-    value: float, error: float, value_range: Range, *, critical: float, most: float, without_spread: float
+    value: float,
+    error: float,
+    value_range: Range,
+    *,
+    critical: float,
+    most: float,
+    without_spread: float,
 ) -> Range:
-    """Wilson's interval with the sample size that the standard error is worth (Korn & Graubard 1998).
+    """Wilson's interval with the sample size that the standard error is worth (Korn & Graubard
+    1998).
 
-    n* = p (1 - p) / SE^2, at most `most`; `without_spread` at p = 0 or 1 and where SE is 0. Values other than 0 and
-    1 are rescaled from `value_range`.
+    n* = p (1 - p) / SE^2, at most `most`; `without_spread` at p = 0 or 1 and where SE is 0. Values
+    other than 0 and 1 are rescaled from `value_range`.
     """
     bottom, top = value_range
     span = top - bottom
@@ -153,28 +179,35 @@ def effective_score_interval(
 
 def logit_interval(value: float, error: float, critical: float) -> Range:
     """value +- critical x error on the logit scale, which keeps it inside (0, 1)."""
-    centre, reach = math.log(value / (1 - value)), critical * error / (value * (1 - value))
+    centre = math.log(value / (1 - value))
+    reach = critical * error / (value * (1 - value))
     low, high = (0.5 * (1 + math.tanh((centre + side * reach) / 2)) for side in (-1, 1))
     return low, high
 
 
 def unlike_share(size: float, level: float) -> float:
-    """The greatest share of unlike units in the population that `size` alike ones do not exclude (about 3 / size).
+    """The greatest share of unlike units in the population that `size` alike ones do not exclude
+    (about 3 / size).
 
-    Solves (1 - u)^(size - 1) = 1 - level. With a value fixed beforehand the exponent would be `size`; here the value
-    is read from the data, and the chance that all of them agree on *some* value with share at most 1 - u is at
-    most (1 - u)^(size - 1).
+    Solves (1 - u)^(size - 1) = 1 - level. With a value fixed beforehand the exponent would be
+    `size`; here the value is read from the data, and the chance that all of them agree on *some*
+    value with share at most 1 - u is at most (1 - u)^(size - 1).
     """
     return 1.0 if size <= 1 else -math.expm1(math.log1p(-level) / (size - 1))
 
 
-def alike_interval(value: float, size: float, value_range: Range, level: float) -> Range:
-    """Where the mean can lie if `size` units all gave `value`: the unlike share at the worst, or at the best end.
+def alike_interval(
+    value: float, size: float, value_range: Range, level: float
+) -> Range:
+    """Where the mean can lie if `size` units all gave `value`: the unlike share at the worst, or at
+    the best end.
 
     Each end is wrong in half of 1 - `level` at most, so that it is right for a one-sided test, too.
     """
     share = unlike_share(size, 0.5 + level / 2)
-    return value + share * (value_range[0] - value), value + share * (value_range[1] - value)
+    return value + share * (value_range[0] - value), value + share * (
+        value_range[1] - value
+    )
 
 
 def _interval(
@@ -190,8 +223,13 @@ def _interval(
         return *value_range, None, f"{what}: the whole range"
     error = spread.error
     shown = error if error > 0 else None
-    if value_range is not None and at_ends(units.means, value_range) and units.codes is None:
-        bottom, span = value_range[0], value_range[1] - value_range[0]
+    if (
+        value_range is not None
+        and at_ends(units.means, value_range)
+        and units.codes is None
+    ):
+        bottom = value_range[0]
+        span = value_range[1] - value_range[0]
         p = min(max((value - bottom) / span, 0.0), 1.0)
         low, high = score_interval(p, units.n, normal_quantile(0.5 + level / 2))
         return bottom + span * low, bottom + span * high, shown, "Wilson"
@@ -204,23 +242,40 @@ def _interval(
             value_range,
             critical=critical,
             most=units.n_draws,
-            without_spread=units.n if value_range[0] < value < value_range[1] else spread.units,
+            without_spread=(
+                units.n if value_range[0] < value < value_range[1] else spread.units
+            ),
         )
         return low, high, shown, f"{prefix}Wilson (effective n)"
     if error == 0.0:
-        alike = _NAN if value_range is None else alike_interval(value, spread.units, value_range, level)
+        alike = (
+            _NAN
+            if value_range is None
+            else alike_interval(value, spread.units, value_range, level)
+        )
         what = f"{units.size} {'items' if units.codes is None else 'clusters'} alike"
-        how = "no interval: {}, range not known" if value_range is None else "rule of three ({})"
+        how = (
+            "no interval: {}, range not known"
+            if value_range is None
+            else "rule of three ({})"
+        )
         return *alike, None, how.format(what)
-    low, high = value - critical * error, value + critical * error
+    low = value - critical * error
+    high = value + critical * error
     name = "t" if units.codes is None else f"clustered t (G={units.n_clusters})"
     if value_range is None:
         return low, high, shown, name
-    # The form does not depend on the level, else an interval of 96% could be shorter than that of 95%.
+    # The form does not depend on the level, else an interval of 96% could be shorter than that of
+    # 95%.
     reach = t_quantile(0.975, max(spread.freedom, 1.0)) * error
     if value - reach < value_range[0] or value + reach > value_range[1]:
         low, high = effective_score_interval(
-            value, error, value_range, critical=critical, most=units.n, without_spread=spread.units
+            value,
+            error,
+            value_range,
+            critical=critical,
+            most=units.n,
+            without_spread=spread.units,
         )
         return low, high, shown, f"{prefix}Wilson (effective n)"
     return max(low, value_range[0]), min(high, value_range[1]), shown, name

@@ -1,9 +1,12 @@
-"""Metrics that are no means over items, as means over groups of clusters: the jackknife that leaves out one group at a time.
+"""Metrics that are no means over items, as means over groups of clusters: the jackknife that leaves
+out one group at a time.
 
-A pseudo-value of group g is theta + (G - 1) (mean of theta without a group - theta without g): their mean is the metric itself, and
-their spread over sqrt(G) is the jackknife's standard error (Shao & Wu 1989 for groups). So a t test of the differences of two models'
-pseudo-values, group by group, is a paired test of the metric. Groups hold whole clusters and are of about one size: with equal
-groups the error has G - 1 degrees of freedom, which unequal clusters by themselves would not give it.
+A pseudo-value of group g is theta + (G - 1) (mean of theta without a group - theta without g):
+their mean is the metric itself, and their spread over sqrt(G) is the jackknife's standard error
+(Shao & Wu 1989 for groups). So a t test of the differences of two models' pseudo-values, group by
+group, is a paired test of the metric. Groups hold whole clusters and are of about one size: with
+equal groups the error has G - 1 degrees of freedom, which unequal clusters by themselves would not
+give it.
 """
 
 from __future__ import annotations
@@ -19,7 +22,10 @@ from evalwright.statistics.units import F64, I64
 
 MOST_GROUPS = 100
 MOST_REMADE = 25
-"""Groups of a metric that is made from all items again without each of them. Large groups suit a median, too."""
+"""Groups of a metric that is made from all items again without each of them.
+
+Large groups suit a median, too.
+"""
 
 FEW_GROUPS = 10
 """With fewer groups than this an interval rests on a spread that few units show."""
@@ -36,11 +42,13 @@ def _mixed(codes: I64) -> npt.NDArray[np.uint64]:
 
 
 def jackknife_groups(codes: I64, most: int = MOST_GROUPS) -> I64:
-    """A group 0..G-1 for each row, so that rows of one cluster are together and groups hold about the same number of rows.
+    """A group 0..G-1 for each row, so that rows of one cluster are together and groups hold about
+    the same number of rows.
 
-    codes: (rows,) cluster codes; a row may stand for one item of several runs. G: at most `most`, and at most the effective number of clusters
-    (n^2 / sum of squared sizes), so that one large cluster does not stand beside many small ones. Which cluster is in which group
-    depends on the codes alone, not on their order.
+    codes: (rows,) cluster codes; a row may stand for one item of several runs. G: at most `most`,
+    and at most the effective number of clusters (n^2 / sum of squared sizes), so that one large
+    cluster does not stand beside many small ones. Which cluster is in which group depends on the
+    codes alone, not on their order.
     """
     names, inverse, sizes = np.unique(codes, return_inverse=True, return_counts=True)
     if not len(names):
@@ -64,10 +72,12 @@ def jackknife_groups(codes: I64, most: int = MOST_GROUPS) -> I64:
 
 @dataclass(frozen=True, slots=True)
 class SharedGroups:
-    """Groups of items that several runs have. Runs that share clusters, through others too, have the same groups, and no other runs do.
+    """Groups of items that several runs have.
 
-    items: (items,) the number of an item's group among those of its runs, -1 where no run has it; sides: of each run, which runs it goes
-    with; keys: by side, a key for each group.
+    Runs that share clusters, through others too, have the same groups, and no other runs do.
+
+    items: (items,) the number of an item's group among those of its runs, -1 where no run has it;
+    sides: of each run, which runs it goes with; keys: by side, a key for each group.
     """
 
     items: I64
@@ -81,16 +91,24 @@ class SharedGroups:
         return slice(start, start + len(self.keys[side]))
 
 
-def shared_groups(codes: I64, asked: npt.NDArray[np.bool_], most: int = MOST_GROUPS) -> SharedGroups:
+def shared_groups(
+    codes: I64, asked: npt.NDArray[np.bool_], most: int = MOST_GROUPS
+) -> SharedGroups:
     """The groups of some runs' items. codes: (items,) clusters; asked: (runs, items)."""
     clusters = [np.unique(codes[row]) for row in asked]
     sides = list(range(len(clusters)))
     for b, a in combinations(range(len(clusters)), 2):
-        if sides[a] != sides[b] and np.intersect1d(clusters[a], clusters[b], assume_unique=True).size:
+        if (
+            sides[a] != sides[b]
+            and np.intersect1d(clusters[a], clusters[b], assume_unique=True).size
+        ):
             sides = [sides[b] if side == sides[a] else side for side in sides]
-    items, keys = np.full(len(codes), -1), []
+    items = np.full(len(codes), -1)
+    keys = []
     for side in dict.fromkeys(sides):
-        inside = asked[[row for row, own in enumerate(sides) if own == side]].any(axis=0)
+        inside = asked[[row for row, own in enumerate(sides) if own == side]].any(
+            axis=0
+        )
         items[inside] = jackknife_groups(codes[inside], most)
         keys.append(_keys(codes[inside], items[inside]))
     order = list(dict.fromkeys(sides))
@@ -98,7 +116,9 @@ def shared_groups(codes: I64, asked: npt.NDArray[np.bool_], most: int = MOST_GRO
 
 
 def _keys(codes: I64, groups: I64) -> I64:
-    """A key for each group that says which clusters are in it: the same clusters have the same key in every task."""
+    """A key for each group that says which clusters are in it: the same clusters have the same key
+    in every task.
+    """
     names, first = np.unique(codes, return_index=True)
     order = np.argsort(groups[first], kind="stable")
     starts = np.flatnonzero(np.diff(groups[first][order], prepend=-1))
@@ -109,6 +129,8 @@ def _keys(codes: I64, groups: I64) -> I64:
 
 
 def pseudo_values(whole: float, without: F64) -> F64:
-    """The pseudo-values of a metric that is `whole` over all groups and `without[g]` over all but g; their mean is `whole`."""
+    """The pseudo-values of a metric that is `whole` over all groups and `without[g]` over all but
+    g; their mean is `whole`.
+    """
     out: F64 = whole + (len(without) - 1) * (without.mean() - without)
     return out

@@ -1,9 +1,11 @@
 """Probes of a judge's biases: position bias, length bias, acquiescence bias, and wavering.
 
-Each takes verdicts as arrays and gives typed numbers with intervals; whether a habit matters is for the reader to say.
+Each takes verdicts as arrays and gives typed numbers with intervals; whether a habit matters is for
+the reader to say.
 
-The length probe is a logistic regression by Newton's method. Its covariance is the sandwich of Huber (1967) and Liang & Zeger
-(1986): it holds where rows share an item, and where the model is only roughly right.
+The length probe is a logistic regression by Newton's method. Its covariance is the sandwich of
+Huber (1967) and Liang & Zeger (1986): it holds where rows share an item, and where the model is
+only roughly right.
 """
 
 from __future__ import annotations
@@ -36,9 +38,10 @@ from evalwright.statistics.units import (
 class SwapProbe(Plain):
     """Verdicts on the same pairs in both orders.
 
-    `consistency`: share of pairs with the same verdict in both orders. `first_rate`: share of the verdicts that are no
-    ties and name the answer shown first; 1/2 without a habit. `both_first` and `both_second` count pairs that got the
-    first, or the second, place in both orders. Pairs tied in both orders count as failed in `first_rate`. `p_value` is that of no habit.
+    `consistency`: share of pairs with the same verdict in both orders. `first_rate`: share of the
+    verdicts that are no ties and name the answer shown first; 1/2 without a habit. `both_first` and
+    `both_second` count pairs that got the first, or the second, place in both orders. Pairs tied in
+    both orders count as failed in `first_rate`. `p_value` is that of no habit.
     """
 
     consistency: Estimate
@@ -86,8 +89,9 @@ class LengthProbe(Plain):
 class AcquiescenceProbe(Plain):
     """Where judge and people disagree on pass or fail.
 
-    `false_yes`: share of the items that people failed and the judge passed; `false_no`: of those that people passed and
-    the judge failed. `excess`: judge's pass rate less people's, a paired comparison ("better" means that it says yes more often).
+    `false_yes`: share of the items that people failed and the judge passed; `false_no`: of those
+    that people passed and the judge failed. `excess`: judge's pass rate less people's, a paired
+    comparison ("better" means that it says yes more often).
     """
 
     false_yes: Estimate
@@ -97,7 +101,9 @@ class AcquiescenceProbe(Plain):
 
 @dataclass(frozen=True, slots=True)
 class RepeatProbe(Plain):
-    """The same request asked again: `flip_rate` is the chance that two repeats differ, `unstable` the share of items with any difference."""
+    """The same request asked again: `flip_rate` is the chance that two repeats differ, `unstable`
+    the share of items with any difference.
+    """
 
     flip_rate: Estimate
     unstable: Estimate
@@ -105,23 +111,37 @@ class RepeatProbe(Plain):
 
 
 def swap_consistency(
-    a_first: npt.ArrayLike, b_first: npt.ArrayLike, *, clusters: Clusters = None, level: float = 0.95
+    a_first: npt.ArrayLike,
+    b_first: npt.ArrayLike,
+    *,
+    clusters: Clusters = None,
+    level: float = 0.95,
 ) -> SwapProbe:
     """Position habits from verdicts on the same pairs with A shown first, and with B shown first.
 
-    Both (pairs,): 1 where A won, 0 where B won, 0.5 for a tie, nan where there is no verdict; pairs without both
-    verdicts count as failed. p: the score test of `compare_paired` on the pairs that got the same place twice (a pair judged
-    consistently names each place once and says nothing). Raises ValueError for other values.
+    Both (pairs,): 1 where A won, 0 where B won, 0.5 for a tie, nan where there is no verdict; pairs
+    without both verdicts count as failed. p: the score test of `compare_paired` on the pairs that
+    got the same place twice (a pair judged consistently names each place once and says nothing).
+    Raises ValueError for other values.
     """
-    forth, back = _verdicts(a_first, "a_first", ties=True), _verdicts(b_first, "b_first", ties=True)
+    forth = _verdicts(a_first, "a_first", ties=True)
+    back = _verdicts(b_first, "b_first", ties=True)
     forth, back, codes, n_missing = _complete(forth, back, clusters)
     consistency = mean_interval(
-        (forth == back).astype(np.float64), clusters=codes, n_missing=n_missing, level=level
+        (forth == back).astype(np.float64),
+        clusters=codes,
+        n_missing=n_missing,
+        level=level,
     )
-    places = np.column_stack([np.where(forth == 0.5, np.nan, forth), np.where(back == 0.5, np.nan, 1 - back)])
+    places = np.column_stack(
+        [np.where(forth == 0.5, np.nan, forth), np.where(back == 0.5, np.nan, 1 - back)]
+    )
     first_rate = mean_interval(places, clusters=codes, n_missing=n_missing, level=level)
-    place = forth - back  # 1: the first place twice, -1: the second twice, halves with a tie
-    first, second = int(np.count_nonzero(place > 0)), int(np.count_nonzero(place < 0))
+    place = (
+        forth - back
+    )  # 1: the first place twice, -1: the second twice, halves with a tie
+    first = int(np.count_nonzero(place > 0))
+    second = int(np.count_nonzero(place < 0))
     found = compare_paired(place > 0, place < 0, clusters=codes, level=level)
     return SwapProbe(consistency, first_rate, first, second, found.p_value, found.test)
 
@@ -135,17 +155,20 @@ def length_bias(
 ) -> LengthProbe:
     """Logistic regression of "A won" on log(length of A / length of B).
 
-    `verdict` (n,): 1, 0, or 0.5 for a tie. nan anywhere leaves the row out and counts it as failed. The standard errors
-    are the sandwich's over `clusters` (n,), intervals with t_{G-1}. A length effect may be honest (longer answers may be
-    better): put human verdicts through the same probe.
+    `verdict` (n,): 1, 0, or 0.5 for a tie. nan anywhere leaves the row out and counts it as failed.
+    The standard errors are the sandwich's over `clusters` (n,), intervals with t_{G-1}. A length
+    effect may be honest (longer answers may be better): put human verdicts through the same probe.
 
-    Raises ValueError for other values, fewer than twelve complete rows, and where no finite fit exists.
+    Raises ValueError for other values, fewer than twelve complete rows, and where no finite fit
+    exists.
     """
     check_level(level)
     outcome = _verdicts(verdict, "verdict", ties=True)
     lengths = np.asarray(log_length_difference, dtype=np.float64)
     if lengths.shape != outcome.shape:
-        raise ValueError(f"every column needs one number for each of the {len(outcome)} verdicts")
+        raise ValueError(
+            f"every column needs one number for each of the {len(outcome)} verdicts"
+        )
     names = ("intercept", "log length difference")
     kept: Bools = np.isnan(np.column_stack([outcome, lengths])).sum(axis=1) == 0
     design = np.column_stack([np.ones(len(outcome)), lengths])[kept]
@@ -154,7 +177,9 @@ def length_bias(
     if n < design.shape[1] + 10:
         raise ValueError(f"{n} verdicts are too few for a regression")
     coefficients, covariance = fit_logistic(design, outcome[kept], clusters=codes)
-    df = (n if n_clusters is None else n_clusters) - (design.shape[1] if n_clusters is None else 1)
+    df = (n if n_clusters is None else n_clusters) - (
+        design.shape[1] if n_clusters is None else 1
+    )
     errors = np.sqrt(np.maximum(np.diag(covariance), 0.0))
     reach = t_quantile(0.5 + level / 2, df) if df > 0 else math.nan
     effects = tuple(
@@ -163,32 +188,54 @@ def length_bias(
     )
     over = "rows" if n_clusters is None else f"clusters (G={n_clusters})"
     return LengthProbe(
-        effects, n, len(outcome) - n, n_clusters, level, f"logistic regression, sandwich over {over}"
+        effects,
+        n,
+        len(outcome) - n,
+        n_clusters,
+        level,
+        f"logistic regression, sandwich over {over}",
     )
 
 
 def acquiescence_bias(
-    judge: npt.ArrayLike, human: npt.ArrayLike, *, clusters: Clusters = None, level: float = 0.95
+    judge: npt.ArrayLike,
+    human: npt.ArrayLike,
+    *,
+    clusters: Clusters = None,
+    level: float = 0.95,
 ) -> AcquiescenceProbe:
-    """False yes against false no of a judge (n,) where people labelled, human (n,); 1 = pass, 0 = fail, nan = missing."""
-    said, truth, codes, _ = _complete(_verdicts(judge, "judge"), _verdicts(human, "human"), clusters)
+    """False yes against false no of a judge (n,) where people labelled, human (n,); 1 = pass, 0 =
+    fail, nan = missing.
+    """
+    said, truth, codes, _ = _complete(
+        _verdicts(judge, "judge"), _verdicts(human, "human"), clusters
+    )
 
     def rate(rows: npt.NDArray[np.bool_], wrong: float) -> Estimate:
         own = None if codes is None else codes[rows]
-        return mean_interval((said[rows] == wrong).astype(np.float64), clusters=own, level=level)
+        return mean_interval(
+            (said[rows] == wrong).astype(np.float64), clusters=own, level=level
+        )
 
     excess = compare_paired(said, truth, clusters=codes, level=level)
     return AcquiescenceProbe(rate(truth == 0.0, 1.0), rate(truth == 1.0, 0.0), excess)
 
 
-def repeat_flips(verdicts: npt.ArrayLike, *, clusters: Clusters = None, level: float = 0.95) -> RepeatProbe:
-    """How often a judge at temperature 0 changes its mind: verdicts (items, repeats), any labels, nan = missing.
+def repeat_flips(
+    verdicts: npt.ArrayLike, *, clusters: Clusters = None, level: float = 0.95
+) -> RepeatProbe:
+    """How often a judge at temperature 0 changes its mind: verdicts (items, repeats), any labels,
+    nan = missing.
 
-    Items with fewer than two verdicts count as failed. Raises ValueError for fewer than two repeats.
+    Items with fewer than two verdicts count as failed. Raises ValueError for fewer than two
+    repeats.
     """
     labels = score_matrix(verdicts)
     if labels.shape[1] < 2:
-        raise ValueError("repeat_flips needs at least two repeats of every item: shape (items, repeats)")
+        raise ValueError(
+            "repeat_flips needs at least two repeats of every item: shape (items,"
+            " repeats)"
+        )
     sizes = (~np.isnan(labels)).sum(axis=1)
     names = np.unique(labels[~np.isnan(labels)])
     alike = np.zeros(len(labels))
@@ -198,13 +245,25 @@ def repeat_flips(verdicts: npt.ArrayLike, *, clusters: Clusters = None, level: f
     pairs = sizes * (sizes - 1)
     flips = np.where(pairs > 0, 1 - alike / np.maximum(pairs, 1), np.nan)
     unstable = np.where(np.isnan(flips), np.nan, (flips > 0).astype(np.float64))
-    rate, share = (mean_interval(values, clusters=clusters, level=level) for values in (flips, unstable))
+    rate, share = (
+        mean_interval(values, clusters=clusters, level=level)
+        for values in (flips, unstable)
+    )
     return RepeatProbe(rate, share, labels.shape[1])
 
 
-def _effect(name: str, coefficient: float, error: float, reach: float, df: int) -> Effect:
+def _effect(
+    name: str, coefficient: float, error: float, reach: float, df: int
+) -> Effect:
     p_value = t_two_sided(coefficient / error, df) if error > 0 and df > 0 else math.nan
-    return Effect(name, coefficient, coefficient - reach * error, coefficient + reach * error, error, p_value)
+    return Effect(
+        name,
+        coefficient,
+        coefficient - reach * error,
+        coefficient + reach * error,
+        error,
+        p_value,
+    )
 
 
 def _verdicts(values: npt.ArrayLike, name: str, *, ties: bool = False) -> F64:
@@ -212,35 +271,47 @@ def _verdicts(values: npt.ArrayLike, name: str, *, ties: bool = False) -> F64:
     allowed = (0.0, 0.5, 1.0) if ties else (0.0, 1.0)
     if array.ndim != 1 or not (np.isin(array, allowed) | np.isnan(array)).all():
         raise ValueError(
-            f"{name} must be a vector of {', '.join(f'{v:g}' for v in allowed)}, or nan for none"
+            f"{name} must be a vector of {', '.join(f'{v:g}' for v in allowed)}, or nan"
+            " for none"
         )
     return array
 
 
-def _complete(left: F64, right: F64, clusters: Clusters) -> tuple[F64, F64, I64 | None, int]:
+def _complete(
+    left: F64, right: F64, clusters: Clusters
+) -> tuple[F64, F64, I64 | None, int]:
     """The items that have both verdicts, with their clusters, and how many others there are."""
     if len(left) != len(right):
-        raise ValueError(f"both sides must have a row for the same items, not {len(left)} and {len(right)}")
+        raise ValueError(
+            f"both sides must have a row for the same items, not {len(left)} and"
+            f" {len(right)}"
+        )
     there: Bools = ~(np.isnan(left) | np.isnan(right))
     ids = None if clusters is None else cluster_ids(clusters, len(left))[there]
     return left[there], right[there], ids, int(len(there) - np.count_nonzero(there))
 
 
-# -- logistic ------------------------------------------------------------------------------------------------
+# -- logistic --------------------------------------------------------------------------
 
 
 _STEPS = 100
 _TOLERANCE = 1e-10
 _FAR = 30.0
-"""On the logit scale a probability of 1e-13: no data says that, so a fit that reaches it is running off."""
+"""On the logit scale a probability of 1e-13: no data says that, so a fit that reaches it is running
+off.
+"""
 
 
-def fit_logistic(design: F64, outcome: F64, clusters: Clusters = None) -> tuple[F64, F64]:
-    """The coefficients (columns,) that maximise sum_i [y_i log p_i + (1 - y_i) log(1 - p_i)] with logit p = x b, and their covariance (columns, columns).
+def fit_logistic(
+    design: F64, outcome: F64, clusters: Clusters = None
+) -> tuple[F64, F64]:
+    """The coefficients (columns,) that maximise sum_i [y_i log p_i + (1 - y_i) log(1 - p_i)] with
+    logit p = x b, and their covariance (columns, columns).
 
-    `design`, x: (rows, columns), with a column of ones where an intercept is wanted. `outcome`, y: (rows,) in [0, 1];
-    0.5 is a tie. The covariance is H^-1 M H^-1 with H the Hessian,
-    M = G/(G-1) (n-1)/(n-k) sum_g s_g s_g', s_g the score of cluster g (nan with one cluster, or no more rows than columns).
+    `design`, x: (rows, columns), with a column of ones where an intercept is wanted. `outcome`, y:
+    (rows,) in [0, 1]; 0.5 is a tie. The covariance is H^-1 M H^-1 with H the Hessian, M = G/(G-1)
+    (n-1)/(n-k) sum_g s_g s_g', s_g the score of cluster g (nan with one cluster, or no more rows
+    than columns).
 
     Raises ValueError where there is no finite fit.
     """
@@ -249,7 +320,9 @@ def fit_logistic(design: F64, outcome: F64, clusters: Clusters = None) -> tuple[
     hessian = _hessian(design, chances)
     scores = design * (outcome - chances)[:, None]
     n, columns = design.shape
-    codes, n_clusters = cluster_codes(None if clusters is None else cluster_ids(clusters, n))
+    codes, n_clusters = cluster_codes(
+        None if clusters is None else cluster_ids(clusters, n)
+    )
     size = n if n_clusters is None else n_clusters
     if size < 2 or n <= columns:
         return coefficients, np.full((columns, columns), np.nan)
@@ -281,20 +354,23 @@ def _newton(design: F64, outcome: F64) -> F64:
             if value >= best - 1e-12 * abs(best):
                 break
             scale /= 2
-        coefficients, best = trial, max(best, value)
+        coefficients = trial
+        best = max(best, value)
         if float(np.abs(design @ coefficients).max(initial=0.0)) > _FAR:
             break
         if float(np.abs(scale * step).max(initial=0.0)) < _TOLERANCE:
             return coefficients
     raise ValueError(
-        "the logistic regression has no finite fit: its columns predict every outcome, or one is a combination of "
-        "the others; remove a column, or add rows"
+        "the logistic regression has no finite fit: its columns predict every outcome,"
+        " or one is a combination of the others; remove a column, or add rows"
     )
 
 
 def _objective(design: F64, outcome: F64, coefficients: F64) -> float:
     logits = design @ coefficients
-    return float(np.dot(np.ones(len(logits)), outcome * logits - np.logaddexp(0.0, logits)))
+    return float(
+        np.dot(np.ones(len(logits)), outcome * logits - np.logaddexp(0.0, logits))
+    )
 
 
 def _chances(logits: F64) -> F64:

@@ -1,15 +1,17 @@
 """What people would have said, from many verdicts of a judge and few human labels.
 
-A judge is cheap and biased, people are unbiased and dear. Where people label a random part of what the judge saw, the
-judge's mean can be moved by the error that the labels show. That is PPI++
-(Angelopoulos, Duchi & Zrnic 2023): it serves any score, assumes nothing about the judge, and puts a weight on it that
-falls to 0 (labels alone) where it is of no use.
+A judge is cheap and biased, people are unbiased and dear. Where people label a random part of what
+the judge saw, the judge's mean can be moved by the error that the labels show. That is PPI++
+(Angelopoulos, Duchi & Zrnic 2023): it serves any score, assumes nothing about the judge, and puts a
+weight on it that falls to 0 (labels alone) where it is of no use.
 
-Labels drawn with other chances in each stratum (more of the doubtful verdicts, say) are weighted by their inverse
-(Horvitz & Thompson 1952; Hajek 1971; active inference, Zrnic & Candes 2024).
+Labels drawn with other chances in each stratum (more of the doubtful verdicts, say) are weighted by
+their inverse (Horvitz & Thompson 1952; Hajek 1971; active inference, Zrnic & Candes 2024).
 
-`rogan_gladen` corrects a pass rate by the judge's sensitivity and specificity (Rogan & Gladen 1978). The judge's own figures may come from other items than those it is to judge now, which `corrected_mean` does not
-allow; in return the judge must err alike on both, and where it hardly tells right from wrong nothing can be said.
+`rogan_gladen` corrects a pass rate by the judge's sensitivity and specificity (Rogan & Gladen
+1978). The judge's own figures may come from other items than those it is to judge now, which
+`corrected_mean` does not allow; in return the judge must err alike on both, and where it hardly
+tells right from wrong nothing can be said.
 """
 
 from __future__ import annotations
@@ -33,19 +35,22 @@ from evalwright.statistics.labelling import JudgedSample, judged_sample, vector
 from evalwright.statistics.units import F64, Clusters, Range, at_ends, check_range
 
 _DOUBT = 0.5
-"""Weight of each of the two disagreements that 0/1 scores count on top. With whole ones intervals cover 97-99.7% at
-40 labels; with none 89% at 40 labels, a good judge and a high mean."""
+"""Weight of each of the two disagreements that 0/1 scores count on top. With whole ones intervals
+cover 97-99.7% at 40 labels; with none 89% at 40 labels, a good judge and a high mean.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class JudgeCorrection(Plain):
-    """The mean that people would have given to all `n_judged` items, with the interval [`low`, `high`] at `level`.
+    """The mean that people would have given to all `n_judged` items, with the interval [`low`,
+    `high`] at `level`.
 
-    `judge_weight` is lambda, the trust in the judge (0: labels alone, 1: its errors are merely subtracted).
-    `judge_mean` is what the judge alone says, `labels_mean` what the labels alone say, with `labels_error` their
-    standard error. `label_gain` is how many times as many labels would have been needed without the judge (nan where
-    it cannot be told). `n_left_out` items had no verdict and are in none of the numbers. `p_value` tests a mean of 0
-    and is there for differences only. `standard_error` is None where there are fewer than two labelled units.
+    `judge_weight` is lambda, the trust in the judge (0: labels alone, 1: its errors are merely
+    subtracted). `judge_mean` is what the judge alone says, `labels_mean` what the labels alone say,
+    with `labels_error` their standard error. `label_gain` is how many times as many labels would
+    have been needed without the judge (nan where it cannot be told). `n_left_out` items had no
+    verdict and are in none of the numbers. `p_value` tests a mean of 0 and is there for differences
+    only. `standard_error` is None where there are fewer than two labelled units.
     """
 
     value: float
@@ -78,16 +83,17 @@ def corrected_mean(
 ) -> JudgeCorrection:
     """The mean human score over all judged items, by PPI++.
 
-    `judge` (N,): verdicts; an item with nan is left out. `human` (N,): labels, nan where there is none. The labelled
-    items must be a random part, drawn with equal chances; with `strata` (N,) integers, at random within each stratum,
-    whatever its share.
-    `clusters` (N,) integers: items that share one are not independent. `judge_weight`: lambda in [0, 1], None for
-    the best one, Cov(y, f) / ((1 + n/N) Var f) clipped to [0, 1].
+    `judge` (N,): verdicts; an item with nan is left out. `human` (N,): labels, nan where there is
+    none. The labelled items must be a random part, drawn with equal chances; with `strata` (N,)
+    integers, at random within each stratum, whatever its share. `clusters` (N,) integers: items
+    that share one are not independent. `judge_weight`: lambda in [0, 1], None for the best one,
+    Cov(y, f) / ((1 + n/N) Var f) clipped to [0, 1].
 
-    Interval: t with Welch-Satterthwaite degrees of freedom; scores that are all at the ends of `value_range`, and
-    intervals that would leave it, get Wilson's with the effective n (Korn & Graubard 1998). 0/1 labels and verdicts
-    count half a disagreement each way more in the variance (in the spirit of Bonett & Price 2012), so that forty labels
-    without a disagreement do not pose as a proof that there is none.
+    Interval: t with Welch-Satterthwaite degrees of freedom; scores that are all at the ends of
+    `value_range`, and intervals that would leave it, get Wilson's with the effective n (Korn &
+    Graubard 1998). 0/1 labels and verdicts count half a disagreement each way more in the variance
+    (in the spirit of Bonett & Price 2012), so that forty labels without a disagreement do not pose
+    as a proof that there is none.
 
     Raises ValueError for other shapes or values.
     """
@@ -107,49 +113,78 @@ def corrected_difference(
     value_range: Range | None = (0.0, 1.0),
     level: float = 0.95,
 ) -> JudgeCorrection:
-    """Model a minus model b on the same items, corrected by labels for both: PPI++ on the differences.
+    """Model a minus model b on the same items, corrected by labels for both: PPI++ on the
+    differences.
 
-    Arguments as for `corrected_mean`, all (N,); an item counts as labelled where people looked at both answers.
-    `value_range` is that of one score. The result's means are differences, and its `p_value` tests for none.
+    Arguments as for `corrected_mean`, all (N,); an item counts as labelled where people looked at
+    both answers. `value_range` is that of one score. The result's means are differences, and its
+    `p_value` tests for none.
     """
     verdicts = [vector(judge_a, "judge_a"), vector(judge_b, "judge_b")]
     labels = [vector(human_a, "human_a"), vector(human_b, "human_b")]
     if len({len(array) for array in verdicts + labels}) > 1:
         raise ValueError(
-            "the verdicts and labels of both models must have one entry for each of the same items"
+            "the verdicts and labels of both models must have one entry for each of the"
+            " same items"
         )
     span = None if value_range is None else value_range[1] - value_range[0]
     reach = None if span is None else (-span, span)
-    sample = judged_sample(verdicts[0] - verdicts[1], labels[0] - labels[1], clusters, strata)
+    sample = judged_sample(
+        verdicts[0] - verdicts[1], labels[0] - labels[1], clusters, strata
+    )
     return _corrected(sample, judge_weight, reach, level, difference=True)
 
 
 def _corrected(
-    sample: JudgedSample, weight: float | None, value_range: Range | None, level: float, *, difference: bool
+    sample: JudgedSample,
+    weight: float | None,
+    value_range: Range | None,
+    level: float,
+    *,
+    difference: bool,
 ) -> JudgeCorrection:
     check_level(level)
     if weight is not None and not 0.0 <= weight <= 1.0:
         raise ValueError(f"judge_weight must be between 0 and 1, but is {weight!r}")
     check_range(np.concatenate([sample.judge, sample.human]), value_range)
-    n, total = int(np.count_nonzero(sample.labelled)), len(sample.judge)
+    n = int(np.count_nonzero(sample.labelled))
+    total = len(sample.judge)
     judge_mean = float(sample.judge.mean()) if total else math.nan
     units = sample.labelled_units
     if units < 2:
         trust = 0.0 if weight is None or n == 0 else weight
-        value, labels = (_value(sample, part) if n else math.nan for part in (trust, 0.0))
+        value, labels = (
+            _value(sample, part) if n else math.nan for part in (trust, 0.0)
+        )
         wide = (math.nan, math.nan) if value_range is None else value_range
         found = f"{'one label' if n == 1 else 'one labelled cluster'}: the whole range"
         return JudgeCorrection(
-            value, min(wide[0], value), max(wide[1], value), level, None, trust, judge_mean, labels, None, math.nan, n,
-            total, sample.n_left_out, sample.n_clusters, None,
+            value,
+            min(wide[0], value),
+            max(wide[1], value),
+            level,
+            None,
+            trust,
+            judge_mean,
+            labels,
+            None,
+            math.nan,
+            n,
+            total,
+            sample.n_left_out,
+            sample.n_clusters,
+            None,
             found if n else "no labels: a judge's errors are unknown without labels",
-        )  # fmt: skip
+        )
     trust = _best_weight(sample) if weight is None else weight
-    value, labels = _value(sample, trust), _value(sample, 0.0)
+    value = _value(sample, trust)
+    labels = _value(sample, 0.0)
     variance, freedom = _variance(sample, trust, value_range, difference)
     alone, _ = _variance(sample, 0.0, value_range, difference)
     error = math.sqrt(variance)
-    low, high, kind = _interval(sample, value, error, freedom, value_range, level, difference)
+    low, high, kind = _interval(
+        sample, value, error, freedom, value_range, level, difference
+    )
     p_value = None
     if difference:
         p_value = (
@@ -180,36 +215,50 @@ def _corrected(
 def _best_weight(sample: JudgedSample) -> float:
     """lambda* = Cov(y, f) / ((1 + n/N) Var f) in [0, 1]; in strata, weighted moments and all items.
 
-    Where labels have unequal chances, the residuals' weighted spread is what lambda is to make small, so moments
-    carry the squares of the weights (Zrnic & Candes 2024, least squares of the residual term).
+    Where labels have unequal chances, the residuals' weighted spread is what lambda is to make
+    small, so moments carry the squares of the weights (Zrnic & Candes 2024, least squares of the
+    residual term).
     """
     chosen = sample.labelled
-    y, f = sample.human[chosen], sample.judge[chosen]
+    y = sample.human[chosen]
+    f = sample.judge[chosen]
     if sample.scheme == "random":
         spread = float(sample.judge.var(ddof=1))
         unlabelled = len(sample.judge) - len(y)
-        if unlabelled == 0 or spread <= 1e-20 * max(float(np.abs(sample.judge).max()) ** 2, 1e-280):
+        if unlabelled == 0 or spread <= 1e-20 * max(
+            float(np.abs(sample.judge).max()) ** 2, 1e-280
+        ):
             return 0.0
         covariance = float(np.dot(y - y.mean(), f - f.mean())) / (len(y) - 1)
         return min(1.0, max(0.0, covariance / ((1 + len(y) / unlabelled) * spread)))
     w = sample.weights[chosen]
-    y, f = y - sample.stratum_means(y), f - sample.stratum_means(f)
-    weight = w * np.maximum(w - 1.0, 0.0)  # what an unsampled rest adds; 0 where everything was labelled
+    y = y - sample.stratum_means(y)
+    f = f - sample.stratum_means(f)
+    # what an unsampled rest adds; 0 where everything was labelled
+    weight = w * np.maximum(w - 1.0, 0.0)
     spread = float(np.dot(weight, f * f))
-    return min(1.0, max(0.0, float(np.dot(weight, y * f)) / spread)) if spread > 0 else 0.0
+    return (
+        min(1.0, max(0.0, float(np.dot(weight, y * f)) / spread)) if spread > 0 else 0.0
+    )
 
 
 def _value(sample: JudgedSample, trust: float) -> float:
-    """lambda mean f + mean (y - lambda f); f over the unlabelled for random labels (PPI++), else over all items."""
+    """lambda mean f + mean (y - lambda f); f over the unlabelled for random labels (PPI++), else
+    over all items.
+    """
     chosen = sample.labelled
     residuals = sample.human[chosen] - trust * sample.judge[chosen]
     if sample.scheme == "random":
         rest = sample.judge[~chosen]
         return float(residuals.mean()) + (
-            trust * float(rest.mean()) if len(rest) else trust * float(sample.judge.mean())
+            trust * float(rest.mean())
+            if len(rest)
+            else trust * float(sample.judge.mean())
         )
     w = sample.weights[chosen]
-    return trust * float(sample.judge.mean()) + float(np.dot(w, residuals)) / float(w.sum())
+    return trust * float(sample.judge.mean()) + float(np.dot(w, residuals)) / float(
+        w.sum()
+    )
 
 
 def _variance(
@@ -225,7 +274,9 @@ def _variance(
 
 
 def _doubts(sample: JudgedSample, value_range: Range | None) -> tuple[F64, F64] | None:
-    """Labels and verdicts of the two disagreements that may yet come, where all scores are at the ends."""
+    """Labels and verdicts of the two disagreements that may yet come, where all scores are at the
+    ends.
+    """
     if value_range is None or not sample.two_valued(value_range):
         return None
     low, high = value_range
@@ -237,10 +288,13 @@ def _random_variance(
 ) -> tuple[float, float]:
     """lambda^2 Var f / N + Var(y - lambda f) / n, degrees of freedom by Welch and Satterthwaite."""
     rest = sample.judge[~sample.labelled]
-    y, f = sample.human[sample.labelled], sample.judge[sample.labelled]
-    residuals, mass = y - trust * f, np.ones(len(y))
+    y = sample.human[sample.labelled]
+    f = sample.judge[sample.labelled]
+    residuals = y - trust * f
+    mass = np.ones(len(y))
     if doubts is not None:
-        residuals, mass = np.append(residuals, doubts[0] - trust * doubts[1]), np.append(mass, [_DOUBT] * 2)
+        residuals = np.append(residuals, doubts[0] - trust * doubts[1])
+        mass = np.append(mass, [_DOUBT] * 2)
     size = float(mass.sum())
     centre = float(np.dot(mass, residuals)) / size
     own = float(np.dot(mass, (residuals - centre) ** 2)) / (size - 1) / size
@@ -254,19 +308,26 @@ def _random_variance(
 def _stratified_variance(
     sample: JudgedSample, trust: float, doubts: tuple[F64, F64] | None
 ) -> tuple[float, float]:
-    """Var(y) / M over items like these, plus sum_h W_h^2 (1 - n_h/M_h) Var_h(y - lambda f) / n_h for the unseen labels."""
+    """Var(y) / M over items like these, plus sum_h W_h^2 (1 - n_h/M_h) Var_h(y - lambda f) / n_h
+    for the unseen labels.
+    """
     assert sample.strata is not None
-    total, sizes = len(sample.judge), np.bincount(sample.strata)
+    total = len(sample.judge)
+    sizes = np.bincount(sample.strata)
     shares = sizes / total
     rows = sample.strata[sample.labelled]
     seen = np.bincount(rows, minlength=len(shares)).astype(np.float64)
-    y, f, mass = sample.human[sample.labelled], sample.judge[sample.labelled], np.ones(len(rows))
+    y = sample.human[sample.labelled]
+    f = sample.judge[sample.labelled]
+    mass = np.ones(len(rows))
     if doubts is not None:
         # Within a stratum the judge says much the same; the doubt is about the label.
         verdicts = np.bincount(sample.strata, weights=sample.judge) / sizes
         each = np.repeat(np.arange(len(shares)), 2)
-        y, f = np.append(y, np.tile(doubts[0], len(shares))), np.append(f, verdicts[each])
-        rows, mass = np.append(rows, each), np.append(mass, np.full(len(each), _DOUBT))
+        y = np.append(y, np.tile(doubts[0], len(shares)))
+        f = np.append(f, verdicts[each])
+        rows = np.append(rows, each)
+        mass = np.append(mass, np.full(len(each), _DOUBT))
     counts = np.bincount(rows, weights=mass)
 
     def moments(values: F64) -> tuple[F64, F64]:
@@ -276,15 +337,21 @@ def _stratified_variance(
 
     parts = shares**2 * (1 - seen / sizes) * moments(y - trust * f)[1] / counts
     means, squares = moments(y)
-    spread = float(np.dot(shares, squares + (means - float(np.dot(shares, means))) ** 2))
+    spread = float(
+        np.dot(shares, squares + (means - float(np.dot(shares, means))) ** 2)
+    )
     whole = spread / total
     variance = float(parts.sum()) + whole
-    pooled = float((parts**2 / np.maximum(seen - 1, 1)).sum()) + whole**2 / max(1, total - 1)
+    pooled = float((parts**2 / np.maximum(seen - 1, 1)).sum()) + whole**2 / max(
+        1, total - 1
+    )
     return variance, variance**2 / pooled if pooled > 0 else 1.0
 
 
 def _clustered_variance(sample: JudgedSample, trust: float) -> tuple[float, float]:
-    """Influences summed by cluster; G counts the clusters with a label, for theirs is the spread that decides."""
+    """Influences summed by cluster; G counts the clusters with a label, for theirs is the spread
+    that decides.
+    """
     assert sample.codes is not None
     sums = np.bincount(sample.codes, weights=_influence(sample, trust))
     size = sample.labelled_units
@@ -292,7 +359,9 @@ def _clustered_variance(sample: JudgedSample, trust: float) -> tuple[float, floa
 
 
 def _influence(sample: JudgedSample, trust: float) -> F64:
-    """What each item adds to the estimate's error: the estimate is, to first order, the truth plus their sum."""
+    """What each item adds to the estimate's error: the estimate is, to first order, the truth plus
+    their sum.
+    """
     chosen = sample.labelled
     influence = np.zeros(len(sample.judge))
     residuals = sample.human[chosen] - trust * sample.judge[chosen]
@@ -308,17 +377,25 @@ def _influence(sample: JudgedSample, trust: float) -> F64:
     assert sample.strata is not None
     means = sample.stratum_means(residuals)
     influence[chosen] += w * (residuals - means) / float(w.sum())
-    every = np.bincount(sample.strata[chosen], weights=residuals) / np.bincount(sample.strata[chosen])
+    every = np.bincount(sample.strata[chosen], weights=residuals) / np.bincount(
+        sample.strata[chosen]
+    )
     return influence + (every[sample.strata] - centre) / len(influence)
 
 
-def _inverted(sample: JudgedSample, value: float, freedom: float, value_range: Range | None) -> float:
-    """The p-value of a mean of 0 where the labels show no spread: the level at which the interval's end comes to 0."""
+def _inverted(
+    sample: JudgedSample, value: float, freedom: float, value_range: Range | None
+) -> float:
+    """The p-value of a mean of 0 where the labels show no spread: the level at which the interval's
+    end comes to 0.
+    """
     if value == 0 or value_range is None:
         return 1.0 if value == 0 else math.nan
 
     def excludes_zero(rate: float) -> bool:
-        low, high, _ = _interval(sample, value, 0.0, freedom, value_range, 1 - 2 * rate, True)
+        low, high, _ = _interval(
+            sample, value, 0.0, freedom, value_range, 1 - 2 * rate, True
+        )
         return low > 0 if value > 0 else high < 0
 
     return 2 * greatest_failing(excludes_zero)
@@ -334,10 +411,19 @@ def _interval(
     difference: bool,
 ) -> tuple[float, float, str]:
     critical = t_quantile(0.5 + level / 2, freedom)
-    low, high = value - critical * error, value + critical * error
-    at = f"t (df = {freedom:.0f})" if sample.codes is None else f"clustered t (G={sample.labelled_units})"
+    low = value - critical * error
+    high = value + critical * error
+    at = (
+        f"t (df = {freedom:.0f})"
+        if sample.codes is None
+        else f"clustered t (G={sample.labelled_units})"
+    )
     if value_range is None:
-        return (low, high, at) if error > 0 else (math.nan, math.nan, f"{at}: no spread, so no interval")
+        return (
+            (low, high, at)
+            if error > 0
+            else (math.nan, math.nan, f"{at}: no spread, so no interval")
+        )
     ends = at_ends(sample.human[sample.labelled], value_range) and not difference
     if ends or low < value_range[0] or high > value_range[1] or error == 0.0:
         low, high = effective_score_interval(
@@ -352,25 +438,30 @@ def _interval(
     return low, high, at
 
 
-# -- judge rates ---------------------------------------------------------------------------------------------
+# -- judge rates -----------------------------------------------------------------------
 
 
 _LEAST_POWER = 0.1
-"""Below this sensitivity + specificity - 1, the interval is more than ten times as wide as that of the raw rate."""
+"""Below this sensitivity + specificity - 1, the interval is more than ten times as wide as that of
+the raw rate.
+"""
 
 _SHRINK = 0.25
-"""Successes and failures added to sensitivity and specificity. With none, eight labelled wrong answers give intervals
-that cover 88%; with the one of Lang & Reiczigel nearly all cover more than 99%."""
+"""Successes and failures added to sensitivity and specificity.
+
+With none, eight labelled wrong answers give intervals that cover 88%; with the one of Lang &
+Reiczigel nearly all cover more than 99%.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class RoganGladen(Plain):
     """The corrected pass rate, clipped to [0, 1], with its interval.
 
-    `raw` is the judge's pass rate. `separation` is sensitivity + specificity - 1: 1 for a perfect judge, 0 for one
-    that says the same of right and wrong; [`separation_low`, `separation_high`] is its interval. `useful` is False
-    where that interval reaches 0 or the separation is under 0.1: then `value` is nan, the interval is [0, 1], and
-    `reason` says why ("" otherwise).
+    `raw` is the judge's pass rate. `separation` is sensitivity + specificity - 1: 1 for a perfect
+    judge, 0 for one that says the same of right and wrong; [`separation_low`, `separation_high`] is
+    its interval. `useful` is False where that interval reaches 0 or the separation is under 0.1:
+    then `value` is nan, the interval is [0, 1], and `reason` says why ("" otherwise).
     """
 
     value: float
@@ -401,11 +492,13 @@ def rogan_gladen(
     *,
     level: float = 0.95,
 ) -> RoganGladen:
-    """p = (q + sp - 1) / (se + sp - 1) from q = passed/judged, se = true_positives/positives, sp = true_negatives/negatives.
+    """p = (q + sp - 1) / (se + sp - 1) from q = passed/judged, se = true_positives/positives, sp =
+    true_negatives/negatives.
 
-    `positives` and `negatives` count labelled items that are right and wrong, apart from the `judged` ones. Variance
-    by the delta method, (q(1-q)/n + p^2 se(1-se)/n_pos + (1-p)^2 sp(1-sp)/n_neg) / (se+sp-1)^2, for the interval at
-    shrunken rates (after Lang & Reiczigel 2014): z^2/2 more of each kind in q, a quarter in se and sp.
+    `positives` and `negatives` count labelled items that are right and wrong, apart from the
+    `judged` ones. Variance by the delta method, (q(1-q)/n + p^2 se(1-se)/n_pos + (1-p)^2
+    sp(1-sp)/n_neg) / (se+sp-1)^2, for the interval at shrunken rates (after Lang & Reiczigel 2014):
+    z^2/2 more of each kind in q, a quarter in se and sp.
 
     Raises ValueError for counts that cannot be.
     """
@@ -419,25 +512,42 @@ def rogan_gladen(
             raise ValueError(f"{name}: {part} of {whole} cannot be")
     raw, sensitivity, specificity = (
         k / n if n else math.nan
-        for k, n in ((passed, judged), (true_positives, positives), (true_negatives, negatives))
+        for k, n in (
+            (passed, judged),
+            (true_positives, positives),
+            (true_negatives, negatives),
+        )
     )
     separation = sensitivity + specificity - 1
     z = normal_quantile(0.5 + level / 2)
-    size_se, size_sp = positives + 2 * _SHRINK, negatives + 2 * _SHRINK
-    smooth_se, smooth_sp = (true_positives + _SHRINK) / size_se, (true_negatives + _SHRINK) / size_sp
-    part_se, part_sp = (smooth_se * (1 - smooth_se) / size_se, smooth_sp * (1 - smooth_sp) / size_sp)
-    smooth_j, half_j = smooth_se + smooth_sp - 1, z * math.sqrt(part_se + part_sp)
-    separation_low, separation_high = max(-1.0, smooth_j - half_j), min(1.0, smooth_j + half_j)
+    size_se = positives + 2 * _SHRINK
+    size_sp = negatives + 2 * _SHRINK
+    smooth_se = (true_positives + _SHRINK) / size_se
+    smooth_sp = (true_negatives + _SHRINK) / size_sp
+    part_se = smooth_se * (1 - smooth_se) / size_se
+    part_sp = smooth_sp * (1 - smooth_sp) / size_sp
+    smooth_j = smooth_se + smooth_sp - 1
+    half_j = z * math.sqrt(part_se + part_sp)
+    separation_low = max(-1.0, smooth_j - half_j)
+    separation_high = min(1.0, smooth_j + half_j)
     reason = _useless(judged, positives, negatives, separation, separation_low)
-    value, low, high, error = math.nan, 0.0, 1.0, None
+    value = math.nan
+    low = 0.0
+    high = 1.0
+    error = None
     if not reason:
         value = min(1.0, max(0.0, (raw + specificity - 1) / separation))
         size = judged + z * z
         smooth_q = (passed + z * z / 2) / size
         centre = min(1.0, max(0.0, (smooth_q + smooth_sp - 1) / smooth_j))
-        inner = smooth_q * (1 - smooth_q) / size + centre**2 * part_se + (1 - centre) ** 2 * part_sp
+        inner = (
+            smooth_q * (1 - smooth_q) / size
+            + centre**2 * part_se
+            + (1 - centre) ** 2 * part_sp
+        )
         error = math.sqrt(inner) / smooth_j
-        low, high = max(0.0, min(value, centre - z * error)), min(1.0, max(value, centre + z * error))
+        low = max(0.0, min(value, centre - z * error))
+        high = min(1.0, max(value, centre + z * error))
     return RoganGladen(
         value=value,
         low=low,
@@ -454,19 +564,41 @@ def rogan_gladen(
         reason=reason,
         n_judged=judged,
         n_labels=positives + negatives,
-        method="useless: the whole range" if reason else "Rogan-Gladen, delta method (shrunken rates)",
+        method=(
+            "useless: the whole range"
+            if reason
+            else "Rogan-Gladen, delta method (shrunken rates)"
+        ),
     )
 
 
-def _useless(judged: int, positives: int, negatives: int, separation: float, separation_low: float) -> str:
+def _useless(
+    judged: int,
+    positives: int,
+    negatives: int,
+    separation: float,
+    separation_low: float,
+) -> str:
     """Why nothing can be said, or ""."""
     if judged == 0:
-        return "the judge judged no item beside the labelled ones, so there is no pass rate to correct"
+        return (
+            "the judge judged no item beside the labelled ones, so there is no pass"
+            " rate to correct"
+        )
     if positives == 0 or negatives == 0:
         missing = "right" if positives == 0 else "wrong"
-        return f"no labelled item is {missing}, so the judge's rate on such items is unknown"
+        return (
+            f"no labelled item is {missing}, so the judge's rate on such items is"
+            " unknown"
+        )
     if separation_low <= 0:
-        return "on these labels the judge may give the same verdicts to right and wrong items"
+        return (
+            "on these labels the judge may give the same verdicts to right and wrong"
+            " items"
+        )
     if separation < _LEAST_POWER:
-        return "the judge barely separates right from wrong items, so its pass rate says almost nothing"
+        return (
+            "the judge barely separates right from wrong items, so its pass rate says"
+            " almost nothing"
+        )
     return ""

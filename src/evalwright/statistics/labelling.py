@@ -1,7 +1,8 @@
-"""Which verdicts people should check: a labelling set with known chances, so that the correction stays unbiased.
+"""Which verdicts people should check: a labelling set with known chances, so that the correction
+stays unbiased.
 
-Labelling only what looks doubtful, without known chances, biases every correction; with them, doubtful verdicts may be
-chosen more often and each label weighs the inverse of its chance.
+Labelling only what looks doubtful, without known chances, biases every correction; with them,
+doubtful verdicts may be chosen more often and each label weighs the inverse of its chance.
 
 What a judge said of all items and people of some: checked, weighted, in clusters or strata.
 """
@@ -14,20 +15,32 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from evalwright.statistics.units import F64, I64, Clusters, Range, at_ends, cluster_ids, kept_codes
+from evalwright.statistics.units import (
+    F64,
+    I64,
+    Clusters,
+    Range,
+    at_ends,
+    cluster_ids,
+    kept_codes,
+)
 
 Design = Literal["random", "stratified"]
 DESIGNS: tuple[Design, ...] = ("random", "stratified")
 _MOST_STRATA = 5
 _LEAST_DOUBT = 0.1
-"""Stated certainty is often false, so a stratum of sure verdicts still gets labels as if one in ten were doubtful."""
+"""Stated certainty is often false, so a stratum of sure verdicts still gets labels as if one in ten
+were doubtful.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class LabellingSet:
-    """What to label: `indices` (chosen,) in the order drawn; `probabilities` (items,) of being chosen, 0 without a verdict.
+    """What to label: `indices` (chosen,) in the order drawn; `probabilities` (items,) of being
+    chosen, 0 without a verdict.
 
-    `strata` (items,) integers, -1 without a verdict, for `corrected_mean`; one stratum for a simple random set.
+    `strata` (items,) integers, -1 without a verdict, for `corrected_mean`; one stratum for a simple
+    random set.
     """
 
     indices: tuple[int, ...]
@@ -45,28 +58,38 @@ def draw_labelling_set(
 ) -> LabellingSet:
     """Draw `size` items to label from a judge's verdicts (items,), nan where it gave none.
 
-    "random": each judged item with the same chance. "stratified": strata by verdict (graded ones in fifths), each cut
-    at its median `confidence` (items,) in [0, 1] where given; labels by Neyman's rule, in proportion to items times
-    the root of c(1 - c) for mean confidence c, at least two a stratum; within a stratum at random. A longer set
-    drawn with the same seed need not contain a shorter one.
+    "random": each judged item with the same chance. "stratified": strata by verdict (graded ones in
+    fifths), each cut at its median `confidence` (items,) in [0, 1] where given; labels by Neyman's
+    rule, in proportion to items times the root of c(1 - c) for mean confidence c, at least two a
+    stratum; within a stratum at random. A longer set drawn with the same seed need not contain a
+    shorter one.
 
-    Raises ValueError for an unknown design, a size that cannot be drawn, and confidence outside [0, 1].
+    Raises ValueError for an unknown design, a size that cannot be drawn, and confidence outside [0,
+    1].
     """
     if design not in DESIGNS:
         raise ValueError(f"unknown design {design!r}; there are {', '.join(DESIGNS)}")
     given = np.asarray(verdicts, dtype=np.float64)
     if given.ndim != 1 or np.isinf(given).any():
-        raise ValueError("verdicts must be a vector of finite numbers, nan where the judge gave none")
+        raise ValueError(
+            "verdicts must be a vector of finite numbers, nan where the judge gave none"
+        )
     judged = np.flatnonzero(~np.isnan(given))
     if not 1 <= size <= len(judged):
-        raise ValueError(f"{size} labels cannot be drawn from {len(judged)} judged items")
+        raise ValueError(
+            f"{size} labels cannot be drawn from {len(judged)} judged items"
+        )
     sure = _confidence(confidence, given)
     strata = np.full(len(given), -1, dtype=np.int64)
     strata[judged] = (
-        0 if design == "random" else _strata(given[judged], None if sure is None else sure[judged])
+        0
+        if design == "random"
+        else _strata(given[judged], None if sure is None else sure[judged])
     )
     groups = [np.flatnonzero(strata == code) for code in range(int(strata.max()) + 1)]
-    doubts = np.array([1.0 if sure is None else _doubt(sure[group]) for group in groups])
+    doubts = np.array(
+        [1.0 if sure is None else _doubt(sure[group]) for group in groups]
+    )
     wanted = _allotted(np.array([len(group) for group in groups]), doubts, size)
     rng = np.random.default_rng(seed)
     probabilities = np.zeros(len(given))
@@ -74,8 +97,12 @@ def draw_labelling_set(
     for group, number in zip(groups, wanted, strict=True):
         probabilities[group] = number / len(group)
         chosen.append(rng.choice(group, int(number), replace=False))
-    order = rng.permutation(np.concatenate(chosen))  # people tire: no stratum may come last
-    return LabellingSet(tuple(order.tolist()), tuple(probabilities.tolist()), tuple(strata.tolist()))
+    order = rng.permutation(
+        np.concatenate(chosen)
+    )  # people tire: no stratum may come last
+    return LabellingSet(
+        tuple(order.tolist()), tuple(probabilities.tolist()), tuple(strata.tolist())
+    )
 
 
 def _confidence(confidence: npt.ArrayLike | None, verdicts: F64) -> F64 | None:
@@ -83,8 +110,11 @@ def _confidence(confidence: npt.ArrayLike | None, verdicts: F64) -> F64 | None:
         return None
     sure = np.asarray(confidence, dtype=np.float64)
     if sure.shape != verdicts.shape:
-        raise ValueError(f"confidence must have one number for each of the {len(verdicts)} verdicts")
-    sure = np.where(np.isnan(sure), 0.5, sure)  # a verdict without a confidence is as doubtful as can be
+        raise ValueError(
+            f"confidence must have one number for each of the {len(verdicts)} verdicts"
+        )
+    # a verdict without a confidence is as doubtful as can be
+    sure = np.where(np.isnan(sure), 0.5, sure)
     if not ((sure >= 0) & (sure <= 1)).all():
         raise ValueError("confidence must be between 0 and 1")
     return sure
@@ -94,7 +124,9 @@ def _strata(verdicts: F64, sure: F64 | None) -> I64:
     """Codes 0.. by verdict and confidence; a stratum with fewer than four items is not cut further."""
     values, codes = np.unique(verdicts, return_inverse=True)
     if len(values) > _MOST_STRATA:
-        edges = np.unique(np.quantile(verdicts, np.arange(1, _MOST_STRATA) / _MOST_STRATA))
+        edges = np.unique(
+            np.quantile(verdicts, np.arange(1, _MOST_STRATA) / _MOST_STRATA)
+        )
         codes = np.searchsorted(edges, verdicts, side="right")
     cut = np.zeros(len(verdicts), dtype=np.int64)
     if sure is not None:
@@ -114,11 +146,14 @@ def _doubt(sure: F64) -> float:
 
 
 def _allotted(sizes: I64, doubts: F64, total: int) -> I64:
-    """How many labels each stratum gets: at least two (or all it has), at most all, in proportion to size times doubt."""
+    """How many labels each stratum gets: at least two (or all it has), at most all, in proportion
+    to size times doubt.
+    """
     least = np.minimum(sizes, 2 if len(sizes) > 1 else 1)
     if least.sum() > total:
         raise ValueError(
-            f"{total} labels are too few for {len(sizes)} strata, which need two each; draw more labels, or at random"
+            f"{total} labels are too few for {len(sizes)} strata, which need two each;"
+            " draw more labels, or at random"
         )
     wanted: I64 = least.astype(np.int64)
     while wanted.sum() < total:
@@ -129,7 +164,7 @@ def _allotted(sizes: I64, doubts: F64, total: int) -> I64:
     return wanted
 
 
-# -- judged --------------------------------------------------------------------------------------------------
+# -- judged ----------------------------------------------------------------------------
 
 
 Scheme = Literal["random", "stratified"]
@@ -137,7 +172,9 @@ Scheme = Literal["random", "stratified"]
 
 @dataclass(frozen=True, slots=True)
 class JudgedSample:
-    """The judged items: verdicts and labels (nan = none), normalised inverse-probability weights, clusters, strata."""
+    """The judged items: verdicts and labels (nan = none), normalised inverse-probability weights,
+    clusters, strata.
+    """
 
     judge: F64
     human: F64
@@ -159,46 +196,69 @@ class JudgedSample:
         return len(np.unique(self.codes[self.labelled]))
 
     def stratum_means(self, values: F64) -> F64:
-        """For each labelled item the mean of `values` (labelled,) over the labelled items of its stratum."""
+        """For each labelled item the mean of `values` (labelled,) over the labelled items of its
+        stratum.
+        """
         assert self.strata is not None
         rows = self.strata[self.labelled]
-        means: F64 = (np.bincount(rows, weights=values) / np.maximum(np.bincount(rows), 1))[rows]
+        means: F64 = (
+            np.bincount(rows, weights=values) / np.maximum(np.bincount(rows), 1)
+        )[rows]
         return means
 
     def two_valued(self, value_range: Range | None) -> bool:
         """Whether all labels and verdicts stand at the ends of the range."""
         if value_range is None:
             return False
-        return at_ends(self.human[self.labelled], value_range) and at_ends(self.judge, value_range)
+        return at_ends(self.human[self.labelled], value_range) and at_ends(
+            self.judge, value_range
+        )
 
 
 def judged_sample(
     judge: npt.ArrayLike, human: npt.ArrayLike, clusters: Clusters, strata: Clusters
 ) -> JudgedSample:
-    """The items with a verdict, checked. Raises ValueError for shapes and values that do not fit (each says which)."""
-    verdicts, labels = vector(judge, "judge"), vector(human, "human")
+    """The items with a verdict, checked.
+
+    Raises ValueError for shapes and values that do not fit (each says which).
+    """
+    verdicts = vector(judge, "judge")
+    labels = vector(human, "human")
     n = len(verdicts)
     if len(labels) != n:
         raise ValueError(
-            f"human must have one label (or nan) for each of the {n} verdicts, but has {len(labels)} entries"
+            f"human must have one label (or nan) for each of the {n} verdicts, but has"
+            f" {len(labels)} entries"
         )
     groups = None if strata is None else cluster_ids(strata, n)
     there = ~np.isnan(verdicts)
-    verdicts, labels = verdicts[there], labels[there]
+    verdicts = verdicts[there]
+    labels = labels[there]
     labelled = ~np.isnan(labels)
     codes, n_clusters = kept_codes(clusters, there)
     weights = np.ones(len(labels))
     if groups is not None:
         groups = np.unique(groups[there], return_inverse=True)[1].astype(np.int64)
         weights = _stratum_weights(groups, labelled)
-    return JudgedSample(verdicts, labels, labelled, weights, codes, n_clusters, groups, n - len(verdicts))
+    return JudgedSample(
+        verdicts,
+        labels,
+        labelled,
+        weights,
+        codes,
+        n_clusters,
+        groups,
+        n - len(verdicts),
+    )
 
 
 def vector(values: npt.ArrayLike, name: str) -> F64:
     """A finite float vector with nan for missing. Raises ValueError for anything else."""
     array = np.asarray(values, dtype=np.float64)
     if array.ndim != 1 or np.isinf(array).any():
-        raise ValueError(f"{name} must be a vector of finite numbers, nan where one is missing")
+        raise ValueError(
+            f"{name} must be a vector of finite numbers, nan where one is missing"
+        )
     return array
 
 
@@ -207,8 +267,8 @@ def _stratum_weights(groups: I64, labelled: npt.NDArray[np.bool_]) -> F64:
     drawn = np.bincount(groups[labelled], minlength=len(sizes))
     if (drawn < 2).any() and ((drawn < sizes) & (drawn < 2)).any():
         raise ValueError(
-            "every stratum needs at least two labels (or a label on each of its items): with fewer, "
-            "their variance is unknown; label more, or merge strata"
+            "every stratum needs at least two labels (or a label on each of its items):"
+            " with fewer, their variance is unknown; label more, or merge strata"
         )
     weights: F64 = (sizes / np.maximum(drawn, 1))[groups]
     return weights

@@ -1,8 +1,10 @@
 """Balanced accuracy and macro-F1 of predicted labels, each with its interval.
 
-Balanced accuracy is a mean of means, the recalls of the classes: its interval is that of a mean over tasks (`macro_average`), for as many
-items of each class as there are. So a class that is never recognised makes it wide, where resamples would show no spread at all. Classes of
-a handful of items borrow from the others what they cannot know of themselves (`within_classes`). F1 is no mean over items: it gets a BCa bootstrap over items, or over clusters where items belong together, and at the
+Balanced accuracy is a mean of means, the recalls of the classes: its interval is that of a mean
+over tasks (`macro_average`), for as many items of each class as there are. So a class that is never
+recognised makes it wide, where resamples would show no spread at all. Classes of a handful of items
+borrow from the others what they cannot know of themselves (`within_classes`). F1 is no mean over
+items: it gets a BCa bootstrap over items, or over clusters where items belong together, and at the
 ends of the range what `share_interval` puts in its place.
 
 Definitions, those of scikit-learn's `balanced_accuracy_score` and `f1_score(average="macro")`:
@@ -35,11 +37,12 @@ def balanced_accuracy(
     failed_gold: npt.ArrayLike = (),
     level: float = 0.95,
 ) -> Estimate:
-    """The mean over gold classes of the share of their items that were recognised; a constant answer gets 1/classes.
+    """The mean over gold classes of the share of their items that were recognised; a constant
+    answer gets 1/classes.
 
-    `gold` (n,) and `predicted` (n,) or (n, draws) hold integers; a label outside the task's classes (an answer
-    that names none, say -1) is simply wrong. `failed_gold` holds the gold labels of the items without an answer. Raises
-    ValueError for other shapes or types.
+    `gold` (n,) and `predicted` (n,) or (n, draws) hold integers; a label outside the task's classes
+    (an answer that names none, say -1) is simply wrong. `failed_gold` holds the gold labels of the
+    items without an answer. Raises ValueError for other shapes or types.
     """
     return _macro(gold, predicted, clusters, failed_gold, level, 0, _mean_recall)
 
@@ -55,8 +58,9 @@ def macro_f1(
 ) -> Estimate:
     """The mean of F1 over the classes that occur in gold or predictions.
 
-    Arguments as for `balanced_accuracy`; `seed` is the bootstrap's. A predicted label that is no class of the task counts as a class with
-    F1 = 0 (as in scikit-learn): give such items as failed if that is not meant.
+    Arguments as for `balanced_accuracy`; `seed` is the bootstrap's. A predicted label that is no
+    class of the task counts as a class with F1 = 0 (as in scikit-learn): give such items as failed
+    if that is not meant.
     """
     return _macro(gold, predicted, clusters, failed_gold, level, seed, _mean_f1)
 
@@ -70,21 +74,27 @@ def null_weighted_f1(
     level: float = 0.95,
     seed: int = 0,
 ) -> Estimate:
-    """The mean of F1 over the gold classes, times the share of predictions that are a class (not -1). Arguments as for `macro_f1`."""
+    """The mean of F1 over the gold classes, times the share of predictions that are a class (not
+    -1). Arguments as for `macro_f1`.
+    """
     return _macro(gold, predicted, clusters, failed_gold, level, seed, None)
 
 
 def grouped_labels(
     gold: npt.ArrayLike, predicted: npt.ArrayLike, groups: I64, count: int, kind: str
 ) -> tuple[F64, Statistic]:
-    """Sums over groups 0..count-1, (count, 3 classes), and the metric of such sums. kind: "macro-f1", "null-weighted-f1" or
-    "balanced-accuracy"."""
+    """Sums over groups 0..count-1, (count, 3 classes), and the metric of such sums. kind:
+    "macro-f1", "null-weighted-f1" or "balanced-accuracy".
+    """
     truth, said = _labels(np.asarray(gold, np.int64), np.asarray(predicted, np.int64))
     names, codes = np.unique(np.concatenate([truth, said.ravel()]), return_inverse=True)
     n, draws = said.shape
-    owner, each_gold = np.repeat(groups, draws), np.repeat(codes[:n], draws)
+    owner = np.repeat(groups, draws)
+    each_gold = np.repeat(codes[:n], draws)
     sums = _sums_by_owner(owner, each_gold, codes[n:], count, len(names))
-    metric = {"macro-f1": _mean_f1, "balanced-accuracy": _mean_recall}.get(kind, _of_read(names))
+    metric = {"macro-f1": _mean_f1, "balanced-accuracy": _mean_recall}.get(
+        kind, _of_read(names)
+    )
 
     def statistic(found: F64) -> F64:
         return metric(found.reshape(*found.shape[:-1], 3, len(names)))
@@ -94,21 +104,28 @@ def grouped_labels(
 
 def _mean_recall(sums: F64) -> F64:
     """From sums (..., 3, classes) of true positives, gold and predicted labels."""
-    hits, truth = sums[..., 0, :], sums[..., 1, :]
+    hits = sums[..., 0, :]
+    truth = sums[..., 1, :]
     return _mean_over_present(hits, truth)
 
 
 def _mean_f1(sums: F64) -> F64:
-    hits, truth, said = sums[..., 0, :], sums[..., 1, :], sums[..., 2, :]
+    hits = sums[..., 0, :]
+    truth = sums[..., 1, :]
+    said = sums[..., 2, :]
     return _mean_over_present(2 * hits, truth + said)
 
 
 def _of_read(names: I64) -> Statistic:
-    """Of sums (..., 3, classes): the mean F1 of the gold classes, times the share of answers with a class (all but -1)."""
+    """Of sums (..., 3, classes): the mean F1 of the gold classes, times the share of answers with a
+    class (all but -1).
+    """
     read = names >= 0
 
     def metric(sums: F64) -> F64:
-        hits, truth, said = sums[..., 0, :], sums[..., 1, :], sums[..., 2, :]
+        hits = sums[..., 0, :]
+        truth = sums[..., 1, :]
+        said = sums[..., 2, :]
         share = _mean_over_present(2 * hits, np.where(truth > 0.5, truth + said, 0.0))
         total = np.maximum(said.sum(axis=-1), 1.0)
         weighted: F64 = share * said[..., read].sum(axis=-1) / total
@@ -120,7 +137,9 @@ def _of_read(names: I64) -> Statistic:
 def _mean_over_present(numerator: F64, denominator: F64) -> F64:
     """Mean of the ratios over the classes whose denominator is not 0 (a resample can lack a class)."""
     present = denominator > 0.5
-    ratios = np.divide(numerator, denominator, out=np.zeros_like(numerator), where=present)
+    ratios = np.divide(
+        numerator, denominator, out=np.zeros_like(numerator), where=present
+    )
     mean: F64 = ratios.sum(axis=-1) / np.maximum(present.sum(axis=-1), 1)
     return mean
 
@@ -129,9 +148,11 @@ _FEW = 10
 
 
 class _Tally(NamedTuple):
-    """Sums of each distinct kind of unit (rows, 3 * classes), how many units are of that kind, and who they are.
+    """Sums of each distinct kind of unit (rows, 3 * classes), how many units are of that kind, and
+    who they are.
 
-    worth: a macro average is as uncertain as if every class were as rare as the one whose gold label the fewest units have.
+    worth: a macro average is as uncertain as if every class were as rare as the one whose gold
+    label the fewest units have.
     """
 
     totals: F64
@@ -154,9 +175,12 @@ def _macro(
     truth, said = _labels(gold, predicted)
     failed = _integers(failed_gold, "failed_gold")
     ids = None if clusters is None else cluster_ids(clusters, len(truth))
-    names, codes = np.unique(np.concatenate([truth, said.ravel(), failed]), return_inverse=True)
+    names, codes = np.unique(
+        np.concatenate([truth, said.ravel(), failed]), return_inverse=True
+    )
     metric = chosen or _of_read(names)
-    n, cells = len(truth), said.size
+    n = len(truth)
+    cells = said.size
     tally = _tally(codes[:n], codes[n : n + cells].reshape(said.shape), len(names), ids)
     failures = np.bincount(codes[n + cells :], minlength=len(names)).astype(np.float64)
 
@@ -164,8 +188,14 @@ def _macro(
         return metric(sums.reshape(*sums.shape[:-1], 3, len(names)))
 
     whole: F64 = tally.totals.T @ tally.repeats.astype(np.float64)
-    found: tuple[float, float, float | None, str] = math.nan, math.nan, None, NOTHING_SCORED
-    value, bounds = math.nan, None
+    found: tuple[float, float, float | None, str] = (
+        math.nan,
+        math.nan,
+        None,
+        NOTHING_SCORED,
+    )
+    value = math.nan
+    bounds = None
     if n:
         value = float(statistic(whole))
         if metric is _mean_recall:
@@ -174,31 +204,48 @@ def _macro(
             ) or _of_classes(truth, said, ids, level)
         else:
             found = share_interval(
-                tally.totals, value, statistic, counts=tally.repeats, worth=tally.worth, most=n, level=level, seed=seed, unit=tally.unit
-            )  # fmt: skip
+                tally.totals,
+                value,
+                statistic,
+                counts=tally.repeats,
+                worth=tally.worth,
+                most=n,
+                level=level,
+                seed=seed,
+                unit=tally.unit,
+            )
     low, high, error, method = found
     if len(failed):
         per_item = failures * (said.shape[1] if n else 1)
-        wrong = np.concatenate([np.zeros_like(per_item), per_item, np.zeros_like(per_item)])
+        wrong = np.concatenate(
+            [np.zeros_like(per_item), per_item, np.zeros_like(per_item)]
+        )
         right = np.tile(per_item, 3)
         points = float(statistic(whole + wrong)), float(statistic(whole + right))
         bounds = bounds_around(points, value, low, high)
-    return Estimate(value, low, high, level, n, len(failed), tally.n_clusters, error, method, bounds)
+    return Estimate(
+        value, low, high, level, n, len(failed), tally.n_clusters, error, method, bounds
+    )
 
 
 def within_classes(
     totals: F64, repeats: I64, classes: int, unit: str, value: float, level: float
 ) -> tuple[float, float, float | None, str] | None:
-    """The interval of a mean over classes of their means (balanced accuracy) where a class has fewer than `_FEW` units: by t with the
-    units less the classes, from the variance within each class. None elsewhere, where units have items of several classes, and where
-    nothing varies within them. totals: of each kind of unit the sums of values by class, then their numbers, (rows, 2 classes or more), of so many `classes`;
-    repeats: how many units are of that kind; unit: what one is called.
+    """The interval of a mean over classes of their means (balanced accuracy) where a class has
+    fewer than `_FEW` units: by t with the units less the classes, from the variance within each
+    class. None elsewhere, where units have items of several classes, and where nothing varies
+    within them. totals: of each kind of unit the sums of values by class, then their numbers,
+    (rows, 2 classes or more), of so many `classes`; repeats: how many units are of that kind; unit:
+    what one is called.
 
-    The variance of a class is the largest of its own (where units are right or wrong as a whole), of that pooled over classes, and of
-    p (1 - p) with one right and one wrong unit added to its recall p, times the ratio of the pooled variance to that of single draws. Simulated with classes of 1 to 16 units, recalls
-    alike and not, one draw and eight: 0.89 to 1 of the intervals have the truth, most 0.94 to 0.97 (the bootstrap's: from 0.46).
+    The variance of a class is the largest of its own (where units are right or wrong as a whole),
+    of that pooled over classes, and of p (1 - p) with one right and one wrong unit added to its
+    recall p, times the ratio of the pooled variance to that of single draws. Simulated with classes
+    of 1 to 16 units, recalls alike and not, one draw and eight: 0.89 to 1 of the intervals have the
+    truth, most 0.94 to 0.97 (the bootstrap's: from 0.46).
     """
-    hits, truth = totals.T[:classes], totals.T[classes : 2 * classes]
+    hits = totals.T[:classes]
+    truth = totals.T[classes : 2 * classes]
     own = truth > 0
     units = (own * repeats).sum(axis=1)
     few = 0 < units[units > 0].min(initial=_FEW) < _FEW
@@ -212,14 +259,17 @@ def within_classes(
     recall = hits @ repeats / (size * units)
     squares = ((hits - recall[:, None] * truth) ** 2 @ repeats) / size**2
     alone = np.divide(squares, units - 1, out=np.zeros(len(units)), where=units > 1)
-    pooled, single = squares.sum() / freedom, float((recall * (1 - recall)) @ units / units.sum())
+    pooled = squares.sum() / freedom
+    single = float((recall * (1 - recall)) @ units / units.sum())
     # Where each unit is right or wrong as a whole, several draws of it say no more than one.
     several = (hits * (truth - hits)).any()
     if not pooled and several:
         return None
     ratio = min(pooled / single, 1.0) if several else 1.0
     added = (recall * units + 1) / (units + 2)
-    variance = np.maximum(pooled if several else np.maximum(alone, pooled), ratio * added * (1 - added))
+    variance = np.maximum(
+        pooled if several else np.maximum(alone, pooled), ratio * added * (1 - added)
+    )
     error = math.sqrt(float((variance / units).sum())) / len(units)
     reach = t_quantile(0.5 + level / 2, freedom) * error
     fewest = int(units.min())
@@ -231,8 +281,11 @@ def within_classes(
 def _of_classes(
     truth: I64, said: I64, ids: I64 | None, level: float
 ) -> tuple[float, float, float | None, str]:
-    """The mean over classes of their recalls, each with its own interval over its items; classes in one cluster go together."""
-    parts, units = [], []
+    """The mean over classes of their recalls, each with its own interval over its items; classes in
+    one cluster go together.
+    """
+    parts = []
+    units = []
     for name in np.unique(truth):
         own = truth == name
         right = (said[own] == name) * 1.0
@@ -240,11 +293,19 @@ def _of_classes(
         parts.append(mean_interval(right, clusters=codes, level=level))
         units.append(None if codes is None else unit_sums(right.mean(axis=1), codes))
     mean = macro_average(parts, units=units, value_range=(0.0, 1.0))
-    return mean.low, mean.high, mean.standard_error, mean.method.replace("fixed tasks", "classes")
+    return (
+        mean.low,
+        mean.high,
+        mean.standard_error,
+        mean.method.replace("fixed tasks", "classes"),
+    )
 
 
 def _tally(truth: I64, said: I64, classes: int, ids: I64 | None) -> _Tally:
-    """Count labels by unit. Repeated draws of an item are one unit; items in one cluster are one unit."""
+    """Count labels by unit.
+
+    Repeated draws of an item are one unit; items in one cluster are one unit.
+    """
     n, draws = said.shape
     clusters, n_clusters = cluster_codes(ids)
     if clusters is None and draws == 1:
@@ -256,12 +317,24 @@ def _tally(truth: I64, said: I64, classes: int, ids: I64 | None) -> _Tally:
     else:
         owner = np.arange(n) if clusters is None else clusters
         rows = n if n_clusters is None else n_clusters
-        totals = _sums_by_owner(np.repeat(owner, draws), np.repeat(truth, draws), said.ravel(), rows, classes)
+        totals = _sums_by_owner(
+            np.repeat(owner, draws),
+            np.repeat(truth, draws),
+            said.ravel(),
+            rows,
+            classes,
+        )
         repeats = np.ones(rows, dtype=np.int64)
         units_by_class = np.count_nonzero(totals[:, classes : 2 * classes], axis=0)
     present = units_by_class[units_by_class > 0]
-    worth = min(int(repeats.sum()), len(present) * int(present.min())) if len(present) else 0
-    return _Tally(totals, repeats, n_clusters, worth, "items" if clusters is None else "clusters")
+    worth = (
+        min(int(repeats.sum()), len(present) * int(present.min()))
+        if len(present)
+        else 0
+    )
+    return _Tally(
+        totals, repeats, n_clusters, worth, "items" if clusters is None else "clusters"
+    )
 
 
 def _sums_by_owner(owner: I64, truth: I64, said: I64, owners: int, classes: int) -> F64:
@@ -270,18 +343,30 @@ def _sums_by_owner(owner: I64, truth: I64, said: I64, owners: int, classes: int)
         return flat.reshape(owners, classes).astype(np.float64)
 
     right = truth == said
-    return np.hstack([counted(owner[right], truth[right]), counted(owner, truth), counted(owner, said)])
+    return np.hstack(
+        [
+            counted(owner[right], truth[right]),
+            counted(owner, truth),
+            counted(owner, said),
+        ]
+    )
 
 
 def _labels(gold: npt.ArrayLike, predicted: npt.ArrayLike) -> tuple[I64, I64]:
     """Gold labels (n,) and predicted labels (n, draws)."""
-    truth, said = _integers(gold, "gold"), _integers(predicted, "predicted")
+    truth = _integers(gold, "gold")
+    said = _integers(predicted, "predicted")
     if said.ndim == 1:
         said = said.reshape(-1, 1)
-    if truth.ndim != 1 or said.ndim != 2 or len(said) != len(truth) or (len(said) and said.shape[1] == 0):
+    if (
+        truth.ndim != 1
+        or said.ndim != 2
+        or len(said) != len(truth)
+        or (len(said) and said.shape[1] == 0)
+    ):
         raise ValueError(
-            "gold must have the shape (items,) and predicted (items,) or (items, draws), "
-            f"not {np.shape(gold)} and {np.shape(predicted)}"
+            "gold must have the shape (items,) and predicted (items,) or (items,"
+            f" draws), not {np.shape(gold)} and {np.shape(predicted)}"
         )
     return truth, said
 
@@ -290,6 +375,7 @@ def _integers(labels: npt.ArrayLike, name: str) -> I64:
     array = np.asarray(labels)
     if array.size and array.dtype.kind not in "iub":
         raise ValueError(
-            f"{name} must contain integers, but is of type {array.dtype}; number the class names first"
+            f"{name} must contain integers, but is of type {array.dtype}; number the"
+            " class names first"
         )
     return array.astype(np.int64, copy=False)

@@ -1,18 +1,26 @@
-"""Averages over a fixed set of tasks, each with a weight, also where tasks share items, passages or translations.
+"""Averages over a fixed set of tasks, each with a weight, also where tasks share items, passages or
+translations.
 
-The tasks are fixed: the interval speaks of other items for these tasks, not of other tasks. The variance of the mean is
-sum_t sum_u w_t w_u rho_tu e_t e_u with the correlations rho of the tasks' means (`shared_units`; 0 for tasks that share nothing). A task's
-error e_t is taken from the width of its own interval, so that parts and whole agree and a task without spread does not pose as
-certain; of scores never less than the standard error. The quantile is Student's with Welch and Satterthwaite's degrees of freedom.
+The tasks are fixed: the interval speaks of other items for these tasks, not of other tasks. The
+variance of the mean is sum_t sum_u w_t w_u rho_tu e_t e_u with the correlations rho of the tasks'
+means (`shared_units`; 0 for tasks that share nothing). A task's error e_t is taken from the width
+of its own interval, so that parts and whole agree and a task without spread does not pose as
+certain; of scores never less than the standard error. The quantile is Student's with Welch and
+Satterthwaite's degrees of freedom.
 
-No interval is longer than the root of sum_t sum_u rho_tu h_t h_u with h_t = w_t times half of a task's interval: MOVER (Zou & Donner
-2008) with ends of equal length. Without that a task of 3 items beside one of 3,000 lends its few degrees of freedom to the whole. (The
-interval of a few items is short because the range ends, a mean over many such tasks is not: the square of h_t is the mean of that and of
+No interval is longer than the root of sum_t sum_u rho_tu h_t h_u with h_t = w_t times half of a
+task's interval: MOVER (Zou & Donner
+2008) with ends of equal length. Without that a task of 3 items beside one of 3,000 lends its few
+      degrees of freedom to the whole. (The
+interval of a few items is short because the range ends, a mean over many such tasks is not: the
+square of h_t is the mean of that and of
 z e_t, with the weights p_t and 1 - p_t.)
 
-The ends are of unequal length as far as the sum is skewed. A task's interval is centred a_t beside its mean; the skewness of a sum is
-that of its parts weighted with their variances, so the centre of the whole is sum_t p_t w_t a_t beside the mean, p_t = h_t^2 / sum h^2
-(of tasks that share units (sum_u rho_tu h_u)^2 over the whole). Where one task outweighs the others these are MOVER's own ends. Over many tasks near 0 or 1 MOVER's ends are too unequal, and cover 87 to 92%.
+The ends are of unequal length as far as the sum is skewed. A task's interval is centred a_t beside
+its mean; the skewness of a sum is that of its parts weighted with their variances, so the centre of
+the whole is sum_t p_t w_t a_t beside the mean, p_t = h_t^2 / sum h^2 (of tasks that share units
+(sum_u rho_tu h_u)^2 over the whole). Where one task outweighs the others these are MOVER's own
+ends. Over many tasks near 0 or 1 MOVER's ends are too unequal, and cover 87 to 92%.
 """
 
 from __future__ import annotations
@@ -50,31 +58,47 @@ def macro_average(
     units: Sequence[UnitSums | None] | None = None,
     value_range: Range | Sequence[Range] | None = None,
 ) -> Estimate:
-    """The weighted mean of the estimates of different tasks, with its interval at the level of the first.
+    """The weighted mean of the estimates of different tasks, with its interval at the level of the
+    first.
 
-    weights: in any unit, by default each the same. units: of each task (`unit_sums`), None where they share none. value_range: the
-    range in which each part must lie, one for all or one of each; the interval ends where the mean of them does, which costs no
-    coverage. One part comes back as it is. Raises ValueError for none.
+    weights: in any unit, by default each the same. units: of each task (`unit_sums`), None where
+    they share none. value_range: the range in which each part must lie, one for all or one of each;
+    the interval ends where the mean of them does, which costs no coverage. One part comes back as
+    it is. Raises ValueError for none.
     """
     share = _shares(parts, weights)
     if len(parts) == 1:
         return parts[0]
     level = parts[0].level
     among, rho = _sharing(units, len(parts))
-    freedom = np.array([math.inf if part.n_units == 1 else max(_freedom(part), 1.0) for part in parts])
+    freedom = np.array(
+        [math.inf if part.n_units == 1 else max(_freedom(part), 1.0) for part in parts]
+    )
     value = math.fsum(w * part.value for w, part in zip(share, parts, strict=True))
     ends = np.array([(part.value - part.low, part.high - part.value) for part in parts])
     ranges = (
-        None if value_range is None else np.broadcast_to(np.asarray(value_range, np.float64), (len(parts), 2))
+        None
+        if value_range is None
+        else np.broadcast_to(np.asarray(value_range, np.float64), (len(parts), 2))
     )
-    room = np.full(len(parts), math.inf) if ranges is None else (ranges[:, 1] - ranges[:, 0]) / 2
+    room = (
+        np.full(len(parts), math.inf)
+        if ranges is None
+        else (ranges[:, 1] - ranges[:, 0]) / 2
+    )
     quantiles = np.array([_quantile(part) for part in parts])
     half = ends.mean(axis=1)
     shown = half / quantiles / np.sqrt(np.maximum(1 - (half / room) ** 2, 1e-12))
     shown = np.where(np.isinf(room), shown, np.minimum(shown, room))
     errors = np.maximum([part.standard_error or 0.0 for part in parts], shown)
-    mean = _mean(value, share, ends, errors, freedom, errors * quantiles, rho, among.sets, level)
-    limits = None if ranges is None else (math.fsum(share * ranges[:, 0]), math.fsum(share * ranges[:, 1]))
+    mean = _mean(
+        value, share, ends, errors, freedom, errors * quantiles, rho, among.sets, level
+    )
+    limits = (
+        None
+        if ranges is None
+        else (math.fsum(share * ranges[:, 0]), math.fsum(share * ranges[:, 1]))
+    )
     low, high = mean.interval(limits)
     how = "each the same" if weights is None else "weighted"
     shared = f", {len(among.shared):,} units shared" if len(among.shared) else ""
@@ -95,10 +119,14 @@ def macro_average(
 
 @dataclass(frozen=True, slots=True)
 class MacroDifference(Plain):
-    """The mean over tasks of paired differences a - b. Fields as in PairedComparison: with the policy "scored" `low`, `high` and
-    `p_value` are those of the items that both have, with "worst-case" they hold whatever the `n_missing` items would have scored.
+    """The mean over tasks of paired differences a - b.
 
-    `tasks_are`: "fixed", then the interval is about these tasks with other items; "sample", about tasks like these (`task_sample`).
+    Fields as in PairedComparison: with the policy "scored" `low`, `high` and `p_value` are those of
+    the items that both have, with "worst-case" they hold whatever the `n_missing` items would have
+    scored.
+
+    `tasks_are`: "fixed", then the interval is about these tasks with other items; "sample", about
+    tasks like these (`task_sample`).
     """
 
     difference: float
@@ -126,22 +154,37 @@ def macro_difference(
     units: Sequence[UnitSums | None] | None = None,
     value_range: Range | None = None,
 ) -> MacroDifference:
-    """Combine the paired comparisons of different tasks, which all have one policy for missing answers. Raises ValueError for none.
+    """Combine the paired comparisons of different tasks, which all have one policy for missing
+    answers. Raises ValueError for none.
 
-    weights: in any unit, by default each the same. units: of each task's differences, None where they share none. value_range: the
-    range of a score; no difference lies outside its span, so the interval ends there.
+    weights: in any unit, by default each the same. units: of each task's differences, None where
+    they share none. value_range: the range of a score; no difference lies outside its span, so the
+    interval ends there.
     """
-    share, level = _shares(parts, weights), parts[0].level
+    share = _shares(parts, weights)
+    level = parts[0].level
     among, rho = _sharing(units, len(parts))
     span = None if value_range is None else value_range[1] - value_range[0]
     limits = None if span is None else (-span, span)
 
     def mean(fillings: Sequence[Filling]) -> _Mean:
         values, low, high, own = np.array(fillings, dtype=np.float64).T
-        errors, freedom = errors_of_intervals(low, high, own, math.nan if span is None else span, level)
+        errors, freedom = errors_of_intervals(
+            low, high, own, math.nan if span is None else span, level
+        )
         ends = np.stack([values - low, high - values], axis=1)
         free = errors * [_multiple(df, level) for df in freedom]
-        return _mean(float(share @ values), share, ends, errors, freedom, free, rho, among.sets, level)
+        return _mean(
+            float(share @ values),
+            share,
+            ends,
+            errors,
+            freedom,
+            free,
+            rho,
+            among.sets,
+            level,
+        )
 
     if len(parts) == 1:
         return _alone(parts[0])
@@ -152,17 +195,29 @@ def macro_difference(
     if n_missing:
         for side in (1, 2):
             pairs = zip(parts, scored_parts, strict=True)
-            fillings.append(mean([part.fillings[side] if part.fillings else own for part, own in pairs]))
+            fillings.append(
+                mean(
+                    [
+                        part.fillings[side] if part.fillings else own
+                        for part, own in pairs
+                    ]
+                )
+            )
     low, high = scored.interval(limits)
-    p_value, visible = scored.p_value, _visible(scored, parts[0].power)
+    p_value = scored.p_value
+    visible = _visible(scored, parts[0].power)
     worst_low = worst_high = math.nan
     policy = parts[0].missing_policy
-    bounded = n_missing > 0 and not any(part.n_missing and part.fillings is None for part in parts)
+    bounded = n_missing > 0 and not any(
+        part.n_missing and part.fillings is None for part in parts
+    )
     if bounded:
         ends = [filling.interval(limits) for filling in fillings]
-        worst_low, worst_high = min(low, *(end[0] for end in ends)), max(high, *(end[1] for end in ends))
+        worst_low = min(low, *(end[0] for end in ends))
+        worst_high = max(high, *(end[1] for end in ends))
     if policy == "worst-case" and n_missing:
-        low, high = worst_low, worst_high
+        low = worst_low
+        high = worst_high
         every = [scored, *fillings]
         agree = len({(one.value > 0) - (one.value < 0) for one in every}) == 1
         p_value = max(one.p_value for one in every) if agree else 1.0
@@ -198,7 +253,9 @@ def _scored_filling(part: PairedComparison) -> Filling:
 
 
 def _visible(mean: _Mean, power: float) -> float:
-    critical = _multiple(mean.freedom, mean.level) + _multiple(mean.freedom, 2 * power - 1)
+    critical = _multiple(mean.freedom, mean.level) + _multiple(
+        mean.freedom, 2 * power - 1
+    )
     return critical * mean.error
 
 
@@ -240,7 +297,11 @@ class _Mean:
 
     def interval(self, limits: Range | None) -> Range:
         multiple = _multiple(self.freedom, self.level)
-        return _within(self.value - multiple * self.below, self.value + multiple * self.above, limits)
+        return _within(
+            self.value - multiple * self.below,
+            self.value + multiple * self.above,
+            limits,
+        )
 
     @property
     def p_value(self) -> float:
@@ -261,22 +322,31 @@ def _mean(
     sets: I64,
     level: float,
 ) -> _Mean:
-    """The mean of tasks. ends: (tasks, 2), how far their intervals reach below and above; errors, freedom: what they are worth; free: half
-    of an interval of such an error that does not end with the range."""
-    half, beside = share * ends.mean(axis=1), share * (ends[:, 1] - ends[:, 0]) / 2
-    spread = mean_spread(share * errors, freedom, half, beside, share * free, rho, sets, level)
+    """The mean of tasks. ends: (tasks, 2), how far their intervals reach below and above; errors,
+    freedom: what they are worth; free: half of an interval of such an error that does not end with
+    the range.
+    """
+    half = share * ends.mean(axis=1)
+    beside = share * (ends[:, 1] - ends[:, 0]) / 2
+    spread = mean_spread(
+        share * errors, freedom, half, beside, share * free, rho, sets, level
+    )
     standard_error, error, lean, df = (float(part) for part in spread)
     return _Mean(value, error - lean, error + lean, standard_error, df, level)
 
 
-def _shares(parts: Sequence[Estimate | PairedComparison], weights: Sequence[float] | None) -> F64:
+def _shares(
+    parts: Sequence[Estimate | PairedComparison], weights: Sequence[float] | None
+) -> F64:
     if not parts:
         raise ValueError("an average needs at least one part")
     given = np.ones(len(parts)) if weights is None else np.asarray(weights, np.float64)
     if given.shape != (len(parts),) or not (
         np.isfinite(given).all() and (given >= 0).all() and given.sum() > 0
     ):
-        raise ValueError(f"weights must be {len(parts)} numbers of at least 0, not {weights}")
+        raise ValueError(
+            f"weights must be {len(parts)} numbers of at least 0, not {weights}"
+        )
     share: F64 = given / given.sum()
     return share
 
@@ -287,34 +357,48 @@ def _sharing(units: Sequence[UnitSums | None] | None, n: int) -> tuple[Sharing, 
     return among, correlations(given, among)
 
 
-def _clusters(parts: Sequence[Estimate], units: Sequence[UnitSums | None] | None) -> int | None:
+def _clusters(
+    parts: Sequence[Estimate], units: Sequence[UnitSums | None] | None
+) -> int | None:
     """The units of all tasks, shared ones counted once; None where every item is one of its own."""
-    n, given = sum(part.n for part in parts), units or [None] * len(parts)
-    alone = sum(part.n_units for part, own in zip(parts, given, strict=True) if own is None)
+    n = sum(part.n for part in parts)
+    given = units or [None] * len(parts)
+    alone = sum(
+        part.n_units for part, own in zip(parts, given, strict=True) if own is None
+    )
     names = [own.codes for own in given if own is not None]
     total = alone + (len(np.unique(np.concatenate(names))) if names else 0)
     return total if total < n else None
 
 
 def _freedom(part: Estimate) -> float:
-    return part.n_units - 1 if part.degrees_of_freedom is None else part.degrees_of_freedom
+    return (
+        part.n_units - 1 if part.degrees_of_freedom is None else part.degrees_of_freedom
+    )
 
 
 def _quantile(part: Estimate) -> float:
-    """What the half width of a part's interval is in: Student's t; the normal one of Wilson's interval and of limits of what shows
-    no spread."""
+    """What the half width of a part's interval is in: Student's t; the normal one of Wilson's
+    interval and of limits of what shows no spread.
+    """
     normal = part.standard_error is None or part.method.startswith("Wilson")
     if normal and "effective n" not in part.method:
         return normal_quantile(0.5 + part.level / 2)
     return _t_multiple(max(_freedom(part), 1.0), part.level)
 
 
-def _bounds(parts: Sequence[Estimate], share: F64, rho: F64, ranges: F64 | None) -> Range | None:
-    """The bounds of the mean: the parts' own fillings, with their errors and correlations (or added up, where the ranges are not known).
+def _bounds(
+    parts: Sequence[Estimate], share: F64, rho: F64, ranges: F64 | None
+) -> Range | None:
+    """The bounds of the mean: the parts' own fillings, with their errors and correlations (or added
+    up, where the ranges are not known).
 
     A part that lost nothing is bounded by its interval; one without bounds leaves none at all.
     """
-    edges = [part.bounds or (None if part.n_missing else (part.low, part.high)) for part in parts]
+    edges = [
+        part.bounds or (None if part.n_missing else (part.low, part.high))
+        for part in parts
+    ]
     known = [edge for edge in edges if edge is not None]
     if not any(part.n_missing for part in parts) or len(known) < len(parts):
         return None
@@ -326,21 +410,36 @@ def _bounds(parts: Sequence[Estimate], share: F64, rho: F64, ranges: F64 | None)
             continue
         points = np.array(
             [
-                (part.n * part.value + part.n_missing * end) / (part.n + part.n_missing) if part.n else end
+                (
+                    (part.n * part.value + part.n_missing * end)
+                    / (part.n + part.n_missing)
+                    if part.n
+                    else end
+                )
                 for part, end in zip(parts, ranges[:, side], strict=True)
             ]
         )
-        reach = [sign * ((part.low, part.high)[side] - part.value) if part.n else 0.0 for part in parts]
+        reach = [
+            sign * ((part.low, part.high)[side] - part.value) if part.n else 0.0
+            for part in parts
+        ]
         errors = share * np.maximum(sign * (edge - points), reach)
-        ends.append(float(share @ points + sign * np.sqrt(max(errors @ rho @ errors, 0.0))))
-    limits = None if ranges is None else (float(share @ ranges[:, 0]), float(share @ ranges[:, 1]))
+        ends.append(
+            float(share @ points + sign * np.sqrt(max(errors @ rho @ errors, 0.0)))
+        )
+    limits = (
+        None
+        if ranges is None
+        else (float(share @ ranges[:, 0]), float(share @ ranges[:, 1]))
+    )
     return _within(ends[0], ends[1], limits)
 
 
 def _within(low: float, high: float, limits: Range | None) -> Range:
     """An interval cut off at the limits; nan stays nan."""
     if limits is not None and not math.isnan(low):
-        low, high = max(low, limits[0]), min(high, limits[1])
+        low = max(low, limits[0])
+        high = min(high, limits[1])
     return low, high
 
 

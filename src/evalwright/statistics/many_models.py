@@ -1,20 +1,25 @@
-"""All pairs of models at once: Holm's adjusted p-values, and beside each pair the interval at the level at which it was tested.
+"""All pairs of models at once: Holm's adjusted p-values, and beside each pair the interval at the
+level at which it was tested.
 
-With 20 models there are 190 pairs, and a test at 5% each finds some ten differences where there are none. Holm (1979) sorts the m
-p-values and tests the k-th smallest at alpha / (m - k + 1) until one is not rejected: the chance of any false finding is at most
-alpha, whatever the pairs have in common. Verdicts, letters and rank sets come from these adjusted p-values.
+With 20 models there are 190 pairs, and a test at 5% each finds some ten differences where there are
+none. Holm (1979) sorts the m p-values and tests the k-th smallest at alpha / (m - k + 1) until one
+is not rejected: the chance of any false finding is at most alpha, whatever the pairs have in
+common. Verdicts, letters and rank sets come from these adjusted p-values.
 
-The interval beside pair k has the level 1 - alpha / (m - k + 1), and from the first pair that is not rejected on that pair's level.
-So it leaves 0 out exactly where the pair is found to differ. It is the pair's own interval at that level: that all of them
-hold together is not promised.
+The interval beside pair k has the level 1 - alpha / (m - k + 1), and from the first pair that is
+not rejected on that pair's level. So it leaves 0 out exactly where the pair is found to differ. It
+is the pair's own interval at that level: that all of them hold together is not promised.
 
-`simultaneous_means` has intervals that hold together (Bonferroni). A resample of the items that are common to all models (the largest
-|t|, Westfall & Young 1993) found 0.0 to 1.7 points of all pairs more than Holm, and is not worth what it takes to explain.
+`simultaneous_means` has intervals that hold together (Bonferroni). A resample of the items that are
+common to all models (the largest
+|t|, Westfall & Young 1993) found 0.0 to 1.7 points of all pairs more than Holm, and is not worth
+what it takes to explain.
 
-`rank_sets`: a rank read off point estimates says nothing of chance. Mogstad, Romano, Shaikh & Wilhelm (2024, "Inference for ranks
-with applications to mobility across neighbourhoods and academic achievement across countries") turn tests of the pairwise
-differences, of which any is wrong with probability alpha at most, into sets of ranks: a model's best rank is one more than the
-number of models that are significantly better, its worst leaves out those that are significantly worse.
+`rank_sets`: a rank read off point estimates says nothing of chance. Mogstad, Romano, Shaikh &
+Wilhelm (2024, "Inference for ranks with applications to mobility across neighbourhoods and academic
+achievement across countries") turn tests of the pairwise differences, of which any is wrong with
+probability alpha at most, into sets of ranks: a model's best rank is one more than the number of
+models that are significantly better, its worst leaves out those that are significantly worse.
 """
 
 from __future__ import annotations
@@ -39,7 +44,15 @@ from evalwright.statistics.pairwise import (
     common_differences,
     worst_case,
 )
-from evalwright.statistics.units import F64, I64, Clusters, Range, check_range, cluster_codes, cluster_ids
+from evalwright.statistics.units import (
+    F64,
+    I64,
+    Clusters,
+    Range,
+    check_range,
+    cluster_codes,
+    cluster_ids,
+)
 from evalwright.statistics.unpaired import UnpairedComparison, compare_unpaired
 
 Limits = Callable[[F64], tuple[F64, F64]]
@@ -48,12 +61,15 @@ Limits = Callable[[F64], tuple[F64, F64]]
 
 @dataclass(frozen=True, slots=True)
 class AllDifferences(Plain):
-    """Every pair of models: row minus column, all arrays (models, models); nan on the diagonal and where a pair has no answer.
+    """Every pair of models: row minus column, all arrays (models, models); nan on the diagonal and
+    where a pair has no answer.
 
-    `p_value` is a pair alone, `p_adjusted` Holm's over all pairs. [`low`, `high`] is the pair's interval at `pair_level`, at which Holm
-    tested it: it leaves 0 out exactly where `p_adjusted` < 1 - `level`. The names with `own_` are the same where the family are
-    the pairs of one row: the questions about a single model (a baseline) that was chosen beforehand. `n` and `units` are the common
-    items and clusters of a pair; `n_missing` items lack an answer of either model, and `missing_policy` says what stands for them.
+    `p_value` is a pair alone, `p_adjusted` Holm's over all pairs. [`low`, `high`] is the pair's
+    interval at `pair_level`, at which Holm tested it: it leaves 0 out exactly where `p_adjusted` <
+    1 - `level`. The names with `own_` are the same where the family are the pairs of one row: the
+    questions about a single model (a baseline) that was chosen beforehand. `n` and `units` are the
+    common items and clusters of a pair; `n_missing` items lack an answer of either model, and
+    `missing_policy` says what stands for them.
     """
 
     difference: F64
@@ -97,29 +113,38 @@ def all_differences(
     level: float = 0.95,
     value_range: Range | None = (0.0, 1.0),
 ) -> AllDifferences:
-    """Compare all pairs of models: paired where they have items in common, else as independent samples (`compare_unpaired`).
+    """Compare all pairs of models: paired where they have items in common, else as independent
+    samples (`compare_unpaired`).
 
     Args:
         scores: (models, items), item means, nan = no score.
         clusters: (items,) integers.
-        missing: (models, items), which of the scores that are not there are missing (None: all of them); the others were never
+        missing: (models, items), which of the scores that are not there are missing (None: all of
+        them); the others were never
             asked, and a pair rests on the items that both models were asked.
         missing_policy: as of `compare_paired`.
         level: one less the chance of any false finding.
-        value_range: the range of a score, None if not known; then a pair without spread has no interval.
+        value_range: the range of a score, None if not known; then a pair without spread has no
+        interval.
 
     Returns:
-        The pairs; `n` and `units` stay 0 for pairs of independent samples. A pair that has a cluster in common but no item is not
+        The pairs; `n` and `units` stay 0 for pairs of independent samples. A pair that has a
+        cluster in common but no item is not
         independent and has no answer (nan), as one where a model has no score.
 
     Raises:
-        ValueError: for other shapes, fewer than two models, scores outside the range, or a level outside (0, 1).
+        ValueError: for other shapes, fewer than two models, scores outside the range, or a level
+        outside (0, 1).
     """
     check_level(level)
     rows, codes = checked_scores(scores, clusters, value_range)
     lost = checked_missing(missing, rows)
     pairs = common_differences(rows, codes, value_range, lost)
-    tested = worst_case(rows, codes, value_range, lost, pairs) if missing_policy == "worst-case" else pairs
+    tested = (
+        worst_case(rows, codes, value_range, lost, pairs)
+        if missing_policy == "worst-case"
+        else pairs
+    )
     p_value = tested.p_values()
     apart = _Apart(rows, codes, lost | ~np.isnan(rows), value_range, missing_policy)
 
@@ -135,7 +160,14 @@ def all_differences(
         pairs = apart.filled(pairs)
         for (a, b), comparison in apart.at(np.full_like(p_value, 1 - level)).items():
             p_value[a, b] = comparison.p_value
-    return assembled(pairs, p_value, limits, level=level, missing_policy=missing_policy, method=method)
+    return assembled(
+        pairs,
+        p_value,
+        limits,
+        level=level,
+        missing_policy=missing_policy,
+        method=method,
+    )
 
 
 def assembled(
@@ -147,14 +179,21 @@ def assembled(
     missing_policy: MissingPolicy,
     method: str,
 ) -> AllDifferences:
-    """Holm's adjustment over all pairs and over each row, and the intervals at the levels at which the pairs were tested."""
-    models, alpha = len(p_value), 1 - level
+    """Holm's adjustment over all pairs and over each row, and the intervals at the levels at which
+    the pairs were tested.
+    """
+    models = len(p_value)
+    alpha = 1 - level
     upper = np.triu_indices(models, 1)
     p_value = p_value.copy()
     np.fill_diagonal(p_value, np.nan)
     adjusted, share = (np.full((models, models), np.nan) for _ in range(2))
-    adjusted[upper], share[upper] = holm(p_value[upper]), holm_shares(p_value[upper], alpha)
-    adjusted, share = np.fmax(adjusted, adjusted.T), np.fmax(share, share.T)
+    adjusted[upper], share[upper] = (
+        holm(p_value[upper]),
+        holm_shares(p_value[upper], alpha),
+    )
+    adjusted = np.fmax(adjusted, adjusted.T)
+    share = np.fmax(share, share.T)
     own_adjusted = np.stack([holm(row) for row in p_value])
     own_share = np.stack([holm_shares(row, alpha) for row in p_value])
     low, high = limits(share)
@@ -183,7 +222,9 @@ def assembled(
 
 
 class _Apart:
-    """Pairs without a common item and without a common cluster, of models that were asked something: independent samples."""
+    """Pairs without a common item and without a common cluster, of models that were asked
+    something: independent samples.
+    """
 
     def __init__(
         self,
@@ -193,8 +234,11 @@ class _Apart:
         value_range: Range | None,
         missing_policy: MissingPolicy,
     ) -> None:
-        self.rows, self.codes, self.asked = rows, codes, asked
-        self.value_range, self.missing_policy = value_range, missing_policy
+        self.rows = rows
+        self.codes = codes
+        self.asked = asked
+        self.value_range = value_range
+        self.missing_policy = missing_policy
         common = asked.astype(np.float64) @ asked.T
         empty = np.argwhere(np.triu(common == 0, 1)).tolist()
         self.places = [(a, b) for a, b in empty if self._independent(a, b)]
@@ -204,10 +248,14 @@ class _Apart:
             return False
         if self.codes is None:
             return True
-        return not np.intersect1d(self.codes[self.asked[a]], self.codes[self.asked[b]]).size
+        return not np.intersect1d(
+            self.codes[self.asked[a]], self.codes[self.asked[b]]
+        ).size
 
     def at(self, share: F64) -> dict[tuple[int, int], UnpairedComparison]:
-        """The comparisons, of both sides, at the error rates (models, models); without those whose rate is nan."""
+        """The comparisons, of both sides, at the error rates (models, models); without those whose
+        rate is nan.
+        """
         turned = self.places + [(b, a) for a, b in self.places]
         return {
             (a, b): self._compare(a, b, 1 - float(share[a, b]))
@@ -217,7 +265,10 @@ class _Apart:
 
     def _compare(self, a: int, b: int, level: float) -> UnpairedComparison:
         sides = [self.rows[model][self.asked[model]] for model in (a, b)]
-        ids = [None if self.codes is None else self.codes[self.asked[model]] for model in (a, b)]
+        ids = [
+            None if self.codes is None else self.codes[self.asked[model]]
+            for model in (a, b)
+        ]
         return compare_unpaired(
             *sides,
             clusters_a=ids[0],
@@ -229,10 +280,16 @@ class _Apart:
 
     def filled(self, pairs: AllPairs) -> AllPairs:
         """`pairs` with the difference, the error and the missing items of these pairs."""
-        difference, error, n_missing = pairs.difference.copy(), pairs.error.copy(), pairs.n_missing.copy()
+        difference = pairs.difference.copy()
+        error = pairs.error.copy()
+        n_missing = pairs.n_missing.copy()
         for (a, b), comparison in self.at(np.full(difference.shape, 0.05)).items():
             difference[a, b] = comparison.difference
-            error[a, b] = np.nan if comparison.standard_error is None else comparison.standard_error
+            error[a, b] = (
+                np.nan
+                if comparison.standard_error is None
+                else comparison.standard_error
+            )
             n_missing[a, b] = comparison.n_missing_a + comparison.n_missing_b
         return replace(pairs, difference=difference, error=error, n_missing=n_missing)
 
@@ -244,22 +301,26 @@ def simultaneous_means(
     level: float = 0.95,
     value_range: Range | None = (0.0, 1.0),
 ) -> list[Estimate]:
-    """The mean of every model with intervals that hold all of them together with probability `level` (Bonferroni).
+    """The mean of every model with intervals that hold all of them together with probability
+    `level` (Bonferroni).
 
-    Arguments and errors as in `all_differences`, but one model will do. Each interval is that of `mean_interval` at the level
-    1 - (1 - level) / models, inside the range of the scores.
+    Arguments and errors as in `all_differences`, but one model will do. Each interval is that of
+    `mean_interval` at the level 1 - (1 - level) / models, inside the range of the scores.
     """
     check_level(level)
     rows, _ = checked_scores(scores, clusters, value_range, least=1)
     own_level = 1 - (1 - level) / len(rows)
     estimates = [
-        mean_interval(row, clusters=clusters, value_range=value_range, level=own_level) for row in rows
+        mean_interval(row, clusters=clusters, value_range=value_range, level=own_level)
+        for row in rows
     ]
     return [
         replace(
             estimate,
             level=level,
-            method=f"{estimate.method}, simultaneous for {len(rows)} models (Bonferroni)",
+            method=(
+                f"{estimate.method}, simultaneous for {len(rows)} models (Bonferroni)"
+            ),
         )
         for estimate in estimates
     ]
@@ -272,22 +333,26 @@ def checked_scores(
     rows = np.asarray(scores, dtype=np.float64)
     if rows.ndim != 2 or len(rows) < least:
         raise ValueError(
-            f"scores must have the shape (models, items) with at least {least} models, not {rows.shape}"
+            f"scores must have the shape (models, items) with at least {least} models,"
+            f" not {rows.shape}"
         )
     if np.isinf(rows).any():
-        raise ValueError("scores must be finite numbers, or nan where a score is missing")
+        raise ValueError(
+            "scores must be finite numbers, or nan where a score is missing"
+        )
     check_range(rows, value_range)
     ids = None if clusters is None else cluster_ids(clusters, rows.shape[1])
     return rows, cluster_codes(ids)[0]
 
 
-# -- ranks ---------------------------------------------------------------------------------------------------
+# -- ranks -----------------------------------------------------------------------------
 
 
 class RankSets(NamedTuple):
     """The ranks `low`..`high` (models,) that each model can have; 1 is the best.
 
-    Models of the same true score share ranks: every rank that some order of them would give is a true one.
+    Models of the same true score share ranks: every rank that some order of them would give is a
+    true one.
     """
 
     low: I64
@@ -295,17 +360,24 @@ class RankSets(NamedTuple):
 
 
 def rank_sets(
-    differences: AllDifferences, *, simultaneous: bool = True, higher_is_better: bool = True
+    differences: AllDifferences,
+    *,
+    simultaneous: bool = True,
+    higher_is_better: bool = True,
 ) -> RankSets:
-    """rank(j) in [1 + #{k significantly better}, M - #{k significantly worse}] (Mogstad, Romano, Shaikh & Wilhelm 2024).
+    """rank(j) in [1 + #{k significantly better}, M - #{k significantly worse}] (Mogstad, Romano,
+    Shaikh & Wilhelm 2024).
 
-    `simultaneous`: True for a whole leaderboard: all sets hold all true ranks together with probability `level`. False for
-    one model chosen beforehand, whose set is narrower because only its own M - 1 differences must hold. A pair without an
-    answer (nan) never differs significantly.
+    `simultaneous`: True for a whole leaderboard: all sets hold all true ranks together with
+    probability `level`. False for one model chosen beforehand, whose set is narrower because only
+    its own M - 1 differences must hold. A pair without an answer (nan) never differs significantly.
     """
     differs = differences.differs if simultaneous else differences.own_differs
     with np.errstate(invalid="ignore"):
-        above, below = differs & (differences.difference > 0), differs & (differences.difference < 0)
+        above = differs & (differences.difference > 0)
+        below = differs & (differences.difference < 0)
     better, worse = (below, above) if higher_is_better else (above, below)
     models = len(differs)
-    return RankSets(1 + np.count_nonzero(better, axis=1), models - np.count_nonzero(worse, axis=1))
+    return RankSets(
+        1 + np.count_nonzero(better, axis=1), models - np.count_nonzero(worse, axis=1)
+    )

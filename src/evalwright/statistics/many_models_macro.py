@@ -1,8 +1,10 @@
-"""Averages over a fixed set of tasks, all pairs of models at once: `many_models.py` for the mean of several tasks' differences.
+"""Averages over a fixed set of tasks, all pairs of models at once: `many_models.py` for the mean of
+several tasks' differences.
 
-A pair's difference is the weighted mean over tasks of its paired differences, and its standard error and degrees of freedom those of
-`macro_difference`, with the covariance of tasks that share units. Each task's error is that of the interval that `compare_paired`
-gives, so that a task where few items differ does not pose as certain.
+A pair's difference is the weighted mean over tasks of its paired differences, and its standard
+error and degrees of freedom those of `macro_difference`, with the covariance of tasks that share
+units. Each task's error is that of the interval that `compare_paired` gives, so that a task where
+few items differ does not pose as certain.
 """
 
 from __future__ import annotations
@@ -37,8 +39,10 @@ from evalwright.statistics.units import F64, I64, Range
 _CELLS = 4_000_000
 """Pairs x items held at a time: 32 MB."""
 Part = tuple[npt.ArrayLike, npt.ArrayLike | None]
-"""Scores (models, items) of one task, nan = missing, and codes (items,) of its units that mean the same in every task: items with
-one code are one unit. None: every item stands alone and is in no other task."""
+"""Scores (models, items) of one task, nan = missing, and codes (items,) of its units that mean the
+same in every task: items with one code are one unit. None: every item stands alone and is in no
+other task.
+"""
 
 
 def all_macro_differences(
@@ -50,12 +54,14 @@ def all_macro_differences(
     level: float = 0.95,
     value_range: Range | None = (0.0, 1.0),
 ) -> AllDifferences:
-    """All paired differences of the mean over fixed tasks, Holm-adjusted, with the interval of each at the level of its test.
+    """All paired differences of the mean over fixed tasks, Holm-adjusted, with the interval of each
+    at the level of its test.
 
-    `parts`: the tasks, with the models in the same order; `missing`: of each, which scores are missing; `weights`: of
-    the tasks, by default each the same. The other arguments are those of `all_differences`; a pair that shares no item of some
-    task, or that has no error there, has no answer (nan). `n` and `units` are sums over tasks. Raises ValueError as there, for no
-    task, and for numbers of models that differ.
+    `parts`: the tasks, with the models in the same order; `missing`: of each, which scores are
+    missing; `weights`: of the tasks, by default each the same. The other arguments are those of
+    `all_differences`; a pair that shares no item of some task, or that has no error there, has no
+    answer (nan). `n` and `units` are sums over tasks. Raises ValueError as there, for no task, and
+    for numbers of models that differ.
     """
     tested = mean_over_tasks(
         parts,
@@ -85,12 +91,18 @@ def mean_over_tasks(
     level: float,
     value_range: Range | None,
 ) -> AllPairs | WorstCase:
-    """The mean over tasks of all differences, from which an interval at any level comes; arguments as of `all_macro_differences`."""
+    """The mean over tasks of all differences, from which an interval at any level comes; arguments
+    as of `all_macro_differences`.
+    """
     check_level(level)
     if not parts:
         raise ValueError("an average needs at least one task")
-    tasks, scored, worst = list[F64](), list[AllPairs](), list[AllPairs | None]()
-    for (scores, clusters), which in zip(parts, missing or [None] * len(parts), strict=True):
+    tasks = list[F64]()
+    scored = list[AllPairs]()
+    worst = list[AllPairs | None]()
+    for (scores, clusters), which in zip(
+        parts, missing or [None] * len(parts), strict=True
+    ):
         rows, codes = checked_scores(scores, clusters, value_range)
         lost = checked_missing(which, rows)
         tasks.append(rows)
@@ -112,12 +124,18 @@ def mean_over_tasks(
 
 
 def _mean_of(
-    found: Sequence[AllPairs], tasks: Sequence[F64], units: Sequence[I64], share: F64, level: float
+    found: Sequence[AllPairs],
+    tasks: Sequence[F64],
+    units: Sequence[I64],
+    share: F64,
+    level: float,
 ) -> AllPairs:
     """The mean over tasks of all differences. tasks: the scores, units: their codes."""
     spread = _spread_of_pairs(tasks, units, found, share, level)
     names = ("n", "units", "worth", "n_missing")
-    sums: dict[str, Any] = {name: np.sum([getattr(one, name) for one in found], axis=0) for name in names}
+    sums: dict[str, Any] = {
+        name: np.sum([getattr(one, name) for one in found], axis=0) for name in names
+    }
     return AllPairs(
         difference=np.einsum("t,tij->ij", share, [one.difference for one in found]),
         error=spread.error,
@@ -133,21 +151,32 @@ def _mean_of(
 
 
 def _errors(pairs: AllPairs, level: float) -> tuple[F64, F64, F64, F64]:
-    """Of each pair on one task, (models, models): the standard error that its interval is worth, the degrees of freedom, half of the
-    interval, and how far its centre lies above the difference; nan where there is none."""
+    """Of each pair on one task, (models, models): the standard error that its interval is worth,
+    the degrees of freedom, half of the interval, and how far its centre lies above the difference;
+    nan where there is none.
+    """
     low, high = pairs.limits(1 - level)
     errors, freedom = errors_of_intervals(low, high, pairs.freedom, pairs.span, level)
-    half, beside = (high - low) / 2, (high + low) / 2 - pairs.difference
+    half = (high - low) / 2
+    beside = (high + low) / 2 - pairs.difference
     known = pairs.n > 0
-    errors, half, beside = (np.where(known, part, np.nan) for part in (errors, half, beside))
+    errors, half, beside = (
+        np.where(known, part, np.nan) for part in (errors, half, beside)
+    )
     return errors, np.where(known, freedom, 1.0), half, beside
 
 
 def _units(parts: Sequence[Part]) -> list[I64]:
-    """The units of every task as numbers 0.. that mean the same in all; items of a task without codes get numbers of their own."""
+    """The units of every task as numbers 0.. that mean the same in all; items of a task without
+    codes get numbers of their own.
+    """
     given = [np.asarray(ids, np.int64) for _, ids in parts if ids is not None]
-    names, places = np.unique(np.concatenate([np.zeros(0, np.int64), *given]), return_inverse=True)
-    out, begin, following = list[I64](), 0, len(names)
+    names, places = np.unique(
+        np.concatenate([np.zeros(0, np.int64), *given]), return_inverse=True
+    )
+    out = list[I64]()
+    begin = 0
+    following = len(names)
     for scores, ids in parts:
         items = np.shape(scores)[1]
         if ids is None:
@@ -160,14 +189,20 @@ def _units(parts: Sequence[Part]) -> list[I64]:
 
 
 def _spread_of_pairs(
-    tasks: Sequence[F64], units: Sequence[I64], found: Sequence[AllPairs], share: F64, level: float
+    tasks: Sequence[F64],
+    units: Sequence[I64],
+    found: Sequence[AllPairs],
+    share: F64,
+    level: float,
 ) -> MeanSpread:
     """The spread of the mean of all pairs, (models, models)."""
     from scipy.special import stdtrit
 
     by_task = zip(*(_errors(pairs, level) for pairs in found), strict=True)
     errors, freedom, half, beside = (np.stack(part, axis=-1) for part in by_task)
-    errors, half, beside = errors * share, half * share, beside * share
+    errors = errors * share
+    half = half * share
+    beside = beside * share
     free = errors * np.asarray(stdtrit(freedom, 0.5 + level / 2))
     models = len(errors)
     among = sharing([unit_sums(np.zeros(len(own)), own) for own in units])
@@ -178,17 +213,30 @@ def _spread_of_pairs(
 
     standard_error, error, lean, df = spread((), np.eye(len(tasks)))
     if len(among.shared):
-        sums = [_PairSums(rows, own, among.shared) for rows, own in zip(tasks, units, strict=True)]
-        step = max(1, _CELLS // max(1, *(rows.shape[1] for rows in tasks), len(tasks) * len(among.shared)))
+        sums = [
+            _PairSums(rows, own, among.shared)
+            for rows, own in zip(tasks, units, strict=True)
+        ]
+        step = max(
+            1,
+            _CELLS
+            // max(
+                1, *(rows.shape[1] for rows in tasks), len(tasks) * len(among.shared)
+            ),
+        )
         for row in range(models - 1):
             for begin in range(row + 1, models, step):
                 others = np.arange(begin, min(begin + step, models))
                 own = [one.of(row, others) for one in sums]
-                values, norms = (np.stack(side, axis=1) for side in zip(*own, strict=True))
+                values, norms = (
+                    np.stack(side, axis=1) for side in zip(*own, strict=True)
+                )
                 rho = correlated(values, norms, among.overlap)
                 for place in ((row, others), (others, row)):
                     own_spread = spread(place, rho)
-                    for whole, part in zip((standard_error, error, lean, df), own_spread, strict=True):
+                    for whole, part in zip(
+                        (standard_error, error, lean, df), own_spread, strict=True
+                    ):
                         whole[place] = part
     for whole in (standard_error, error):
         np.fill_diagonal(whole, 0.0)
@@ -199,13 +247,18 @@ class _PairSums:
     """What `unit_sums` gives of a model's differences from others, on units that tasks share."""
 
     def __init__(self, rows: F64, units: I64, shared: I64) -> None:
-        self.rows, self.order = rows, np.argsort(units, kind="stable")
+        self.rows = rows
+        self.order = np.argsort(units, kind="stable")
         names, self.starts = np.unique(units[self.order], return_index=True)
         self.places = np.minimum(np.searchsorted(names, shared), max(len(names) - 1, 0))
-        self.has = names[self.places] == shared if len(names) else np.zeros(len(shared), bool)
+        self.has = (
+            names[self.places] == shared if len(names) else np.zeros(len(shared), bool)
+        )
 
     def of(self, row: int, others: npt.NDArray[np.intp]) -> tuple[F64, F64]:
-        """(others, shared units) scaled sums, and their norms over all units of the task, (others,)."""
+        """(others, shared units) scaled sums, and their norms over all units of the task,
+        (others,).
+        """
         gaps = (self.rows[row] - self.rows[others])[:, self.order]
         there = ~np.isnan(gaps)
         n = np.maximum(there.sum(axis=1), 1)[:, None]
@@ -215,4 +268,6 @@ class _PairSums:
             return np.zeros((len(others), len(self.has))), np.zeros(len(others))
         sizes = np.add.reduceat(there, self.starts, axis=1, dtype=np.float64) / n
         sums = cr2_scaled(np.add.reduceat(residuals, self.starts, axis=1) / n, sizes)
-        return np.where(self.has, sums[:, self.places], 0.0), np.sqrt((sums**2).sum(axis=1))
+        return np.where(self.has, sums[:, self.places], 0.0), np.sqrt(
+            (sums**2).sum(axis=1)
+        )

@@ -1,7 +1,9 @@
-"""Many tests at once, from nothing but their p-values: which still count, at what level their intervals agree with that.
+"""Many tests at once, from nothing but their p-values: which still count, at what level their
+intervals agree with that.
 
-`holm` keeps the chance of any false finding at 5%, `benjamini_hochberg` the expected share of false findings among all. The second is
-for exploring: with 20 slices of which 5 differ it finds more of these, and of twenty findings one may be false.
+`holm` keeps the chance of any false finding at 5%, `benjamini_hochberg` the expected share of false
+findings among all. The second is for exploring: with 20 slices of which 5 differ it finds more of
+these, and of twenty findings one may be false.
 """
 
 from __future__ import annotations
@@ -18,10 +20,11 @@ ADJUSTMENTS: tuple[Adjustment, ...] = get_args(Adjustment)
 
 
 def holm(p: npt.ArrayLike) -> F64:
-    """Holm's (1979) step-down adjusted p-values, in the order of `p`: they hold the chance of any false alarm.
+    """Holm's (1979) step-down adjusted p-values, in the order of `p`: they hold the chance of any
+    false alarm.
 
-    `p`: (tests,); nan = no test, which stays nan and does not count. Raises ValueError for another shape or a
-    value outside [0, 1].
+    `p`: (tests,); nan = no test, which stays nan and does not count. Raises ValueError for another
+    shape or a value outside [0, 1].
     """
     values, there, order = _sorted(p)
     tests = len(order)
@@ -30,10 +33,12 @@ def holm(p: npt.ArrayLike) -> F64:
 
 
 def holm_shares(p: npt.ArrayLike, alpha: float = 0.05) -> F64:
-    """The error rate at which Holm's procedure tested each p-value: alpha / (m - k + 1) for the k-th smallest of m.
+    """The error rate at which Holm's procedure tested each p-value: alpha / (m - k + 1) for the
+    k-th smallest of m.
 
-    From the first that is not rejected on it is that one's rate; equal p-values have one rate. An interval with this error rate
-    leaves the hypothesis out exactly where `holm` is below `alpha`. Arguments and errors as of `holm`.
+    From the first that is not rejected on it is that one's rate; equal p-values have one rate. An
+    interval with this error rate leaves the hypothesis out exactly where `holm` is below `alpha`.
+    Arguments and errors as of `holm`.
     """
     values, there, order = _sorted(p)
     ascending = values[there][order]
@@ -46,9 +51,11 @@ def holm_shares(p: npt.ArrayLike, alpha: float = 0.05) -> F64:
 
 
 def benjamini_hochberg(p: npt.ArrayLike) -> F64:
-    """Benjamini and Hochberg's (1995) step-up adjusted p-values: those under q have a false discovery rate of at most q.
+    """Benjamini and Hochberg's (1995) step-up adjusted p-values: those under q have a false
+    discovery rate of at most q.
 
-    Argument and errors as of `holm`. It holds for independent tests, and for those that are positively dependent.
+    Argument and errors as of `holm`. It holds for independent tests, and for those that are
+    positively dependent.
     """
     values, there, order = _sorted(p)
     tests = len(order)
@@ -64,11 +71,13 @@ def adjusted_p_values(p: npt.ArrayLike, how: Adjustment) -> F64:
 
 
 def interval_level(p: npt.ArrayLike, how: Adjustment, alpha: float = 0.05) -> float:
-    """The level of the intervals that agree with the adjusted p-values: those of findings leave 0 out, all others hold it.
+    """The level of the intervals that agree with the adjusted p-values: those of findings leave 0
+    out, all others hold it.
 
-    Of m tests with R findings 1 - max(R, 1) alpha / m for Benjamini-Hochberg: then the expected share of findings whose interval misses
-    the truth is at most alpha (Benjamini & Yekutieli 2005). 1 - alpha / m for Holm (Bonferroni); there an interval may still
-    hold 0 where the step-down test has ruled it out, and ends at 0.
+    Of m tests with R findings 1 - max(R, 1) alpha / m for Benjamini-Hochberg: then the expected
+    share of findings whose interval misses the truth is at most alpha (Benjamini & Yekutieli 2005).
+    1 - alpha / m for Holm (Bonferroni); there an interval may still hold 0 where the step-down test
+    has ruled it out, and ends at 0.
     """
     if how == "none":
         return 1 - alpha
@@ -82,14 +91,21 @@ def _sorted(p: npt.ArrayLike) -> tuple[F64, npt.NDArray[np.intp], npt.NDArray[np
     """The p-values, the places of those that are numbers, and the order of these."""
     values = np.asarray(p, dtype=np.float64)
     if values.ndim != 1:
-        raise ValueError(f"p-values must have the shape (tests,), not {values.shape}; flatten them first")
+        raise ValueError(
+            f"p-values must have the shape (tests,), not {values.shape}; flatten them"
+            " first"
+        )
     there = np.flatnonzero(~np.isnan(values))
     if ((values[there] < 0) | (values[there] > 1)).any():
-        raise ValueError("p-values must be between 0 and 1, or be nan where there was no test")
+        raise ValueError(
+            "p-values must be between 0 and 1, or be nan where there was no test"
+        )
     return values, there, np.argsort(values[there], kind="stable")
 
 
-def _back(stepped: F64, values: F64, there: npt.NDArray[np.intp], order: npt.NDArray[np.intp]) -> F64:
+def _back(
+    stepped: F64, values: F64, there: npt.NDArray[np.intp], order: npt.NDArray[np.intp]
+) -> F64:
     adjusted = np.full(len(values), np.nan)
     adjusted[there[order]] = np.minimum(stepped, 1.0)
     return adjusted

@@ -1,21 +1,26 @@
-"""Two models on the same items: the difference, its interval, a test, and what the data could not have shown.
+"""Two models on the same items: the difference, its interval, a test, and what the data could not
+have shown.
 
-All four come from one test (`pairwise`): the interval holds the differences that it does not reject, the p-value is that of no
-difference, and the smallest visible difference is what it would have shown. Where the range of a score is not known it is a t test.
-The spread and its degrees of freedom are those of clusters where there are any (`units.cluster_spread`).
+All four come from one test (`pairwise`): the interval holds the differences that it does not
+reject, the p-value is that of no difference, and the smallest visible difference is what it would
+have shown. Where the range of a score is not known it is a t test. The spread and its degrees of
+freedom are those of clusters where there are any (`units.cluster_spread`).
 
-Missing answers are left out and counted: interval, p-value and verdict come from the items that both models have a score for, which
-is right where answers are missing at random (a network fault, a rate limit). Beside them stands the worst case (Manski 2003): the
-interval from the low end with a's missing items at the worst and b's at the best to the high end of the opposite. With
-`missing_policy="worst-case"` it takes their place, and the p-value is the larger of both fillings, 1 where they disagree.
+Missing answers are left out and counted: interval, p-value and verdict come from the items that
+both models have a score for, which is right where answers are missing at random (a network fault, a
+rate limit). Beside them stands the worst case (Manski 2003): the interval from the low end with a's
+missing items at the worst and b's at the best to the high end of the opposite. With
+`missing_policy="worst-case"` it takes their place, and the p-value is the larger of both fillings,
+1 where they disagree.
 
-Pairing is what makes small benchmarks useful: the items' difficulty cancels, the more so the higher the
-correlation of the two models' scores, which is reported beside the difference.
+Pairing is what makes small benchmarks useful: the items' difficulty cancels, the more so the higher
+the correlation of the two models' scores, which is reported beside the difference.
 
-Equivalence up to a margin named beforehand: "no difference seen" is not "no difference". Two one-sided tests (TOST, Schuirmann 1987) reject "differs by the margin or
-more"; with the intervals that the package uses anyway this is the same as asking whether the interval at level
-1 - 2 alpha lies inside the margin. So the answer can never contradict the interval, and the p-value is the alpha at which it
-just fits.
+Equivalence up to a margin named beforehand: "no difference seen" is not "no difference". Two
+one-sided tests (TOST, Schuirmann 1987) reject "differs by the margin or more"; with the intervals
+that the package uses anyway this is the same as asking whether the interval at level 1 - 2 alpha
+lies inside the margin. So the answer can never contradict the interval, and the p-value is the
+alpha at which it just fits.
 """
 
 from __future__ import annotations
@@ -54,7 +59,9 @@ Verdict = Literal["better", "worse", "no difference seen"]
 
 
 class Filling(NamedTuple):
-    """A comparison with every missing score at one end of the range: difference, interval, degrees of freedom."""
+    """A comparison with every missing score at one end of the range: difference, interval, degrees
+    of freedom.
+    """
 
     difference: float
     low: float
@@ -66,17 +73,19 @@ class Filling(NamedTuple):
 class PairedComparison(Plain):
     """Model a against model b on the items that both have a score for.
 
-    `difference` is mean_a - mean_b, [`low`, `high`] its interval at `level`. `n_missing` items lack an answer of a (`n_missing_a`) or
-    of b (`n_missing_b`), or of both. They are left out of `low`, `high`, `p_value` and `verdict` where `missing_policy` is "scored".
-    [`worst_low`, `worst_high`] is the interval that holds whatever they would have scored, nan where nothing is missing or the range
-    of a score is not known; "worst-case" puts it, and its p-value, in the place of the others. `verdict` is about a, where more is
-    better: the interval is without 0, which is p_value < 1 - level. `smallest_visible_difference` is the difference
-    that this comparison would have shown with probability `power`. `discordant` is (only a right, only b right),
-    None for graded scores; `n_differing` items (clusters, of graded scores in clusters) differ at all.
+    `difference` is mean_a - mean_b, [`low`, `high`] its interval at `level`. `n_missing` items lack
+    an answer of a (`n_missing_a`) or of b (`n_missing_b`), or of both. They are left out of `low`,
+    `high`, `p_value` and `verdict` where `missing_policy` is "scored". [`worst_low`, `worst_high`]
+    is the interval that holds whatever they would have scored, nan where nothing is missing or the
+    range of a score is not known; "worst-case" puts it, and its p-value, in the place of the
+    others. `verdict` is about a, where more is better: the interval is without 0, which is p_value
+    < 1 - level. `smallest_visible_difference` is the difference that this comparison would have
+    shown with probability `power`. `discordant` is (only a right, only b right), None for graded
+    scores; `n_differing` items (clusters, of graded scores in clusters) differ at all.
     `correlation` is nan where one side is constant, `standard_error` None where no item differs.
-    `degrees_of_freedom` are those of every quantile, `effective_units` how many units of equal size the data are worth. `fillings`:
-    on the scored items, with a's missing ones at the worst and b's at the best, and the opposite; None where nothing is missing or
-    the range is not known.
+    `degrees_of_freedom` are those of every quantile, `effective_units` how many units of equal size
+    the data are worth. `fillings`: on the scored items, with a's missing ones at the worst and b's
+    at the best, and the opposite; None where nothing is missing or the range is not known.
     """
 
     n: int
@@ -107,7 +116,9 @@ class PairedComparison(Plain):
     fillings: tuple[Filling, Filling, Filling] | None = None
 
     def as_dict(self) -> dict[str, Any]:
-        """A plain mapping for JSON, without `fillings`: `worst_low` and `worst_high` say what comes of them."""
+        """A plain mapping for JSON, without `fillings`: `worst_low` and `worst_high` say what comes
+        of them.
+        """
         return plain_fields(self, ("fillings",))
 
 
@@ -123,19 +134,25 @@ def compare_paired(
     power: float = 0.8,
     value_range: Range | None = (0.0, 1.0),
 ) -> PairedComparison:
-    """Compare the scores of two models on the same items, row by row (the test named at the top of this module).
+    """Compare the scores of two models on the same items, row by row (the test named at the top of
+    this module).
 
     Args:
-        a, b: scores (n,) or (n, draws), nan = no score; the numbers of draws may differ, the item means are the units.
-        missing: (2, n), which items of a and of b are missing (None: all without a score); others without a score were never
+        a, b: scores (n,) or (n, draws), nan = no score; the numbers of draws may differ, the item
+        means are the units.
+        missing: (2, n), which items of a and of b are missing (None: all without a score); others
+        without a score were never
             asked, and are not counted.
-        missing_policy: what the verdict rests on: the items that both have, or the worst that the missing ones could have been.
+        missing_policy: what the verdict rests on: the items that both have, or the worst that the
+        missing ones could have been.
         clusters: (n,) integers; items that share one are not independent.
         binary: whether all item means are 0 or 1; None finds out, False gives no discordant counts.
-        value_range: the range of one score, None if it is not known; then scores that are all equal have no interval (nan).
+        value_range: the range of one score, None if it is not known; then scores that are all equal
+        have no interval (nan).
 
     Raises:
-        ValueError: for arrays that do not match, scores outside `value_range`, `binary=True` with graded scores, and `level` or
+        ValueError: for arrays that do not match, scores outside `value_range`, `binary=True` with
+        graded scores, and `level` or
             `power` outside (0, 1).
     """
     return paired(
@@ -153,7 +170,8 @@ def compare_paired(
 class Paired:
     """Two models' scores put together once, to be compared at any level.
 
-    `pairs`: 2 x 2, of which [0, 1] is a against b. `any_filling`: the same whatever the missing items would have scored.
+    `pairs`: 2 x 2, of which [0, 1] is a against b. `any_filling`: the same whatever the missing
+    items would have scored.
     """
 
     pairs: AllPairs
@@ -177,16 +195,23 @@ class Paired:
         return float(self.tested.p_values()[0, 1])
 
     def comparison(self, level: float = 0.95, power: float = 0.8) -> PairedComparison:
-        """Everything that is said of the two. Raises ValueError for a level or power outside (0, 1)."""
+        """Everything that is said of the two.
+
+        Raises ValueError for a level or power outside (0, 1).
+        """
         check_level(level)
         check_level(power, "power")
         pairs = self.pairs
-        n, units, error = int(pairs.n[0, 1]), int(pairs.units[0, 1]), float(pairs.error[0, 1])
+        n = int(pairs.n[0, 1])
+        units = int(pairs.units[0, 1])
+        error = float(pairs.error[0, 1])
         n_missing = int(pairs.n_missing[0, 1])
         low, high = (float(end[0, 1]) for end in self.tested.limits(1 - level))
         worst_low = worst_high = math.nan
         if n_missing and n:
-            worst_low, worst_high = (float(end[0, 1]) for end in self.any_filling.limits(1 - level))
+            worst_low, worst_high = (
+                float(end[0, 1]) for end in self.any_filling.limits(1 - level)
+            )
         return PairedComparison(
             n=n,
             n_missing=n_missing,
@@ -220,7 +245,11 @@ class Paired:
         pairs = self.pairs
         if pairs.n[0, 1] == 0:
             return "none: no item scored in both"
-        if no_interval and self.missing_policy == "worst-case" and pairs.n_missing[0, 1]:
+        if (
+            no_interval
+            and self.missing_policy == "worst-case"
+            and pairs.n_missing[0, 1]
+        ):
             return "none: answers missing, range not known"
         if pairs.units[0, 1] == 1:
             return "none: one cluster" if self.clustered else "none: one item"
@@ -243,21 +272,30 @@ def paired(
 ) -> Paired:
     """The two models' scores put together; arguments and errors as of `compare_paired`."""
     if missing_policy not in get_args(MissingPolicy):
-        raise ValueError(f"missing_policy must be 'scored' or 'worst-case', but is {missing_policy!r}")
-    means, lost, ids = _asked_items(a, b, missing=missing, clusters=clusters, value_range=value_range)
+        raise ValueError(
+            "missing_policy must be 'scored' or 'worst-case', but is"
+            f" {missing_policy!r}"
+        )
+    means, lost, ids = _asked_items(
+        a, b, missing=missing, clusters=clusters, value_range=value_range
+    )
     codes = cluster_codes(ids)[0]
     pairs = common_differences(means, codes, value_range, lost)
     any_filling = worst_case(means, codes, value_range, lost, pairs)
     common = ~lost.any(axis=0)
     if not common.all():
-        means, codes = means[:, common], cluster_codes(None if ids is None else ids[common])[0]
+        means = means[:, common]
+        codes = cluster_codes(None if ids is None else ids[common])[0]
     right_or_wrong = bool(((means == 0.0) | (means == 1.0)).all())
     if binary and not right_or_wrong:
         raise ValueError("binary=True needs scores that are all 0 or 1")
     of_a, of_b = means
     discordant = None
     if right_or_wrong and binary is not False and len(of_a):
-        discordant = int(np.count_nonzero(of_a > of_b)), int(np.count_nonzero(of_a < of_b))
+        discordant = (
+            int(np.count_nonzero(of_a > of_b)),
+            int(np.count_nonzero(of_a < of_b)),
+        )
     return Paired(
         pairs=pairs,
         any_filling=any_filling,
@@ -271,18 +309,39 @@ def paired(
     )
 
 
-def _fillings(any_filling: WorstCase, level: float) -> tuple[Filling, Filling, Filling] | None:
-    scored, worst = any_filling.scored, any_filling.worst
+def _fillings(
+    any_filling: WorstCase, level: float
+) -> tuple[Filling, Filling, Filling] | None:
+    scored = any_filling.scored
+    worst = any_filling.worst
     if worst is None:
         return None
     low, high = worst.limits(1 - level)
-    place, turned = (0, 1), (1, 0)
+    place = (0, 1)
+    turned = (1, 0)
     return (
         Filling(
-            *(float(part[place]) for part in (scored.difference, *scored.limits(1 - level), scored.freedom))
+            *(
+                float(part[place])
+                for part in (
+                    scored.difference,
+                    *scored.limits(1 - level),
+                    scored.freedom,
+                )
+            )
         ),
-        Filling(*(float(part[place]) for part in (worst.difference, low, high, worst.freedom))),
-        Filling(*(float(part[turned]) for part in (-worst.difference, -high, -low, worst.freedom))),
+        Filling(
+            *(
+                float(part[place])
+                for part in (worst.difference, low, high, worst.freedom)
+            )
+        ),
+        Filling(
+            *(
+                float(part[turned])
+                for part in (-worst.difference, -high, -low, worst.freedom)
+            )
+        ),
     )
 
 
@@ -294,8 +353,12 @@ def paired_differences(
     clusters: Clusters = None,
     value_range: Range | None = (0.0, 1.0),
 ) -> AllPairs:
-    """The two models as `AllPairs`, on the items that both have; arguments and errors as of `compare_paired`."""
-    means, lost, ids = _asked_items(a, b, missing=missing, clusters=clusters, value_range=value_range)
+    """The two models as `AllPairs`, on the items that both have; arguments and errors as of
+    `compare_paired`.
+    """
+    means, lost, ids = _asked_items(
+        a, b, missing=missing, clusters=clusters, value_range=value_range
+    )
     return common_differences(means, cluster_codes(ids)[0], value_range, lost)
 
 
@@ -307,11 +370,14 @@ def _asked_items(
     clusters: Clusters,
     value_range: Range | None,
 ) -> tuple[F64, Bools, I64 | None]:
-    """Of the items that both were asked: the models' means (2, n), which of these are missing (2, n), and cluster ids."""
+    """Of the items that both were asked: the models' means (2, n), which of these are missing (2,
+    n), and cluster ids.
+    """
     scores = score_matrix(a), score_matrix(b)
     if len(scores[0]) != len(scores[1]):
         raise ValueError(
-            f"the two models must have a row for the same items, not {len(scores[0])} and {len(scores[1])}"
+            f"the two models must have a row for the same items, not {len(scores[0])}"
+            f" and {len(scores[1])}"
         )
     means = np.stack([row_means(one) for one in scores])
     ids = None if clusters is None else cluster_ids(clusters, means.shape[1])
@@ -319,7 +385,9 @@ def _asked_items(
     # Who was not asked an item is in no pair on it.
     asked = (lost | ~np.isnan(means)).all(axis=0)
     if not asked.all():
-        means, lost, ids = means[:, asked], lost[:, asked], None if ids is None else ids[asked]
+        means = means[:, asked]
+        lost = lost[:, asked]
+        ids = None if ids is None else ids[asked]
     check_range(means, value_range)
     return means, lost, ids
 
@@ -332,10 +400,13 @@ def _correlation(a: F64, b: F64) -> float:
     """Pearson's correlation; nan where one side has no spread."""
     if len(a) < 2:
         return math.nan
-    x, y = a - a.mean(), b - b.mean()
+    x = a - a.mean()
+    y = b - b.mean()
     scale = math.sqrt(float(np.dot(x, x)) * float(np.dot(y, y)))
     noise = 1e-24 * len(a) * max(float(np.abs(a).max()), float(np.abs(b).max())) ** 2
-    return max(-1.0, min(1.0, float(np.dot(x, y)) / scale)) if scale > noise else math.nan
+    return (
+        max(-1.0, min(1.0, float(np.dot(x, y)) / scale)) if scale > noise else math.nan
+    )
 
 
 def _verdict(low: float, high: float) -> Verdict:
@@ -344,16 +415,17 @@ def _verdict(low: float, high: float) -> Verdict:
     return "worse" if high < 0 else "no difference seen"
 
 
-# -- equivalence ---------------------------------------------------------------------------------------------
+# -- equivalence -----------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class Equivalence(Plain):
     """Whether `difference` lies inside (`least`, `most`), at error rate `alpha`.
 
-    [`low`, `high`] is its interval at `level` = 1 - 2 alpha on the items that both have; `n_missing` are left out, or taken at the worst
-    with the policy "worst-case". `p_value` is the greater of `p_least` (not below `least`)
-    and `p_most` (not above `most`); 0.5 stands for 0.5 or more where the test is not a t test. nan without an interval.
+    [`low`, `high`] is its interval at `level` = 1 - 2 alpha on the items that both have;
+    `n_missing` are left out, or taken at the worst with the policy "worst-case". `p_value` is the
+    greater of `p_least` (not below `least`) and `p_most` (not above `most`); 0.5 stands for 0.5 or
+    more where the test is not a t test. nan without an interval.
     """
 
     difference: float
@@ -387,8 +459,9 @@ def equivalence_paired(
 ) -> Equivalence:
     """TOST of mean_a - mean_b on common items, with the interval that `compare_paired` gives.
 
-    `margin`: the smallest difference that would matter, > 0, or (least, most). The other arguments and the errors are
-    those of `compare_paired`; a margin without room or an alpha outside (0, 0.5) is a ValueError too.
+    `margin`: the smallest difference that would matter, > 0, or (least, most). The other arguments
+    and the errors are those of `compare_paired`; a margin without room or an alpha outside (0, 0.5)
+    is a ValueError too.
     """
     least, most = _margin(margin, alpha)
     both = paired(
@@ -429,7 +502,7 @@ def _margin(margin: float | Range, alpha: float) -> Range:
     least, most = margin if isinstance(margin, tuple) else (-margin, margin)
     if not (math.isfinite(least) and math.isfinite(most) and least < most):
         raise ValueError(
-            f"margin must be a number above 0 or a pair (least, most), but is {margin}; "
-            "it is the smallest difference that would matter to you"
+            f"margin must be a number above 0 or a pair (least, most), but is {margin};"
+            " it is the smallest difference that would matter to you"
         )
     return float(least), float(most)

@@ -1,45 +1,56 @@
-"""All pairs of many models on the same items at once: paired differences, their spread, and the test of each.
+"""All pairs of many models on the same items at once: paired differences, their spread, and the
+test of each.
 
-One test for the interval, the p-value, equivalence and what could have been seen: the interval holds the differences that the test
-does not reject.
+One test for the interval, the p-value, equivalence and what could have been seen: the interval
+holds the differences that the test does not reject.
 
-**Right or wrong.** b items where only a was right, c where only b was, of n. The difference delta is rejected where
+**Right or wrong.** b items where only a was right, c where only b was, of n. The difference delta
+is rejected where
 
-    |b - c - n delta| / sqrt(n (2 q + delta - delta^2)) > z,    q = the likeliest share of "only b right" given delta
+    |b - c - n delta| / sqrt(n (2 q + delta - delta^2)) > z,    q = the likeliest share of "only b
+    right" given delta
 
-(Tango 1998). A quarter of a count is added on both sides, which brings the exact size from 5.6 to 5.0%. At delta = 0 the counts are binomial
-and McNemar's mid-p is known: where it is the smaller (12 wins to 0: 0.0002, the score test has 0.0007) the deviate between 0 and the
-difference is stretched until both agree at 0, by 1 + (kappa - 1)(1 - delta / d). So the p-value is the smaller of both and the interval the
-test's own. Enumerated for n = 8 to 200: size at most 5.0% (Tango 5.6, mid-p 5.0), least coverage 94.0% (Tango 93.0), mean width 1.00 to
-1.02 times Tango's and at most 1.06 times; at the levels of Holm's procedure it finds what mid-p finds, where the score test finds 60% of it.
+(Tango 1998). A quarter of a count is added on both sides, which brings the exact size from 5.6 to
+5.0%. At delta = 0 the counts are binomial and McNemar's mid-p is known: where it is the smaller (12
+wins to 0: 0.0002, the score test has 0.0007) the deviate between 0 and the difference is stretched
+until both agree at 0, by 1 + (kappa - 1)(1 - delta / d). So the p-value is the smaller of both and
+the interval the test's own. Enumerated for n = 8 to 200: size at most 5.0% (Tango 5.6, mid-p 5.0),
+least coverage 94.0% (Tango 93.0), mean width 1.00 to 1.02 times Tango's and at most 1.06 times; at
+the levels of Holm's procedure it finds what mid-p finds, where the score test finds 60% of it.
 
-In clusters n is divided by the design effect (Rao & Scott 1984) and the quantile is Student's, with the degrees of freedom
-of the standard error. Where no item differs this test stands for graded scores too, in units of the whole range (the rule of three).
+In clusters n is divided by the design effect (Rao & Scott 1984) and the quantile is Student's, with
+the degrees of freedom of the standard error. Where no item differs this test stands for graded
+scores too, in units of the whole range (the rule of three).
 
 **Graded.** Student's t with a skewness correction, T = (d - delta) / SE and
 
     g(T) = T + a T^2 / 3 + a^2 T^3 / 27 + a / 6,    a = w x skewness / sqrt(n)
 
-which grows with T, so that it can be inverted (Hall 1992). Where many items are equal few say how large the spread is, and Student's n - 1
-degrees of freedom promise too much: t covers 85 to 90% where 3 to 10 items differ. They are
+which grows with T, so that it can be inverted (Hall 1992). Where many items are equal few say how
+large the spread is, and Student's n - 1 degrees of freedom promise too much: t covers 85 to 90%
+where 3 to 10 items differ. They are
 
     min(n - 1,  K + 1,  1.5 x 2 n / (kurtosis - (n - 3) / (n - 1)))
 
-with K items that differ; the last is Satterthwaite's of a sample variance (O'Neill 2014), which is n - 1 for normal differences and small
-where a few large ones carry the variance. The skewness of few items is mostly chance, so it counts with w = K^2 / (K^2 + 400). The constants
-were chosen by simulation (docs/coverage.md). Where the range of a score is not known a = 0: of pseudo-values of macro-F1, of which a few are
-far off, the correction covers 90% where t covers 94%. In clusters the units are clusters, n - 1 is the CR2 form's degrees of freedom.
+with K items that differ; the last is Satterthwaite's of a sample variance (O'Neill 2014), which is
+n - 1 for normal differences and small where a few large ones carry the variance. The skewness of
+few items is mostly chance, so it counts with w = K^2 / (K^2 + 400). The constants were chosen by
+simulation (docs/coverage.md). Where the range of a score is not known a = 0: of pseudo-values of
+macro-F1, of which a few are far off, the correction covers 90% where t covers 94%. In clusters the
+units are clusters, n - 1 is the CR2 form's degrees of freedom.
 
-**Graded, nearly constant differences.** n items that all differ by d show no spread and may hide some: an item that does not differ would
-move the mean by d / n. So the standard error is at least
+**Graded, nearly constant differences.** n items that all differ by d show no spread and may hide
+some: an item that does not differ would move the mean by d / n. So the standard error is at least
 
     1.5 |d| / n x min(1, 3 / degrees of freedom)^2
 
-which is near the rule of three where all items, or all but one, differ by the same, and below the error that is seen where the spread
-comes from many items. The skewness and the degrees of freedom are then those of the sum of the spread that is seen and one that is known.
-And n items of one sign show no more than a sign test: if a share of the items were as far on the other side of 0, so that the mean is
-delta <= 0, none of these is among n items with the probability ((1 + delta / d) / 2)^n, and the one-sided p-value of delta is at least
-that, of any delta above 0 at least 0.5^n. The interval reaches beyond 0 accordingly where its error rate is below 2 x 0.5^n.
+which is near the rule of three where all items, or all but one, differ by the same, and below the
+error that is seen where the spread comes from many items. The skewness and the degrees of freedom
+are then those of the sum of the spread that is seen and one that is known. And n items of one sign
+show no more than a sign test: if a share of the items were as far on the other side of 0, so that
+the mean is delta <= 0, none of these is among n items with the probability ((1 + delta / d) / 2)^n,
+and the one-sided p-value of delta is at least that, of any delta above 0 at least 0.5^n. The
+interval reaches beyond 0 accordingly where its error rate is below 2 x 0.5^n.
 """
 
 from __future__ import annotations
@@ -61,32 +72,41 @@ Pairs = tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]
 _CELLS = 4_000_000  # pairs x items held at a time: 32 MB
 _NOISE = 1e-12
 KURTOSIS_FACTOR = 1.5
-"""Times the degrees of freedom that the kurtosis gives: at 1 the intervals are 4% wider where 10 of 200 items differ, at 2 the
-least coverage where 3 to 8 differ falls below 90%."""
+"""Times the degrees of freedom that the kurtosis gives: at 1 the intervals are 4% wider where 10 of
+200 items differ, at 2 the least coverage where 3 to 8 differ falls below 90%.
+"""
 SKEWNESS_UNITS = 20.0
 """Differing units at which the sample's skewness counts half."""
 HIDDEN_UNITS = 1.5
-"""Units without a difference that equal differences may hide, as a standard error: 3.1 to 3.7 units at 95% are the rule of three."""
+"""Units without a difference that equal differences may hide, as a standard error: 3.1 to 3.7 units
+at 95% are the rule of three.
+"""
 FEWEST_FREEDOM = 3.0
 """About the degrees of freedom of a spread that comes from one unit alone."""
 
 
 MissingPolicy = Literal["scored", "worst-case"]
-"""What stands for the items that a run has no score for. "scored": nothing, the items that both runs have count. "worst-case": the
-worst and the best that they could have scored (Manski's bounds), and a verdict holds whatever they were."""
+"""What stands for the items that a run has no score for.
+
+"scored": nothing, the items that both runs have count. "worst-case": the worst and the best that
+they could have scored (Manski's bounds), and a verdict holds whatever they were.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class AllPairs:
-    """Paired differences where models may lack items: all (models, models), each pair on the items that both have.
+    """Paired differences where models may lack items: all (models, models), each pair on the items
+    that both have.
 
-    `n` counts common items, `units` the items or clusters among them. `difference` is nan without a common item, `error` with
-    fewer than two units, and 0 where no item differs; `freedom` are the degrees of freedom of the test (infinite for a
-    normal quantile), `worth` the units of equal size that the data are worth, `differing` the units that differ, `skewness` that of
-    the mean of the differences (of the units over the root of their number), `lean` what the error is larger above
-    and smaller below the difference (of means over tasks, `shared_units.MeanSpread`). `counts`: of the score test, in units of `span`, the range of a score;
-    None where that is not known. `counted`: the pairs that have the score test, all others have t. `n_missing` counts the
-    items of each pair on which either is missing.
+    `n` counts common items, `units` the items or clusters among them. `difference` is nan without a
+    common item, `error` with fewer than two units, and 0 where no item differs; `freedom` are the
+    degrees of freedom of the test (infinite for a normal quantile), `worth` the units of equal size
+    that the data are worth, `differing` the units that differ, `skewness` that of the mean of the
+    differences (of the units over the root of their number), `lean` what the error is larger above
+    and smaller below the difference (of means over tasks, `shared_units.MeanSpread`). `counts`: of
+    the score test, in units of `span`, the range of a score; None where that is not known.
+    `counted`: the pairs that have the score test, all others have t. `n_missing` counts the items
+    of each pair on which either is missing.
     """
 
     difference: F64
@@ -104,7 +124,8 @@ class AllPairs:
     lean: F64 | float = 0.0
 
     def limits(self, share: npt.ArrayLike) -> tuple[F64, F64]:
-        """The interval of each pair with error rate `share` (models, 1) or (models, models); nan where there is none.
+        """The interval of each pair with error rate `share` (models, 1) or (models, models); nan
+        where there is none.
 
         The whole range where one unit alone was seen.
         """
@@ -120,7 +141,9 @@ class AllPairs:
         return np.where(alone, -self.span, low), np.where(alone, self.span, high)
 
     def tail(self, at: float, above: bool = True) -> F64:
-        """One-sided p-value of a true difference not above (or not below) `at`; nan where there is none."""
+        """One-sided p-value of a true difference not above (or not below) `at`; nan where there is
+        none.
+        """
         from scipy.special import stdtr
 
         gap = self.difference - at
@@ -136,17 +159,23 @@ class AllPairs:
 
     def p_values(self) -> F64:
         """Two-sided p-value of no difference."""
-        out: F64 = np.minimum(1.0, 2.0 * np.minimum(self.tail(0.0), self.tail(0.0, above=False)))
+        out: F64 = np.minimum(
+            1.0, 2.0 * np.minimum(self.tail(0.0), self.tail(0.0, above=False))
+        )
         return out
 
     def visible(self, level: float, power: float) -> F64:
-        """The difference that each pair would have shown with probability `power`: both quantiles times the error (`power`).
+        """The difference that each pair would have shown with probability `power`: both quantiles
+        times the error (`power`).
 
-        Of graded scores at least half the interval's width, which the skewness and few units can make larger.
+        Of graded scores at least half the interval's width, which the skewness and few units can
+        make larger.
         """
         from scipy.special import stdtrit
 
-        of_level, of_power = (np.asarray(stdtrit(self.freedom, at)) for at in (0.5 + level / 2, power))
+        of_level, of_power = (
+            np.asarray(stdtrit(self.freedom, at)) for at in (0.5 + level / 2, power)
+        )
         multiple: F64 = of_level + of_power
         low, high = self._graded_limits(1 - level)
         graded = np.fmax(multiple * self._some_error, (high - low) / 2)
@@ -170,11 +199,14 @@ class AllPairs:
         low = np.where(self.difference > 0, np.minimum(low, beyond_zero), low)
         high = np.where(self.difference < 0, np.maximum(high, beyond_zero), high)
         if not math.isnan(self.span):
-            low, high = np.maximum(low, -self.span), np.minimum(high, self.span)
+            low = np.maximum(low, -self.span)
+            high = np.minimum(high, self.span)
         return low, high
 
     def _sign_test_tail(self, at: float, above: bool) -> F64:
-        """The least one-sided p-value that units of one sign can show; 0 on the side that the difference does not lean to."""
+        """The least one-sided p-value that units of one sign can show; 0 on the side that the
+        difference does not lean to.
+        """
         with np.errstate(divide="ignore", invalid="ignore"):
             towards_opposite = np.clip(at / self.difference, -1.0, 0.0)
         none_opposite = ((1 + towards_opposite) / 2) ** self.units
@@ -182,9 +214,15 @@ class AllPairs:
         return np.where(leans, none_opposite, 0.0)
 
     def _sign_test_end(self, share: npt.ArrayLike) -> F64:
-        """Where `_sign_test_tail` is half of `share`, beyond 0; the difference where it is not beyond 0."""
-        of_difference = 2 * (np.asarray(share) / 2) ** (1 / np.maximum(self.units, 1)) - 1
-        return np.where(of_difference < 0, of_difference * self.difference, self.difference)
+        """Where `_sign_test_tail` is half of `share`, beyond 0; the difference where it is not
+        beyond 0.
+        """
+        of_difference = (
+            2 * (np.asarray(share) / 2) ** (1 / np.maximum(self.units, 1)) - 1
+        )
+        return np.where(
+            of_difference < 0, of_difference * self.difference, self.difference
+        )
 
     @property
     def _some_error(self) -> F64:
@@ -192,10 +230,14 @@ class AllPairs:
 
     @property
     def _weighted_skewness(self) -> F64:
-        return self.skewness * self.differing**2 / (self.differing**2 + SKEWNESS_UNITS**2)
+        return (
+            self.skewness * self.differing**2 / (self.differing**2 + SKEWNESS_UNITS**2)
+        )
 
     def _skewed(self, deviate: F64) -> F64:
-        """Hall's transformation of (difference - delta) / error, after which it is nearly Student's."""
+        """Hall's transformation of (difference - delta) / error, after which it is nearly
+        Student's.
+        """
         a = self._weighted_skewness
         return deviate + a * deviate**2 / 3 + a**2 * deviate**3 / 27 + a / 6
 
@@ -211,26 +253,31 @@ class AllPairs:
 class WorstCase:
     """What can be said of all pairs whatever the missing scores would have been (Manski 2003).
 
-    `scored`: the pairs on the items that both have. `worst`: the same differences with the missing scores of the row's model at the
-    bottom of the range and those of the column's at the top; seen from the other side this is the best for the row. None where the
-    range of a score is not known, and then nothing can be said of a pair that lacks an item (nan).
+    `scored`: the pairs on the items that both have. `worst`: the same differences with the missing
+    scores of the row's model at the bottom of the range and those of the column's at the top; seen
+    from the other side this is the best for the row. None where the range of a score is not known,
+    and then nothing can be said of a pair that lacks an item (nan).
     """
 
     scored: AllPairs
     worst: AllPairs | None
 
     def limits(self, share: npt.ArrayLike) -> tuple[F64, F64]:
-        """`AllPairs.limits` that hold for the scored items and for both fillings of those that are missing."""
+        """`AllPairs.limits` that hold for the scored items and for both fillings of those that are
+        missing.
+        """
         scored = self.scored
         low, high = scored.limits(share)
         if self.worst is None:
             return self._bounded(low), self._bounded(high)
-        alone = (scored.units <= 1) & (scored.n_missing > 0)  # then the fillings alone say something
+        # then the fillings alone say something
+        alone = (scored.units <= 1) & (scored.n_missing > 0)
         low, high = (np.where(alone, np.nan, end) for end in (low, high))
         least = self.worst.limits(share)[0]
         turned = np.transpose(np.broadcast_to(share, low.shape))
         most = -(least if np.ndim(share) == 0 else self.worst.limits(turned)[0]).T
-        low, high = np.fmin(low, least), np.fmax(high, most)
+        low = np.fmin(low, least)
+        high = np.fmax(high, most)
         return np.where(scored.n > 0, low, np.nan), np.where(scored.n > 0, high, np.nan)
 
     def tail(self, at: float, above: bool = True) -> F64:
@@ -243,7 +290,9 @@ class WorstCase:
 
     def p_values(self) -> F64:
         """Two-sided p-value of no difference; 1 where the fillings lie on different sides of 0."""
-        out: F64 = np.minimum(1.0, 2.0 * np.minimum(self.tail(0.0), self.tail(0.0, above=False)))
+        out: F64 = np.minimum(
+            1.0, 2.0 * np.minimum(self.tail(0.0), self.tail(0.0, above=False))
+        )
         return out
 
     def visible(self, level: float, power: float) -> F64:
@@ -251,8 +300,13 @@ class WorstCase:
         seen = self.scored.visible(level, power)
         if self.worst is None:
             return self._bounded(seen)
-        # A filling moves the difference towards 0; what is left must be seen on as many items as the filling has.
-        shifted = self.worst.visible(level, power) + self.scored.difference - self.worst.difference
+        # A filling moves the difference towards 0; what is left must be seen on as many items as
+        # the filling has.
+        shifted = (
+            self.worst.visible(level, power)
+            + self.scored.difference
+            - self.worst.difference
+        )
         most = np.fmin(self.scored.span, np.maximum(shifted, shifted.T))
         return np.where(self.scored.n_missing > 0, np.fmax(seen, most), seen)
 
@@ -262,38 +316,57 @@ class WorstCase:
 
 
 def common_differences(
-    scores: F64, codes: I64 | None = None, value_range: Range | None = None, missing: Bools | None = None
+    scores: F64,
+    codes: I64 | None = None,
+    value_range: Range | None = None,
+    missing: Bools | None = None,
 ) -> AllPairs:
-    """Paired differences of every two rows of `scores` (models, items; nan = no score) on their common items.
+    """Paired differences of every two rows of `scores` (models, items; nan = no score) on their
+    common items.
 
-    `codes`: (items,) cluster numbers 0..G-1, or None. `value_range`: the range of a score, None where it is not known.
-    `missing`: (models, items), which of those without a score are missing; the others were never asked. None: none is. They are
-    counted, and nothing else.
+    `codes`: (items,) cluster numbers 0..G-1, or None. `value_range`: the range of a score, None
+    where it is not known. `missing`: (models, items), which of those without a score are missing;
+    the others were never asked. None: none is. They are counted, and nothing else.
     """
     starts = None
     if codes is not None:
         order, starts = grouped(codes)
-        scores, missing = scores[:, order], None if missing is None else missing[:, order]
+        scores = scores[:, order]
+        missing = None if missing is None else missing[:, order]
     sums = _sums(scores, starts, graded=_is_graded(scores, value_range))
-    return pairs_of_sums(sums, _span(value_range), _count_missing(scores, missing), starts is not None)
+    return pairs_of_sums(
+        sums, _span(value_range), _count_missing(scores, missing), starts is not None
+    )
 
 
 def worst_case(
-    scores: F64, codes: I64 | None, value_range: Range | None, missing: Bools, scored: AllPairs | None = None
+    scores: F64,
+    codes: I64 | None,
+    value_range: Range | None,
+    missing: Bools,
+    scored: AllPairs | None = None,
 ) -> WorstCase:
-    """What holds whatever the `missing` scores would have been; arguments as of `common_differences`, whose result is `scored`."""
+    """What holds whatever the `missing` scores would have been; arguments as of
+    `common_differences`, whose result is `scored`.
+    """
     scored = scored or common_differences(scores, codes, value_range, missing)
     if value_range is None or not missing.any():
         return WorstCase(scored, None)
     starts = None
     if codes is not None:
         order, starts = grouped(codes)
-        scores, missing = scores[:, order], missing[:, order]
+        scores = scores[:, order]
+        missing = missing[:, order]
     low, high = (np.where(missing, end, scores) for end in value_range)
     graded = _is_graded(scores, value_range)
-    sums = _filled_sums(_sums(scores, starts, graded), low, high, starts, scored.n_missing > 0, graded)
+    sums = _filled_sums(
+        _sums(scores, starts, graded), low, high, starts, scored.n_missing > 0, graded
+    )
     none_missing = np.zeros_like(scored.n_missing)
-    return WorstCase(scored, pairs_of_sums(sums, _span(value_range), none_missing, starts is not None))
+    return WorstCase(
+        scored,
+        pairs_of_sums(sums, _span(value_range), none_missing, starts is not None),
+    )
 
 
 def _is_graded(scores: F64, value_range: Range | None) -> bool:
@@ -306,7 +379,9 @@ def _span(value_range: Range | None) -> float:
 
 
 def _count_missing(scores: F64, missing: Bools | None) -> I64:
-    """(models, models): items on which either of two models is missing, of those that both were asked."""
+    """(models, models): items on which either of two models is missing, of those that both were
+    asked.
+    """
     if missing is None or not missing.any():
         return np.zeros((len(scores),) * 2, dtype=np.int64)
     asked = (missing | ~np.isnan(scores)).astype(np.float64)
@@ -317,7 +392,9 @@ def _count_missing(scores: F64, missing: Bools | None) -> I64:
 
 
 def checked_missing(missing: npt.ArrayLike | None, rows: F64) -> Bools:
-    """Which of the scores that are not there are missing: all of them if `missing` is None, none if it is False."""
+    """Which of the scores that are not there are missing: all of them if `missing` is None, none if
+    it is False.
+    """
     there = ~np.isnan(rows)
     if missing is None:
         return ~there
@@ -325,14 +402,27 @@ def checked_missing(missing: npt.ArrayLike | None, rows: F64) -> Bools:
     lost = np.broadcast_to(lost, rows.shape) if lost.ndim == 0 else lost
     if lost.shape != rows.shape or (lost & there).any():
         raise ValueError(
-            f"missing must say for each of the scores {rows.shape} whether it is missing, and a score that is there is not"
+            f"missing must say for each of the scores {rows.shape} whether it is"
+            " missing, and a score that is there is not"
         )
     return lost
 
 
 _SUMS = (
-    "difference", "error", "freedom", "n", "units", "better", "worse", "squares", "ties", "worth", "differing", "skewness", "kurtosis",
-)  # fmt: skip
+    "difference",
+    "error",
+    "freedom",
+    "n",
+    "units",
+    "better",
+    "worse",
+    "squares",
+    "ties",
+    "worth",
+    "differing",
+    "skewness",
+    "kurtosis",
+)
 
 
 def _sums(scores: F64, starts: Starts | None, graded: bool) -> dict[str, F64]:
@@ -355,7 +445,11 @@ def _sums(scores: F64, starts: Starts | None, graded: bool) -> dict[str, F64]:
                 found[name][others, row] = turned[name]
     has = ~np.isnan(scores)
     alone = has.sum(axis=1)
-    units = alone if starts is None else np.logical_or.reduceat(has, starts, axis=1).sum(axis=1)
+    units = (
+        alone
+        if starts is None
+        else np.logical_or.reduceat(has, starts, axis=1).sum(axis=1)
+    )
     for name in _SUMS:  # a model against itself
         own = {
             "n": alone,
@@ -370,11 +464,19 @@ def _sums(scores: F64, starts: Starts | None, graded: bool) -> dict[str, F64]:
 
 
 def _filled_sums(
-    found: dict[str, F64], low: F64, high: F64, starts: Starts | None, where: Bools, graded: bool
+    found: dict[str, F64],
+    low: F64,
+    high: F64,
+    starts: Starts | None,
+    where: Bools,
+    graded: bool,
 ) -> dict[str, F64]:
-    """The same of `low` (the rows' models) less `high` (the columns'), where something is missing; as `found` elsewhere."""
+    """The same of `low` (the rows' models) less `high` (the columns'), where something is missing;
+    as `found` elsewhere.
+    """
     filled = {name: values.copy() for name, values in found.items()}
-    left, right = _known(low), _known(high)
+    left = _known(low)
+    right = _known(high)
     for row in np.flatnonzero(where.any(axis=1)).tolist():
         for others, gaps, there in _gaps(row, left, right, np.flatnonzero(where[row])):
             here = sums_of_differences(gaps, there, starts, graded)
@@ -383,18 +485,27 @@ def _filled_sums(
     return filled
 
 
-def pairs_of_sums(sums: dict[str, F64], span: float, n_missing: I64, clustered: bool) -> AllPairs:
+def pairs_of_sums(
+    sums: dict[str, F64], span: float, n_missing: I64, clustered: bool
+) -> AllPairs:
     """The tests of pairs from what `sums_of_differences` gives, arrays of one shape."""
     freedom = sums["freedom"]
     error, skewness, of_t = _graded_spread(sums)
-    counts, counted = None, np.zeros(error.shape, dtype=bool)
+    counts = None
+    counted = np.zeros(error.shape, dtype=bool)
     if not math.isnan(span):
-        better, worse, squares = sums["better"] / span, sums["worse"] / span, sums["squares"] / span**2
+        better = sums["better"] / span
+        worse = sums["worse"] / span
+        squares = sums["squares"] / span**2
         whole = np.abs(squares - better - worse) <= _NOISE * np.maximum(squares, 1.0)
         counted = whole | ~(error > 0)
-        of_counts = np.maximum(freedom, 1.0) if clustered else np.full_like(freedom, np.inf)
+        of_counts = (
+            np.maximum(freedom, 1.0) if clustered else np.full_like(freedom, np.inf)
+        )
         variance = sums["error"] / span if clustered else np.full_like(error, np.nan)
-        counts = effective_counts(sums["n"], better, worse, squares, variance, of_counts, sums["worth"])
+        counts = effective_counts(
+            sums["n"], better, worse, squares, variance, of_counts, sums["worth"]
+        )
         of_t = np.where(counted, of_counts, of_t)
     return AllPairs(
         difference=sums["difference"],
@@ -408,19 +519,27 @@ def pairs_of_sums(sums: dict[str, F64], span: float, n_missing: I64, clustered: 
         n_missing=n_missing,
         counted=counted,
         differing=sums["differing"],
-        # Of scores without a known range (and of pseudo-values) a few far ones would be the skewness.
+        # Of scores without a known range (and of pseudo-values) a few far ones would be the
+        # skewness.
         skewness=skewness * (not math.isnan(span)),
     )
 
 
 def _graded_spread(sums: dict[str, F64]) -> tuple[F64, F64, F64]:
-    """The standard error, skewness and degrees of freedom of graded differences, with the spread that they may hide."""
-    units, difference, seen_error = sums["units"], np.abs(sums["difference"]), sums["error"]
+    """The standard error, skewness and degrees of freedom of graded differences, with the spread
+    that they may hide.
+    """
+    units = sums["units"]
+    difference = np.abs(sums["difference"])
+    seen_error = sums["error"]
     with np.errstate(divide="ignore", invalid="ignore"):
         # No spread at all is the limit of one unit that is a little off.
         of_one_unit = ((units - 1) ** 3 + 1) / (units**2 * (units - 1))
-        kurtosis = np.where((seen_error == 0) & (difference > 0), of_one_unit, sums["kurtosis"])
-        # Satterthwaite's degrees of freedom of a sample variance; `kurtosis` is over the number of units.
+        kurtosis = np.where(
+            (seen_error == 0) & (difference > 0), of_one_unit, sums["kurtosis"]
+        )
+        # Satterthwaite's degrees of freedom of a sample variance; `kurtosis` is over the number of
+        # units.
         below = kurtosis - (units - 3) / (units - 1) / units
         by_kurtosis = np.where(below > 0, KURTOSIS_FACTOR * 2 / below, np.inf)
         freedom = np.fmin(np.fmin(sums["freedom"], by_kurtosis), sums["differing"] + 1)
@@ -429,24 +548,42 @@ def _graded_spread(sums: dict[str, F64]) -> tuple[F64, F64, F64]:
         error = np.maximum(seen_error, HIDDEN_UNITS * difference / units * from_few)
         seen_share = np.where(error > 0, seen_error / error, 1.0)
         # The hidden part is taken as known: Satterthwaite's sum of two variances.
-        freedom = np.where(seen_share < 1, np.fmin(sums["freedom"], freedom / seen_share**4), freedom)
-    return error, np.nan_to_num(sums["skewness"] * seen_share**3), np.maximum(freedom, 1.0)
+        freedom = np.where(
+            seen_share < 1, np.fmin(sums["freedom"], freedom / seen_share**4), freedom
+        )
+    return (
+        error,
+        np.nan_to_num(sums["skewness"] * seen_share**3),
+        np.maximum(freedom, 1.0),
+    )
 
 
-def common_influences(scores: F64, codes: I64, difference: F64, pairs: Pairs) -> npt.NDArray[np.float32]:
-    """What each group adds to the difference of each of `pairs`: (groups, pairs), the sum of d_i - mean d over the items of the
-    group that both models have, over the number of their common items; all pairs (row < column) in order.
+def common_influences(
+    scores: F64, codes: I64, difference: F64, pairs: Pairs
+) -> npt.NDArray[np.float32]:
+    """What each group adds to the difference of each of `pairs`: (groups, pairs), the sum of d_i -
+    mean d over the items of the group that both models have, over the number of their common items;
+    all pairs (row < column) in order.
 
-    `codes`: (items,) group numbers 0..G-1; `difference`: (models, models), as `common_differences` gives it.
+    `codes`: (items,) group numbers 0..G-1; `difference`: (models, models), as `common_differences`
+    gives it.
     """
     order, starts = grouped(codes)
     parts = []
     known = _known(scores[:, order])
     for row in range(len(scores) - 1):
-        for others, gaps, there in _gaps(row, known, known, np.arange(row + 1, len(scores))):
+        for others, gaps, there in _gaps(
+            row, known, known, np.arange(row + 1, len(scores))
+        ):
             gaps -= np.nan_to_num(difference[row, others])[:, None]
-            n = np.full(len(gaps), gaps.shape[1]) if there is None else there.sum(axis=1)
-            sums = np.add.reduceat(gaps if there is None else gaps * there, starts, axis=1)
+            n = (
+                np.full(len(gaps), gaps.shape[1])
+                if there is None
+                else there.sum(axis=1)
+            )
+            sums = np.add.reduceat(
+                gaps if there is None else gaps * there, starts, axis=1
+            )
             parts.append((sums / np.maximum(n, 1)[:, None]).T.astype(np.float32))
     return np.concatenate(parts, axis=1)
 
@@ -463,13 +600,21 @@ def _known(scores: F64) -> _Known:
 def _gaps(
     row: int, left: _Known, right: _Known, others: npt.NDArray[np.intp]
 ) -> Iterator[tuple[npt.NDArray[np.intp], F64, Bools | None]]:
-    """Some of `others` at a time: their places, differences of one model's scores from theirs (others, items), 0 where one has no
-    score, and where both have (None: everywhere)."""
-    own, has = left[0][row], None if left[1] is None else left[1][row]
+    """Some of `others` at a time: their places, differences of one model's scores from theirs
+    (others, items), 0 where one has no score, and where both have (None: everywhere).
+    """
+    own = left[0][row]
+    has = None if left[1] is None else left[1][row]
     step = max(1, _CELLS // max(1, len(own)))
     for begin in range(0, len(others), step):
         places = others[begin : begin + step]
-        there = has if right[1] is None else right[1][places] if has is None else right[1][places] & has
+        there = (
+            has
+            if right[1] is None
+            else right[1][places]
+            if has is None
+            else right[1][places] & has
+        )
         gaps = own - right[0][places]
         if there is not None:
             there = np.broadcast_to(there, gaps.shape)
@@ -495,13 +640,20 @@ def sums_of_differences(
         graded: whether the moments of a t test are needed.
     """
     others, items = gaps.shape
-    n = np.full(others, float(items)) if there is None else there.sum(axis=1).astype(np.float64)
-    total, apart = gaps.sum(axis=1), np.abs(gaps)
+    n = (
+        np.full(others, float(items))
+        if there is None
+        else there.sum(axis=1).astype(np.float64)
+    )
+    total = gaps.sum(axis=1)
+    apart = np.abs(gaps)
     differing = np.count_nonzero(gaps, axis=1).astype(np.float64)
     ties = n - differing
     apart_sum = apart.sum(axis=1)
     if starts is not None and graded:
-        differing = np.count_nonzero(np.add.reduceat(apart, starts, axis=1), axis=1).astype(np.float64)
+        differing = np.count_nonzero(
+            np.add.reduceat(apart, starts, axis=1), axis=1
+        ).astype(np.float64)
     squares = np.einsum("oi,oi->o", gaps, gaps)
     with np.errstate(divide="ignore", invalid="ignore"):
         difference = total / n
@@ -510,31 +662,51 @@ def sums_of_differences(
             residuals *= there
         spread = np.einsum("oi,oi->o", residuals, residuals)
         if starts is None:
-            error, freedom, units, worth = np.sqrt(spread / (n - 1) / n), n - 1, n, n
+            error = np.sqrt(spread / (n - 1) / n)
+            freedom = n - 1
+            units = n
+            worth = n
         else:
             residuals = np.add.reduceat(residuals, starts, axis=1)
             if there is None:
-                sizes, of = np.diff(starts, append=items).astype(np.float64)[:, None], n[:1]
+                sizes = np.diff(starts, append=items).astype(np.float64)[:, None]
+                of = n[:1]
             else:
-                sizes, of = np.add.reduceat(there, starts, axis=1, dtype=np.float64).T, n
+                sizes = np.add.reduceat(there, starts, axis=1, dtype=np.float64).T
+                of = n
             error, freedom, worth = cluster_spread(residuals.T, sizes, of, spread)
-            units = np.broadcast_to(np.count_nonzero(sizes, axis=0).astype(np.float64), n.shape)
+            units = np.broadcast_to(
+                np.count_nonzero(sizes, axis=0).astype(np.float64), n.shape
+            )
         # Rounding leaves a trace where two rows are equal.
-        error = np.where(error > _NOISE * np.maximum(np.sqrt(squares / n), 1e-300), error, 0.0)
-        skewness, kurtosis = np.zeros(others), np.full(others, np.nan)
+        error = np.where(
+            error > _NOISE * np.maximum(np.sqrt(squares / n), 1e-300), error, 0.0
+        )
+        skewness = np.zeros(others)
+        kurtosis = np.full(others, np.nan)
         if graded:
             powers = residuals**2
             variance = powers.sum(axis=1)
             skewness = np.einsum("oi,oi->o", powers, residuals) / variance**1.5
             kurtosis = np.einsum("oi,oi->o", powers, powers) / variance**2
     return {
-        "difference": difference, "error": np.where(units > 1, error, np.nan), "freedom": freedom, "n": n, "units": units,
-        "better": (apart_sum + total) / 2, "worse": (apart_sum - total) / 2, "squares": squares, "ties": ties, "worth": worth,
-        "differing": differing, "skewness": skewness, "kurtosis": kurtosis,
-    }  # fmt: skip
+        "difference": difference,
+        "error": np.where(units > 1, error, np.nan),
+        "freedom": freedom,
+        "n": n,
+        "units": units,
+        "better": (apart_sum + total) / 2,
+        "worse": (apart_sum - total) / 2,
+        "squares": squares,
+        "ties": ties,
+        "worth": worth,
+        "differing": differing,
+        "skewness": skewness,
+        "kurtosis": kurtosis,
+    }
 
 
-# -- score test ----------------------------------------------------------------------------------------------
+# -- score test ------------------------------------------------------------------------
 
 
 ADDED = 0.25
@@ -543,7 +715,9 @@ _STEPS = 50
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """Effective counts: items where a did better and worse, in whole ranges, of `size` items; arrays of one shape."""
+    """Effective counts: items where a did better and worse, in whole ranges, of `size` items;
+    arrays of one shape.
+    """
 
     better: F64
     worse: F64
@@ -565,23 +739,33 @@ class Counts:
         return out
 
     def deviate(self, at: npt.ArrayLike) -> F64:
-        """How far the counts lie above the difference `at` (-1 to 1), in standard errors at that difference."""
+        """How far the counts lie above the difference `at` (-1 to 1), in standard errors at that
+        difference.
+        """
         at = np.asarray(at, dtype=np.float64)
         variance, _ = self._variance(at)
         with np.errstate(divide="ignore", invalid="ignore"):
             out: F64 = (self.better - self.worse - self.size * at) / np.sqrt(variance)
-            towards_none = np.where(self.difference != 0, np.clip(1 - at / self.difference, 0.0, 1.0), 0.0)
+            towards_none = np.where(
+                self.difference != 0, np.clip(1 - at / self.difference, 0.0, 1.0), 0.0
+            )
         return out * (1 + (self.stretch - 1) * towards_none)
 
     def _variance(self, at: F64) -> tuple[F64, F64]:
         """n (2 q + d - d^2) at the difference d, and its derivative there."""
-        turned, gap = at < 0, np.abs(at)
-        up, down = np.where(turned, self.worse, self.better), np.where(turned, self.better, self.worse)
+        turned = at < 0
+        gap = np.abs(at)
+        up = np.where(turned, self.worse, self.better)
+        down = np.where(turned, self.better, self.worse)
         slope = 2 * self.size - up + down
         linear = slope * gap - up - down
-        root = np.sqrt(np.maximum(linear**2 + 8 * self.size * down * gap * (1 - gap), 0.0))
+        root = np.sqrt(
+            np.maximum(linear**2 + 8 * self.size * down * gap * (1 - gap), 0.0)
+        )
         variance = np.maximum((root - linear) / 2 + self.size * gap * (1 - gap), 0.0)
-        steep = (linear * slope + 4 * self.size * down * (1 - 2 * gap)) / np.maximum(root, 1e-300)
+        steep = (linear * slope + 4 * self.size * down * (1 - 2 * gap)) / np.maximum(
+            root, 1e-300
+        )
         change = (steep - slope) / 2 + self.size * (1 - 2 * gap)
         return variance, np.where(turned, -change, change)
 
@@ -598,18 +782,24 @@ class Counts:
         from scipy.special import stdtrit
 
         critical = -np.asarray(stdtrit(self.freedom, np.asarray(share) / 2))
-        low, high = self._end(critical, -1.0), self._end(critical, 1.0)
+        low = self._end(critical, -1.0)
+        high = self._end(critical, 1.0)
         if np.any(self.stretch > 1):
-            # Stretched, the deviate reaches the quantile nearer to the difference, on the side of 0.
+            # Stretched, the deviate reaches the quantile nearer to the difference, on the side of
+            # 0.
             above = self.difference > 0
             nearer = self._stretched_end(critical, np.where(above, low, high))
-            low, high = np.where(above, nearer, low), np.where(above, high, nearer)
+            low = np.where(above, nearer, low)
+            high = np.where(above, high, nearer)
         return low, high
 
     def _stretched_end(self, critical: F64, outer: F64) -> F64:
-        """Where the deviate is `critical` in size, between `outer`, where it is not below that, and the difference (Illinois)."""
+        """Where the deviate is `critical` in size, between `outer`, where it is not below that, and
+        the difference (Illinois).
+        """
         inner = self.difference + np.zeros_like(outer)
-        beyond, short = np.abs(self.deviate(outer)) - critical, -critical + np.zeros_like(outer)
+        beyond = np.abs(self.deviate(outer)) - critical
+        short = -critical + np.zeros_like(outer)
         for _ in range(_STEPS):
             with np.errstate(divide="ignore", invalid="ignore"):
                 at = outer - beyond * (inner - outer) / (short - beyond)
@@ -618,13 +808,16 @@ class Counts:
             if not (np.abs(excess) > 1e-11).any():
                 break
             far = excess > 0
-            beyond, short = np.where(far, excess, beyond / 2), np.where(far, short / 2, excess)
-            outer, inner = np.where(far, at, outer), np.where(far, inner, at)
+            beyond = np.where(far, excess, beyond / 2)
+            short = np.where(far, short / 2, excess)
+            outer = np.where(far, at, outer)
+            inner = np.where(far, inner, at)
         return at
 
     def _end(self, critical: F64, side: float) -> F64:
-        """Where (b - c - n d)^2 = critical^2 n (2 q + d - d^2) on one side of the difference: Newton's method from the end of the
-        range, and half the way where that leaves the bracket."""
+        """Where (b - c - n d)^2 = critical^2 n (2 q + d - d^2) on one side of the difference:
+        Newton's method from the end of the range, and half the way where that leaves the bracket.
+        """
         apart = self.better - self.worse
         inner = apart / self.size + np.zeros_like(critical)
         outer = np.full_like(inner, side)
@@ -633,11 +826,13 @@ class Counts:
             variance, change = self._variance(at)
             gap = self.size * at - apart
             excess = gap**2 - critical**2 * variance
-            inner, outer = np.where(excess > 0, inner, at), np.where(excess > 0, at, outer)
+            inner = np.where(excess > 0, inner, at)
+            outer = np.where(excess > 0, at, outer)
             with np.errstate(divide="ignore", invalid="ignore"):
                 new = at - excess / (2 * self.size * gap - critical**2 * change)
             new = np.where((new - inner) * (outer - new) >= 0, new, (inner + outer) / 2)
-            moved, at = float(np.fmax.reduce(np.abs(new - at), axis=None, initial=0.0)), new
+            moved = float(np.fmax.reduce(np.abs(new - at), axis=None, initial=0.0))
+            at = new
             if moved < 1e-13:
                 break
         return at
@@ -646,30 +841,47 @@ class Counts:
 def effective_counts(
     n: F64, better: F64, worse: F64, squares: F64, error: F64, freedom: F64, units: F64
 ) -> Counts:
-    """The counts of differences between -1 and 1: of n, with these sums of their positive and negative parts and of their squares.
+    """The counts of differences between -1 and 1: of n, with these sums of their positive and
+    negative parts and of their squares.
 
-    error: that of their mean over clusters, nan for single items; units: how many units of one size the data are worth.
+    error: that of their mean over clusters, nan for single items; units: how many units of one size
+    the data are worth.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         variance = squares / n - ((better - worse) / n) ** 2
-        clustered = np.where((error > 0) & (variance > 0), error**2 * n / variance, n / units)
+        clustered = np.where(
+            (error > 0) & (variance > 0), error**2 * n / variance, n / units
+        )
         design = np.maximum(clustered, 1.0)
-        counts = Counts(better / design + ADDED, worse / design + ADDED, n / design + 2 * ADDED, freedom)
+        counts = Counts(
+            better / design + ADDED,
+            worse / design + ADDED,
+            n / design + 2 * ADDED,
+            freedom,
+        )
         # Effective counts are not binomial.
         binomial = (design <= 1) & (better != worse)
-        stretch = np.where(binomial, mid_p_deviate(better, worse) / np.abs(counts.deviate(0.0)), 1.0)
+        stretch = np.where(
+            binomial, mid_p_deviate(better, worse) / np.abs(counts.deviate(0.0)), 1.0
+        )
     return replace(counts, stretch=np.fmax(stretch, 1.0))
 
 
 def mid_p_deviate(better: F64, worse: F64) -> F64:
-    """The normal deviate of McNemar's two-sided mid-p (Fagerland, Lydersen & Laake 2013), at least 0."""
+    """The normal deviate of McNemar's two-sided mid-p (Fagerland, Lydersen & Laake 2013), at least
+    0.
+    """
     from scipy.special import betainc, gammaln, ndtri
 
-    few, total = np.minimum(better, worse), better + worse
+    few = np.minimum(better, worse)
+    total = better + worse
     with np.errstate(divide="ignore", invalid="ignore"):
         at_most = betainc(total - few, few + 1, 0.5)
         exactly = np.exp(
-            gammaln(total + 1) - gammaln(few + 1) - gammaln(total - few + 1) - total * math.log(2.0)
+            gammaln(total + 1)
+            - gammaln(few + 1)
+            - gammaln(total - few + 1)
+            - total * math.log(2.0)
         )
         p_value = np.clip(2 * at_most - exactly, 1e-300, 1.0)
     out: F64 = np.where(total > 0, -ndtri(p_value / 2), 0.0)

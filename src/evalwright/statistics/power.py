@@ -1,18 +1,22 @@
-"""How many items a question needs, what a number of items can show, and how many draws are worth their price.
+"""How many items a question needs, what a number of items can show, and how many draws are worth
+their price.
 
-All formulas are the normal approximation: a difference delta is seen with probability `power` at `level` if
+All formulas are the normal approximation: a difference delta is seen with probability `power` at
+`level` if
 
     n = (z_{1 - alpha/2} + z_power)^2 (omega_d^2 + sigma_A^2 / K_A + sigma_B^2 / K_B) / delta^2
 
-(Miller 2024, "Adding error bars to evals", section on power). omega_d^2 is the variance over items of the
-difference of the two models' true scores, sigma^2 the variance of one draw around its item's score, K the
-draws an item. Of two right-or-wrong models it is the share of items on which they disagree, which is the variance of a difference if
-there is none (the score test's), and at least the difference itself. Variances and differences may be numbers or arrays that fit each
-other; results are then arrays. What a comparison that was made would have shown (`pairwise.AllPairs.visible`, `designs.Design`) is the same
-formula with its own standard error and quantiles.
+(Miller 2024, "Adding error bars to evals", section on power). omega_d^2 is the variance over items
+of the difference of the two models' true scores, sigma^2 the variance of one draw around its item's
+score, K the draws an item. Of two right-or-wrong models it is the share of items on which they
+disagree, which is the variance of a difference if there is none (the score test's), and at least
+the difference itself. Variances and differences may be numbers or arrays that fit each other;
+results are then arrays. What a comparison that was made would have shown
+(`pairwise.AllPairs.visible`, `designs.Design`) is the same formula with its own standard error and
+quantiles.
 
-A finite benchmark limits n: items beyond its N do not exist, and repeated draws help only down to omega_d^2
-/ N.
+A finite benchmark limits n: items beyond its N do not exist, and repeated draws help only down to
+omega_d^2 / N.
 
 A pilot of thirty items knows a variance only roughly, so every variance here comes with limits:
 
@@ -23,9 +27,10 @@ A pilot of thirty items knows a variance only roughly, so every variance here co
 | differences of two right-or-wrong scores | those of the discordant share (Wilson) |
 | no spread at all | from 0 to what the unlike share that was not excluded may add |
 
-Items of one cluster are alike: n items in clusters of sizes m_g are worth n / deff independent ones, with deff = 1 +
-(sum m_g^2 / n - 1) rho, rho the correlation of two items of one cluster (Kish 1965). A sample of a benchmark holds thinner
-clusters than the whole, so its own design effect would be too small for the whole: rho is what carries over.
+Items of one cluster are alike: n items in clusters of sizes m_g are worth n / deff independent
+ones, with deff = 1 + (sum m_g^2 / n - 1) rho, rho the correlation of two items of one cluster (Kish
+1965). A sample of a benchmark holds thinner clusters than the whole, so its own design effect would
+be too small for the whole: rho is what carries over.
 """
 
 from __future__ import annotations
@@ -53,25 +58,38 @@ _COUNTABLE = 2.0**53
 
 
 def items_for_difference(
-    difference: npt.ArrayLike, variance: npt.ArrayLike, *, level: float = 0.95, power: float = 0.8
+    difference: npt.ArrayLike,
+    variance: npt.ArrayLike,
+    *,
+    level: float = 0.95,
+    power: float = 0.8,
 ) -> npt.NDArray[np.int64]:
-    """Items (whole numbers) that show `difference` with probability `power`; `variance` is that of one
-    item's difference.
+    """Items (whole numbers) that show `difference` with probability `power`; `variance` is that of
+    one item's difference.
 
-    Raises ValueError for a difference of 0, a negative variance, or a level or power outside (0, 1).
+    Raises ValueError for a difference of 0, a negative variance, or a level or power outside (0,
+    1).
     """
     delta = _finite(difference, "difference", "0")
-    return _whole(_critical(level, power) ** 2 * _finite(variance, "variance") / (delta * delta))
+    return _whole(
+        _critical(level, power) ** 2 * _finite(variance, "variance") / (delta * delta)
+    )
 
 
 def smallest_visible_difference(
-    n: npt.ArrayLike, variance: npt.ArrayLike, *, level: float = 0.95, power: float = 0.8
+    n: npt.ArrayLike,
+    variance: npt.ArrayLike,
+    *,
+    level: float = 0.95,
+    power: float = 0.8,
 ) -> F64:
     """The difference that n items show with probability `power`: (z + z) sqrt(variance / n)."""
     items = np.asarray(n, dtype=np.float64)
     if not (items >= 1).all():
         raise ValueError("n must be at least 1")
-    return np.asarray(_critical(level, power) * np.sqrt(_finite(variance, "variance") / items))
+    return np.asarray(
+        _critical(level, power) * np.sqrt(_finite(variance, "variance") / items)
+    )
 
 
 def items_for_half_width(
@@ -84,24 +102,32 @@ def items_for_half_width(
     return _whole(z * z * _finite(variance, "variance") / (width * width))
 
 
-def best_draws(within: float, between: float, *, per_item: float, per_draw: float, most: int) -> int:
-    """Draws an item, 1 to `most`, with the least variance for the money: sqrt(within / between x per_item / per_draw).
+def best_draws(
+    within: float, between: float, *, per_item: float, per_draw: float, most: int
+) -> int:
+    """Draws an item, 1 to `most`, with the least variance for the money: sqrt(within / between x
+    per_item / per_draw).
 
-    Minimises (between + within / K) (per_item + K per_draw); of the two whole numbers beside the optimum the cheaper
-    one is taken. Without a price per item one draw is best, without spread between items `most`. Raises ValueError for
-    negative variances or prices, or `per_draw` = 0.
+    Minimises (between + within / K) (per_item + K per_draw); of the two whole numbers beside the
+    optimum the cheaper one is taken. Without a price per item one draw is best, without spread
+    between items `most`. Raises ValueError for negative variances or prices, or `per_draw` = 0.
     """
     finite = all(map(math.isfinite, (within, between, per_item, per_draw)))
     if not finite or min(within, between, per_item) < 0 or per_draw <= 0:
         raise ValueError(
-            "within, between and per_item must be finite and not negative, and per_draw finite and above 0"
+            "within, between and per_item must be finite and not negative, and per_draw"
+            " finite and above 0"
         )
 
     def price(draws: int) -> float:
         return (between + within / draws) * (per_item + draws * per_draw)
 
     ratio = within * per_item
-    exact = math.sqrt(ratio / (between * per_draw)) if between > 0 else (math.inf if ratio > 0 else 0.0)
+    exact = (
+        math.sqrt(ratio / (between * per_draw))
+        if between > 0
+        else (math.inf if ratio > 0 else 0.0)
+    )
     low = int(min(max(1.0, math.floor(min(exact, most))), most))
     return min((low, min(low + 1, most)), key=lambda draws: (price(draws), draws))
 
@@ -124,30 +150,47 @@ def score_variance(
 ) -> Limits:
     """The variance of one item's score (the table at the top of this module).
 
-    `values`: (n,) or (n, draws), nan = missing; item means are the units. Limits are nan where fewer than two items, or
-    scores without spread in an unknown range, leave them open. Raises ValueError as `mean_interval`.
+    `values`: (n,) or (n, draws), nan = missing; item means are the units. Limits are nan where
+    fewer than two items, or scores without spread in an unknown range, leave them open. Raises
+    ValueError as `mean_interval`.
     """
     units = item_units(values, clusters)
-    means, span = units.means, math.inf if value_range is None else value_range[1] - value_range[0]
+    means = units.means
+    span = math.inf if value_range is None else value_range[1] - value_range[0]
     most = span * span / 4
     if units.size < 2:
         return Limits(math.nan, 0.0, most if value_range is not None else math.nan)
     if value_range is not None and at_ends(means, value_range):
-        estimate = mean_interval(means, clusters=units.codes, value_range=value_range, level=level)
-        shares = [(x - value_range[0]) / span for x in (estimate.value, estimate.low, estimate.high)]
+        estimate = mean_interval(
+            means, clusters=units.codes, value_range=value_range, level=level
+        )
+        shares = [
+            (x - value_range[0]) / span
+            for x in (estimate.value, estimate.low, estimate.high)
+        ]
         p, low, high = (min(max(share, 0.0), 1.0) for share in shares)
         ends = low * (1 - low), high * (1 - high)
         top = 0.25 if low <= 0.5 <= high else max(ends)
-        return Limits(p * (1 - p) * span * span, min(ends) * span * span, top * span * span)
+        return Limits(
+            p * (1 - p) * span * span, min(ends) * span * span, top * span * span
+        )
     squares = (means - means.mean()) ** 2 * (units.n / (units.n - 1))
     value = float(squares.mean())
     error, df, _ = standard_error(squares, units.codes, units.n_clusters)
     if value <= 1e-24 * max(float(np.abs(means).max()), 1e-150) ** 2:
         share = unlike_share(units.size, level)
         return Limits(
-            0.0, 0.0, min(most, share * (1 - min(share, 0.5)) * span * span) if span < math.inf else math.nan
+            0.0,
+            0.0,
+            (
+                min(most, share * (1 - min(share, 0.5)) * span * span)
+                if span < math.inf
+                else math.nan
+            ),
         )
-    factor = math.exp(min(700.0, t_quantile(0.5 + level / 2, max(df, 1.0)) * error / value))
+    factor = math.exp(
+        min(700.0, t_quantile(0.5 + level / 2, max(df, 1.0)) * error / value)
+    )
     return Limits(min(value, most), value / factor, min(value * factor, most))
 
 
@@ -160,19 +203,25 @@ def difference_variance(
     value_range: Range | None = (0.0, 1.0),
     level: float = 0.95,
 ) -> Limits:
-    """The variance over items of the difference of two models' scores, if their means differ by `difference`.
+    """The variance over items of the difference of two models' scores, if their means differ by
+    `difference`.
 
-    `a`, `b`: (n,) scores of the same items, nan = missing. Right-or-wrong scores: the discordant share, at least
+    `a`, `b`: (n,) scores of the same items, nan = missing. Right-or-wrong scores: the discordant
+    share, at least
     |difference|; graded ones: the variance of the differences as it was seen.
     """
     differences = np.asarray(a, dtype=np.float64) - np.asarray(b, dtype=np.float64)
     if value_range is None:
-        return score_variance(differences, clusters=clusters, value_range=None, level=level)
+        return score_variance(
+            differences, clusters=clusters, value_range=None, level=level
+        )
     span = value_range[1] - value_range[0]
     seen = differences[~np.isnan(differences)] / span
     if not bool(np.isin(seen, (-1.0, 0.0, 1.0)).all()):
         both = (-span, span)
-        return score_variance(differences, clusters=clusters, value_range=both, level=level)
+        return score_variance(
+            differences, clusters=clusters, value_range=both, level=level
+        )
     share = mean_interval((differences / span) ** 2, clusters=clusters, level=level)
     least = abs(difference) / span
     value, low, high = (
@@ -187,15 +236,18 @@ def least_visible_difference(
 ) -> float:
     """The smallest difference that n right-or-wrong items show however seldom two models disagree.
 
-    Models that differ by d disagree on at least that share of the items, so the variance is at least d - d^2, and d >= k / (1 + k)
-    with k = (z + z)^2 deff / n. A formula with a smaller discordant share would promise more than there can be.
+    Models that differ by d disagree on at least that share of the items, so the variance is at
+    least d - d^2, and d >= k / (1 + k) with k = (z + z)^2 deff / n. A formula with a smaller
+    discordant share would promise more than there can be.
     """
     k = float(smallest_visible_difference(n, design, level=level, power=power)) ** 2
     return k / (1 + k)
 
 
 def cluster_weight(clusters: npt.ArrayLike) -> float:
-    """sum m_g^2 / n: the design effect if the items of a cluster were all alike; 1 where every item is alone."""
+    """sum m_g^2 / n: the design effect if the items of a cluster were all alike; 1 where every item
+    is alone.
+    """
     ids = np.asarray(clusters)
     sizes = np.unique(cluster_ids(ids, len(ids)), return_counts=True)[1]
     return float((sizes.astype(np.float64) ** 2).sum() / len(ids)) if len(ids) else 1.0
@@ -206,12 +258,17 @@ def design_effect(correlation: float, weight: float) -> float:
     return 1.0 + (weight - 1.0) * correlation
 
 
-def cluster_correlation(values: npt.ArrayLike, clusters: npt.ArrayLike, *, level: float = 0.95) -> Limits:
+def cluster_correlation(
+    values: npt.ArrayLike, clusters: npt.ArrayLike, *, level: float = 0.95
+) -> Limits:
     """The correlation of two items of one cluster, from 0 to 1, with rough limits.
 
-    The mean product of the deviations of all pairs within clusters over the variance, which is what makes the clustered
-    standard error larger than the plain one. Limits: +- z / sqrt(pairs), the error where there is no correlation; (nan, 0,
-    1) where no cluster has two items or the scores have no spread. Raises ValueError as `mean_interval`.
+    The mean product of the deviations of all pairs within clusters over the variance, which is what
+    makes the clustered
+    standard error larger than the plain one. Limits: +- z / sqrt(pairs), the error where there is
+    no correlation; (nan, 0,
+    1) where no cluster has two items or the scores have no spread. Raises ValueError as
+       `mean_interval`.
     """
     units = item_units(values, clusters)
     codes, _ = cluster_codes(units.codes)
@@ -219,9 +276,14 @@ def cluster_correlation(values: npt.ArrayLike, clusters: npt.ArrayLike, *, level
         return Limits(math.nan, 0.0, 1.0)
     residuals = units.means - units.means.mean()
     squares = float(np.dot(residuals, residuals))
-    sums, sizes = np.bincount(codes, weights=residuals), np.bincount(codes).astype(np.float64)
+    sums = np.bincount(codes, weights=residuals)
+    sizes = np.bincount(codes).astype(np.float64)
     pairs = float((sizes * (sizes - 1)).sum()) / 2
-    if pairs < 1 or squares <= 1e-24 * units.n * max(float(np.abs(units.means).max()), 1e-150) ** 2:
+    if (
+        pairs < 1
+        or squares
+        <= 1e-24 * units.n * max(float(np.abs(units.means).max()), 1e-150) ** 2
+    ):
         return Limits(math.nan, 0.0, 1.0)
     product = (float(np.dot(sums, sums)) - squares) / (2 * pairs)
     found = product / (squares / (units.n - 1))
@@ -247,6 +309,9 @@ def _whole(items: npt.ArrayLike) -> npt.NDArray[np.int64]:
     exact = np.asarray(items, dtype=np.float64)
     if not (exact < _COUNTABLE).all():
         raise ValueError(
-            "so small a difference or half width needs more items than can be counted; give a larger one"
+            "so small a difference or half width needs more items than can be counted;"
+            " give a larger one"
         )
-    return np.asarray(np.ceil(exact - 1e-9 * exact), dtype=np.int64)  # 400.0000000001 items are 400
+    return np.asarray(
+        np.ceil(exact - 1e-9 * exact), dtype=np.int64
+    )  # 400.0000000001 items are 400

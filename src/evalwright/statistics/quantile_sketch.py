@@ -11,11 +11,21 @@ _LEAST = 1e-9
 class QuantileSketch:
     """Quantiles of positive values within a relative error of `accuracy`, whatever the values are.
 
-    A value is counted in a bucket whose borders lie apart by a constant factor. Memory goes by the range of the values, not
-    by how many there are: from a microsecond to a day there are fewer than 1,300 buckets of 1%.
+    A value is counted in a bucket whose borders lie apart by a constant factor. Memory goes by the
+    range of the values, not by how many there are: from a microsecond to a day there are fewer than
+    1,300 buckets of 1%.
     """
 
-    __slots__ = ("_counts", "_growth", "_log_growth", "_zeros", "accuracy", "largest", "n", "total")
+    __slots__ = (
+        "_counts",
+        "_growth",
+        "_log_growth",
+        "_zeros",
+        "accuracy",
+        "largest",
+        "n",
+        "total",
+    )
 
     def __init__(self, accuracy: float = 0.01) -> None:
         if not 0 < accuracy < 1:
@@ -43,7 +53,9 @@ class QuantileSketch:
         self._counts[bucket] = self._counts.get(bucket, 0) + 1
 
     def quantile(self, share: float) -> float:
-        """The value at rank floor(share * (n - 1)), counted from 0, within `accuracy` of it. nan where there are none."""
+        """The value at rank floor(share * (n - 1)), counted from 0, within `accuracy` of it. nan
+        where there are none.
+        """
         if not 0 <= share <= 1:
             raise ValueError(f"A quantile must be between 0 and 1, not {share}.")
         if not self.n:
@@ -55,5 +67,7 @@ class QuantileSketch:
         for bucket in sorted(self._counts):
             passed += self._counts[bucket]
             if rank < passed:
-                return float(min(2 * self._growth**bucket / (self._growth + 1), self.largest))
+                return float(
+                    min(2 * self._growth**bucket / (self._growth + 1), self.largest)
+                )
         return self.largest

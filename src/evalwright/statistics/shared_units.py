@@ -1,10 +1,13 @@
-"""Tasks that share units: how strongly their means go together, and the error of a weighted mean of them.
+"""Tasks that share units: how strongly their means go together, and the error of a weighted mean of
+them.
 
-Translations of the same questions, or two tasks about the same passages, are not independent samples: their errors add, and a mean
-over seven translations of 200 items is known hardly better than one of them. Each task brings the sums of its residuals by unit,
-scaled as CR2 scales them (`units.cluster_spread`); their products over common units are the covariances of the means, so that
-the whole is the CR2 variance over the units of all tasks. How large each task's own error is comes from its own interval, which near
-the ends of the range or with few items is better than the standard error: only the correlations are taken from the sums.
+Translations of the same questions, or two tasks about the same passages, are not independent
+samples: their errors add, and a mean over seven translations of 200 items is known hardly better
+than one of them. Each task brings the sums of its residuals by unit, scaled as CR2 scales them
+(`units.cluster_spread`); their products over common units are the covariances of the means, so that
+the whole is the CR2 variance over the units of all tasks. How large each task's own error is comes
+from its own interval, which near the ends of the range or with few items is better than the
+standard error: only the correlations are taken from the sums.
 """
 
 from __future__ import annotations
@@ -19,8 +22,10 @@ from evalwright.statistics.units import F64, I64
 
 
 class UnitSums(NamedTuple):
-    """A task's units, (units,) sorted codes that mean the same in every task; their shares of the items, and what each adds to the
-    error of the task's mean: the sum of its residuals over n, divided by the root of 1 - share."""
+    """A task's units, (units,) sorted codes that mean the same in every task; their shares of the
+    items, and what each adds to the error of the task's mean: the sum of its residuals over n,
+    divided by the root of 1 - share.
+    """
 
     codes: I64
     shares: F64
@@ -28,15 +33,23 @@ class UnitSums(NamedTuple):
 
 
 def unit_sums(values: npt.ArrayLike, codes: npt.ArrayLike) -> UnitSums:
-    """Of the mean of `values` (n,), nan = missing. codes: (n,) integers; items with one code, in whatever task, are one unit."""
-    scores, ids = np.asarray(values, np.float64), np.asarray(codes, np.int64)
+    """Of the mean of `values` (n,), nan = missing. codes: (n,) integers; items with one code, in
+    whatever task, are one unit.
+    """
+    scores = np.asarray(values, np.float64)
+    ids = np.asarray(codes, np.int64)
     there = ~np.isnan(scores)
-    scores, ids = scores[there], ids[there]
+    scores = scores[there]
+    ids = ids[there]
     names, places = np.unique(ids, return_inverse=True)
     size = max(len(scores), 1)
     shares = np.bincount(places, minlength=len(names)) / size
     residuals = scores - scores.mean() if len(scores) else scores
-    return UnitSums(names, shares, cr2_scaled(np.bincount(places, residuals, len(names)) / size, shares))
+    return UnitSums(
+        names,
+        shares,
+        cr2_scaled(np.bincount(places, residuals, len(names)) / size, shares),
+    )
 
 
 def cr2_scaled(sums: F64, shares: F64) -> F64:
@@ -46,8 +59,10 @@ def cr2_scaled(sums: F64, shares: F64) -> F64:
 
 
 class Sharing(NamedTuple):
-    """Which units several tasks have in common. shared: (units,) codes that at least two have; overlap: (tasks, tasks), the cosine
-    of their shares, 1 for the same units in the same proportions; sets: (tasks,), the same number for tasks that are connected."""
+    """Which units several tasks have in common. shared: (units,) codes that at least two have;
+    overlap: (tasks, tasks), the cosine of their shares, 1 for the same units in the same
+    proportions; sets: (tasks,), the same number for tasks that are connected.
+    """
 
     shared: I64
     overlap: F64
@@ -57,20 +72,33 @@ class Sharing(NamedTuple):
 def sharing(units: Sequence[UnitSums | None]) -> Sharing:
     """What tasks share. None: a task that shares nothing."""
     codes = [one.codes for one in units if one is not None]
-    names, counts = np.unique(np.concatenate([np.zeros(0, np.int64), *codes]), return_counts=True)
+    names, counts = np.unique(
+        np.concatenate([np.zeros(0, np.int64), *codes]), return_counts=True
+    )
     shared = names[counts > 1]
-    shares = aligned(shared, ((one.codes, one.shares) if one else None for one in units))
-    norms = np.array([np.sqrt((one.shares**2).sum()) if one and len(one.shares) else 1.0 for one in units])
+    shares = aligned(
+        shared, ((one.codes, one.shares) if one else None for one in units)
+    )
+    norms = np.array(
+        [
+            np.sqrt((one.shares**2).sum()) if one and len(one.shares) else 1.0
+            for one in units
+        ]
+    )
     overlap = shares @ shares.T / np.outer(norms, norms)
     np.fill_diagonal(overlap, 1.0)
-    sets, before = np.arange(len(units)), None
-    while before is None or (sets != before).any():  # the least number spreads to all that are connected
+    sets = np.arange(len(units))
+    before = None
+    # the least number spreads to all that are connected
+    while before is None or (sets != before).any():
         sets, before = np.where(overlap > 0, sets, len(units)).min(axis=1), sets
     return Sharing(shared, overlap, sets)
 
 
 def aligned(shared: I64, columns: Iterable[tuple[I64, F64] | None]) -> F64:
-    """(tasks, shared units): each task's numbers (..., units) by its sorted codes, 0 where it has no such unit."""
+    """(tasks, shared units): each task's numbers (..., units) by its sorted codes, 0 where it has
+    no such unit.
+    """
     rows = []
     for column in columns:
         row = np.zeros(len(shared))
@@ -84,28 +112,38 @@ def aligned(shared: I64, columns: Iterable[tuple[I64, F64] | None]) -> F64:
 
 def correlations(units: Sequence[UnitSums | None], among: Sharing) -> F64:
     """(tasks, tasks) correlations of the tasks' means."""
-    sums = aligned(among.shared, ((one.codes, one.sums) if one else None for one in units))
+    sums = aligned(
+        among.shared, ((one.codes, one.sums) if one else None for one in units)
+    )
     norms = np.array([np.sqrt((one.sums**2).sum()) if one else 0.0 for one in units])
     return correlated(sums, norms, among.overlap)
 
 
 def correlated(sums: F64, norms: F64, overlap: F64) -> F64:
-    """Correlations (..., tasks, tasks) from sums by shared unit (..., tasks, units) and their norms over all units (..., tasks).
+    """Correlations (..., tasks, tasks) from sums by shared unit (..., tasks, units) and their norms
+    over all units (..., tasks).
 
-    A task without any spread says nothing of its correlations; it is taken to go with the others as far as they overlap.
+    A task without any spread says nothing of its correlations; it is taken to go with the others as
+    far as they overlap.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
-        found = sums @ np.swapaxes(sums, -1, -2) / (norms[..., :, None] * norms[..., None, :])
+        found = (
+            sums
+            @ np.swapaxes(sums, -1, -2)
+            / (norms[..., :, None] * norms[..., None, :])
+        )
     silent = (norms[..., :, None] <= 1e-12) | (norms[..., None, :] <= 1e-12)
     out: F64 = np.clip(np.where(silent, overlap, found), -1.0, 1.0)
     return np.where(np.eye(overlap.shape[0], dtype=bool), 1.0, out)
 
 
 def combined(errors: F64, freedom: F64, correlation: F64, sets: I64) -> tuple[F64, F64]:
-    """The error of a sum of parts, and its degrees of freedom. errors and freedom: (..., tasks); correlation: (..., tasks, tasks).
+    """The error of a sum of parts, and its degrees of freedom. errors and freedom: (..., tasks);
+    correlation: (..., tasks, tasks).
 
-    Degrees of freedom: within connected tasks, whose errors rest on the same units, the harmonic mean of their own weighted
-    by their variances; between sets, which are independent, Welch-Satterthwaite.
+    Degrees of freedom: within connected tasks, whose errors rest on the same units, the harmonic
+    mean of their own weighted by their variances; between sets, which are independent,
+    Welch-Satterthwaite.
     """
     products = correlation * errors[..., :, None] * errors[..., None, :]
     variance = np.maximum(products.sum(axis=(-1, -2)), 0.0)
@@ -114,18 +152,26 @@ def combined(errors: F64, freedom: F64, correlation: F64, sets: I64) -> tuple[F6
         for number in np.unique(sets):
             inside = sets == number
             own = errors[..., inside] ** 2
-            part = np.maximum(products[..., inside, :][..., inside].sum(axis=(-1, -2)), 0.0)
+            part = np.maximum(
+                products[..., inside, :][..., inside].sum(axis=(-1, -2)), 0.0
+            )
             below += np.where(
-                part > 0, part**2 * (own / freedom[..., inside]).sum(axis=-1) / own.sum(axis=-1), 0.0
+                part > 0,
+                part**2 * (own / freedom[..., inside]).sum(axis=-1) / own.sum(axis=-1),
+                0.0,
             )
         # Where all is known from the range alone (degrees without end), so is the sum.
-        found = np.where(below > 0, variance**2 / below, np.where(variance > 0, np.inf, np.nan))
+        found = np.where(
+            below > 0, variance**2 / below, np.where(variance > 0, np.inf, np.nan)
+        )
     return np.sqrt(variance), found
 
 
 class MeanSpread(NamedTuple):
-    """Of a mean over tasks: its standard error, the error that its interval is worth, how far the error above exceeds that and the
-    error below falls short of it, and the degrees of freedom. The interval reaches t (error - lean) below and t (error + lean) above."""
+    """Of a mean over tasks: its standard error, the error that its interval is worth, how far the
+    error above exceeds that and the error below falls short of it, and the degrees of freedom. The
+    interval reaches t (error - lean) below and t (error + lean) above.
+    """
 
     standard_error: F64
     error: F64
@@ -134,13 +180,21 @@ class MeanSpread(NamedTuple):
 
 
 def mean_spread(
-    errors: F64, freedom: F64, half: F64, beside: F64, free: F64, correlation: F64, sets: I64, level: float
+    errors: F64,
+    freedom: F64,
+    half: F64,
+    beside: F64,
+    free: F64,
+    correlation: F64,
+    sets: I64,
+    level: float,
 ) -> MeanSpread:
     """The spread of a weighted mean over tasks (formulas in `macro.py`).
 
     Args:
         errors, freedom: (..., tasks), weighted standard errors and their degrees of freedom.
-        half, beside: (..., tasks), half of each task's weighted interval at `level`, and how far its centre lies above the mean.
+        half, beside: (..., tasks), half of each task's weighted interval at `level`, and how far
+        its centre lies above the mean.
         free: (..., tasks), half of an interval of that error that does not end with the range.
         correlation, sets: as of `combined`.
         level: that of the intervals.
@@ -150,13 +204,16 @@ def mean_spread(
     standard_error, df = combined(errors, freedom, correlation, sets)
     multiple = np.asarray(stdtrit(df, 0.5 + level / 2))
     with np.errstate(divide="ignore", invalid="ignore"):
-        # Half of the interval of all tasks that go with this one; a task that shares nothing goes alone.
+        # Half of the interval of all tasks that go with this one; a task that shares nothing goes
+        # alone.
         along = (correlation @ half[..., :, None])[..., 0]
         part = np.clip(along**2 / (half * along).sum(axis=-1, keepdims=True), 0.0, 1.0)
         reach = np.sqrt(part * half**2 + (1 - part) * np.fmax(free, half) ** 2)
         squares = (reach[..., None, :] @ correlation @ reach[..., :, None])[..., 0, 0]
         most = np.sqrt(np.maximum(squares, 0.0))
-        error = np.where(multiple * standard_error > most, most / multiple, standard_error)
+        error = np.where(
+            multiple * standard_error > most, most / multiple, standard_error
+        )
         centre = (part * beside).sum(axis=-1)
         lean = np.clip(np.nan_to_num(centre / multiple), -error, error)
         # No mean is further off than all its parts together can be.
@@ -165,20 +222,26 @@ def mean_spread(
     return MeanSpread(standard_error, (below + above) / 2, (above - below) / 2, df)
 
 
-def errors_of_intervals(low: F64, high: F64, freedom: F64, span: float, level: float) -> tuple[F64, F64]:
+def errors_of_intervals(
+    low: F64, high: F64, freedom: F64, span: float, level: float
+) -> tuple[F64, F64]:
     """The standard errors that intervals of differences are worth, and their degrees of freedom.
 
-    Half the width over Student's quantile. The interval of a few units fills the range `span` (nan: not known) whatever its
-    error is: as for a score interval about the middle, half = span t e / sqrt(span^2 + t^2 e^2). Of one
-    unit nothing but the range is known: no difference has a greater error than it, for certain.
+    Half the width over Student's quantile. The interval of a few units fills the range `span` (nan:
+    not known) whatever its error is: as for a score interval about the middle, half = span t e /
+    sqrt(span^2 + t^2 e^2). Of one unit nothing but the range is known: no difference has a greater
+    error than it, for certain.
     """
     from scipy.special import stdtrit
 
     half = (high - low) / 2
     quantile = np.asarray(stdtrit(np.fmax(freedom, 1.0), 0.5 + level / 2))
-    errors, degrees = half / quantile, np.fmax(freedom, 1.0)
+    errors = half / quantile
+    degrees = np.fmax(freedom, 1.0)
     if np.isnan(span):
         return errors, degrees
     one = ~(freedom > 0) & ~np.isnan(half)
     room = np.sqrt(np.maximum(1 - (half / span) ** 2, 1e-12))
-    return np.where(one, span, np.minimum(errors / room, span)), np.where(one, np.inf, degrees)
+    return np.where(one, span, np.minimum(errors / room, span)), np.where(
+        one, np.inf, degrees
+    )

@@ -1,23 +1,26 @@
 """Stop a run as soon as its question is answered, without looking too often being a mistake.
 
-A `Monitor` gets the units of one task in an order that was fixed at random before the run, and may give a
-`Decision` after any of them. It uses the longest completed prefix of that order only: what finishes first
-is not a random sample (long answers take longer and are wrong more often).
+A `Monitor` gets the units of one task in an order that was fixed at random before the run, and may
+give a `Decision` after any of them. It uses the longest completed prefix of that order only: what
+finishes first is not a random sample (long answers take longer and are wrong more often).
 
 | question | answered when |
 |---|---|
 | accuracy +-0.02 | the score over all N units is known to +-0.02 |
 | A beats B | the verdict of the full run is known (`full_run`) |
-| A differs from B or not by 0.03 | as above, or the full run's difference is known to be below 0.03 |
+| A differs from B or not by 0.03 | as above, or the full run's difference is known to be below 0.03
+|
 
-A run that is not stopped early ends with the ordinary comparison of all N units (`paired.compare_paired`), so a
-decision is wrong only if an early one says something else than the full run would have said; for each rule that has
-at most the probability alpha = 1 - level, whatever the models and the number of looks (exactly for right-or-wrong
-items, for large n otherwise). For "differs" both answers may be true of the full run (a small difference, clearly
-seen): the one that is known first is given.
+A run that is not stopped early ends with the ordinary comparison of all N units
+(`paired.compare_paired`), so a decision is wrong only if an early one says something else than the
+full run would have said; for each rule that has at most the probability alpha = 1 - level, whatever
+the models and the number of looks (exactly for right-or-wrong items, for large n otherwise). For
+"differs" both answers may be true of the full run (a small difference, clearly seen): the one that
+is known first is given.
 
-A missing score is not wrong: the item is left out for both models, and the full run is that of the units with scores. Where answers
-are missing at random these are in random order too, so that everything above holds of them.
+A missing score is not wrong: the item is left out for both models, and the full run is that of the
+units with scores. Where answers are missing at random these are in random order too, so that
+everything above holds of them.
 """
 
 from __future__ import annotations
@@ -43,12 +46,12 @@ Score = float | None
 class Decision(Plain):
     """What is known at a look.
 
-    `decided`: the rule's question is answered; then `verdict` is "A better", "B better" (with the rule's
-    names), "no difference seen", "no difference of 0.03 or more" or "precise enough", else "undecided".
-    `early`: before the last unit. `units` of `n_total` were used, `failed` of them (or of their items)
-    without a score, which are left out. `value` is the mean, or the difference a - b, of what has scores; [`low`, `high`] its
-    anytime-valid interval at `level`, over exactly this benchmark (`estimand`). `e_value`: evidence against "no
-    difference", None where there is none.
+    `decided`: the rule's question is answered; then `verdict` is "A better", "B better" (with the
+    rule's names), "no difference seen", "no difference of 0.03 or more" or "precise enough", else
+    "undecided". `early`: before the last unit. `units` of `n_total` were used, `failed` of them (or
+    of their items) without a score, which are left out. `value` is the mean, or the difference a -
+    b, of what has scores; [`low`, `high`] its anytime-valid interval at `level`, over exactly this
+    benchmark (`estimand`). `e_value`: evidence against "no difference", None where there is none.
     """
 
     decided: bool
@@ -68,13 +71,14 @@ class Decision(Plain):
 
 
 class Monitor:
-    """Watches one rule on one task. Submit each unit under its place in the order; ask for the decision at
-    any time.
+    """Watches one rule on one task.
 
-    `n_total`: units of the full run. `binary`: all scores are 0 or 1. `value_range`: of one score, None if
-    not limited. `clustered`: a unit is a cluster of items; `n_items` is then the number of items of all
-    clusters, where known (it sharpens the interval). Means are over items, not over clusters. `tasks`: rules watched
-    side by side, over which alpha is divided.
+    Submit each unit under its place in the order; ask for the decision at any time.
+
+    `n_total`: units of the full run. `binary`: all scores are 0 or 1. `value_range`: of one score,
+    None if not limited. `clustered`: a unit is a cluster of items; `n_items` is then the number of
+    items of all clusters, where known (it sharpens the interval). Means are over items, not over
+    clusters. `tasks`: rules watched side by side, over which alpha is divided.
     """
 
     def __init__(
@@ -91,43 +95,62 @@ class Monitor:
         if n_total < 1 or tasks < 1:
             raise ValueError("n_total and tasks must be at least 1")
         if binary and value_range != (0.0, 1.0):
-            raise ValueError("binary scores have the value_range (0.0, 1.0); give binary=False for others")
-        self.rule, self.n_total = rule, n_total
-        self._scored = Scored(n_total, binary, clustered, value_range, n_items, (1 - rule.level) / tasks)
+            raise ValueError(
+                "binary scores have the value_range (0.0, 1.0); give binary=False for"
+                " others"
+            )
+        self.rule = rule
+        self.n_total = n_total
+        self._scored = Scored(
+            n_total, binary, clustered, value_range, n_items, (1 - rule.level) / tasks
+        )
         self._evidence = evidence_for(rule, self._scored)
         self._waiting: dict[int, tuple[list[float], list[float]]] = {}
         self._a: list[float] = []
         self._b: list[float] = []
         self._unit: list[int] = []
         self._prefix = self._looked = self._looks = self._failed = 0
-        self._last = self._decision(LookResult("open", -math.inf, math.inf), "no unit yet")
+        self._last = self._decision(
+            LookResult("open", -math.inf, math.inf), "no unit yet"
+        )
 
     def submit(
-        self, place: int, a: Score | Sequence[Score], b: Score | Sequence[Score] | None = None
+        self,
+        place: int,
+        a: Score | Sequence[Score],
+        b: Score | Sequence[Score] | None = None,
     ) -> None:
-        """A completed unit at `place` (0 to n_total - 1) of the order: its score, or the scores of its
-        items.
+        """A completed unit at `place` (0 to n_total - 1) of the order: its score, or the scores of
+        its items.
 
-        `b` is the second model's, for rules about two. None or nan is a score that is missing. Raises
-        ValueError for a place outside the order or given twice, scores outside the range, sides of unequal
-        length, or several items without `clustered`.
+        `b` is the second model's, for rules about two. None or nan is a score that is missing.
+        Raises ValueError for a place outside the order or given twice, scores outside the range,
+        sides of unequal length, or several items without `clustered`.
         """
         if not 0 <= place < self.n_total:
-            raise ValueError(f"place must be between 0 and {self.n_total - 1}, but is {place}")
+            raise ValueError(
+                f"place must be between 0 and {self.n_total - 1}, but is {place}"
+            )
         if place < self._prefix or place in self._waiting:
             raise ValueError(f"the unit at place {place} was submitted before")
         first = self._scores(a)
-        second = self._scores(b) if self.rule.kind != "precision" else [0.0] * len(first)
+        second = (
+            self._scores(b) if self.rule.kind != "precision" else [0.0] * len(first)
+        )
         if len(first) != len(second):
             raise ValueError(
-                f"both models need a score for each item of unit {place}; give None where it is missing"
+                f"both models need a score for each item of unit {place}; give None"
+                " where it is missing"
             )
         self._waiting[place] = (first, second)
         while self._prefix in self._waiting:
             self._take(*self._waiting.pop(self._prefix))
 
     def decision(self) -> Decision:
-        """The decision at the latest look; looks again if units came in since. Once decided, it stays."""
+        """The decision at the latest look; looks again if units came in since.
+
+        Once decided, it stays.
+        """
         if self._last.decided or self._looked == self._prefix:
             return self._last
         self._looks += 1
@@ -143,19 +166,27 @@ class Monitor:
         items: Sequence[Any] = given if several else [given]  # type: ignore[assignment]
         scores = [math.nan if item is None else float(item) for item in items]
         if len(scores) != 1 and not (self._scored.clustered and scores):
-            raise ValueError(f"a unit has one score unless clustered=True, but {len(scores)} were given")
+            raise ValueError(
+                f"a unit has one score unless clustered=True, but {len(scores)} were"
+                " given"
+            )
         valid = self._scored.ends
         for score in scores:
-            if math.isinf(score) or not (math.isnan(score) or valid[0] <= score <= valid[1]):
+            if math.isinf(score) or not (
+                math.isnan(score) or valid[0] <= score <= valid[1]
+            ):
                 raise ValueError(f"the score {score:g} is outside the range {valid}")
             if self._scored.binary and score == score and score not in (0.0, 1.0):
                 raise ValueError(
-                    f"the score {score:g} is neither 0 nor 1; give binary=False for graded scores"
+                    f"the score {score:g} is neither 0 nor 1; give binary=False for"
+                    " graded scores"
                 )
         return scores
 
     def _take(self, first: list[float], second: list[float]) -> None:
-        self._failed += sum(math.isnan(x) or math.isnan(y) for x, y in zip(first, second, strict=True))
+        self._failed += sum(
+            math.isnan(x) or math.isnan(y) for x, y in zip(first, second, strict=True)
+        )
         self._a += first
         self._b += second
         self._unit += [self._prefix] * len(first)
@@ -170,7 +201,8 @@ class Monitor:
             "b better": f"{rule.b} better",
             "close": f"no difference of {rule.margin:g} or more" if rule.margin else "",
         }.get(finding.verdict, finding.verdict)
-        a, b = np.array(self._a), np.array(self._b)
+        a = np.array(self._a)
+        b = np.array(self._b)
         there = ~np.isnan(a - b)
         return Decision(
             decided=finding.verdict != "open",
@@ -205,7 +237,11 @@ class Monitor:
         method = f"full comparison ({full.test})"
         if full.verdict != "no difference seen":
             winner = self.rule.a if full.verdict == "better" else self.rule.b
-            return replace(last, decided=True, verdict=f"{winner} better", method=method)
+            return replace(
+                last, decided=True, verdict=f"{winner} better", method=method
+            )
         if self.rule.kind == "beats":
-            return replace(last, decided=True, verdict="no difference seen", method=method)
+            return replace(
+                last, decided=True, verdict="no difference seen", method=method
+            )
         return replace(last, method=method)

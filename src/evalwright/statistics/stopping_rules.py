@@ -1,5 +1,5 @@
-"""When a run may stop, as a person writes it: "accuracy +-0.02", "A beats B", "A differs from B or not by
-0.03".
+"""When a run may stop, as a person writes it: "accuracy +-0.02", "A beats B", "A differs from B or
+not by 0.03".
 
 Each may end in a level: "A beats B at 99%". Without one it is 95%.
 """
@@ -15,14 +15,18 @@ from evalwright.core.plain import Plain
 
 Kind = Literal["precision", "beats", "differs"]
 
-_EXAMPLES = "'accuracy +-0.02', 'A beats B', 'A differs from B or not by 0.03', each optionally with 'at 99%'"
+_EXAMPLES = (
+    "'accuracy +-0.02', 'A beats B', 'A differs from B or not by 0.03', each optionally"
+    " with 'at 99%'"
+)
 _LONGEST = 500
 _NUMBER = r"(?P<number>[^\s]+)"
 _LEVEL = re.compile(r"^(?P<rest>.+?)\s+at\s+(?P<level>[^\s%]+)\s*%$", re.IGNORECASE)
 _PRECISION = re.compile(rf"^(?P<metric>\S.*?)\s*(?:±|\+\s*/?\s*[-−])\s*{_NUMBER}$")
 _BEATS = re.compile(r"^(?P<a>\S.*?)\s+beats\s+(?P<b>\S.*)$", re.IGNORECASE)
 _DIFFERS = re.compile(
-    rf"^(?P<a>\S.*?)\s+differs\s+from\s+(?P<b>\S.*?)(?:\s+or\s+not)?\s+by\s+{_NUMBER}$", re.IGNORECASE
+    rf"^(?P<a>\S.*?)\s+differs\s+from\s+(?P<b>\S.*?)(?:\s+or\s+not)?\s+by\s+{_NUMBER}$",
+    re.IGNORECASE,
 )
 
 
@@ -30,9 +34,9 @@ _DIFFERS = re.compile(
 class Rule(Plain):
     """A stopping rule. `kind` says which fields are set.
 
-    precision: `metric` and `margin`, the half width; beats: `a` and `b`; differs: `a`, `b` and `margin`,
-    the least difference that matters. `level` is the chance that what is said in the end is right, `text`
-    what was written.
+    precision: `metric` and `margin`, the half width; beats: `a` and `b`; differs: `a`, `b` and
+    `margin`, the least difference that matters. `level` is the chance that what is said in the end
+    is right, `text` what was written.
     """
 
     kind: Kind
@@ -45,38 +49,47 @@ class Rule(Plain):
 
 
 def parse_rule(text: str) -> Rule:
-    """Read a stopping rule (the forms at the top of this module; names are kept as they are written).
+    """Read a stopping rule (the forms at the top of this module; names are kept as they are
+    written).
 
     Raises ConfigurationError, which says what cannot be read and gives an example.
     """
     whole = " ".join(text.split())
     if len(whole) > _LONGEST:
         raise ConfigurationError(
-            f"The stopping rule has {len(whole)} characters, more than {_LONGEST}. It may be {_EXAMPLES}."
+            f"The stopping rule has {len(whole)} characters, more than {_LONGEST}. It"
+            f" may be {_EXAMPLES}."
         )
-    level, rest = 0.95, whole
+    level = 0.95
+    rest = whole
     if found := _LEVEL.match(whole):
         level = _number(found["level"], "The level", whole) / 100
         rest = found["rest"]
         if not 0.5 <= level < 1.0:
             raise ConfigurationError(
-                f"The level in {whole!r} must be at least 50% and below 100%. Write for example 'A beats B at 99%'."
+                f"The level in {whole!r} must be at least 50% and below 100%. Write for"
+                " example 'A beats B at 99%'."
             )
     if found := _DIFFERS.match(rest):
         margin = _margin(found["number"], "The difference", whole)
-        return Rule("differs", whole, level, a=found["a"], b=_other(found, whole), margin=margin)
+        return Rule(
+            "differs", whole, level, a=found["a"], b=_other(found, whole), margin=margin
+        )
     if found := _BEATS.match(rest):
         return Rule("beats", whole, level, a=found["a"], b=_other(found, whole))
     if found := _PRECISION.match(rest):
         margin = _margin(found["number"], "The half width", whole)
         return Rule("precision", whole, level, metric=found["metric"], margin=margin)
-    raise ConfigurationError(f"The stopping rule {whole!r} cannot be read. It may be {_EXAMPLES}.")
+    raise ConfigurationError(
+        f"The stopping rule {whole!r} cannot be read. It may be {_EXAMPLES}."
+    )
 
 
 def _other(found: re.Match[str], whole: str) -> str:
     if found["a"] == found["b"]:
         raise ConfigurationError(
-            f"The stopping rule {whole!r} compares {found['a']!r} with itself. Name two models, as in 'A beats B'."
+            f"The stopping rule {whole!r} compares {found['a']!r} with itself. Name two"
+            " models, as in 'A beats B'."
         )
     return found["b"]
 
@@ -85,7 +98,8 @@ def _margin(written: str, what: str, whole: str) -> float:
     value = _number(written, what, whole)
     if not 0.0 < value < float("inf"):
         raise ConfigurationError(
-            f"{what} in {whole!r} must be above 0. Write 0.02 for two points, as in 'accuracy +-0.02'."
+            f"{what} in {whole!r} must be above 0. Write 0.02 for two points, as in"
+            " 'accuracy +-0.02'."
         )
     return value
 

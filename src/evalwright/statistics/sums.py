@@ -1,17 +1,23 @@
-"""Metrics that are a function of sums over items, with an interval over whole units: a corpus BLEU, a mean of means over slices, and ratios.
+"""Metrics that are a function of sums over items, with an interval over whole units: a corpus BLEU,
+a mean of means over slices, and ratios.
 
-Pooled shares of what items hold several of (precision, recall and F1 of citations): an item may hold no citation or ten, so the mean of the items' own precisions is another number, and undefined where an item has
-none. The pooled share is the sum of what is right over the sum of what there is, a ratio of sums; items (or clusters of
-them) are resampled whole, BCa as in `bootstrap`. Where that interval reaches an end of the range, or no resample changes the
-share, Wilson's interval of effective n or the rule of three takes its place (`bootstrap.share_interval`).
+Pooled shares of what items hold several of (precision, recall and F1 of citations): an item may
+hold no citation or ten, so the mean of the items' own precisions is another number, and undefined
+where an item has none. The pooled share is the sum of what is right over the sum of what there is,
+a ratio of sums; items (or clusters of them) are resampled whole, BCa as in `bootstrap`. Where that
+interval reaches an end of the range, or no resample changes the share, Wilson's interval of
+effective n or the rule of three takes its place (`bootstrap.share_interval`).
 
-Accuracy among what was attempted, and SimpleQA's F, which rewards neither guessing nor silence: with C right, A attempted and N asked, accuracy given attempted is C / A and F is the harmonic mean of C / N and C / A, which is
-2 C / (N + A) (Wei et al. 2024, arXiv:2411.04368). Both are ratios of sums: their standard error is that of the linearised ratio
-(residuals by item or cluster), and the interval is t on the logit scale, which keeps it inside (0, 1).
+Accuracy among what was attempted, and SimpleQA's F, which rewards neither guessing nor silence:
+with C right, A attempted and N asked, accuracy given attempted is C / A and F is the harmonic mean
+of C / N and C / A, which is 2 C / (N + A) (Wei et al. 2024, arXiv:2411.04368). Both are ratios of
+sums: their standard error is that of the linearised ratio (residuals by item or cluster), and the
+interval is t on the logit scale, which keeps it inside (0, 1).
 
-Perplexity and bits per byte: the mean of the documents' own perplexities is another number, and a worse one: it lets a short odd document weigh as
-much as a long one. Here r = -sum(log-likelihood) / sum(count), and its standard error comes from the linearised
-ratio (the delta method): residuals -ll_i - r c_i, summed by cluster.
+Perplexity and bits per byte: the mean of the documents' own perplexities is another number, and a
+worse one: it lets a short odd document weigh as much as a long one. Here r = -sum(log-likelihood) /
+sum(count), and its standard error comes from the linearised ratio (the delta method): residuals
+-ll_i - r c_i, summed by cluster.
 """
 
 from __future__ import annotations
@@ -23,9 +29,18 @@ import numpy as np
 import numpy.typing as npt
 
 from evalwright.statistics._quantiles import check_level, t_quantile
-from evalwright.statistics.bootstrap import Statistic, resampled_interval, share_interval
+from evalwright.statistics.bootstrap import (
+    Statistic,
+    resampled_interval,
+    share_interval,
+)
 from evalwright.statistics.estimate import NOTHING_SCORED, Estimate, bounds_around
-from evalwright.statistics.intervals import alike_interval, logit_interval, mean_interval, unlike_share
+from evalwright.statistics.intervals import (
+    alike_interval,
+    logit_interval,
+    mean_interval,
+    unlike_share,
+)
 from evalwright.statistics.units import (
     F64,
     I64,
@@ -49,50 +64,79 @@ def of_sums(
     greatest: float | None = None,
     worth: int | None = None,
 ) -> Estimate:
-    """`statistic` of the sums of parts (n, parts) over items, with its BCa bootstrap over items or clusters.
+    """`statistic` of the sums of parts (n, parts) over items, with its BCa bootstrap over items or
+    clusters.
 
-    scale: where the metric's usual range ends that begins at 0; greatest: where it ends for sure, None where it may go on beyond or lies on both
-    sides of 0. Where the data show no spread, the interval is that of as many alike units, `worth` of them where given. What
-    failed has no parts, so it bounds nothing. Raises ValueError for arrays that do not fit.
+    scale: where the metric's usual range ends that begins at 0; greatest: where it ends for sure,
+    None where it may go on beyond or lies on both sides of 0. Where the data show no spread, the
+    interval is that of as many alike units, `worth` of them where given. What failed has no parts,
+    so it bounds nothing. Raises ValueError for arrays that do not fit.
     """
     check_level(level)
     table = np.asarray(parts, dtype=np.float64)
     if table.ndim != 2 or not np.isfinite(table).all():
         raise ValueError("parts must be a table of finite numbers (items, parts)")
-    n, nan = len(table), math.nan
+    n = len(table)
+    nan = math.nan
     if not n:
         return Estimate.none(NOTHING_SCORED, n_missing, level=level)
     totals, n_clusters, unit = _unit_totals(table, clusters)
     value = float(statistic(table.sum(axis=0)))
     size = len(totals) if worth is None else worth
     if math.isnan(value):
-        low, high, error, method = nan, nan, None, "no number"
+        low = nan
+        high = nan
+        error = None
+        method = "no number"
     elif greatest is not None:
         low, high, error, method = share_interval(
-            totals, value / scale, lambda sums: statistic(sums) / scale, worth=size, most=n, level=level, seed=seed, unit=unit
-        )  # fmt: skip
-        low, high, error = low * scale, high * scale, None if error is None else error * scale
+            totals,
+            value / scale,
+            lambda sums: statistic(sums) / scale,
+            worth=size,
+            most=n,
+            level=level,
+            seed=seed,
+            unit=unit,
+        )
+        low = low * scale
+        high = high * scale
+        error = None if error is None else error * scale
     elif len(totals) < 2:
-        low, high, error, method = nan, nan, None, f"no interval: one of the {unit}"
+        low = nan
+        high = nan
+        error = None
+        method = f"no interval: one of the {unit}"
     else:
         found = resampled_interval(totals, statistic, level=level, seed=seed, unit=unit)
-        low, high, error, method = found.low, found.high, found.standard_error or None, found.method
+        low = found.low
+        high = found.high
+        error = found.standard_error or None
+        method = found.method
         if error is None:
-            low, high = alike_interval(value, size, (min(value, 0.0), max(value, scale)), level)
+            low, high = alike_interval(
+                value, size, (min(value, 0.0), max(value, scale)), level
+            )
             method = f"rule of three ({unit} alike, n = {size})"
     return Estimate(value, low, high, level, n, n_missing, n_clusters, error, method)
 
 
 def _unit_totals(parts: F64, clusters: Clusters) -> tuple[F64, int | None, str]:
-    """Parts (n, parts) summed by unit, the number of clusters where items share some, and what the units are."""
-    codes, n_clusters = cluster_codes(None if clusters is None else cluster_ids(clusters, len(parts)))
+    """Parts (n, parts) summed by unit, the number of clusters where items share some, and what the
+    units are.
+    """
+    codes, n_clusters = cluster_codes(
+        None if clusters is None else cluster_ids(clusters, len(parts))
+    )
     if codes is None:
         return parts, None, "items"
-    totals = [np.bincount(codes, weights=one, minlength=n_clusters or 0) for one in parts.T]
+    totals = [
+        np.bincount(codes, weights=one, minlength=n_clusters or 0) for one in parts.T
+    ]
     return np.stack(totals, axis=1), n_clusters, "clusters"
 
 
-# -- pooled --------------------------------------------------------------------------------------------------
+# -- pooled ----------------------------------------------------------------------------
 
 
 def pooled_share(
@@ -106,8 +150,9 @@ def pooled_share(
 ) -> Estimate:
     """sum(right) / sum(total) over items, in [0, 1]; nan where there is nothing to share.
 
-    right, total: (n,) counts or mean counts, 0 <= right <= total. clusters: (n,) integers. n_missing: items that are in neither; what
-    they would have held is not known, so there are no bounds. Raises ValueError for arrays that do not fit.
+    right, total: (n,) counts or mean counts, 0 <= right <= total. clusters: (n,) integers.
+    n_missing: items that are in neither; what they would have held is not known, so there are no
+    bounds. Raises ValueError for arrays that do not fit.
     """
     parts = _count_table((right, total), ("right", "total"))
     return _pooled(parts, _share, clusters, n_missing, level, seed)
@@ -124,13 +169,15 @@ def pooled_f1(
     level: float = 0.95,
     seed: int = 0,
 ) -> Estimate:
-    """The harmonic mean of pooled precision (supporting / cited) and pooled recall (supported / claims).
+    """The harmonic mean of pooled precision (supporting / cited) and pooled recall (supported /
+    claims).
 
-    0 where one of them is 0, or where claims are made and nothing is cited; nan where there is neither claim nor citation. Arguments
-    as for `pooled_share`.
+    0 where one of them is 0, or where claims are made and nothing is cited; nan where there is
+    neither claim nor citation. Arguments as for `pooled_share`.
     """
     parts = _count_table(
-        (supporting, cited, supported, claims), ("supporting", "cited", "supported", "claims")
+        (supporting, cited, supported, claims),
+        ("supporting", "cited", "supported", "claims"),
     )
     return _pooled(parts, f1_of_sums, clusters, n_missing, level, seed)
 
@@ -140,14 +187,19 @@ def _share(sums: F64) -> F64:
 
 
 def f1_of_sums(sums: F64) -> F64:
-    """The harmonic mean of precision and recall of sums (..., 4): supporting, cited, supported, claims."""
-    precision, recall = _quotient(sums[..., 0], sums[..., 1]), _quotient(sums[..., 2], sums[..., 3])
+    """The harmonic mean of precision and recall of sums (..., 4): supporting, cited, supported,
+    claims.
+    """
+    precision = _quotient(sums[..., 0], sums[..., 1])
+    recall = _quotient(sums[..., 2], sums[..., 3])
     return _quotient(2 * precision * recall, precision + recall)
 
 
 def _quotient(numerator: F64, denominator: F64) -> F64:
     """A ratio, 0 where the denominator is 0 (a resample may hold nothing)."""
-    out: F64 = np.divide(numerator, denominator, out=np.zeros_like(numerator), where=denominator > 0)
+    out: F64 = np.divide(
+        numerator, denominator, out=np.zeros_like(numerator), where=denominator > 0
+    )
     return out
 
 
@@ -156,18 +208,26 @@ def _count_table(columns: tuple[npt.ArrayLike, ...], names: tuple[str, ...]) -> 
     for array, name in zip(arrays, names, strict=True):
         if array.ndim != 1 or array.shape != arrays[0].shape:
             raise ValueError(
-                f"{' and '.join(names)} must be arrays of one length, but {name} has {array.shape}"
+                f"{' and '.join(names)} must be arrays of one length, but {name} has"
+                f" {array.shape}"
             )
         if not np.isfinite(array).all() or (array < 0).any():
             raise ValueError(f"{name} must contain finite counts of at least 0")
-    for part, whole in zip(range(0, len(arrays), 2), range(1, len(arrays), 2), strict=True):
+    for part, whole in zip(
+        range(0, len(arrays), 2), range(1, len(arrays), 2), strict=True
+    ):
         if (arrays[part] > arrays[whole] * (1 + 1e-12)).any():
             raise ValueError(f"{names[part]} must not be greater than {names[whole]}")
     return np.stack(arrays, axis=1)
 
 
 def _pooled(
-    parts: F64, statistic: Statistic, clusters: Clusters, n_missing: int, level: float, seed: int
+    parts: F64,
+    statistic: Statistic,
+    clusters: Clusters,
+    n_missing: int,
+    level: float,
+    seed: int,
 ) -> Estimate:
     check_level(level)
     if n_missing < 0:
@@ -178,7 +238,9 @@ def _pooled(
     holding = totals[totals[:, 1::2].any(axis=1)]
     if not len(holding):
         none = "no number: there is nothing to share"
-        return Estimate.none(none, n_missing, level=level, n=len(parts), n_clusters=n_clusters)
+        return Estimate.none(
+            none, n_missing, level=level, n=len(parts), n_clusters=n_clusters
+        )
     value = float(statistic(sums))
     low, high, error, method = share_interval(
         holding,
@@ -191,10 +253,12 @@ def _pooled(
         unit=unit,
         prefix=f"pooled over {unit}: ",
     )
-    return Estimate(value, low, high, level, len(parts), n_missing, n_clusters, error, method)
+    return Estimate(
+        value, low, high, level, len(parts), n_missing, n_clusters, error, method
+    )
 
 
-# -- attempts ------------------------------------------------------------------------------------------------
+# -- attempts --------------------------------------------------------------------------
 
 
 def attempted_accuracy(
@@ -207,10 +271,11 @@ def attempted_accuracy(
 ) -> Estimate:
     """The share of right answers among attempted ones.
 
-    `right`, `attempted`: (n,) or (n, draws) of 0 to 1, nan = missing in both. `n` counts items with an attempt, and with
-    several draws an item counts by its attempts. Wilson where every item stands alone and has one draw. `bounds`: what
-    failed had all been attempted, and wrong or right. Raises ValueError for wrong shapes, values outside 0 to 1 or
-    right answers that were not attempted.
+    `right`, `attempted`: (n,) or (n, draws) of 0 to 1, nan = missing in both. `n` counts items with
+    an attempt, and with several draws an item counts by its attempts. Wilson where every item
+    stands alone and has one draw. `bounds`: what failed had all been attempted, and wrong or right.
+    Raises ValueError for wrong shapes, values outside 0 to 1 or right answers that were not
+    attempted.
     """
     check_level(level)
     good, tried, ids, n_unread = _read_attempts(right, attempted, clusters)
@@ -218,16 +283,29 @@ def attempted_accuracy(
     if good.shape[1] == 1:
         kept = tried[:, 0] > 0
         return mean_interval(
-            good[kept, 0], clusters=None if ids is None else ids[kept], n_missing=failed, level=level
+            good[kept, 0],
+            clusters=None if ids is None else ids[kept],
+            n_missing=failed,
+            level=level,
         )
-    sums, sizes = np.nansum(good, axis=1), np.nansum(tried, axis=1)
+    sums = np.nansum(good, axis=1)
+    sizes = np.nansum(tried, axis=1)
     kept = sizes > 0
-    found = _linearised(sums[kept], sizes[kept], None if ids is None else ids[kept], failed, level, False)
+    found = _linearised(
+        sums[kept],
+        sizes[kept],
+        None if ids is None else ids[kept],
+        failed,
+        level,
+        False,
+    )
     if not failed:
         return found
     hits = found.value * found.n if found.n else 0.0
     points = hits / (found.n + failed), (hits + failed) / (found.n + failed)
-    return replace(found, bounds=bounds_around(points, found.value, found.low, found.high))
+    return replace(
+        found, bounds=bounds_around(points, found.value, found.low, found.high)
+    )
 
 
 def attempted_f(
@@ -238,10 +316,11 @@ def attempted_f(
     n_missing: int = 0,
     level: float = 0.95,
 ) -> Estimate:
-    """SimpleQA's F: the harmonic mean of the share that is right and the share of attempted answers that is right.
+    """SimpleQA's F: the harmonic mean of the share that is right and the share of attempted answers
+    that is right.
 
-    Arguments and errors as for `attempted_accuracy`. `n` counts all scored items. `bounds`: what failed had all been
-    attempted, and wrong or right.
+    Arguments and errors as for `attempted_accuracy`. `n` counts all scored items. `bounds`: what
+    failed had all been attempted, and wrong or right.
     """
     check_level(level)
     good, tried, ids, n_unread = _read_attempts(right, attempted, clusters)
@@ -249,25 +328,36 @@ def attempted_f(
     there = ~np.isnan(good)
     draws = there.sum(axis=1)
     # Means over draws: an item counts the same, however many of its draws came back.
-    hits, tries = np.nansum(good, axis=1) / draws, np.nansum(tried, axis=1) / draws
+    hits = np.nansum(good, axis=1) / draws
+    tries = np.nansum(tried, axis=1) / draws
     found = _linearised(2 * hits, 1 + tries, ids, failed, level, True)
     if not failed:
         return found
-    top, bottom = float(2 * hits.sum()), float((1 + tries).sum()) + 2 * failed
+    top = float(2 * hits.sum())
+    bottom = float((1 + tries).sum()) + 2 * failed
     points = top / bottom, (top + 2 * failed) / bottom
-    return replace(found, bounds=bounds_around(points, found.value, found.low, found.high))
+    return replace(
+        found, bounds=bounds_around(points, found.value, found.low, found.high)
+    )
 
 
 def _read_attempts(
     right: npt.ArrayLike, attempted: npt.ArrayLike, clusters: Clusters
 ) -> tuple[F64, F64, I64 | None, int]:
-    """Both as (n, draws) of the items that have a score, their clusters, and how many items have none."""
-    good, tried = np.asarray(right, dtype=np.float64), np.asarray(attempted, dtype=np.float64)
+    """Both as (n, draws) of the items that have a score, their clusters, and how many items have
+    none.
+    """
+    good = np.asarray(right, dtype=np.float64)
+    tried = np.asarray(attempted, dtype=np.float64)
     if good.shape != tried.shape or good.ndim not in (1, 2):
         raise ValueError(
-            f"right and attempted must be arrays of one shape, (n,) or (n, draws), not {good.shape} and {tried.shape}"
+            "right and attempted must be arrays of one shape, (n,) or (n, draws), not"
+            f" {good.shape} and {tried.shape}"
         )
-    good, tried = (values.reshape(len(values), -1 if values.size else 1) for values in (good, tried))
+    good, tried = (
+        values.reshape(len(values), -1 if values.size else 1)
+        for values in (good, tried)
+    )
     if (np.isnan(good) != np.isnan(tried)).any():
         raise ValueError("right and attempted must be missing in the same places")
     for values in (good, tried):
@@ -277,10 +367,17 @@ def _read_attempts(
         raise ValueError("an answer that was not attempted cannot be right")
     ids = None if clusters is None else cluster_ids(clusters, len(good))
     kept = ~np.isnan(good).all(axis=1)
-    return good[kept], tried[kept], None if ids is None else ids[kept], int((~kept).sum())
+    return (
+        good[kept],
+        tried[kept],
+        None if ids is None else ids[kept],
+        int((~kept).sum()),
+    )
 
 
-def _linearised(top: F64, bottom: F64, ids: I64 | None, failed: int, level: float, is_f: bool) -> Estimate:
+def _linearised(
+    top: F64, bottom: F64, ids: I64 | None, failed: int, level: float, is_f: bool
+) -> Estimate:
     """sum(top) / sum(bottom), between 0 and 1, with its interval; one row an item."""
     n = len(top)
     if not n:
@@ -290,33 +387,55 @@ def _linearised(top: F64, bottom: F64, ids: I64 | None, failed: int, level: floa
     value = float(top.sum()) / total
     pulls = (top - value * bottom) / total
     units = pulls if codes is None else np.bincount(codes, weights=pulls)
-    size, what = len(units), "items" if codes is None else "clusters"
+    size = len(units)
+    what = "items" if codes is None else "clusters"
 
     def estimate(low: float, high: float, error: float | None, method: str) -> Estimate:
-        return Estimate(value, min(low, value), max(high, value), level, n, failed, n_clusters, error, method)
+        return Estimate(
+            value,
+            min(low, value),
+            max(high, value),
+            level,
+            n,
+            failed,
+            n_clusters,
+            error,
+            method,
+        )
 
     if size < 2:
-        return estimate(0.0, 1.0, None, f"one {what.removesuffix('s')}: the whole range")
-    error, freedom = math.sqrt(float(np.dot(units, units)) * size / (size - 1)), size - 1.0
+        return estimate(
+            0.0, 1.0, None, f"one {what.removesuffix('s')}: the whole range"
+        )
+    error = math.sqrt(float(np.dot(units, units)) * size / (size - 1))
+    freedom = size - 1.0
     if codes is not None:
         sizes = np.bincount(codes, weights=n * bottom / total).astype(np.float64)
         squares = np.float64(np.dot(pulls, pulls) * n**2)
         error, freedom = (
             float(one)
-            for one in cluster_spread(np.asarray(units * n, np.float64), sizes, np.float64(n), squares)[:2]
+            for one in cluster_spread(
+                np.asarray(units * n, np.float64), sizes, np.float64(n), squares
+            )[:2]
         )
     if error < 1e-12 or not 0.0 < value < 1.0:
         share = unlike_share(size, 0.5 + level / 2)
-        # A share s of right answers among all makes an F of 2 s / (1 + s) where nothing else is attempted.
+        # A share s of right answers among all makes an F of 2 s / (1 + s) where nothing else is
+        # attempted.
         up, down = (2 * share / (1 + share), share) if is_f else (share, share)
         return estimate(
-            value * (1 - down), value + (1 - value) * up, None, f"rule of three ({size:,} {what} alike)"
+            value * (1 - down),
+            value + (1 - value) * up,
+            None,
+            f"rule of three ({size:,} {what} alike)",
         )
-    low, high = logit_interval(value, error, t_quantile(0.5 + level / 2, max(freedom, 1.0)))
+    low, high = logit_interval(
+        value, error, t_quantile(0.5 + level / 2, max(freedom, 1.0))
+    )
     return estimate(low, high, error, f"linearised ratio over {what}, logit t")
 
 
-# -- perplexities --------------------------------------------------------------------------------------------
+# -- perplexities ----------------------------------------------------------------------
 
 
 _BITS = 1.0 / math.log(2.0)
@@ -330,15 +449,19 @@ def perplexity(
     n_missing: int = 0,
     level: float = 0.95,
 ) -> Estimate:
-    """exp(-sum of log-likelihoods / sum of counts): per token, word or byte, by what `counts` counts.
+    """exp(-sum of log-likelihoods / sum of counts): per token, word or byte, by what `counts`
+    counts.
 
-    `log_likelihoods`: (n,) natural logarithms, one a document, nan = failed (added to `n_missing`); `counts`: (n,)
-    tokens, words or bytes of each. The interval is t on the log scale, so it is not symmetric. There are no
-    bounds: what failed could have been arbitrarily bad. A document of probability 0 makes the perplexity infinite.
-    Raises ValueError for wrong shapes, negative counts, or documents that count nothing at all.
+    `log_likelihoods`: (n,) natural logarithms, one a document, nan = failed (added to `n_missing`);
+    `counts`: (n,) tokens, words or bytes of each. The interval is t on the log scale, so it is not
+    symmetric. There are no bounds: what failed could have been arbitrarily bad. A document of
+    probability 0 makes the perplexity infinite. Raises ValueError for wrong shapes, negative
+    counts, or documents that count nothing at all.
     """
     found = _log_ratio(log_likelihoods, counts, clusters, n_missing, level)
-    value, low, high = _exp(found.value), _exp(found.low), _exp(found.high)
+    value = _exp(found.value)
+    low = _exp(found.low)
+    high = _exp(found.high)
     error = None if found.standard_error is None else value * found.standard_error
     return replace(found, value=value, low=low, high=high, standard_error=error)
 
@@ -357,12 +480,18 @@ def bits_per_byte(
     """
     found = _log_ratio(log_likelihoods, byte_counts, clusters, n_missing, level)
     error = None if found.standard_error is None else found.standard_error * _BITS
-    value, low, high = found.value * _BITS, found.low * _BITS, found.high * _BITS
+    value = found.value * _BITS
+    low = found.low * _BITS
+    high = found.high * _BITS
     return replace(found, value=value, low=low, high=high, standard_error=error)
 
 
 def _log_ratio(
-    log_likelihoods: npt.ArrayLike, counts: npt.ArrayLike, clusters: Clusters, n_missing: int, level: float
+    log_likelihoods: npt.ArrayLike,
+    counts: npt.ArrayLike,
+    clusters: Clusters,
+    n_missing: int,
+    level: float,
 ) -> Estimate:
     """r = -sum(ll) / sum(count) with its interval, all on the scale of natural logarithms."""
     check_level(level)
@@ -376,43 +505,70 @@ def _log_ratio(
             f"not of the shapes {likelihoods.shape} and {lengths.shape}"
         )
     there = ~np.isnan(likelihoods)
-    likelihoods, lengths = likelihoods[there], lengths[there]
+    likelihoods = likelihoods[there]
+    lengths = lengths[there]
     if not (lengths >= 0).all() or np.isinf(lengths).any():
         raise ValueError("counts must be finite and not negative")
     if len(lengths) and not lengths.sum() > 0:
-        raise ValueError("the documents have no tokens, words or bytes at all, so there is no perplexity")
+        raise ValueError(
+            "the documents have no tokens, words or bytes at all, so there is no"
+            " perplexity"
+        )
     failed = n_missing + int(len(there) - len(lengths))
     if not len(lengths):
         return Estimate.none(NOTHING_SCORED, failed, level=level)
     codes, n_clusters = kept_codes(clusters, there)
-    losses, totals = -likelihoods, lengths
+    losses = -likelihoods
+    totals = lengths
     if codes is not None:
-        losses, totals = (np.bincount(codes, weights=part).astype(np.float64) for part in (losses, totals))
+        losses, totals = (
+            np.bincount(codes, weights=part).astype(np.float64)
+            for part in (losses, totals)
+        )
     value = float(losses.sum()) / float(totals.sum())
     unit = "documents" if codes is None else "clusters"
     low, high, error, method = _log_interval(value, losses, totals, level, unit)
-    return Estimate(value, low, high, level, len(lengths), failed, n_clusters, error, method)
+    return Estimate(
+        value, low, high, level, len(lengths), failed, n_clusters, error, method
+    )
 
 
 def _log_interval(
     value: float, losses: F64, lengths: F64, level: float, unit: str
 ) -> tuple[float, float, float | None, str]:
-    """(low, high, standard error, method) of the ratio `value`, from the loss and the length of every unit."""
+    """(low, high, standard error, method) of the ratio `value`, from the loss and the length of
+    every unit.
+    """
     size = len(losses)
     if not math.isfinite(value):
         return math.nan, math.nan, None, "no interval: a document has probability 0"
     if size < 2:
         return math.nan, math.nan, None, f"no interval: one {unit.removesuffix('s')}"
     residuals = losses - value * lengths
-    # A long document pulls the ratio towards itself, which its residual then hides: CR2 with the shares of the whole length.
+    # A long document pulls the ratio towards itself, which its residual then hides: CR2 with the
+    # shares of the whole length.
     total = np.float64(lengths.sum())
-    error, freedom = (float(one) for one in cluster_spread(residuals, lengths, total, np.float64(0.0))[:2])
+    error, freedom = (
+        float(one)
+        for one in cluster_spread(residuals, lengths, total, np.float64(0.0))[:2]
+    )
     if error <= 1e-12 * max(abs(value), 1e-300):
-        return math.nan, math.nan, None, f"no interval: {size} {unit} alike, range not known"
+        return (
+            math.nan,
+            math.nan,
+            None,
+            f"no interval: {size} {unit} alike, range not known",
+        )
     half = t_quantile(0.5 + level / 2, max(freedom, 1.0)) * error
     suffix = f", clustered t (G={size})" if unit == "clusters" else ", t"
-    # A log-likelihood of text is at most 0, so r is at least 0: an interval below that would be nonsense.
-    return max(value - half, min(0.0, value)), value + half, error, f"delta method{suffix}"
+    # A log-likelihood of text is at most 0, so r is at least 0: an interval below that would be
+    # nonsense.
+    return (
+        max(value - half, min(0.0, value)),
+        value + half,
+        error,
+        f"delta method{suffix}",
+    )
 
 
 def _exp(x: float) -> float:

@@ -1,11 +1,14 @@
-"""Averages over tasks that are a sample of tasks like them: the spread between tasks counts, with T - 1 degrees of freedom.
+"""Averages over tasks that are a sample of tasks like them: the spread between tasks counts, with T
+- 1 degrees of freedom.
 
-A mean over fixed tasks says how these tasks would come out with other items. Whether another choice of tasks would agree is seen in
-how far the tasks' means lie apart, which holds the sampling of their items already: S^2 / T with S^2 the variance of the T means.
+A mean over fixed tasks says how these tasks would come out with other items. Whether another choice
+of tasks would agree is seen in how far the tasks' means lie apart, which holds the sampling of
+their items already: S^2 / T with S^2 the variance of the T means.
 
-Tasks that share items (translations, prompts of the same questions) have errors in common, which do not show between them: the mean
-covariance c of two tasks' means over their common units is added, S^2 / T + c, with Satterthwaite's degrees of freedom. It is 0
-without common units, and then the interval is Student's with T - 1.
+Tasks that share items (translations, prompts of the same questions) have errors in common, which do
+not show between them: the mean covariance c of two tasks' means over their common units is added,
+S^2 / T + c, with Satterthwaite's degrees of freedom. It is 0 without common units, and then the
+interval is Student's with T - 1.
 """
 
 from __future__ import annotations
@@ -34,26 +37,36 @@ from evalwright.statistics.pairwise import (
 from evalwright.statistics.units import F64, I64, Range, Spread
 
 FEWEST = 3
-"""Tasks that a sample of tasks needs: with two, the quantile is 12.7 and nothing can be concluded."""
+"""Tasks that a sample of tasks needs: with two, the quantile is 12.7 and nothing can be concluded.
+"""
 
 Values = tuple[F64, I64 | None]
-"""Scores or differences of one task's items (n,), nan = missing, and codes (n,) that mean the same in every task; None: shares none."""
+"""Scores or differences of one task's items (n,), nan = missing, and codes (n,) that mean the same
+in every task; None: shares none.
+"""
 
 
 def sampled_spread(between: float, tasks: int, shared: float, freedom: float) -> Spread:
-    """Error and degrees of freedom of a mean over tasks whose means have the variance `between`, and the covariance `shared`,
-    known with `freedom`."""
+    """Error and degrees of freedom of a mean over tasks whose means have the variance `between`,
+    and the covariance `shared`, known with `freedom`.
+    """
     own = between / tasks
     variance = own + shared
     below = own**2 / (tasks - 1) + (shared**2 / freedom if shared > 0 else 0.0)
-    return Spread(math.sqrt(variance), variance**2 / below if below > 0 else tasks - 1.0, float(tasks))
+    return Spread(
+        math.sqrt(variance),
+        variance**2 / below if below > 0 else tasks - 1.0,
+        float(tasks),
+    )
 
 
 def shared_covariance(parts: Sequence[Values]) -> tuple[float, float]:
-    """The mean covariance of the means of two tasks over the units that they have in common, at least 0, and its degrees of freedom.
+    """The mean covariance of the means of two tasks over the units that they have in common, at
+    least 0, and its degrees of freedom.
 
-    Items with one code, in whatever task, are one unit. The covariance of two tasks is the sum over units of the products of their
-    sums of residuals, over n_t n_u, times G / (G - 1) for G units in common.
+    Items with one code, in whatever task, are one unit. The covariance of two tasks is the sum over
+    units of the products of their sums of residuals, over n_t n_u, times G / (G - 1) for G units in
+    common.
     """
     sums = []
     for values, codes in parts:
@@ -62,10 +75,15 @@ def shared_covariance(parts: Sequence[Values]) -> tuple[float, float]:
             continue
         kept = values[there]
         names, places = np.unique(codes[there], return_inverse=True)
-        sums.append((names, np.bincount(places, kept - kept.mean(), len(names)) / len(kept)))
-    total, most = 0.0, 0
+        sums.append(
+            (names, np.bincount(places, kept - kept.mean(), len(names)) / len(kept))
+        )
+    total = 0.0
+    most = 0
     for (names, one), (others, other) in combinations(sums, 2):
-        _, mine, theirs = np.intersect1d(names, others, assume_unique=True, return_indices=True)
+        _, mine, theirs = np.intersect1d(
+            names, others, assume_unique=True, return_indices=True
+        )
         if len(mine) > 1:
             total += float(one[mine] @ other[theirs]) * len(mine) / (len(mine) - 1)
             most = max(most, len(mine))
@@ -76,7 +94,9 @@ def shared_covariance(parts: Sequence[Values]) -> tuple[float, float]:
 def check_sample(tasks: int) -> None:
     """Raise ValueError for too few tasks."""
     if tasks < FEWEST:
-        raise ValueError(f"a sample of tasks needs at least {FEWEST} of them, not {tasks}")
+        raise ValueError(
+            f"a sample of tasks needs at least {FEWEST} of them, not {tasks}"
+        )
 
 
 def sampled_difference(
@@ -86,11 +106,12 @@ def sampled_difference(
     value_range: Range | None = None,
     fixed: MacroDifference | None = None,
 ) -> MacroDifference:
-    """The mean over tasks of paired differences, for tasks like these. differences: of each task's items; fixed: the same for
-    these tasks, if it is known.
+    """The mean over tasks of paired differences, for tasks like these. differences: of each task's
+    items; fixed: the same for these tasks, if it is known.
 
-    Nothing is surer of tasks like these than of these tasks: where tasks happen to lie closer together than their own errors allow,
-    those of the fixed tasks count. Raises ValueError for fewer than three tasks.
+    Nothing is surer of tasks like these than of these tasks: where tasks happen to lie closer
+    together than their own errors allow, those of the fixed tasks count. Raises ValueError for
+    fewer than three tasks.
     """
     check_sample(len(parts))
     fixed = fixed or macro_difference(parts, value_range=value_range)
@@ -105,15 +126,27 @@ def sampled_difference(
     below, above = (
         float(
             np.mean(
-                [abs(part.fillings[side][0] - part.difference) if part.fillings else 0.0 for part in parts]
+                [
+                    (
+                        abs(part.fillings[side][0] - part.difference)
+                        if part.fillings
+                        else 0.0
+                    )
+                    for part in parts
+                ]
             )
         )
         for side in (1, 2)
     )
-    worst_low = min(fixed.worst_low, max(low - below, -span)) if fixed.n_missing else math.nan
-    worst_high = max(fixed.worst_high, min(high + above, span)) if fixed.n_missing else math.nan
+    worst_low = (
+        min(fixed.worst_low, max(low - below, -span)) if fixed.n_missing else math.nan
+    )
+    worst_high = (
+        max(fixed.worst_high, min(high + above, span)) if fixed.n_missing else math.nan
+    )
     if fixed.missing_policy == "worst-case" and fixed.n_missing:
-        low, high = worst_low, worst_high
+        low = worst_low
+        high = worst_high
     return replace(
         fixed,
         low=min(fixed.low, low),
@@ -122,7 +155,9 @@ def sampled_difference(
         worst_high=worst_high,
         p_value=max(fixed.p_value, p_value),
         standard_error=max(fixed.standard_error, error),
-        smallest_visible_difference=max(fixed.smallest_visible_difference, min(visible, span)),
+        smallest_visible_difference=max(
+            fixed.smallest_visible_difference, min(visible, span)
+        ),
         tasks_are="sample",
     )
 
@@ -152,7 +187,9 @@ def sampled_average(
 
 def _spread(means: Sequence[float], values: Sequence[Values]) -> tuple[float, float]:
     error, freedom, _ = sampled_spread(
-        float(np.var(means, ddof=1)), len(means), *(shared_covariance(values) if values else (0.0, 1.0))
+        float(np.var(means, ddof=1)),
+        len(means),
+        *(shared_covariance(values) if values else (0.0, 1.0)),
     )
     return error, freedom
 
@@ -165,9 +202,12 @@ def all_sampled_differences(
     level: float = 0.95,
     value_range: Range | None = (0.0, 1.0),
 ) -> AllDifferences:
-    """All paired differences of the mean over tasks, for tasks like these. Arguments and errors as of `all_macro_differences`.
+    """All paired differences of the mean over tasks, for tasks like these.
 
-    No interval is narrower than that of the fixed tasks. Raises ValueError also for fewer than three tasks.
+    Arguments and errors as of `all_macro_differences`.
+
+    No interval is narrower than that of the fixed tasks. Raises ValueError also for fewer than
+    three tasks.
     """
     check_sample(len(parts))
     fixed = mean_over_tasks(
@@ -208,12 +248,17 @@ def _sampled_pairs(parts: Sequence[Part], fixed: AllPairs) -> AllPairs:
     """All pairs with the spread between tasks; fixed: the same for these tasks."""
     tasks = [np.asarray(scores, dtype=np.float64) for scores, _ in parts]
     gaps = np.stack([common_differences(rows).difference for rows in tasks])
-    shared, freedom_shared = _pair_covariances(tasks, [codes for _, codes in parts], gaps)
-    count, models = len(tasks), len(tasks[0])
+    shared, freedom_shared = _pair_covariances(
+        tasks, [codes for _, codes in parts], gaps
+    )
+    count = len(tasks)
+    models = len(tasks[0])
     own = gaps.var(axis=0, ddof=1) / count
     error = np.sqrt(own + shared)
     with np.errstate(divide="ignore", invalid="ignore"):
-        freedom = (own + shared) ** 2 / (own**2 / (count - 1) + shared**2 / freedom_shared)
+        freedom = (own + shared) ** 2 / (
+            own**2 / (count - 1) + shared**2 / freedom_shared
+        )
     return AllPairs(
         difference=fixed.difference,
         error=np.where(np.isnan(fixed.error), np.nan, error),
@@ -237,14 +282,18 @@ def _pair_covariances(
     models = len(tasks[0])
     pairs = np.triu_indices(models, 1)
     names, counts = np.unique(
-        np.concatenate([np.unique(np.asarray(one)) for one in codes if one is not None] or [np.zeros(0)]),
+        np.concatenate(
+            [np.unique(np.asarray(one)) for one in codes if one is not None]
+            or [np.zeros(0)]
+        ),
         return_counts=True,
     )
     both = names[counts > 1]
     out = np.zeros((models, models))
     if len(both) < 2:
         return out, 1.0
-    total, squares = np.zeros((len(both), len(pairs[0]))), np.zeros(len(pairs[0]))
+    total = np.zeros((len(both), len(pairs[0])))
+    squares = np.zeros(len(pairs[0]))
     for rows, ids, gap in zip(tasks, codes, gaps, strict=True):
         if ids is None:
             continue
@@ -260,6 +309,12 @@ def _pair_covariances(
         total += own
         squares += (own**2).sum(axis=0)
     pairs_of_tasks = len(tasks) * (len(tasks) - 1) / 2
-    found = ((total**2).sum(axis=0) - squares) / 2 / pairs_of_tasks * len(both) / (len(both) - 1)
+    found = (
+        ((total**2).sum(axis=0) - squares)
+        / 2
+        / pairs_of_tasks
+        * len(both)
+        / (len(both) - 1)
+    )
     out[pairs] = np.maximum(found, 0.0)
     return out + out.T, len(both) - 1.0

@@ -1,16 +1,21 @@
-"""How much a verdict depends on answers that are missing, or on readings that are unsure: the tipping point.
+"""How much a verdict depends on answers that are missing, or on readings that are unsure: the
+tipping point.
 
-A verdict comes from the items that both models have a score for, which is right where answers are missing at random. How far that
-assumption may be wrong is asked the other way round, as in trials with missing outcomes (ICH E9(R1) on sensitivity analyses; Yan, Lee &
-Li 2009): how many of the missing answers would have to go against the verdict before it falls? Each is scored against it, the leading
-model's at the bottom of the range and the other's at the top, those that hurt most first, and the verdict is made again. Unsure
-readings are there already; they are moved to the end of the range that speaks against the verdict.
+A verdict comes from the items that both models have a score for, which is right where answers are
+missing at random. How far that assumption may be wrong is asked the other way round, as in trials
+with missing outcomes (ICH E9(R1) on sensitivity analyses; Yan, Lee & Li 2009): how many of the
+missing answers would have to go against the verdict before it falls? Each is scored against it, the
+leading model's at the bottom of the range and the other's at the top, those that hurt most first,
+and the verdict is made again. Unsure readings are there already; they are moved to the end of the
+range that speaks against the verdict.
 
-With right or wrong answers the order does not depend on what came before, so it gives the smallest number that there is. A verdict that has fallen
-stays fallen when more is moved, so the number is found by bisection: 100,000 items take some twenty comparisons.
+With right or wrong answers the order does not depend on what came before, so it gives the smallest
+number that there is. A verdict that has fallen stays fallen when more is moved, so the number is
+found by bisection: 100,000 items take some twenty comparisons.
 
-The other question, whether the missing answers are missing at random, has an exact test: of the items that one model alone lacks,
-each should lack either one with the same probability (McNemar's test of the missing answers).
+The other question, whether the missing answers are missing at random, has an exact test: of the
+items that one model alone lacks, each should lack either one with the same probability (McNemar's
+test of the missing answers).
 """
 
 from __future__ import annotations
@@ -34,7 +39,9 @@ SHARES_DIFFER_P = 0.01
 
 @dataclass(frozen=True, slots=True)
 class TippingPoint(Plain):
-    """Of `n` missing answers or unsure readings the fewest that overturn a verdict; None where it holds whatever all of them are."""
+    """Of `n` missing answers or unsure readings the fewest that overturn a verdict; None where it
+    holds whatever all of them are.
+    """
 
     n: int
     fewest: int | None
@@ -44,9 +51,10 @@ class TippingPoint(Plain):
 class Moves:
     """Changes against a verdict, the most harmful first.
 
-    A move puts one score, or both of an item that both models lack, at `targets`. `rows`, `columns` and `targets` (cells,): the scores in
-    the order of the moves; `move` (cells,): the move that each belongs to. `harm` (moves,): how far a move takes the difference
-    from the verdict, at least 0.
+    A move puts one score, or both of an item that both models lack, at `targets`. `rows`, `columns`
+    and `targets` (cells,): the scores in the order of the moves; `move` (cells,): the move that
+    each belongs to. `harm` (moves,): how far a move takes the difference from the verdict, at least
+    0.
     """
 
     rows: I64
@@ -66,12 +74,16 @@ class Moves:
         return moved
 
 
-def moves_of_missing(values: F64, missing: npt.NDArray[np.bool_], value_range: Range, sign: int) -> Moves:
-    """What the missing answers of two models would be at the worst for a verdict, a move for each item that lacks one.
+def moves_of_missing(
+    values: F64, missing: npt.NDArray[np.bool_], value_range: Range, sign: int
+) -> Moves:
+    """What the missing answers of two models would be at the worst for a verdict, a move for each
+    item that lacks one.
 
     Args:
         values: (2, items), nan where there is no score.
-        missing: (2, items), which of these are missing; items without a score that are not missing were not asked.
+        missing: (2, items), which of these are missing; items without a score that are not missing
+        were not asked.
         value_range: the range of one score.
         sign: 1 for a verdict that the first model's mean is higher, -1 that the second one's is.
     """
@@ -82,14 +94,24 @@ def moves_of_missing(values: F64, missing: npt.NDArray[np.bool_], value_range: R
     order = np.argsort(-harm, kind="stable")
     columns = open_items[order]
     move, rows = np.nonzero(missing[:, columns].T)
-    return Moves(rows, columns[move], filled[rows, columns[move]], move, np.maximum(harm[order], 0.0))
+    return Moves(
+        rows,
+        columns[move],
+        filled[rows, columns[move]],
+        move,
+        np.maximum(harm[order], 0.0),
+    )
 
 
-def moves_of_unsure(values: F64, unsure: npt.NDArray[np.bool_], value_range: Range, sign: int) -> Moves:
-    """The unsure readings of items that both models have, each moved to the end of the range that speaks against a verdict.
+def moves_of_unsure(
+    values: F64, unsure: npt.NDArray[np.bool_], value_range: Range, sign: int
+) -> Moves:
+    """The unsure readings of items that both models have, each moved to the end of the range that
+    speaks against a verdict.
 
-    Arguments as of `moves_of_missing`; unsure: (2, items). Of moves that take the difference equally far those come first that make it more
-    unlike the others: an item that turns against the verdict before one that only stops speaking for it.
+    Arguments as of `moves_of_missing`; unsure: (2, items). Of moves that take the difference
+    equally far those come first that make it more unlike the others: an item that turns against the
+    verdict before one that only stops speaking for it.
     """
     against = _against(value_range, sign)
     common = ~np.isnan(values).any(axis=0)
@@ -101,25 +123,35 @@ def moves_of_unsure(values: F64, unsure: npt.NDArray[np.bool_], value_range: Ran
     both[columns[1:][columns[1:] == columns[:-1]]] = True
     starts = np.where(both[columns], gaps - harm / 2, gaps)
     order = np.lexsort((columns, starts, -harm))
-    rows, columns = rows[order], columns[order]
+    rows = rows[order]
+    columns = columns[order]
     return Moves(rows, columns, against[rows], np.arange(len(rows)), harm[order])
 
 
 def fewest_moves(moves: Moves, holds_after: Callable[[int], bool]) -> int | None:
-    """The smallest number of first moves after which a verdict no longer holds; None where it holds after all of them.
+    """The smallest number of first moves after which a verdict no longer holds; None where it holds
+    after all of them.
 
     holds_after: whether it does after so many.
     """
-    return fewest_overturning(len(moves), int(np.count_nonzero(moves.harm > 0)), holds_after)
+    return fewest_overturning(
+        len(moves), int(np.count_nonzero(moves.harm > 0)), holds_after
+    )
 
 
-def fewest_overturning(n_moves: int, n_harmful: int, holds_after: Callable[[int], bool]) -> int | None:
-    """As `fewest_moves`, of `n_moves` moves of which the first `n_harmful` lower the difference; the rest only add equal scores."""
-    low, high = 0, n_harmful
+def fewest_overturning(
+    n_moves: int, n_harmful: int, holds_after: Callable[[int], bool]
+) -> int | None:
+    """As `fewest_moves`, of `n_moves` moves of which the first `n_harmful` lower the difference;
+    the rest only add equal scores.
+    """
+    low = 0
+    high = n_harmful
     if n_harmful == 0 or holds_after(n_harmful):
         if n_moves == n_harmful or holds_after(n_moves):
             return None
-        low, high = n_harmful, n_moves
+        low = n_harmful
+        high = n_moves
     while high - low > 1:
         middle = (low + high) // 2
         if holds_after(middle):
@@ -138,7 +170,8 @@ def tipping_of_missing(
     level: float = 0.95,
     value_range: Range = (0.0, 1.0),
 ) -> TippingPoint | None:
-    """How many missing answers, scored against the verdict of two models, overturn it; None without a verdict or a missing answer.
+    """How many missing answers, scored against the verdict of two models, overturn it; None without
+    a verdict or a missing answer.
 
     Args:
         a, b: scores (n,), nan where there is none.
@@ -165,7 +198,8 @@ def tipping_of_unsure(
     level: float = 0.95,
     value_range: Range = (0.0, 1.0),
 ) -> TippingPoint | None:
-    """How many unsure readings, all wrong in one direction, overturn a verdict; arguments as of `tipping_of_missing`.
+    """How many unsure readings, all wrong in one direction, overturn a verdict; arguments as of
+    `tipping_of_missing`.
 
     unsure: (2, n), which of the scores are unsure.
     """
@@ -178,7 +212,9 @@ def tipping_of_unsure(
 
 
 def shares_differ_p(missing: npt.ArrayLike) -> float:
-    """Exact two-sided p-value of "both models are equally likely to lack an item"; missing: (2, n) of the items that both were asked."""
+    """Exact two-sided p-value of "both models are equally likely to lack an item"; missing: (2, n)
+    of the items that both were asked.
+    """
     from scipy.stats import binomtest
 
     lost = np.asarray(missing, bool)
@@ -190,21 +226,37 @@ def shares_differ_p(missing: npt.ArrayLike) -> float:
 
 
 def _tipping(
-    values: F64, moves: Moves, clusters: Clusters, level: float, value_range: Range, sign: int
+    values: F64,
+    moves: Moves,
+    clusters: Clusters,
+    level: float,
+    value_range: Range,
+    sign: int,
 ) -> TippingPoint | None:
     if not len(moves):
         return None
 
     def holds_after(count: int) -> bool:
-        return _verdict_sign(moves.applied(values, count), clusters, level, value_range) == sign
+        return (
+            _verdict_sign(moves.applied(values, count), clusters, level, value_range)
+            == sign
+        )
 
     return TippingPoint(len(moves), fewest_moves(moves, holds_after))
 
 
-def _verdict_sign(values: F64, clusters: Clusters, level: float, value_range: Range) -> int:
-    """1 where the first model is higher, -1 where the second one is, 0 where neither is shown to be; on the items that both have."""
+def _verdict_sign(
+    values: F64, clusters: Clusters, level: float, value_range: Range
+) -> int:
+    """1 where the first model is higher, -1 where the second one is, 0 where neither is shown to
+    be; on the items that both have.
+    """
     comparison = paired(
-        values[0], values[1], missing=np.zeros(values.shape, bool), clusters=clusters, value_range=value_range
+        values[0],
+        values[1],
+        missing=np.zeros(values.shape, bool),
+        clusters=clusters,
+        value_range=value_range,
     ).comparison(level)
     return {"better": 1, "worse": -1}.get(comparison.verdict, 0)
 

@@ -1,8 +1,9 @@
-"""From scores to units: repeated draws become item means, items that belong together become clusters.
+"""From scores to units: repeated draws become item means, items that belong together become
+clusters.
 
-Treating n items with K draws each as n*K observations, or ten questions about one passage as ten independent
-ones, makes intervals far too narrow (a nominal 95% interval over 30 passages of 10 questions covers about 74%).
-Everything that has a standard error gets it from here.
+Treating n items with K draws each as n*K observations, or ten questions about one passage as ten
+independent ones, makes intervals far too narrow (a nominal 95% interval over 30 passages of 10
+questions covers about 74%). Everything that has a standard error gets it from here.
 """
 
 from __future__ import annotations
@@ -24,12 +25,17 @@ Bools = npt.NDArray[np.bool_]
 Range = tuple[float, float]
 """The least and the greatest score that an item can have."""
 Clusters = npt.ArrayLike | None
-"""An integer for each item: those that share one are not independent. None: every item stands alone."""
+"""An integer for each item: those that share one are not independent.
+
+None: every item stands alone.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class KeptItems:
-    """The n items that say something, how many others were left out, and the clusters of the former."""
+    """The n items that say something, how many others were left out, and the clusters of the
+    former.
+    """
 
     n: int
     n_left_out: int
@@ -42,11 +48,28 @@ class KeptItems:
         return self.n if self.n_clusters is None else self.n_clusters
 
     def estimate(
-        self, value: float, low: float, high: float, level: float, error: float | None, method: str
+        self,
+        value: float,
+        low: float,
+        high: float,
+        level: float,
+        error: float | None,
+        method: str,
     ) -> Estimate:
         """A number of these items, which its interval never leaves out."""
-        low, high = min(low, value), max(high, value)
-        return Estimate(value, low, high, level, self.n, self.n_left_out, self.n_clusters, error, method)
+        low = min(low, value)
+        high = max(high, value)
+        return Estimate(
+            value,
+            low,
+            high,
+            level,
+            self.n,
+            self.n_left_out,
+            self.n_clusters,
+            error,
+            method,
+        )
 
     def nothing(self, level: float, method: str) -> Estimate:
         """No number, and why."""
@@ -55,7 +78,9 @@ class KeptItems:
 
 @dataclass(frozen=True, slots=True)
 class Units(KeptItems):
-    """Scored items: `scores` (n, draws; nan = missing draw), `means` (n,), and how many scores there are. Left out: items without a draw."""
+    """Scored items: `scores` (n, draws; nan = missing draw), `means` (n,), and how many scores
+    there are. Left out: items without a draw.
+    """
 
     scores: F64
     means: F64
@@ -70,9 +95,11 @@ class VarianceComponents(NamedTuple):
 
 
 def item_units(values: npt.ArrayLike, clusters: Clusters = None) -> Units:
-    """Scores of n items, or of n items x K draws (nan = missing), as units with optional integer cluster ids (n,).
+    """Scores of n items, or of n items x K draws (nan = missing), as units with optional integer
+    cluster ids (n,).
 
-    Raises ValueError for other shapes, infinite scores, or cluster ids that are not one integer an item.
+    Raises ValueError for other shapes, infinite scores, or cluster ids that are not one integer an
+    item.
     """
     scores = score_matrix(values)
     there = ~np.isnan(scores)
@@ -81,11 +108,15 @@ def item_units(values: npt.ArrayLike, clusters: Clusters = None) -> Units:
     ids = None if clusters is None else cluster_ids(clusters, len(scores))
     n_missing = int(len(scores) - np.count_nonzero(scored))
     if n_missing:
-        scores, there, counts = scores[scored], there[scored], counts[scored]
+        scores = scores[scored]
+        there = there[scored]
+        counts = counts[scored]
         ids = None if ids is None else ids[scored]
     means = row_means(scores)
     codes, n_clusters = cluster_codes(ids)
-    return Units(len(means), n_missing, codes, n_clusters, scores, means, int(counts.sum()))
+    return Units(
+        len(means), n_missing, codes, n_clusters, scores, means, int(counts.sum())
+    )
 
 
 def row_means(scores: F64) -> F64:
@@ -95,33 +126,51 @@ def row_means(scores: F64) -> F64:
     there = ~np.isnan(scores)
     counts = there.sum(axis=1)
     sums = np.where(there, scores, 0.0).sum(axis=1)
-    means: F64 = np.divide(sums, counts, out=np.full(len(scores), math.nan), where=counts > 0)
+    means: F64 = np.divide(
+        sums, counts, out=np.full(len(scores), math.nan), where=counts > 0
+    )
     return means
 
 
 def score_matrix(values: npt.ArrayLike) -> F64:
-    """Scores as a float matrix (items, draws). Raises ValueError for another shape or infinite scores."""
+    """Scores as a float matrix (items, draws).
+
+    Raises ValueError for another shape or infinite scores.
+    """
     scores = np.asarray(values, dtype=np.float64)
     if scores.ndim == 1:
         scores = scores.reshape(-1, 1)
     if scores.ndim != 2 or (scores.shape[1] == 0 and len(scores)):
-        raise ValueError(f"scores must have the shape (items,) or (items, draws), not {np.shape(values)}")
+        raise ValueError(
+            "scores must have the shape (items,) or (items, draws), not"
+            f" {np.shape(values)}"
+        )
     if np.isinf(scores).any():
-        raise ValueError("scores must be finite numbers, or nan where a score is missing")
+        raise ValueError(
+            "scores must be finite numbers, or nan where a score is missing"
+        )
     return scores
 
 
 def check_range(scores: F64, value_range: Range | None) -> None:
-    """Raise ValueError for scores (nan = missing) outside of a range, and for a range that is none. None: nothing is known."""
+    """Raise ValueError for scores (nan = missing) outside of a range, and for a range that is none.
+
+    None: nothing is known.
+    """
     if value_range is None:
         return
     bottom, top = value_range
     if not (math.isfinite(bottom) and math.isfinite(top) and bottom < top):
-        raise ValueError(f"value_range must be two finite numbers, least first, but is {value_range}")
+        raise ValueError(
+            f"value_range must be two finite numbers, least first, but is {value_range}"
+        )
     if np.isnan(scores).all():
         return
-    slack = 1e-9 * (top - bottom)  # a score put together from floats may miss 1.0 by a last bit
-    least, most = float(np.nanmin(scores)), float(np.nanmax(scores))
+    slack = 1e-9 * (
+        top - bottom
+    )  # a score put together from floats may miss 1.0 by a last bit
+    least = float(np.nanmin(scores))
+    most = float(np.nanmax(scores))
     if least < bottom - slack or most > top + slack:
         raise ValueError(
             f"scores from {least:g} to {most:g} are outside value_range {value_range}; "
@@ -131,7 +180,11 @@ def check_range(scores: F64, value_range: Range | None) -> None:
 
 def at_ends(scores: F64, value_range: Range) -> bool:
     """Whether every score that there is stands at one of the two ends of the range."""
-    return bool(((scores == value_range[0]) | (scores == value_range[1]) | np.isnan(scores)).all())
+    return bool(
+        (
+            (scores == value_range[0]) | (scores == value_range[1]) | np.isnan(scores)
+        ).all()
+    )
 
 
 def cluster_ids(clusters: npt.ArrayLike, n: int) -> I64:
@@ -139,27 +192,40 @@ def cluster_ids(clusters: npt.ArrayLike, n: int) -> I64:
     ids = np.asarray(clusters)
     if ids.shape != (n,):
         raise ValueError(
-            f"clusters must have one id for each of the {n} items, but has the shape {ids.shape}"
+            f"clusters must have one id for each of the {n} items, but has the shape"
+            f" {ids.shape}"
         )
     if n and ids.dtype.kind not in "iu":
-        raise ValueError(f"cluster ids must be integers, but are of type {ids.dtype}; number the names first")
+        raise ValueError(
+            f"cluster ids must be integers, but are of type {ids.dtype}; number the"
+            " names first"
+        )
     return ids.astype(np.int64, copy=False)
 
 
 def named_clusters(names: Iterable[str]) -> I64 | None:
-    """A number for each item's cluster by its name, "" for an item that is alone; None where all are."""
+    """A number for each item's cluster by its name, "" for an item that is alone; None where all
+    are.
+    """
     numbers: dict[str, int] = {}
-    codes = [numbers.setdefault(name or f"\0{place}", len(numbers)) for place, name in enumerate(names)]
+    codes = [
+        numbers.setdefault(name or f"\0{place}", len(numbers))
+        for place, name in enumerate(names)
+    ]
     return np.array(codes, np.int64) if len(numbers) < len(codes) else None
 
 
 def cluster_codes(ids: I64 | None) -> tuple[I64 | None, int | None]:
-    """Ids renumbered 0..G-1, and G; (None, None) if there are none or every item is a cluster of its own."""
+    """Ids renumbered 0..G-1, and G; (None, None) if there are none or every item is a cluster of
+    its own.
+    """
     if ids is None or len(ids) == 0:
         return None, None
     lowest = int(ids.min())
     width = int(ids.max()) - lowest + 1
-    if width <= 4 * len(ids) + 1024:  # a lookup table is several times faster than sorting
+    if (
+        width <= 4 * len(ids) + 1024
+    ):  # a lookup table is several times faster than sorting
         shifted = ids - lowest
         used = np.bincount(shifted, minlength=width) > 0
         n_clusters = int(np.count_nonzero(used))
@@ -173,12 +239,17 @@ def cluster_codes(ids: I64 | None) -> tuple[I64 | None, int | None]:
 
 
 def kept_codes(clusters: Clusters, kept: Bools) -> tuple[I64 | None, int | None]:
-    """The codes of the items that are `kept` (n,), and how many clusters they are in, as `cluster_codes`."""
-    return cluster_codes(None if clusters is None else cluster_ids(clusters, len(kept))[kept])
+    """The codes of the items that are `kept` (n,), and how many clusters they are in, as
+    `cluster_codes`.
+    """
+    return cluster_codes(
+        None if clusters is None else cluster_ids(clusters, len(kept))[kept]
+    )
 
 
 class Spread(NamedTuple):
-    """Of a mean: its standard error, the error's degrees of freedom, and how many equal units the data are worth.
+    """Of a mean: its standard error, the error's degrees of freedom, and how many equal units the
+    data are worth.
 
     `units` is n for items, n^2 / sum m_g^2 for clusters of sizes m_g (Kish's effective number).
     """
@@ -191,7 +262,8 @@ class Spread(NamedTuple):
 def standard_error(means: F64, codes: I64 | None, n_clusters: int | None) -> Spread:
     """The spread of the mean of `means`; (nan, 0, 1) with fewer than two units.
 
-    Items: sd / sqrt(n) and n - 1. Clusters: `cluster_spread`. A spread that is nothing but floating-point noise counts as 0.
+    Items: sd / sqrt(n) and n - 1. Clusters: `cluster_spread`. A spread that is nothing but
+    floating-point noise counts as 0.
     """
     n = len(means)
     size = n if n_clusters is None else n_clusters
@@ -200,7 +272,9 @@ def standard_error(means: F64, codes: I64 | None, n_clusters: int | None) -> Spr
     residuals = means - means.mean()
     squares = float(np.dot(residuals, residuals))
     if codes is None:
-        error, freedom, units = math.sqrt(squares / (n - 1) / n), n - 1.0, float(n)
+        error = math.sqrt(squares / (n - 1) / n)
+        freedom = n - 1.0
+        units = float(n)
     else:
         sums = np.bincount(codes, weights=residuals, minlength=size).astype(np.float64)
         sizes = np.bincount(codes, minlength=size).astype(np.float64)
@@ -210,14 +284,18 @@ def standard_error(means: F64, codes: I64 | None, n_clusters: int | None) -> Spr
     return Spread(error if error > noise else 0.0, freedom, units)
 
 
-def cluster_spread(sums: F64, sizes: F64, n: Floats, squares: Floats) -> tuple[F64, F64, F64]:
-    """Standard errors, degrees of freedom and effective units of means over clusters (CR2, Bell & McCaffrey 2002).
+def cluster_spread(
+    sums: F64, sizes: F64, n: Floats, squares: Floats
+) -> tuple[F64, F64, F64]:
+    """Standard errors, degrees of freedom and effective units of means over clusters (CR2, Bell &
+    McCaffrey 2002).
 
-    sums, sizes: (clusters, ...) sums of residuals and numbers of items; n, squares: (...) all items, and the sum of their squared
-    residuals. With f_g = m_g / n the error is sqrt(sum_g S_g^2 / (1 - f_g)) / n. The degrees of freedom are Satterthwaite's: those of
-    that sum if two items of one cluster have the correlation that these have (the mean product of residuals of two items of a
-    cluster over their variance, from 0 to 1). Clusters of one size give the usual sqrt(G / (G - 1) sum S_g^2) / n and G - 1;
-    with unequal ones that form covers 84 to 92% where it says 95.
+    sums, sizes: (clusters, ...) sums of residuals and numbers of items; n, squares: (...) all
+    items, and the sum of their squared residuals. With f_g = m_g / n the error is sqrt(sum_g S_g^2
+    / (1 - f_g)) / n. The degrees of freedom are Satterthwaite's: those of that sum if two items of
+    one cluster have the correlation that these have (the mean product of residuals of two items of
+    a cluster over their variance, from 0 to 1). Clusters of one size give the usual sqrt(G / (G -
+    1) sum S_g^2) / n and G - 1; with unequal ones that form covers 84 to 92% where it says 95.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         share = sizes / n
@@ -227,8 +305,9 @@ def cluster_spread(sums: F64, sizes: F64, n: Floats, squares: Floats) -> tuple[F
         pairs = (sizes * (sizes - 1)).sum(axis=0)
         alike = (powers.sum(axis=0) - squares) / pairs * (n - 1) / squares
         rho = np.clip(np.where(np.isfinite(alike), alike, 1.0), 0.0, 1.0)
-        # A cluster's sum has the variance m + rho (m^2 - m); these are the moments of the matrix whose eigenvalues Satterthwaite's
-        # formula takes, with the sums over clusters apart from rho, which may differ where the sizes do not.
+        # A cluster's sum has the variance m + rho (m^2 - m); these are the moments of the matrix
+        # whose eigenvalues Satterthwaite's formula takes, with the sums over clusters apart from
+        # rho, which may differ where the sizes do not.
         more = sizes**2 - sizes
 
         def first(weight: F64) -> F64:
@@ -236,24 +315,35 @@ def cluster_spread(sums: F64, sizes: F64, n: Floats, squares: Floats) -> tuple[F
             return out
 
         def second(weight: F64) -> F64:
-            parts = ((weight * part).sum(axis=0) for part in (sizes**2, 2 * sizes * more, more**2))
+            parts = (
+                (weight * part).sum(axis=0)
+                for part in (sizes**2, 2 * sizes * more, more**2)
+            )
             out: F64 = sum(part * rho**power for power, part in enumerate(parts))
             return out
 
-        whole, a = first(np.ones_like(share)), (scale * share**2).sum(axis=0)
-        b, c = second(scale), first(scale * share)
+        whole = first(np.ones_like(share))
+        a = (scale * share**2).sum(axis=0)
+        b = second(scale)
+        c = first(scale * share)
         trace = first(scale * (1 - 2 * share)) + whole * a
-        own = second(scale**2 * (1 - 4 * share)) + 2 * whole * first(scale**2 * share**2)
-        freedom = trace**2 / (whole**2 * a**2 + 2 * a * b + 2 * c**2 - 4 * whole * a * c + own)
+        own = second(scale**2 * (1 - 4 * share)) + 2 * whole * first(
+            scale**2 * share**2
+        )
+        freedom = trace**2 / (
+            whole**2 * a**2 + 2 * a * b + 2 * c**2 - 4 * whole * a * c + own
+        )
         return error, freedom, n**2 / (sizes**2).sum(axis=0)
 
 
 def variance_components(scores: npt.ArrayLike) -> VarianceComponents:
-    """Parts of the variance of scores (items, draws; nan = missing): between items and within an item.
+    """Parts of the variance of scores (items, draws; nan = missing): between items and within an
+    item.
 
-    within = mean over items with at least two draws of the variance of their draws; between = variance of the
-    item means less the mean of within / K_i, not below 0; then Var(mean) = (between + within / K) / n
-    (Miller 2024). nan where they cannot be told apart: fewer than two items, or no item with two draws.
+    within = mean over items with at least two draws of the variance of their draws; between =
+    variance of the item means less the mean of within / K_i, not below 0; then Var(mean) = (between
+    + within / K) / n (Miller 2024). nan where they cannot be told apart: fewer than two items, or
+    no item with two draws.
     """
     units = item_units(scores)
     there = ~np.isnan(units.scores)
@@ -261,7 +351,9 @@ def variance_components(scores: npt.ArrayLike) -> VarianceComponents:
     repeated = counts >= 2
     if units.n < 2 or not repeated.any():
         return VarianceComponents(math.nan, math.nan)
-    squares = np.where(there, (units.scores - units.means[:, None]) ** 2, 0.0).sum(axis=1)
+    squares = np.where(there, (units.scores - units.means[:, None]) ** 2, 0.0).sum(
+        axis=1
+    )
     within = float((squares[repeated] / (counts[repeated] - 1)).mean())
     between = float(units.means.var(ddof=1)) - within * float((1.0 / counts).mean())
     return VarianceComponents(max(between, 0.0), within)

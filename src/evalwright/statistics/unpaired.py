@@ -1,13 +1,18 @@
-"""Two models on different items: Welch's t and Newcombe's interval. Where the items are the same, compare them paired.
+"""Two models on different items: Welch's t and Newcombe's interval. Where the items are the same,
+compare them paired.
 
 | scores | test | interval |
 |---|---|---|
-| right or wrong, every item alone | score test of two proportions; where it disagrees with the interval, by inverting that | Newcombe's hybrid score (1998) |
-| graded, means of draws, clusters | Welch's t with each side's (clustered) standard error | the same t |
-| the same where a side has no spread, or t would leave the range | by inverting the interval | hybrid of both sides' own intervals |
+| right or wrong, every item alone | score test of two proportions; where it disagrees with the
+interval, by inverting that | Newcombe's hybrid score (1998) |
+| graded, means of draws, clusters | Welch's t with each side's (clustered) standard error | the
+same t |
+| the same where a side has no spread, or t would leave the range | by inverting the interval |
+hybrid of both sides' own intervals |
 
-The hybrid takes the two means' own limits (Zou & Donner 2008): with d the difference, d - sqrt((a - l_a)^2 + (u_b - b)^2)
-and d + sqrt((u_a - a)^2 + (b - l_b)^2). With Wilson limits this is Newcombe's interval.
+The hybrid takes the two means' own limits (Zou & Donner 2008): with d the difference, d - sqrt((a -
+l_a)^2 + (u_b - b)^2) and d + sqrt((u_a - a)^2 + (b - l_b)^2). With Wilson limits this is Newcombe's
+interval.
 """
 
 from __future__ import annotations
@@ -36,12 +41,15 @@ from evalwright.statistics.units import Clusters, Range
 
 @dataclass(frozen=True, slots=True)
 class UnpairedComparison(Plain):
-    """Model a on its items against model b on others. `difference` is mean_a - mean_b, [`low`, `high`] its interval.
+    """Model a on its items against model b on others.
 
-    `n_missing_*` items have no score: they are left out. [`worst_low`, `worst_high`] is the interval that holds whatever they would have
-    been, nan where nothing is missing or the range of a score is not known; the policy "worst-case" puts it, and its p-value, in
-    the place of [`low`, `high`]. `standard_error` is None where a side has none;
-    `degrees_of_freedom` (Welch-Satterthwaite) where no t quantile is used.
+    `difference` is mean_a - mean_b, [`low`, `high`] its interval.
+
+    `n_missing_*` items have no score: they are left out. [`worst_low`, `worst_high`] is the
+    interval that holds whatever they would have been, nan where nothing is missing or the range of
+    a score is not known; the policy "worst-case" puts it, and its p-value, in the place of [`low`,
+    `high`]. `standard_error` is None where a side has none; `degrees_of_freedom`
+    (Welch-Satterthwaite) where no t quantile is used.
     """
 
     n_a: int
@@ -92,15 +100,19 @@ def compare_unpaired(
 ) -> UnpairedComparison:
     """Compare two independent sets of scores (the table at the top of this module).
 
-    `a`, `b`: (n,) or (n, draws), nan = missing, of any lengths. `clusters_a`, `clusters_b`: integers (n,) of each side;
-    a cluster that is on both sides makes them dependent, which this cannot see. Raises ValueError as `mean_interval`.
+    `a`, `b`: (n,) or (n, draws), nan = missing, of any lengths. `clusters_a`, `clusters_b`:
+    integers (n,) of each side; a cluster that is on both sides makes them dependent, which this
+    cannot see. Raises ValueError as `mean_interval`.
     """
     check_level(level)
     one, two, tested = _tested((a, clusters_a), (b, clusters_b), level, value_range)
     worst_low = worst_high = math.nan
     if (one.n_missing or two.n_missing) and one.n and two.n:
-        worst = _worst_case(tested, (a, clusters_a), (b, clusters_b), level, value_range)
-        worst_low, worst_high = worst.low, worst.high
+        worst = _worst_case(
+            tested, (a, clusters_a), (b, clusters_b), level, value_range
+        )
+        worst_low = worst.low
+        worst_high = worst.high
         tested = worst if missing_policy == "worst-case" else tested
     return UnpairedComparison(
         n_a=one.n,
@@ -137,31 +149,42 @@ def _tested(
     elif one.method == two.method == "Wilson":
         tested = _proportions(one, two, value_range or (0.0, 1.0))
         if (tested.p_value < 1 - level) != (tested.low > 0 or tested.high < 0):
-            # Both are approximations; where they disagree the interval's own p-value is the one beside it.
-            tested = tested._replace(p_value=_inverted(one, two, at), test="inverted hybrid interval")
+            # Both are approximations; where they disagree the interval's own p-value is the one
+            # beside it.
+            tested = tested._replace(
+                p_value=_inverted(one, two, at), test="inverted hybrid interval"
+            )
     else:
         tested = _welch(one, two, level, value_range) or _hybrid(one, two, at)
     return one, two, tested
 
 
-def _worst_case(scored: _Tested, a: _Side, b: _Side, level: float, value_range: Range | None) -> _Tested:
-    """The comparison whatever the missing scores would have been: over one with those of a at the worst and of b at the best, and
-    one the other way round; p is 1 where they disagree."""
+def _worst_case(
+    scored: _Tested, a: _Side, b: _Side, level: float, value_range: Range | None
+) -> _Tested:
+    """The comparison whatever the missing scores would have been: over one with those of a at the
+    worst and of b at the best, and one the other way round; p is 1 where they disagree.
+    """
     if value_range is None:
         return scored._replace(low=math.nan, high=math.nan, p_value=math.nan)
     least, most = (
-        _tested((filled(a[0], one), a[1]), (filled(b[0], other), b[1]), level, value_range)[2]
+        _tested(
+            (filled(a[0], one), a[1]), (filled(b[0], other), b[1]), level, value_range
+        )[2]
         for one, other in (value_range, value_range[::-1])
     )
     every = [part for part in (scored, least, most) if not math.isnan(part.low)]
-    low, high = min(part.low for part in every), max(part.high for part in every)
+    low = min(part.low for part in every)
+    high = max(part.high for part in every)
     sides = {(part.low + part.high > 0) - (part.low + part.high < 0) for part in every}
     p_value = max(part.p_value for part in every) if len(sides) == 1 else 1.0
     return scored._replace(low=low, high=high, p_value=p_value)
 
 
 def hybrid_limits(one: Estimate, two: Estimate) -> Range:
-    """Limits of a difference of independent estimates from their own (formula at the top; Zou & Donner 2008)."""
+    """Limits of a difference of independent estimates from their own (formula at the top; Zou &
+    Donner 2008).
+    """
     difference = one.value - two.value
     below = math.hypot(one.value - one.low, two.high - two.value)
     above = math.hypot(one.high - one.value, two.value - two.low)
@@ -169,19 +192,33 @@ def hybrid_limits(one: Estimate, two: Estimate) -> Range:
 
 
 def _proportions(one: Estimate, two: Estimate, value_range: Range) -> _Tested:
-    """`value_range`: the scores of wrong and right; the test is one of their shares, whatever they are."""
-    bottom, span = value_range[0], value_range[1] - value_range[0]
+    """`value_range`: the scores of wrong and right; the test is one of their shares, whatever they
+    are.
+    """
+    bottom = value_range[0]
+    span = value_range[1] - value_range[0]
     shared = ((one.value * one.n + two.value * two.n) / (one.n + two.n) - bottom) / span
     error = span * math.sqrt(max(shared * (1 - shared), 0.0) * (1 / one.n + 1 / two.n))
     difference = one.value - two.value
     p_value = 2 * normal_cdf(-abs(difference) / error) if error > 0 else 1.0
     spread = [part.standard_error for part in (one, two)]
-    known = None if None in spread else math.hypot(*(e for e in spread if e is not None))
+    known = (
+        None if None in spread else math.hypot(*(e for e in spread if e is not None))
+    )
     low, high = hybrid_limits(one, two)
-    return _Tested(low, high, p_value, "score test of two proportions", "Newcombe hybrid score", known)
+    return _Tested(
+        low,
+        high,
+        p_value,
+        "score test of two proportions",
+        "Newcombe hybrid score",
+        known,
+    )
 
 
-def _welch(one: Estimate, two: Estimate, level: float, value_range: Range | None) -> _Tested | None:
+def _welch(
+    one: Estimate, two: Estimate, level: float, value_range: Range | None
+) -> _Tested | None:
     """None where a side has no spread or the t interval would leave what is possible."""
     if not one.standard_error or not two.standard_error:
         return None
@@ -191,13 +228,15 @@ def _welch(one: Estimate, two: Estimate, level: float, value_range: Range | None
     freedom = float(parts.sum() ** 2 / (parts**2 / degrees).sum())
     difference = one.value - two.value
     span = math.inf if value_range is None else value_range[1] - value_range[0]
-    # Which test it is does not depend on the level, else an interval of 96% could be the shorter one.
+    # Which test it is does not depend on the level, else an interval of 96% could be the shorter
+    # one.
     if abs(difference) + t_quantile(0.975, freedom) * error > span:
         return None
     half = t_quantile(0.5 + level / 2, freedom) * error
     clustered = one.n_clusters is not None or two.n_clusters is not None
     name = "clustered Welch t" if clustered else "Welch t"
-    low, high = max(difference - half, -span), min(difference + half, span)
+    low = max(difference - half, -span)
+    high = min(difference + half, span)
     p_value = t_two_sided(difference / error, freedom)
     return _Tested(low, high, p_value, name, name, error, freedom)
 
@@ -213,7 +252,13 @@ def _hybrid(one: Estimate, two: Estimate, at: _At) -> _Tested:
         none = "none: a side without spread, range not known"
         return _Tested(low, high, math.nan, none, none)
     p_value = _inverted(one, two, at)
-    return _Tested(low, high, p_value, "inverted hybrid interval", "hybrid of both sides' intervals")
+    return _Tested(
+        low,
+        high,
+        p_value,
+        "inverted hybrid interval",
+        "hybrid of both sides' intervals",
+    )
 
 
 def _inverted(one: Estimate, two: Estimate, at: _At) -> float:

@@ -1,7 +1,9 @@
-"""The door as a strategy has it, and what a strategy ends in where the model under test did what is no answer.
+"""The door as a strategy has it, and what a strategy ends in where the model under test did what is
+no answer.
 
-A fault of the model (an empty reply, a prompt too long for it) ends the strategy, but not as a failure: it is an answer without
-text, with its outcome, behind the replies that came before it. These are paid and stay in the record.
+A fault of the model (an empty reply, a prompt too long for it) ends the strategy, but not as a
+failure: it is an answer without text, with its outcome, behind the replies that came before it.
+These are paid and stay in the record.
 """
 
 from __future__ import annotations
@@ -19,7 +21,8 @@ from evalwright.strategies.generate import TARGET
 
 
 class StrategyAsk(Ask):
-    """The door, which keeps the replies of the model under test, and names what fails of any other model a judge's failure.
+    """The door, which keeps the replies of the model under test, and names what fails of any other
+    model a judge's failure.
 
     replies: of the model under test, in the order in which they came.
     """
@@ -41,7 +44,9 @@ class StrategyAsk(Ask):
         return response
 
     def answer_of(self, failure: Failure) -> Answer | None:
-        """The answer that the model's own fault makes, behind the replies before it; None where it is not the model's."""
+        """The answer that the model's own fault makes, behind the replies before it; None where it
+        is not the model's.
+        """
         if not is_models_own(failure):
             return None
         return Answer(responses=(*self.replies, response_of_fault(failure)))

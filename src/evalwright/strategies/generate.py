@@ -1,4 +1,6 @@
-"""One draw: ask once and take what comes; or a conversation of several user turns, of which the last reply counts."""
+"""One draw: ask once and take what comes; or a conversation of several user turns, of which the
+last reply counts.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,8 @@ TARGET = "target"
 class Sampling:
     """How an answer is drawn: the fields of `Generate` beside prompt and draw.
 
-    temperature 0 is greedy: every draw is then the same request. None leaves the sampling to the model.
+    temperature 0 is greedy: every draw is then the same request. None leaves the sampling to the
+    model.
     """
 
     max_tokens: int | None = None
@@ -47,10 +50,23 @@ class Sampling:
     def request(self, prompt: Prompt, draw: int) -> Generate:
         """The request for one draw."""
         return Generate(
-            prompt, self.max_tokens, self.temperature, self.top_p, self.stop, self.seed, 0 if self.temperature == 0 else draw,
-            self.top_k, self.min_p, self.num_beams, self.top_logprobs, self.reasoning_effort, self.reasoning_budget,
-            self.json_schema, self.length_penalty, self.early_stopping,
-        )  # fmt: skip
+            prompt,
+            self.max_tokens,
+            self.temperature,
+            self.top_p,
+            self.stop,
+            self.seed,
+            0 if self.temperature == 0 else draw,
+            self.top_k,
+            self.min_p,
+            self.num_beams,
+            self.top_logprobs,
+            self.reasoning_effort,
+            self.reasoning_budget,
+            self.json_schema,
+            self.length_penalty,
+            self.early_stopping,
+        )
 
 
 class SingleDraw:
@@ -70,7 +86,9 @@ class SingleDraw:
 
 
 class Conversation:
-    """Ask several user turns one after another, each with all earlier turns and replies; the last reply is the answer."""
+    """Ask several user turns one after another, each with all earlier turns and replies; the last
+    reply is the answer.
+    """
 
     needs: frozenset[Ability] = frozenset({"generate", "chat"})
 
@@ -85,7 +103,9 @@ class Conversation:
         self.sampling = sampling
 
     async def __call__(self, sample: Sample, ask: Ask, draw: int) -> Answer:
-        """`render` gives the conversation up to the first question, `turns` the questions that follow it."""
+        """`render` gives the conversation up to the first question, `turns` the questions that
+        follow it.
+        """
         opening = self.render(sample)
         if isinstance(opening, str):
             opening = (Message("user", opening),)
@@ -95,7 +115,11 @@ class Conversation:
             if outcome_of(responses[-1]) != ANSWERED:
                 break  # there is nothing to go on from
             reply = separate_reasoning(responses[-1]).answer
-            messages = (*messages, Message("assistant", reply), Message("user", question))
+            messages = (
+                *messages,
+                Message("assistant", reply),
+                Message("user", question),
+            )
             responses.append(await ask(TARGET, self.sampling.request(messages, draw)))
         return answer_from(messages, tuple(responses))
 
@@ -104,7 +128,8 @@ def single_draw(setup: Setup) -> SingleDraw:
     """One answer. Raises ConfigurationError where the task has several user turns."""
     if setup.turns is not None:
         raise ConfigurationError(
-            "The task has several user turns, which 'single-draw' does not send: use 'conversation'."
+            "The task has several user turns, which 'single-draw' does not send: use"
+            " 'conversation'."
         )
     return SingleDraw(setup.render, setup.sampling)
 
@@ -113,7 +138,8 @@ def conversation(setup: Setup) -> Conversation:
     """A reply to each user turn. Raises ConfigurationError where there is only one."""
     if setup.turns is None:
         raise ConfigurationError(
-            "'conversation' needs several user turns: make `prompt.user` a list, or use 'single-draw'."
+            "'conversation' needs several user turns: make `prompt.user` a list, or use"
+            " 'single-draw'."
         )
     return Conversation(setup.render, setup.turns, setup.sampling)
 
@@ -134,7 +160,9 @@ def top_k(setup: Setup, *, k: int = 50, temperature: float = 1.0) -> SingleDraw:
 
 
 def top_p(setup: Setup, *, p: float = 0.9, temperature: float = 1.0) -> SingleDraw:
-    """A draw from the fewest tokens that are together as probable as p (nucleus sampling, Holtzman et al. 2020, arXiv 1904.09751)."""
+    """A draw from the fewest tokens that are together as probable as p (nucleus sampling, Holtzman
+    et al. 2020, arXiv 1904.09751).
+    """
     return _sampled(setup, top_p=p, temperature=temperature)
 
 
@@ -146,7 +174,10 @@ _RANGES: Mapping[str, tuple[type, str, Callable[[Any], bool]]] = {
 
 
 def _sampled(setup: Setup, **drawn: Any) -> SingleDraw:
-    """One answer, drawn this way whatever the task's settings say. Raises ConfigurationError for a value that cannot be."""
+    """One answer, drawn this way whatever the task's settings say.
+
+    Raises ConfigurationError for a value that cannot be.
+    """
     for name, value in drawn.items():
         kind, allowed, fits = _RANGES[name]
         number = isinstance(value, (int, kind)) and not isinstance(value, bool)
@@ -156,25 +187,38 @@ def _sampled(setup: Setup, **drawn: Any) -> SingleDraw:
 
 
 def beam_search(
-    setup: Setup, *, beams: int = 4, length_penalty: float = 1.0, early_stopping: bool | str = False
+    setup: Setup,
+    *,
+    beams: int = 4,
+    length_penalty: float = 1.0,
+    early_stopping: bool | str = False,
 ) -> SingleDraw:
-    """The model's own beam search, in one request. Raises ConfigurationError for fewer than 2 beams, or a temperature."""
+    """The model's own beam search, in one request.
+
+    Raises ConfigurationError for fewer than 2 beams, or a temperature.
+    """
     if not isinstance(beams, int) or beams < 2:
         raise ConfigurationError(
-            f"The option 'beams' of 'beam-search' is a whole number from 2 on, not {beams!r}."
+            "The option 'beams' of 'beam-search' is a whole number from 2 on, not"
+            f" {beams!r}."
         )
     if setup.sampling.temperature != 0:
         raise ConfigurationError(
-            "'beam-search' keeps the most probable answers and draws none: leave `answer.temperature` at 0."
+            "'beam-search' keeps the most probable answers and draws none: leave"
+            " `answer.temperature` at 0."
         )
     if early_stopping not in (False, True, "never"):
         raise ConfigurationError(
-            f"The option 'early_stopping' of 'beam-search' is true, false or never, not {early_stopping!r}."
+            "The option 'early_stopping' of 'beam-search' is true, false or never, not"
+            f" {early_stopping!r}."
         )
-    number = isinstance(length_penalty, int | float) and not isinstance(length_penalty, bool)
+    number = isinstance(length_penalty, int | float) and not isinstance(
+        length_penalty, bool
+    )
     if not number or not math.isfinite(length_penalty):
         raise ConfigurationError(
-            f"The option 'length_penalty' of 'beam-search' is a number, not {length_penalty!r}."
+            "The option 'length_penalty' of 'beam-search' is a number, not"
+            f" {length_penalty!r}."
         )
     found = replace(
         setup.sampling,
@@ -188,11 +232,18 @@ def beam_search(
 def answer_from(prompt: Prompt, responses: tuple[Response, ...]) -> Answer:
     """An Answer whose text is the last response without its reasoning."""
     separated = separate_reasoning(responses[-1])
-    return Answer(text=separated.answer, reasoning=separated.reasoning, prompt=prompt, responses=responses)
+    return Answer(
+        text=separated.answer,
+        reasoning=separated.reasoning,
+        prompt=prompt,
+        responses=responses,
+    )
 
 
 def log_likelihood_of(response: Response) -> float:
     """The response's log-likelihood; a reply without one is a failure, never a zero."""
     if response.log_likelihood is None:
-        raise RequestFailed(Failure("bad reply", "model", "The model's reply has no log-likelihood."))
+        raise RequestFailed(
+            Failure("bad reply", "model", "The model's reply has no log-likelihood.")
+        )
     return response.log_likelihood

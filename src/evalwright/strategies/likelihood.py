@@ -1,4 +1,6 @@
-"""Strategies that draw no text: the most probable option or class, how probable a given text is, an answer that the data hold."""
+"""Strategies that draw no text: the most probable option or class, how probable a given text is, an
+answer that the data hold.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,13 @@ from string import ascii_uppercase
 
 from evalwright.core.asking import Ask
 from evalwright.core.errors import Failure, RequestFailed
-from evalwright.core.requests import Ability, Classify, LogLikelihood, Prompt, RollingLogLikelihood
+from evalwright.core.requests import (
+    Ability,
+    Classify,
+    LogLikelihood,
+    Prompt,
+    RollingLogLikelihood,
+)
 from evalwright.core.responses import Response
 from evalwright.core.samples import Answer, Sample
 from evalwright.strategies.generate import TARGET, answer_from, log_likelihood_of
@@ -16,8 +24,9 @@ from evalwright.strategies.registry import Setup
 
 
 def continuation_of(prompt: Prompt, delimiter: str, text: str) -> str:
-    """A text as it is scored behind a prompt: the delimiter first, but where a chat template opens the model's turn,
-    which sets the two apart by itself."""
+    """A text as it is scored behind a prompt: the delimiter first, but where a chat template opens
+    the model's turn, which sets the two apart by itself.
+    """
     opens_turn = not isinstance(prompt, str) and prompt[-1].role != "assistant"
     return text if opens_turn else f"{delimiter}{text}"
 
@@ -25,8 +34,8 @@ def continuation_of(prompt: Prompt, delimiter: str, text: str) -> str:
 class ChooseByLikelihood:
     """One log-likelihood request per option: `delimiter + option` after the rendered prompt.
 
-    The choice is the highest sum of log-probabilities, the first of equals. Length-normalised choices are a matter of
-    the scorer, which sees all log-likelihoods.
+    The choice is the highest sum of log-probabilities, the first of equals. Length-normalised
+    choices are a matter of the scorer, which sees all log-likelihoods.
     """
 
     needs: frozenset[Ability] = frozenset({"log-likelihood"})
@@ -46,7 +55,9 @@ class ChooseByLikelihood:
             LogLikelihood(prompt, continuation_of(prompt, self.delimiter, option))
             for option in self.options(sample)
         ]
-        responses = await asyncio.gather(*(ask(TARGET, request) for request in requests))
+        responses = await asyncio.gather(
+            *(ask(TARGET, request) for request in requests)
+        )
         values = tuple(log_likelihood_of(response) for response in responses)
         best = max(range(len(values)), key=values.__getitem__)
         return Answer(
@@ -59,7 +70,9 @@ class ChooseByLikelihood:
 
 
 class ChooseByLetter(ChooseByLikelihood):
-    """As above, with the option's letter (A, B, C, ...) in place of its text; the prompt lists the options."""
+    """As above, with the option's letter (A, B, C, ...) in place of its text; the prompt lists the
+    options.
+    """
 
     def options(self, sample: Sample) -> Sequence[str]:
         """One letter per choice."""
@@ -67,7 +80,9 @@ class ChooseByLetter(ChooseByLikelihood):
 
 
 class ContinuationLikelihood:
-    """The log-likelihood of the canonical target after the rendered prompt, and whether greedy decoding gives it."""
+    """The log-likelihood of the canonical target after the rendered prompt, and whether greedy
+    decoding gives it.
+    """
 
     needs: frozenset[Ability] = frozenset({"log-likelihood"})
 
@@ -76,12 +91,16 @@ class ContinuationLikelihood:
         self.delimiter = setup.delimiter
 
     async def __call__(self, sample: Sample, ask: Ask, draw: int) -> Answer:
-        """The answer's text is the target; its worth is in `log_likelihoods[0]` and `responses[0].is_greedy`."""
+        """The answer's text is the target; its worth is in `log_likelihoods[0]` and
+        `responses[0].is_greedy`.
+        """
         prompt = self.render(sample)
         continuation = continuation_of(prompt, self.delimiter, sample.target)
         response = await ask(TARGET, LogLikelihood(prompt, continuation))
         values = (log_likelihood_of(response),)
-        return Answer(sample.target, log_likelihoods=values, prompt=prompt, responses=(response,))
+        return Answer(
+            sample.target, log_likelihoods=values, prompt=prompt, responses=(response,)
+        )
 
 
 class TextLikelihood:
@@ -95,18 +114,27 @@ class TextLikelihood:
     async def __call__(self, sample: Sample, ask: Ask, draw: int) -> Answer:
         """The answer's text is the text scored."""
         prompt = self.render(sample)
-        text = prompt if isinstance(prompt, str) else "".join(message.text for message in prompt)
+        text = (
+            prompt
+            if isinstance(prompt, str)
+            else "".join(message.text for message in prompt)
+        )
         response = await ask(TARGET, RollingLogLikelihood(text))
-        return Answer(text, log_likelihoods=(log_likelihood_of(response),), prompt="", responses=(response,))
+        return Answer(
+            text,
+            log_likelihoods=(log_likelihood_of(response),),
+            prompt="",
+            responses=(response,),
+        )
 
 
 class ClassifyPair:
-    """One request per sample to a judge of pairs, so that it can be evaluated as a model: the passages, a blank line between them, as the
-    premise, the rendered prompt as the hypothesis.
+    """One request per sample to a judge of pairs, so that it can be evaluated as a model: the
+    passages, a blank line between them, as the premise, the rendered prompt as the hypothesis.
 
-    The sample's choices are the model's classes in their order, "not supported" before "supported". The choice is the most
-    probable of them, the last of equals: a judge's 0.5 counts as supported, as on HHEM's leaderboard. The probabilities
-    are in the response's `values`.
+    The sample's choices are the model's classes in their order, "not supported" before "supported".
+    The choice is the most probable of them, the last of equals: a judge's 0.5 counts as supported,
+    as on HHEM's leaderboard. The probabilities are in the response's `values`.
     """
 
     needs: frozenset[Ability] = frozenset({"classify"})
@@ -122,14 +150,21 @@ class ClassifyPair:
         response = await ask(TARGET, Classify(premise, hypothesis))
         values = response.values
         if len(values) != len(sample.choices):
-            said = f"The model's reply has {len(values)} class probabilities, and the sample has {len(sample.choices)} choices."
+            said = (
+                f"The model's reply has {len(values)} class probabilities, and the"
+                f" sample has {len(sample.choices)} choices."
+            )
             raise RequestFailed(Failure("bad reply", "model", said))
         best = max(range(len(values)), key=lambda place: (values[place], place))
-        return Answer(sample.choices[best], choice=best, prompt=hypothesis, responses=(response,))
+        return Answer(
+            sample.choices[best], choice=best, prompt=hypothesis, responses=(response,)
+        )
 
 
 class Given:
-    """Takes the answer from a column of the sample's row: nothing is generated, and no request is sent."""
+    """Takes the answer from a column of the sample's row: nothing is generated, and no request is
+    sent.
+    """
 
     needs: frozenset[Ability] = frozenset()
 

@@ -1,4 +1,6 @@
-"""The table of strategies, `bind`, which makes one from a name and options, and what a task gives it."""
+"""The table of strategies, `bind`, which makes one from a name and options, and what a task gives
+it.
+"""
 
 from __future__ import annotations
 
@@ -23,16 +25,20 @@ Read = Callable[[Sample, Answer], str]
 
 
 def _no_use(use: object) -> Any:
-    raise ConfigurationError("A strategy of this task cannot use scorers: it was not made from a task file.")
+    raise ConfigurationError(
+        "A strategy of this task cannot use scorers: it was not made from a task file."
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class Setup:
     """What a task gives its strategy.
 
-    render: the prompt of a sample. sampling: how text is drawn. turns: the user turns after the first, None where there is one.
-    delimiter: what stands between a text, or what the model began, and a continuation that is scored; separator: between the parts of a text prompt.
-    reader: from a scorer's name or use (None: the task's first) to how it reads answers; scorer: to the scorer, bound.
+    render: the prompt of a sample. sampling: how text is drawn. turns: the user turns after the
+    first, None where there is one. delimiter: what stands between a text, or what the model began,
+    and a continuation that is scored; separator: between the parts of a text prompt. reader: from a
+    scorer's name or use (None: the task's first) to how it reads answers; scorer: to the scorer,
+    bound.
     """
 
     render: Callable[[Sample], Prompt]
@@ -48,7 +54,9 @@ class Setup:
         return self.sampling.request(prompt, draw)
 
     def followed(self, prompt: Prompt, reply: Response, question: str) -> Prompt:
-        """The prompt with the model's reply and a further question: two more turns (without its reasoning), or more of the text."""
+        """The prompt with the model's reply and a further question: two more turns (without its
+        reasoning), or more of the text.
+        """
         if isinstance(prompt, str):
             return f"{prompt}{reply.text.rstrip()}{self.separator}{question}"
         said = separate_reasoning(reply).answer
@@ -60,7 +68,9 @@ class Setup:
 
 
 Maker = Callable[..., Strategy | Awaitable[Answer]]
-"""`def f(setup, *, options) -> Strategy`, or the strategy itself: `async def f(sample, ask, draw, setup, *, options) -> Answer`."""
+"""`def f(setup, *, options) -> Strategy`, or the strategy itself: `async def f(sample, ask, draw,
+setup, *, options) -> Answer`.
+"""
 Function = TypeVar("Function", bound=Maker)
 
 
@@ -68,8 +78,9 @@ def _check(name: str, function: Maker) -> None:
     asynchronous = inspect.iscoroutinefunction(function)
     if positional_count(function) != (4 if asynchronous else 1):
         raise ConfigurationError(
-            f"The strategy '{name}' must have the form `async def f(sample, ask, draw, setup, *, options) -> Answer`, or "
-            "`def f(setup, *, options) -> Strategy`."
+            f"The strategy '{name}' must have the form `async def f(sample, ask, draw,"
+            " setup, *, options) -> Answer`, or `def f(setup, *, options) ->"
+            " Strategy`."
         )
 
 
@@ -114,7 +125,9 @@ registry: Registry[Maker] = Registry(
 _GENERATES: frozenset[Ability] = frozenset({"generate"})
 
 
-def strategy(name: str, *, needs: Collection[Ability] = _GENERATES) -> Callable[[Function], Function]:
+def strategy(
+    name: str, *, needs: Collection[Ability] = _GENERATES
+) -> Callable[[Function], Function]:
     """Register a strategy: how an answer is formed from one or more responses.
 
     The function is `async def f(sample, ask, draw, setup, *, option=default) -> Answer`. Its
@@ -150,7 +163,10 @@ def strategy(name: str, *, needs: Collection[Ability] = _GENERATES) -> Callable[
 
 
 def bind(name: str, setup: Setup, options: Mapping[str, Any] | None = None) -> Strategy:
-    """The strategy `name` for a task. Raises UsageError at an unknown name or option, or one that does not fit the task."""
+    """The strategy `name` for a task.
+
+    Raises UsageError at an unknown name or option, or one that does not fit the task.
+    """
     given = dict(options or {})
     registry.check_options(name, given)
     made = registry.get(name)
@@ -161,31 +177,45 @@ def bind(name: str, setup: Setup, options: Mapping[str, Any] | None = None) -> S
 
 
 def inner(use: Any, setup: Setup) -> Strategy:
-    """The strategy of each draw: a name or `{name: ..., option: ...}`; by default one draw, or the whole conversation."""
+    """The strategy of each draw: a name or `{name: ..., option: ...}`; by default one draw, or the
+    whole conversation.
+    """
     if use is None:
         return bind("conversation" if setup.turns else "single-draw", setup)
     if isinstance(use, str):
         use = {"name": use}
     if not isinstance(use, Mapping) or not isinstance(use.get("name"), str):
         raise ConfigurationError(
-            f"The option 'of' names a strategy, such as {{name: chain-of-thought}}, not {use!r}."
+            "The option 'of' names a strategy, such as {name: chain-of-thought}, not"
+            f" {use!r}."
         )
-    return bind(use["name"], setup, {key: value for key, value in use.items() if key != "name"})
+    return bind(
+        use["name"], setup, {key: value for key, value in use.items() if key != "name"}
+    )
 
 
 def options_of(name: str, given: Mapping[str, Any]) -> dict[str, Any]:
     """All options of a strategy: those given, and the defaults of the others."""
-    return {key: given.get(key, one.default) for key, one in registry.options(name).items()}
+    return {
+        key: given.get(key, one.default) for key, one in registry.options(name).items()
+    }
 
 
 class _Function:
     """A strategy that is a function, with its options bound."""
 
     def __init__(
-        self, function: Callable[..., Awaitable[Answer]], setup: Setup, options: Mapping[str, Any]
+        self,
+        function: Callable[..., Awaitable[Answer]],
+        setup: Setup,
+        options: Mapping[str, Any],
     ) -> None:
         self.needs: frozenset[Ability] = getattr(function, "needs", _GENERATES)
-        self.roles = {options["role"]: frozenset[Ability]()} if isinstance(options.get("role"), str) else {}
+        self.roles = (
+            {options["role"]: frozenset[Ability]()}
+            if isinstance(options.get("role"), str)
+            else {}
+        )
         self.render = setup.render
         self.sampling = setup.sampling
         self._function = function
@@ -198,20 +228,28 @@ class _Function:
 
 
 def function_of(strategy: str, option: str, value: Any) -> Callable[..., Any]:
-    """The function that an option is, or names: "FILE.NAME", of a Python file that the person named with --plugin. Nothing is imported.
+    """The function that an option is, or names: "FILE.NAME", of a Python file that the person named
+    with --plugin. Nothing is imported.
 
     Raises ConfigurationError where there is none.
     """
     file, _, name = value.rpartition(".") if isinstance(value, str) else ("", "", "")
-    found = value if callable(value) else getattr(sys.modules.get(f"evalwright_plugin_{file}"), name, None)
+    found = (
+        value
+        if callable(value)
+        else getattr(sys.modules.get(f"evalwright_plugin_{file}"), name, None)
+    )
     if not callable(found):
         raise ConfigurationError(
-            f"The option '{option}' of '{strategy}' is {value!r}. It names a function of a file that you load, such as "
-            f"my_file.my_function with --plugin my_file.py."
+            f"The option '{option}' of '{strategy}' is {value!r}. It names a function"
+            " of a file that you load, such as my_file.my_function with --plugin"
+            " my_file.py."
         )
     return found  # type: ignore[no-any-return]
 
 
-def check_one_of(strategy: str, option: str, value: object, known: Collection[str]) -> None:
+def check_one_of(
+    strategy: str, option: str, value: object, known: Collection[str]
+) -> None:
     """Raise UnknownName for an option's value that there is not."""
     check_known(f"value of the option '{option}' of '{strategy}'", [value], known)

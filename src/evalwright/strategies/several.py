@@ -1,6 +1,8 @@
-"""Several draws of one answer: asked side by side, each a request of its own, with what each is worth.
+"""Several draws of one answer: asked side by side, each a request of its own, with what each is
+worth.
 
-Draw i of n in repeat r of a task is draw r * n + i of the strategy that forms it, so that no two draws are the same request.
+Draw i of n in repeat r of a task is draw r * n + i of the strategy that forms it, so that no two
+draws are the same request.
 """
 
 from __future__ import annotations
@@ -33,7 +35,8 @@ Worth = Callable[[Sample, Answer, Ask], Awaitable[float]]
 
 
 class OfDraws:
-    """What strategies of n draws have in common. of: the strategy of each draw. tokens: ask for the tokens' log-probabilities too.
+    """What strategies of n draws have in common. of: the strategy of each draw. tokens: ask for the
+    tokens' log-probabilities too.
 
     Raises ConfigurationError for fewer than 2 draws, or where all of them would be the same.
     """
@@ -41,15 +44,24 @@ class OfDraws:
     name: str
 
     def __init__(
-        self, setup: Setup, n: int, of: Any, roles: Mapping[str, frozenset[Ability]], *, tokens: bool
+        self,
+        setup: Setup,
+        n: int,
+        of: Any,
+        roles: Mapping[str, frozenset[Ability]],
+        *,
+        tokens: bool,
     ) -> None:
         if not isinstance(n, int) or isinstance(n, bool) or not 2 <= n <= MOST_DRAWS:
             raise ConfigurationError(
-                f"The option 'n' of '{self.name}' is a whole number from 2 to {MOST_DRAWS:,}, not {n!r}."
+                f"The option 'n' of '{self.name}' is a whole number from 2 to"
+                f" {MOST_DRAWS:,}, not {n!r}."
             )
         if tokens:
             wanted = setup.sampling.top_logprobs
-            sampling = replace(setup.sampling, top_logprobs=0 if wanted is None else wanted)
+            sampling = replace(
+                setup.sampling, top_logprobs=0 if wanted is None else wanted
+            )
             setup = replace(setup, sampling=sampling)
         self.n = n
         self.inner = inner(of, setup)
@@ -59,12 +71,14 @@ class OfDraws:
         self.sampling: Sampling = getattr(self.inner, "sampling", setup.sampling)
         if self.sampling.temperature == 0:
             raise ConfigurationError(
-                f"'{self.name}' draws {n} answers to each sample, and at temperature 0 they would all be the same: set "
-                f"`answer.temperature` above 0, such as 0.7."
+                f"'{self.name}' draws {n} answers to each sample, and at temperature 0"
+                " they would all be the same: set `answer.temperature` above 0, such"
+                " as 0.7."
             )
         if tokens and "log-likelihood" in self.needs:
             raise ConfigurationError(
-                f"'{self.name}' cannot go by log-probabilities of answers that are chosen by likelihood, which have no tokens."
+                f"'{self.name}' cannot go by log-probabilities of answers that are"
+                " chosen by likelihood, which have no tokens."
             )
 
     def lacks(self, sample: Sample) -> str:
@@ -72,16 +86,24 @@ class OfDraws:
         check = getattr(self.inner, "lacks", None)
         return "" if check is None else str(check(sample))
 
-    async def drawn(self, sample: Sample, ask: Ask, repeat: int, places: Iterable[int]) -> list[Drawn]:
-        """Some of the draws, at once. One that failed is its Failure; the others are finished, so that they are stored.
+    async def drawn(
+        self, sample: Sample, ask: Ask, repeat: int, places: Iterable[int]
+    ) -> list[Drawn]:
+        """Some of the draws, at once.
+
+        One that failed is its Failure; the others are finished, so that they are stored.
 
         One in which the model did what is no answer is an Answer without text, with that outcome.
         """
         doors = {repeat * self.n + place: StrategyAsk(ask) for place in places}
         outcomes = await asyncio.gather(
-            *(self.inner(sample, door, number) for number, door in doors.items()), return_exceptions=True
+            *(self.inner(sample, door, number) for number, door in doors.items()),
+            return_exceptions=True,
         )
-        return [_drawn(outcome, door) for outcome, door in zip(outcomes, doors.values(), strict=True)]
+        return [
+            _drawn(outcome, door)
+            for outcome, door in zip(outcomes, doors.values(), strict=True)
+        ]
 
 
 def _drawn(outcome: Answer | BaseException, door: StrategyAsk) -> Drawn:
@@ -107,7 +129,9 @@ def says_something(drawn: Drawn) -> bool:
 
 
 def chosen_of(made: Sequence[Drawn], best: int, record: Mapping[str, Any]) -> Answer:
-    """The Answer of the draw `best`, with the responses of all, its own last: an answer's outcome is that of its last response."""
+    """The Answer of the draw `best`, with the responses of all, its own last: an answer's outcome
+    is that of its last response.
+    """
     answer = made[best]
     assert isinstance(answer, Answer)
     others = [
@@ -116,7 +140,11 @@ def chosen_of(made: Sequence[Drawn], best: int, record: Mapping[str, Any]) -> An
         if place != best and isinstance(one, Answer)
         for response in one.responses
     ]
-    return replace(answer, responses=(*others, *answer.responses), strategy={**record, "chosen": best})
+    return replace(
+        answer,
+        responses=(*others, *answer.responses),
+        strategy={**record, "chosen": best},
+    )
 
 
 def summary(drawn: Drawn, **more: Any) -> dict[str, Any]:
@@ -126,14 +154,24 @@ def summary(drawn: Drawn, **more: Any) -> dict[str, Any]:
     text = " ".join(drawn.text.split())
     short = text if len(text) <= SHOWN else f"{text[: SHOWN - 3]}..."
     outcome = {} if drawn.outcome == ANSWERED else {"outcome": drawn.outcome}
-    return {"text": short, **outcome, **{name: value for name, value in more.items() if value is not None}}
+    return {
+        "text": short,
+        **outcome,
+        **{name: value for name, value in more.items() if value is not None},
+    }
 
 
 def mean_log_prob(response: Response) -> float:
-    """The mean natural log-probability of an answer's tokens; a reply without them is a failure, never a zero."""
+    """The mean natural log-probability of an answer's tokens; a reply without them is a failure,
+    never a zero.
+    """
     if not response.tokens:
         raise RequestFailed(
-            Failure("bad reply", "model", "The model's reply has no log-probabilities of its tokens.")
+            Failure(
+                "bad reply",
+                "model",
+                "The model's reply has no log-probabilities of its tokens.",
+            )
         )
     return math.fsum(token.log_prob for token in response.tokens) / len(response.tokens)
 
@@ -142,9 +180,13 @@ def rewarded(setup: Setup, role: str) -> Worth:
     """The reward that the model in a role gives to an answer to the task's prompt."""
 
     async def reward(sample: Sample, answer: Answer, ask: Ask) -> float:
-        response = await StrategyAsk(ask)(role, Reward(setup.render(sample), answer.text))
+        response = await StrategyAsk(ask)(
+            role, Reward(setup.render(sample), answer.text)
+        )
         if len(response.values) != 1:
-            message = f"The reply of '{role}' has {len(response.values)} rewards, not one."
+            message = (
+                f"The reply of '{role}' has {len(response.values)} rewards, not one."
+            )
             raise RequestFailed(Failure("bad reply", "judge", message))
         return response.values[0]
 
@@ -152,7 +194,10 @@ def rewarded(setup: Setup, role: str) -> Worth:
 
 
 def scored(setup: Setup, use: Any) -> tuple[Worth, Mapping[str, frozenset[Ability]]]:
-    """The score that a scorer gives to an answer, and the roles that it asks. It sees neither the targets nor which choice is right."""
+    """The score that a scorer gives to an answer, and the roles that it asks.
+
+    It sees neither the targets nor which choice is right.
+    """
     scorer = setup.scorer(use)
 
     async def score(sample: Sample, answer: Answer, ask: Ask) -> float:

@@ -1,7 +1,9 @@
-"""Answers of known worth, formed from the samples: a task's own strategy, with the model under test played by its samples.
+"""Answers of known worth, formed from the samples: a task's own strategy, with the model under test
+played by its samples.
 
-The strategy runs as it is, prompts and all. What it asks the target is answered here with the sample's gold answer, said as the
-task's scorer wants it said, or with a wrong one; nothing reaches the engine, so nothing of it is ever stored or sent.
+The strategy runs as it is, prompts and all. What it asks the target is answered here with the
+sample's gold answer, said as the task's scorer wants it said, or with a wrong one; nothing reaches
+the engine, so nothing of it is ever stored or sent.
 """
 
 from __future__ import annotations
@@ -21,12 +23,16 @@ from evalwright.strategies.generate import TARGET
 NOBODY = "Zorblatt Quennick"
 """A wrong answer to every question: a name that no person has."""
 
-_LIKELY, _UNLIKELY, _UNCONDITIONAL = -1e-3, -1e3, -50.0
+_LIKELY = -1e-3
+_UNLIKELY = -1e3
+_UNCONDITIONAL = -50.0
 _MOST_TRIED = 20
 
 
 class Simulated:
-    """A task's strategy with a simulated target. share: of samples answered rightly, chosen by seed and id."""
+    """A task's strategy with a simulated target. share: of samples answered rightly, chosen by seed
+    and id.
+    """
 
     needs: frozenset[Ability]
 
@@ -45,14 +51,21 @@ class Simulated:
 
     async def __call__(self, sample: Sample, ask: Ask, draw: int) -> Answer:
         """The task's own strategy, asking the simulation."""
-        return await self.inner(sample, _Target(self, sample, self._knows(sample), ask), draw)
+        return await self.inner(
+            sample, _Target(self, sample, self._knows(sample), ask), draw
+        )
 
     def _knows(self, sample: Sample) -> bool:
-        digest = blake2b(f"{self._seed}:{sample.id}".encode(errors="surrogatepass"), digest_size=8).digest()
+        digest = blake2b(
+            f"{self._seed}:{sample.id}".encode(errors="surrogatepass"), digest_size=8
+        ).digest()
         return int.from_bytes(digest, "big") < self._share * 2**64
 
     def text(self, sample: Sample, right: bool) -> str:
-        """What a model that knows, or does not know, the answer says. "" where the sample has no gold answer."""
+        """What a model that knows, or does not know, the answer says.
+
+        "" where the sample has no gold answer.
+        """
         forms = list(self._right(sample) if right else self._wrong(sample))
         for form in forms:
             if self._worth(sample, form) == float(right):
@@ -60,21 +73,35 @@ class Simulated:
         return forms[0] if forms else ""
 
     def _right(self, sample: Sample) -> Iterator[str]:
-        """Ways to say the gold answer: with the citations that are wanted, as a shot says it, as text, as a letter."""
+        """Ways to say the gold answer: with the citations that are wanted, as a shot says it, as
+        text, as a letter.
+        """
         forms = []
-        if getattr(self.render, "shots", None) is not None and (shown := self.render.answer(sample)):  # type: ignore[union-attr]
-            forms.append(shown)
+        if getattr(self.render, "shots", None) is not None:
+            answer = self.render.answer(sample)  # type: ignore[union-attr]
+            if answer:
+                forms.append(answer)
         forms += sample.targets
-        forms += [ascii_uppercase[place] for place in sample.gold if place < len(ascii_uppercase)]
+        forms += [
+            ascii_uppercase[place]
+            for place in sample.gold
+            if place < len(ascii_uppercase)
+        ]
         citations = sample.metadata.get("citations")
         if isinstance(citations, list | tuple) and citations:
-            yield from (form + "".join(f" [{name}]" for name in citations) for form in forms)
+            yield from (
+                form + "".join(f" [{name}]" for name in citations) for form in forms
+            )
         yield from dict.fromkeys(forms)
 
     def _wrong(self, sample: Sample) -> Iterator[str]:
-        """A tempting wrong answer, another option, the gold answer of another sample, and a name that no person has."""
+        """A tempting wrong answer, another option, the gold answer of another sample, and a name
+        that no person has.
+        """
         tempting = sample.metadata.get("fabrications")
-        yield from (str(one) for one in tempting) if isinstance(tempting, list | tuple) else ()
+        yield from (
+            (str(one) for one in tempting) if isinstance(tempting, list | tuple) else ()
+        )
         for place, choice in enumerate(sample.choices):
             if place not in sample.gold:
                 yield from (choice, ascii_uppercase[place % len(ascii_uppercase)])
@@ -86,7 +113,9 @@ class Simulated:
 
     def _others(self, sample: Sample) -> Iterator[Sample]:
         samples = self._task.samples
-        digest = blake2b(sample.id.encode(errors="surrogatepass"), digest_size=8).digest()
+        digest = blake2b(
+            sample.id.encode(errors="surrogatepass"), digest_size=8
+        ).digest()
         start = int.from_bytes(digest, "big")
         for step in range(min(_MOST_TRIED, len(samples))):
             other = samples[(start + step) % len(samples)]
@@ -99,16 +128,24 @@ class Simulated:
         if scorer is None:
             return None
         try:
-            found = scorer.function(sample, Answer(text, responses=(Response(text, finish_reason="stop"),)))
+            found = scorer.function(
+                sample, Answer(text, responses=(Response(text, finish_reason="stop"),))
+            )
         except Exception:
             return None  # the run itself meets the same error, and records it
-        return None if isinstance(found, NoScore) or not isinstance(found, Score) else found.value
+        return (
+            None
+            if isinstance(found, NoScore) or not isinstance(found, Score)
+            else found.value
+        )
 
 
 class _Target:
     """The door to the engine, with the model under test replaced by the simulation."""
 
-    def __init__(self, simulated: Simulated, sample: Sample, right: bool, ask: Ask) -> None:
+    def __init__(
+        self, simulated: Simulated, sample: Sample, right: bool, ask: Ask
+    ) -> None:
         self._simulated = simulated
         self._sample = sample
         self._right = right
@@ -127,12 +164,20 @@ class _Target:
             return self._likelihood(request, self._place)
         text = self._simulated.text(self._sample, self._right)
         told = isinstance(request, Generate) and request.top_logprobs is not None
-        return Response(text, finish_reason="stop", tokens=(TokenLogProb(text, _LIKELY),) if told else ())
+        return Response(
+            text,
+            finish_reason="stop",
+            tokens=(TokenLogProb(text, _LIKELY),) if told else (),
+        )
 
     def _likelihood(self, request: LogLikelihood | Classify, place: int) -> Response:
         sample = self._sample
         if sample.choices:
-            wrong = [index for index in range(len(sample.choices)) if index not in sample.gold]
+            wrong = [
+                index
+                for index in range(len(sample.choices))
+                if index not in sample.gold
+            ]
             gold = list(sample.gold)
             wanted = (gold if self._right else wrong) or [0]
             preferred = wanted[0]
@@ -140,12 +185,20 @@ class _Target:
             preferred = 0
         if isinstance(request, Classify):
             classes = max(2, len(sample.choices))
-            return Response(values=tuple(float(index == preferred) for index in range(classes)))
-        likely = place // self._simulated.repeats == preferred if sample.choices else self._right
+            return Response(
+                values=tuple(float(index == preferred) for index in range(classes))
+            )
+        likely = (
+            place // self._simulated.repeats == preferred
+            if sample.choices
+            else self._right
+        )
         length = len(request.continuation.encode("utf-8", "surrogatepass"))
         value = _LIKELY if likely else _UNLIKELY * (1 + length)
         if request.context == "":
             value = _UNCONDITIONAL
         return Response(
-            log_likelihood=value, is_greedy=likely, tokens_scored=max(1, len(request.continuation.split()))
+            log_likelihood=value,
+            is_greedy=likely,
+            tokens_scored=max(1, len(request.continuation.split())),
         )

@@ -1,10 +1,11 @@
 """Self-consistency: a vote over the answers of several draws (Wang et al. 2023, arXiv 2203.11171).
 
-A vote may be stopped early. "certain": no further draw can turn it, so it is the vote of all draws, always. A confidence c: the
-chance that the draws not yet made turn it is at most 1 - c. That chance is the posterior predictive of the Beta model of the two
-answers in front (Aggarwal et al. 2023, arXiv 2305.11860, who stop by its posterior instead): with a and b votes and m draws to come,
-beta-binomial(m, a + 1, b + 1). Averaged over questions whose shares are uniform it is the share of votes that stopping changes;
-for a question at an even split it is more.
+A vote may be stopped early. "certain": no further draw can turn it, so it is the vote of all draws,
+always. A confidence c: the chance that the draws not yet made turn it is at most 1 - c. That chance
+is the posterior predictive of the Beta model of the two answers in front (Aggarwal et al. 2023,
+arXiv 2305.11860, who stop by its posterior instead): with a and b votes and m draws to come,
+beta-binomial(m, a + 1, b + 1). Averaged over questions whose shares are uniform it is the share of
+votes that stopping changes; for a question at an even split it is more.
 """
 
 from __future__ import annotations
@@ -38,9 +39,11 @@ Votes = Mapping[str, float]
 class SelfConsistency(OfDraws):
     """The answer with the most votes among n draws; ties go to the one that was drawn first.
 
-    parser: the scorer (or use of one) that reads the answer out of a draw, default the task's first; answers that it reads alike are
-    one. weight: what a vote counts. stop: "never", "certain" or a confidence. of: the strategy of each draw. aggregator: what decides in
-    place of the vote: a function (or its name in a loaded file) from the answers read, in the order of the draws, to the answer.
+    parser: the scorer (or use of one) that reads the answer out of a draw, default the task's
+    first; answers that it reads alike are one. weight: what a vote counts. stop: "never", "certain"
+    or a confidence. of: the strategy of each draw. aggregator: what decides in place of the vote: a
+    function (or its name in a loaded file) from the answers read, in the order of the draws, to the
+    answer.
     """
 
     name = "self-consistency"
@@ -60,14 +63,20 @@ class SelfConsistency(OfDraws):
         check_one_of(self.name, "weight", weight, ("none", "log-probability", "reward"))
         if weight != "reward" and role != "reward":
             raise ConfigurationError(
-                f"The option 'role' of '{self.name}' has an effect with `weight: reward` only. Leave it out."
+                f"The option 'role' of '{self.name}' has an effect with `weight:"
+                " reward` only. Leave it out."
             )
         self._confidence = _confidence_of(stop, weight)
         if aggregator is not None and (weight, stop) != ("none", "never"):
             raise ConfigurationError(
-                f"The option 'aggregator' of '{self.name}' decides by itself: leave out `weight` and `stop`."
+                f"The option 'aggregator' of '{self.name}' decides by itself: leave out"
+                " `weight` and `stop`."
             )
-        self._aggregate = None if aggregator is None else function_of(self.name, "aggregator", aggregator)
+        self._aggregate = (
+            None
+            if aggregator is None
+            else function_of(self.name, "aggregator", aggregator)
+        )
         self._read: Read = setup.reader(parser)
         self._weight = weight
         self._reward = rewarded(setup, role) if weight == "reward" else None
@@ -75,12 +84,22 @@ class SelfConsistency(OfDraws):
         super().__init__(setup, n, of, roles, tokens=weight == "log-probability")
 
     async def __call__(self, sample: Sample, ask: Ask, draw: int) -> Answer:
-        """The draw that first gave the answer with the most votes, and in `strategy` what was drawn and voted."""
-        n, made, ballots = self.n, list[Drawn](), list[tuple[str, float]]()
+        """The draw that first gave the answer with the most votes, and in `strategy` what was drawn
+        and voted.
+        """
+        n = self.n
+        made = list[Drawn]()
+        ballots = list[tuple[str, float]]()
         while len(made) < n:
             votes = count(ballots)
-            more = n - len(made) if self._confidence is None else self._round(votes, n - len(made))
-            new = await self.drawn(sample, ask, draw, range(len(made), len(made) + more))
+            more = (
+                n - len(made)
+                if self._confidence is None
+                else self._round(votes, n - len(made))
+            )
+            new = await self.drawn(
+                sample, ask, draw, range(len(made), len(made) + more)
+            )
             ballots += await together(self._ballot(sample, one, ask) for one in new)
             made += new
             failures = [one for one in made if isinstance(one, Failure)]
@@ -91,10 +110,14 @@ class SelfConsistency(OfDraws):
             return self._aggregated(self._aggregate, made, ballots, votes)
         ended = n - len(made), len(failures)
         if failures and (
-            self._reward or self._aggregate or not (certain(votes, *ended) or self._decided(votes, *ended))
+            self._reward
+            or self._aggregate
+            or not (certain(votes, *ended) or self._decided(votes, *ended))
         ):
             raise RequestFailed(failures[0])
-        return chosen_of(made, _winner(made, ballots, votes), self._record(made, ballots, votes))
+        return chosen_of(
+            made, _winner(made, ballots, votes), self._record(made, ballots, votes)
+        )
 
     def _aggregated(
         self,
@@ -103,9 +126,13 @@ class SelfConsistency(OfDraws):
         ballots: Sequence[tuple[str, float]],
         votes: Votes,
     ) -> Answer:
-        """The first draw that says what the aggregator returns; where none does, that text is the answer itself."""
+        """The first draw that says what the aggregator returns; where none does, that text is the
+        answer itself.
+        """
         said = str(aggregate([answer for answer, _ in ballots if answer]))
-        place = next((place for place, (answer, _) in enumerate(ballots) if answer == said), None)
+        place = next(
+            (place for place, (answer, _) in enumerate(ballots) if answer == said), None
+        )
         answer = chosen_of(
             made,
             _winner(made, ballots, votes) if place is None else place,
@@ -113,11 +140,19 @@ class SelfConsistency(OfDraws):
         )
         if place is not None:
             return answer
-        return replace(answer, text=said, choice=None, strategy={**answer.strategy, "chosen": None})
+        return replace(
+            answer, text=said, choice=None, strategy={**answer.strategy, "chosen": None}
+        )
 
-    async def _ballot(self, sample: Sample, drawn: Drawn, ask: Ask) -> tuple[str, float]:
+    async def _ballot(
+        self, sample: Sample, drawn: Drawn, ask: Ask
+    ) -> tuple[str, float]:
         """What a draw votes for and how much that counts; ("", 0) for no vote."""
-        if not answered(drawn) or not isinstance(drawn, Answer) or not (read := self._read(sample, drawn)):
+        if (
+            not answered(drawn)
+            or not isinstance(drawn, Answer)
+            or not (read := self._read(sample, drawn))
+        ):
             return "", 0.0
         if self._weight == "none":
             return read, 1
@@ -125,7 +160,10 @@ class SelfConsistency(OfDraws):
             return read, math.exp(mean_log_prob(drawn.responses[-1]))
         weight = await self._reward(sample, drawn, ask)
         if not weight >= 0:
-            message = f"A reward of {weight:g} cannot be the weight of a vote: use a reward model whose rewards are not negative."
+            message = (
+                f"A reward of {weight:g} cannot be the weight of a vote: use a reward"
+                " model whose rewards are not negative."
+            )
             raise RequestFailed(Failure("bad reply", "judge", message))
         return read, weight
 
@@ -134,11 +172,14 @@ class SelfConsistency(OfDraws):
         if self._confidence is None:
             return False
         return certain(votes, left, failed) or (
-            self._confidence < 1 and 1 - chance_of_turning(votes, left + failed) >= self._confidence
+            self._confidence < 1
+            and 1 - chance_of_turning(votes, left + failed) >= self._confidence
         )
 
     def _round(self, votes: Votes, left: int) -> int:
-        """The fewest draws that may decide the vote: fewer never could, so asking them at once wastes none."""
+        """The fewest draws that may decide the vote: fewer never could, so asking them at once
+        wastes none.
+        """
         first = leader(votes) or "any"
         for more in range(1, left):
             if self._decided({**votes, first: votes.get(first, 0) + more}, left - more):
@@ -152,10 +193,16 @@ class SelfConsistency(OfDraws):
         return {
             "name": self.name,
             "draws": [
-                summary(one, answer=read[:SHOWN], weight=_short(weight) if weighted and read else None)
+                summary(
+                    one,
+                    answer=read[:SHOWN],
+                    weight=_short(weight) if weighted and read else None,
+                )
                 for one, (read, weight) in zip(made, ballots, strict=True)
             ],
-            "votes": [[answer[:SHOWN], _short(weight)] for answer, weight in votes.items()],
+            "votes": [
+                [answer[:SHOWN], _short(weight)] for answer, weight in votes.items()
+            ],
             "saved_draws": self.n - len(made),
         }
 
@@ -175,28 +222,34 @@ def leader(votes: Votes) -> str:
 
 
 def certain(votes: Votes, left: int, failed: int = 0) -> bool:
-    """Whether the answer in front stays there whatever `left` further votes, and `failed` lost ones, of at most 1 each are for."""
+    """Whether the answer in front stays there whatever `left` further votes, and `failed` lost
+    ones, of at most 1 each are for.
+    """
     if not left + failed:
         return True
     first = leader(votes)
-    # All for one other answer is the most that can be against it. A new one would be drawn later, and lose a tie; but a lost vote may
-    # have been the first of its answer, so that no tie is safe.
+    # All for one other answer is the most that can be against it. A new one would be drawn later,
+    # and lose a tie; but a lost vote may have been the first of its answer, so that no tie is safe.
     more = left + failed + (0.5 if failed else 0)
     rivals = [answer for answer in (*votes, "") if answer != first]
     return first != "" and all(
-        leader({**votes, rival: votes.get(rival, 0) + more}) == first for rival in rivals
+        leader({**votes, rival: votes.get(rival, 0) + more}) == first
+        for rival in rivals
     )
 
 
 def chance_of_turning(votes: Votes, left: int) -> float:
-    """The chance that `left` further votes put the second answer before the first: a sum of beta-binomial probabilities."""
+    """The chance that `left` further votes put the second answer before the first: a sum of
+    beta-binomial probabilities.
+    """
     if not votes:
         return 1.0
     first, *others = sorted(
         votes, key=votes.__getitem__, reverse=True
     )  # a stable order: the first drawn of equals is in front
     second = others[0] if others else ""
-    a, b = votes[first], votes.get(second, 0)
+    a = votes[first]
+    b = votes.get(second, 0)
     wins_ties = second != "" and list(votes).index(second) < list(votes).index(first)
     turning = range(math.ceil((left + a - b) / 2), left + 1)
     return math.fsum(
@@ -215,30 +268,42 @@ def _beta_binomial(k: int, m: int, alpha: float, beta: float) -> float:
 
 
 def _confidence_of(stop: Any, weight: str) -> float | None:
-    """None for never, 1 for certain, else the confidence. Raises ConfigurationError where the weights do not allow it."""
+    """None for never, 1 for certain, else the confidence.
+
+    Raises ConfigurationError where the weights do not allow it.
+    """
     if stop == "never":
         return None
     number = isinstance(stop, int | float) and not isinstance(stop, bool)
     if stop != "certain" and not (number and 0.5 < stop < 1):
         raise ConfigurationError(
-            f"The option 'stop' of 'self-consistency' is never, certain, or a confidence between 0.5 and 1, not {stop!r}."
+            "The option 'stop' of 'self-consistency' is never, certain, or a"
+            f" confidence between 0.5 and 1, not {stop!r}."
         )
     if weight == "reward":
         raise ConfigurationError(
-            "A reward has no greatest value, so a vote weighted by it cannot be stopped: leave out `stop`."
+            "A reward has no greatest value, so a vote weighted by it cannot be"
+            " stopped: leave out `stop`."
         )
     if number and weight != "none":
         raise ConfigurationError(
-            "A confidence is of votes that all count the same: use `stop: certain`, or leave out `weight`."
+            "A confidence is of votes that all count the same: use `stop: certain`, or"
+            " leave out `weight`."
         )
     return 1.0 if stop == "certain" else float(stop)
 
 
-def _winner(made: Sequence[Drawn], ballots: Sequence[tuple[str, float]], votes: Votes) -> int:
-    """The first draw of the answer in front; without any vote, the first that has an answer, or else the first that did not fail."""
+def _winner(
+    made: Sequence[Drawn], ballots: Sequence[tuple[str, float]], votes: Votes
+) -> int:
+    """The first draw of the answer in front; without any vote, the first that has an answer, or
+    else the first that did not fail.
+    """
     first = leader(votes)
     if first:
-        return next(place for place, (answer, _) in enumerate(ballots) if answer == first)
+        return next(
+            place for place, (answer, _) in enumerate(ballots) if answer == first
+        )
     kept = [place for place, one in enumerate(made) if isinstance(one, Answer)]
     return next((place for place in kept if answered(made[place])), kept[0])
 

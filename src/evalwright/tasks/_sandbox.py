@@ -1,5 +1,5 @@
-"""The jinja2 environment of task files, and where a template is rendered: here where its work cannot grow, else in the process
-of `evalwright.bounded`. Imported only where a template needs it.
+"""The jinja2 environment of task files, and where a template is rendered: here where its work
+cannot grow, else in the process of `evalwright.bounded`. Imported only where a template needs it.
 """
 
 from __future__ import annotations
@@ -37,14 +37,16 @@ class MissingName(StrictUndefined):
 
 
 def _missing(message: str | None = None, *, name: str | None = None) -> TemplateError:
-    return TemplateError((message or "a value is not defined").rstrip("."), missing=str(name or ""))
+    return TemplateError(
+        (message or "a value is not defined").rstrip("."), missing=str(name or "")
+    )
 
 
 class Sandbox(ImmutableSandboxedEnvironment):
     """No file, no import, no attribute that begins with an underscore.
 
-    `x.name` of a mapping is its item first, as columns are what a task file is about. A null cannot be put into text by
-    accident.
+    `x.name` of a mapping is its item first, as columns are what a task file is about. A null cannot
+    be put into text by accident.
     """
 
     def __init__(self) -> None:
@@ -69,28 +71,40 @@ class Sandbox(ImmutableSandboxedEnvironment):
 
 def _finalize(value: Any) -> Any:
     if value is None:
-        raise TemplateError("it puts a null into text; write {{ column or '' }} where it may be empty")
+        raise TemplateError(
+            "it puts a null into text; write {{ column or '' }} where it may be empty"
+        )
     return value
 
 
 ENVIRONMENT = Sandbox()
 
 
-def renderer(source: str, *, expression: bool = False) -> Callable[[Mapping[str, Any]], Any]:
-    """A function that renders a template to text, or gives the value of an expression. Raises TemplateError."""
+def renderer(
+    source: str, *, expression: bool = False
+) -> Callable[[Mapping[str, Any]], Any]:
+    """A function that renders a template to text, or gives the value of an expression.
+
+    Raises TemplateError.
+    """
     needed: set[str] | None = None
     if len(source) <= LONGEST:
         try:
             tree = ENVIRONMENT.parse("{{ " + source + " }}" if expression else source)
             if is_linear(tree):
                 return _compiled(source, expression)
-            # Not `meta.find_undeclared_variables`: it works out what is constant, here, without any limit.
+            # Not `meta.find_undeclared_variables`: it works out what is constant, here, without any
+            # limit.
             needed = {name.name for name in tree.find_all(nodes.Name)}
         except Exception as error:
             raise problem(error, source) from None
 
     def render(context: Mapping[str, Any]) -> Any:
-        sent = context if needed is None else {name: context[name] for name in needed if name in context}
+        sent = (
+            context
+            if needed is None
+            else {name: context[name] for name in needed if name in context}
+        )
         return _apart(source, expression, sent)
 
     _apart(source, expression, None)
@@ -100,7 +114,9 @@ def renderer(source: str, *, expression: bool = False) -> Callable[[Mapping[str,
 def _apart(source: str, expression: bool, context: Mapping[str, Any] | None) -> Any:
     """Compiled, and rendered where there is a context, in the process."""
     try:
-        found, message, missing = bounded.call(_answered, source, expression, context, key=source)
+        found, message, missing = bounded.call(
+            _answered, source, expression, context, key=source
+        )
     except (bounded.LimitExceeded, bounded.Raised) as error:
         raise problem(error, source) from None
     if message:
@@ -108,7 +124,9 @@ def _apart(source: str, expression: bool, context: Mapping[str, Any] | None) -> 
     return found
 
 
-def _answered(source: str, expression: bool, context: Mapping[str, Any] | None) -> tuple[Any, str, str]:
+def _answered(
+    source: str, expression: bool, context: Mapping[str, Any] | None
+) -> tuple[Any, str, str]:
     """(value, "", ""), or (None, what is wrong, the name that is missing)."""
     try:
         render = _compiled(source, expression)

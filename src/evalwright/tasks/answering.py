@@ -1,4 +1,6 @@
-"""What `answer` and the form of the prompt come to: which strategy, drawn how; and what does not go together."""
+"""What `answer` and the form of the prompt come to: which strategy, drawn how; and what does not go
+together.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,9 @@ from evalwright.tasks.yaml_files import Document, plain
 PromptFormat = Literal["auto", "chat", "text"]
 
 GENERATING = "-generate"
-"""What the bundled tasks that have answers in both forms have at the end of their names where the model writes them."""
+"""What the bundled tasks that have answers in both forms have at the end of their names where the
+model writes them.
+"""
 TOKENS_IN_TEXT = 256
 """`max_tokens` where a text prompt's task says none: nothing else may end a base model's answer."""
 
@@ -34,7 +38,9 @@ _LATER = frozenset(
         "self-consistency.aggregator",
     )
 )
-"""Options that came later: a definition has them where they are given, so that those of before are what they were."""
+"""Options that came later: a definition has them where they are given, so that those of before are
+what they were.
+"""
 _USER = {"letter": "{{ input }}\n{{ lettered }}\nAnswer:"}
 _SHOT = {"letter": "{{ letter }}"}
 
@@ -56,24 +62,31 @@ def shot_template(file: schema.TaskFile) -> str:
     return given if given is not None else _SHOT.get(file.answer.mode, "{{ target }}")
 
 
-def form_of(file: schema.TaskFile, document: Document, wanted: PromptFormat, chat: bool) -> Form:
+def form_of(
+    file: schema.TaskFile, document: Document, wanted: PromptFormat, chat: bool
+) -> Form:
     """Messages or one text. chat: whether the model takes messages."""
     if file.answer.mode in ("perplexity", "classify"):
         if wanted == "chat":
             raise document.error(
                 ("answer", "mode"),
-                f"--format chat has no effect on '{file.answer.mode}', which reads a text. Leave it out.",
+                f"--format chat has no effect on '{file.answer.mode}', which reads a"
+                " text. Leave it out.",
             )
         return "text"
     if is_conversation(file):
         if "text" in (wanted, file.prompt.format):
             raise document.error(
-                ("prompt", "user"), "several user turns need the chat form of the prompt, not text."
+                ("prompt", "user"),
+                "several user turns need the chat form of the prompt, not text.",
             )
         return "chat"
     if file.prompt.images is not None:
         if "text" in (wanted, file.prompt.format):
-            raise document.error(("prompt", "images"), "images need the chat form of the prompt, not text.")
+            raise document.error(
+                ("prompt", "images"),
+                "images need the chat form of the prompt, not text.",
+            )
         return "chat"
     form = wanted if wanted != "auto" else file.prompt.format
     if form != "auto":
@@ -82,9 +95,15 @@ def form_of(file: schema.TaskFile, document: Document, wanted: PromptFormat, cha
 
 
 def drawing_of(file: schema.TaskFile, form: Form) -> schema.Drawing:
-    """How text is generated in this form: defaults, then `answer`, then `answer.text` or `answer.chat`."""
-    answer, shots = file.answer, file.prompt.few_shot
-    settings: dict[str, Any] = {**dict.fromkeys(schema.Drawing.model_fields), **_UNLESS_GIVEN}
+    """How text is generated in this form: defaults, then `answer`, then `answer.text` or
+    `answer.chat`.
+    """
+    answer = file.answer
+    shots = file.prompt.few_shot
+    settings: dict[str, Any] = {
+        **dict.fromkeys(schema.Drawing.model_fields),
+        **_UNLESS_GIVEN,
+    }
     if form == "text":
         settings["max_tokens"] = TOKENS_IN_TEXT
         if shots is not None and shots.count and file.prompt.separator:
@@ -92,7 +111,11 @@ def drawing_of(file: schema.TaskFile, form: Form) -> schema.Drawing:
     for layer in (answer, answer.text if form == "text" else answer.chat):
         for name in settings:
             value = getattr(layer, name, None)
-            own = name == "temperature" and layer is not None and name in layer.model_fields_set
+            own = (
+                name == "temperature"
+                and layer is not None
+                and name in layer.model_fields_set
+            )
             if value is not None or own:
                 settings[name] = value
     return schema.Drawing.model_construct(**settings)
@@ -100,85 +123,126 @@ def drawing_of(file: schema.TaskFile, form: Form) -> schema.Drawing:
 
 def recorded_drawing(drawing: schema.Drawing) -> dict[str, Any]:
     """What a task's definition says of it; of options that came later only those that are used."""
-    found = {name: value for name, value in drawing.model_dump().items() if value is not None}
+    found = {
+        name: value for name, value in drawing.model_dump().items() if value is not None
+    }
     if drawing.num_beams == 1:
         del found["num_beams"]
     return {**found, "temperature": drawing.temperature}
 
 
 def twin_hint(task: str) -> str:
-    """Which task asks the same questions for answers of the form that this one does not take, as a sentence; "" where there is none."""
+    """Which task asks the same questions for answers of the form that this one does not take, as a
+    sentence; "" where there is none.
+    """
     names = TaskIndex().names()
     if task.endswith(GENERATING) and task.removesuffix(GENERATING) in names:
-        return f" Use '{task.removesuffix(GENERATING)}', which scores the options by their likelihood."
+        return (
+            f" Use '{task.removesuffix(GENERATING)}', which scores the options by their"
+            " likelihood."
+        )
     if f"{task}{GENERATING}" in names:
         return f" Use '{task}{GENERATING}', where the model writes its answers."
     return ""
 
 
-def check_mode(file: schema.TaskFile, document: Document, drawing: schema.Drawing) -> None:
+def check_mode(
+    file: schema.TaskFile, document: Document, drawing: schema.Drawing
+) -> None:
     """Raise TaskError at settings that contradict the mode."""
-    answer, prompt, mode = file.answer, file.prompt, file.answer.mode
+    answer = file.answer
+    prompt = file.prompt
+    mode = file.answer.mode
     if (mode == "given") != (answer.column is not None):
         raise document.error(
             ("answer", "column"),
-            "the mode given needs `answer.column`, the column of the answers, and no other mode takes it.",
+            "the mode given needs `answer.column`, the column of the answers, and no"
+            " other mode takes it.",
         )
     if mode != "generate":
         for name in sorted(answer.model_fields_set - {"mode", "column"}):
             if getattr(answer, name) != schema.Answer.model_fields[name].default:
                 refusal = f"`answer.{name}` cannot be used with the mode {mode}."
-                raise document.error(("answer", name), f"{refusal}{twin_hint(file.task)}")
+                raise document.error(
+                    ("answer", name), f"{refusal}{twin_hint(file.task)}"
+                )
     elif drawing.num_beams != 1 and drawing.temperature != 0:
         raise document.error(
             ("answer", "num_beams"),
-            "beams keep the most probable answers and draw none: leave `answer.temperature` at 0.",
+            "beams keep the most probable answers and draw none: leave"
+            " `answer.temperature` at 0.",
         )
     elif drawing.reasoning_effort is not None and drawing.reasoning_budget is not None:
         raise document.error(
-            ("answer", "reasoning_budget"), "give `reasoning_effort` or `reasoning_budget`, not both."
+            ("answer", "reasoning_budget"),
+            "give `reasoning_effort` or `reasoning_budget`, not both.",
         )
     if prompt.images is not None:
         if mode != "generate":
-            raise document.error(("prompt", "images"), f"images cannot be used with the mode {mode}.")
+            raise document.error(
+                ("prompt", "images"), f"images cannot be used with the mode {mode}."
+            )
         if prompt.few_shot is not None and prompt.few_shot.count:
-            raise document.error(("prompt", "few_shot"), "`few_shot` cannot be used with images.")
+            raise document.error(
+                ("prompt", "few_shot"), "`few_shot` cannot be used with images."
+            )
     if is_conversation(file):
         if mode != "generate":
             raise document.error(
-                ("prompt", "user"), f"several user turns cannot be used with the mode {mode}."
+                ("prompt", "user"),
+                f"several user turns cannot be used with the mode {mode}.",
             )
         for name in ("prefill", "few_shot"):
             if getattr(prompt, name):
-                raise document.error(("prompt", name), f"`{name}` cannot be used with several user turns.")
+                raise document.error(
+                    ("prompt", name),
+                    f"`{name}` cannot be used with several user turns.",
+                )
     if mode in ("perplexity", "classify"):
-        alone = "the text alone is scored" if mode == "perplexity" else "a pair of texts is judged as it is"
+        alone = (
+            "the text alone is scored"
+            if mode == "perplexity"
+            else "a pair of texts is judged as it is"
+        )
         for name in ("system", "prefill", "few_shot"):
             if getattr(prompt, name):
                 raise document.error(
-                    ("prompt", name), f"`{name}` cannot be used with the mode {mode}: {alone}."
+                    ("prompt", name),
+                    f"`{name}` cannot be used with the mode {mode}: {alone}.",
                 )
 
 
 def check_sample(answer: schema.Answer, sample: Sample, strategy: Strategy) -> None:
     """Raise RowError where a sample lacks what the mode or the strategy needs."""
-    mode, column = answer.mode, answer.column or ""
+    mode = answer.mode
+    column = answer.column or ""
     if problem := getattr(strategy, "lacks", _nothing)(sample):
         raise RowError(problem)
     if mode == "classify":
         _check_pair(sample)
     elif mode == "given":
         if not isinstance(sample.row.get(column), str | int | float):
-            raise RowError(f"the row has no answer in the column '{column}' (`answer.column`)")
+            raise RowError(
+                f"the row has no answer in the column '{column}' (`answer.column`)"
+            )
     elif mode in ("likelihood", "letter"):
         if not sample.choices:
-            raise RowError(f"the row has no choices, which the mode {mode} needs (`sample.choices`)")
+            raise RowError(
+                f"the row has no choices, which the mode {mode} needs"
+                " (`sample.choices`)"
+            )
         if not sample.gold:
-            raise RowError("the row has no target, so no choice is right (`sample.target`)")
+            raise RowError(
+                "the row has no target, so no choice is right (`sample.target`)"
+            )
         if mode == "letter" and len(sample.choices) > 26:
-            raise RowError(f"the row has {len(sample.choices)} choices, and there are 26 letters")
+            raise RowError(
+                f"the row has {len(sample.choices)} choices, and there are 26 letters"
+            )
     elif mode == "continuation" and not sample.target:
-        raise RowError("the row has no target to compute the likelihood of (`sample.target`)")
+        raise RowError(
+            "the row has no target to compute the likelihood of (`sample.target`)"
+        )
 
 
 def _nothing(sample: Sample) -> str:
@@ -187,17 +251,23 @@ def _nothing(sample: Sample) -> str:
 
 def _check_pair(sample: Sample) -> None:
     if not any(passage.text.strip() for passage in sample.passages):
-        raise RowError("the row has no passages to judge the text by (`sample.passages`)")
+        raise RowError(
+            "the row has no passages to judge the text by (`sample.passages`)"
+        )
     if len(sample.choices) < 2:
         raise RowError(
-            "the row has no choices, which the mode classify needs: the classes (`sample.choices`)"
+            "the row has no choices, which the mode classify needs: the classes"
+            " (`sample.choices`)"
         )
     if len(sample.gold) != 1:
         raise RowError("the row has not exactly one right class (`sample.target`)")
 
 
 def with_mode_of_strategy(file: schema.TaskFile, document: Document) -> schema.TaskFile:
-    """The file with the mode that its strategy is of. Raises TaskError where the two contradict each other."""
+    """The file with the mode that its strategy is of.
+
+    Raises TaskError where the two contradict each other.
+    """
     if file.strategy is None:
         return file
     mode = MODES.get(file.strategy.name, "generate")
@@ -205,10 +275,13 @@ def with_mode_of_strategy(file: schema.TaskFile, document: Document) -> schema.T
     if "mode" in answer.model_fields_set and answer.mode != mode:
         raise document.error(
             ("strategy",),
-            f"the strategy '{file.strategy.name}' is of the mode {mode}, and `answer.mode` is {answer.mode}: leave one out.",
+            f"the strategy '{file.strategy.name}' is of the mode {mode}, and"
+            f" `answer.mode` is {answer.mode}: leave one out.",
         )
     column = file.strategy.options.get("column") if mode == "given" else answer.column
-    return file.model_copy(update={"answer": answer.model_copy(update={"mode": mode, "column": column})})
+    return file.model_copy(
+        update={"answer": answer.model_copy(update={"mode": mode, "column": column})}
+    )
 
 
 def strategy_of(
@@ -219,8 +292,13 @@ def strategy_of(
     renderer: Renderer,
     scorers: Sequence[Scorer],
 ) -> Strategy:
-    """The strategy that the file names, or that of its mode, over the renderer. Raises TaskError at what does not fit."""
-    mode, prompt, several = file.answer.mode, file.prompt, is_conversation(file)
+    """The strategy that the file names, or that of its mode, over the renderer.
+
+    Raises TaskError at what does not fit.
+    """
+    mode = file.answer.mode
+    prompt = file.prompt
+    several = is_conversation(file)
     setup = Setup(
         renderer,
         _sampling(drawing),
@@ -233,9 +311,12 @@ def strategy_of(
     name = "conversation" if several else "single-draw"
     if mode != "generate":
         name = next(known for known, own in MODES.items() if own == mode)
-    options: dict[str, Any] = {} if file.answer.column is None else {"column": file.answer.column}
+    options: dict[str, Any] = (
+        {} if file.answer.column is None else {"column": file.answer.column}
+    )
     if file.strategy is not None:
-        name, options = file.strategy.name, plain(file.strategy.options)
+        name = file.strategy.name
+        options = plain(file.strategy.options)
     try:
         made = bind(name, setup, options)
     except UsageError as error:
@@ -244,7 +325,8 @@ def strategy_of(
     if file.answer.draws > 1 and drawn is not None and drawn.temperature == 0:
         raise document.error(
             ("answer", "draws"),
-            "several draws need a temperature above 0; otherwise they are all the same.",
+            "several draws need a temperature above 0; otherwise they are all the"
+            " same.",
         )
     if form == "chat":
         made.needs = made.needs | {"chat"}
@@ -256,7 +338,9 @@ def _sampling(drawing: schema.Drawing) -> Sampling:
 
 
 def recorded_strategy(file: schema.TaskFile) -> dict[str, Any]:
-    """What a task's definition says of its strategy, with its options; nothing where the mode says it."""
+    """What a task's definition says of its strategy, with its options; nothing where the mode says
+    it.
+    """
     if file.strategy is None or file.strategy.name in MODES:
         return {}
     name = file.strategy.name
@@ -270,8 +354,12 @@ def recorded_strategy(file: schema.TaskFile) -> dict[str, Any]:
 
 
 def _reader(use: Any, scorers: Sequence[Scorer]) -> Any:
-    """How answers are read: by the task's first scorer, by one of its scorers, or by any scorer with options."""
-    kind, options = (scorers[0].kind, scorers[0].options) if use is None else _use_of(use, scorers)
+    """How answers are read: by the task's first scorer, by one of its scorers, or by any scorer
+    with options.
+    """
+    kind, options = (
+        (scorers[0].kind, scorers[0].options) if use is None else _use_of(use, scorers)
+    )
     return reader(kind, options)
 
 
@@ -281,9 +369,14 @@ def _scorer(use: Any, scorers: Sequence[Scorer]) -> Scorer:
 
 def _use_of(use: Any, scorers: Sequence[Scorer]) -> tuple[str, Mapping[str, Any]]:
     if isinstance(use, str):
-        return next(((one.kind, one.options) for one in scorers if one.name == use), (use, {}))
+        return next(
+            ((one.kind, one.options) for one in scorers if one.name == use), (use, {})
+        )
     if isinstance(use, Mapping) and isinstance(use.get("scorer"), str):
-        return use["scorer"], {name: value for name, value in use.items() if name != "scorer"}
+        return use["scorer"], {
+            name: value for name, value in use.items() if name != "scorer"
+        }
     raise ConfigurationError(
-        f"A scorer is named by a name, or by {{scorer: NAME, option: value}}, not {use!r}."
+        "A scorer is named by a name, or by {scorer: NAME, option: value}, not"
+        f" {use!r}."
     )

@@ -1,7 +1,8 @@
 """What to cite for tasks: BibTeX entries, and a LaTeX document with a table of them.
 
-`bibtex` in a task's metadata is the key of an entry in `library/citations.bib`, a list of keys, or entries of its own. What has none, or
-one that cannot be used, stands in the table as "citation missing": nothing is left out.
+`bibtex` in a task's metadata is the key of an entry in `library/citations.bib`, a list of keys, or
+entries of its own. What has none, or one that cannot be used, stands in the table as "citation
+missing": nothing is left out.
 """
 
 from __future__ import annotations
@@ -20,25 +21,97 @@ SELF = "evalwright"
 """The key of this project's own entry, which every document cites."""
 
 _MOST_TEXT = 200_000
-# An entry of a stranger's is typeset with the rest: accents, symbols and type faces, and no other command of TeX.
-_COMMANDS = frozenset([
-    "ae", "AE", "oe", "OE", "aa", "AA", "o", "O", "l", "L", "ss", "i", "j", "c", "v", "u", "H", "k", "r", "b", "d",
-    "t", "emph", "textit", "textbf", "textsc", "texttt", "textrm", "textsuperscript", "textsubscript", "url",
-    "LaTeX", "TeX", "BibTeX", "textquotesingle", "textasciitilde", "textbackslash", "alpha", "beta", "gamma",
-    "delta", "epsilon", "lambda", "mu", "pi", "sigma", "tau", "phi", "chi", "psi", "omega", "times", "ell", "sim",
-    "leq", "geq", "pm", "infty", "cdot", "ldots", "dots",
-]) | frozenset("\"'`^~=.&%$#_{}-, ")  # fmt: skip
+# An entry of a stranger's is typeset with the rest: accents, symbols and type faces, and no other
+# command of TeX.
+_COMMANDS = frozenset(
+    [
+        "ae",
+        "AE",
+        "oe",
+        "OE",
+        "aa",
+        "AA",
+        "o",
+        "O",
+        "l",
+        "L",
+        "ss",
+        "i",
+        "j",
+        "c",
+        "v",
+        "u",
+        "H",
+        "k",
+        "r",
+        "b",
+        "d",
+        "t",
+        "emph",
+        "textit",
+        "textbf",
+        "textsc",
+        "texttt",
+        "textrm",
+        "textsuperscript",
+        "textsubscript",
+        "url",
+        "LaTeX",
+        "TeX",
+        "BibTeX",
+        "textquotesingle",
+        "textasciitilde",
+        "textbackslash",
+        "alpha",
+        "beta",
+        "gamma",
+        "delta",
+        "epsilon",
+        "lambda",
+        "mu",
+        "pi",
+        "sigma",
+        "tau",
+        "phi",
+        "chi",
+        "psi",
+        "omega",
+        "times",
+        "ell",
+        "sim",
+        "leq",
+        "geq",
+        "pm",
+        "infty",
+        "cdot",
+        "ldots",
+        "dots",
+    ]
+) | frozenset("\"'`^~=.&%$#_{}-, ")
 _ENTRY = re.compile(r"@(\w{1,40})\s*\{\s*([A-Za-z0-9_:.+/*-]{1,200})\s*,", re.ASCII)
 _NO_ENTRIES = ("comment", "preamble", "string")
 _NOT_SET = frozenset(
-    ("abstract", "archiveprefix", "doi", "eprint", "file", "isbn", "issn", "keywords", "primaryclass", "url")
+    (
+        "abstract",
+        "archiveprefix",
+        "doi",
+        "eprint",
+        "file",
+        "isbn",
+        "issn",
+        "keywords",
+        "primaryclass",
+        "url",
+    )
 )
 """Fields that are not typeset, so that their signs do not matter."""
 
 
 @dataclass(frozen=True)
 class Cited:
-    """A row of the table. entries: BibTeX by key; without any, `why` says what is wrong. samples: how many, where that is known."""
+    """A row of the table. entries: BibTeX by key; without any, `why` says what is wrong. samples:
+    how many, where that is known.
+    """
 
     name: str
     licence: str = ""
@@ -48,7 +121,10 @@ class Cited:
 
 
 def entries_of(text: str) -> dict[str, str]:
-    """The BibTeX entries in a text, by key. Raises ValueError with a sentence where one cannot be used."""
+    """The BibTeX entries in a text, by key.
+
+    Raises ValueError with a sentence where one cannot be used.
+    """
     if len(text) > _MOST_TEXT:
         raise ValueError(f"the BibTeX is longer than {_MOST_TEXT:,} characters")
     found: dict[str, str] = {}
@@ -62,18 +138,26 @@ def entries_of(text: str) -> dict[str, str]:
         for command in re.findall(r"\\([A-Za-z]+|.)", entry, re.DOTALL):
             if command not in _COMMANDS:
                 raise ValueError(
-                    f"the entry '{match[2]}' uses the TeX command \\{command.strip() or 'newline'}"
+                    f"the entry '{match[2]}' uses the TeX command"
+                    f" \\{command.strip() or 'newline'}"
                 )
         if _UNREADABLE.search(entry):
             raise ValueError(f"the entry '{match[2]}' has control characters")
         if "^^" in entry:
-            raise ValueError(f"the entry '{match[2]}' has '^^', which TeX reads as another sign")
+            raise ValueError(
+                f"the entry '{match[2]}' has '^^', which TeX reads as another sign"
+            )
         for name, value in _fields(entry):
-            if name not in _NOT_SET and (bare := _BARE.search(_MATH.sub("", _ESCAPED.sub("", value)))):
+            if name not in _NOT_SET and (
+                bare := _BARE.search(_MATH.sub("", _ESCAPED.sub("", value)))
+            ):
                 raise ValueError(
-                    f"the field '{name}' of the entry '{match[2]}' has a bare '{bare[0]}': write '\\{bare[0]}'"
+                    f"the field '{name}' of the entry '{match[2]}' has a bare"
+                    f" '{bare[0]}': write '\\{bare[0]}'"
                 )
-        if match[2].lower() in keys:  # BibTeX does not tell large and small letters apart
+        if (
+            match[2].lower() in keys
+        ):  # BibTeX does not tell large and small letters apart
             raise ValueError(f"two entries have the key '{match[2]}'")
         found[match[2]] = entry
         keys.add(match[2].lower())
@@ -91,7 +175,9 @@ _BARE = re.compile(r"[&%$#_^]")
 
 def _fields(entry: str) -> list[tuple[str, str]]:
     """The fields of an entry: what stands between its outermost commas."""
-    parts, depth, start = [], 0, 0
+    parts = []
+    depth = 0
+    start = 0
     quoted = False
     for place, sign in enumerate(entry):
         escaped = place > 0 and entry[place - 1] == "\\"
@@ -126,7 +212,9 @@ def library_entries() -> Mapping[str, str]:
 
 @cache
 def benchmarks() -> Mapping[str, Mapping[str, Any]]:
-    """The benchmarks that BenchHub gathers, by the names in its rows: `dataset`, `bibtex`, `licence`, `languages`, `anthology`."""
+    """The benchmarks that BenchHub gathers, by the names in its rows: `dataset`, `bibtex`,
+    `licence`, `languages`, `anthology`.
+    """
     import tomllib
 
     text = (LIBRARY / "korean" / "benchmarks.toml").read_text(encoding="utf-8")
@@ -135,10 +223,13 @@ def benchmarks() -> Mapping[str, Mapping[str, Any]]:
 
 def cited(name: str, metadata: Mapping[str, Any], samples: int | None = None) -> Cited:
     """The row of a task with this metadata."""
-    licence, given = str(metadata.get("licence") or ""), metadata.get("bibtex")
+    licence = str(metadata.get("licence") or "")
+    given = metadata.get("bibtex")
     try:
         entries: dict[str, str] = {}
-        for one in given if isinstance(given, list | tuple) else [given] if given else []:
+        for one in (
+            given if isinstance(given, list | tuple) else [given] if given else []
+        ):
             if str(one).lstrip().startswith("@"):
                 entries |= entries_of(str(one))
             elif str(one) in library_entries():
@@ -156,11 +247,18 @@ def cited_benchmark(name: str, samples: int) -> Cited:
 
 
 def all_entries(rows: Sequence[Cited]) -> dict[str, str]:
-    """The entries of all rows, and this project's, each once. Raises ValueError where one key stands for two entries."""
-    entries, names = {SELF: library_entries()[SELF]}, {SELF.lower(): SELF}
+    """The entries of all rows, and this project's, each once.
+
+    Raises ValueError where one key stands for two entries.
+    """
+    entries = {SELF: library_entries()[SELF]}
+    names = {SELF.lower(): SELF}
     for row in rows:
         for key, entry in row.entries.items():
-            if names.setdefault(key.lower(), key) != key or entries.setdefault(key, entry) != entry:
+            if (
+                names.setdefault(key.lower(), key) != key
+                or entries.setdefault(key, entry) != entry
+            ):
                 raise ValueError(f"two different entries have the key '{key}'")
     return entries
 
@@ -176,7 +274,10 @@ def bib_text(rows: Sequence[Cited]) -> str:
 
 
 def tex_table(
-    rows: Sequence[Cited], *, caption: str = "The tasks of the evaluation.", label: str = "tab:eval-dataset"
+    rows: Sequence[Cited],
+    *,
+    caption: str = "The tasks of the evaluation.",
+    label: str = "tab:eval-dataset",
 ) -> str:
     """The table alone, for packages booktabs and longtable."""
     counted = any(row.samples is not None for row in rows)
@@ -194,14 +295,21 @@ def tex_table(
     for row in rows:
         count = [] if not counted else ["" if row.samples is None else str(row.samples)]
         citation = rf"\cite{{{','.join(row.entries)}}}" if row.entries else MISSING
-        lines.append(" & ".join([escape(row.name), *count, escape(row.licence), citation]) + r" \\")
+        lines.append(
+            " & ".join([escape(row.name), *count, escape(row.licence), citation])
+            + r" \\"
+        )
     return "\n".join([*lines, r"\bottomrule", r"\end{longtable}"])
 
 
 def tex_document(rows: Sequence[Cited], name: str = SELF) -> str:
-    """A LaTeX document that compiles as it is. name: of the .bib file that it writes beside itself, without the ending."""
+    """A LaTeX document that compiles as it is. name: of the .bib file that it writes beside itself,
+    without the ending.
+    """
     missing = [
-        f"% {MISSING}: {_plain(row.name)}: {_plain(row.why)}" for row in rows if not row.entries and row.why
+        f"% {MISSING}: {_plain(row.name)}: {_plain(row.why)}"
+        for row in rows
+        if not row.entries and row.why
     ]
     bib = bib_text(rows).rstrip()
     # Plain LaTeX sets Latin letters only; the others compile where fonts have them.
@@ -212,7 +320,10 @@ def tex_document(rows: Sequence[Cited], name: str = SELF) -> str:
             *(
                 []
                 if latin
-                else ["% Compile with lualatex or xelatex: entries have letters that are not Latin."]
+                else [
+                    "% Compile with lualatex or xelatex: entries have letters that are"
+                    " not Latin."
+                ]
             ),
             rf"\begin{{filecontents*}}[overwrite]{{{name}-citations.bib}}",
             bib,
@@ -223,7 +334,10 @@ def tex_document(rows: Sequence[Cited], name: str = SELF) -> str:
             r"\usepackage{url}",
             *([] if latin else [r"\usepackage{fontspec}"]),
             r"\begin{document}",
-            rf"The evaluation was run with Evalwright~\cite{{{SELF}}}. Table~\ref{{tab:eval-dataset}} lists its tasks.",
+            (
+                rf"The evaluation was run with Evalwright~\cite{{{SELF}}}."
+                r" Table~\ref{tab:eval-dataset} lists its tasks."
+            ),
             tex_table(rows),
             r"\bibliographystyle{plain}",
             rf"\bibliography{{{name}-citations}}",
@@ -241,7 +355,9 @@ _SPECIAL = {sign: f"\\{sign}" for sign in "&%$#_{}"} | {
 
 
 def escape(text: str) -> str:
-    """A text of anybody's as LaTeX: no command in it counts; letters that plain LaTeX cannot set are named by their codes."""
+    """A text of anybody's as LaTeX: no command in it counts; letters that plain LaTeX cannot set
+    are named by their codes.
+    """
     out: list[str] = []
     for sign in text[:500]:
         if sign in _SPECIAL:
@@ -251,7 +367,9 @@ def escape(text: str) -> str:
         elif sign.isspace():
             out.append(" ")
         else:
-            near = unicodedata.normalize("NFKD", sign).encode("ascii", "ignore").decode()
+            near = (
+                unicodedata.normalize("NFKD", sign).encode("ascii", "ignore").decode()
+            )
             out.append(near if near.isalnum() else f"U+{ord(sign):04X} ")
     return "".join(out).strip()
 

@@ -1,4 +1,6 @@
-"""From a definition to a Task: validate, open the data, check every row, and put the parts together."""
+"""From a definition to a Task: validate, open the data, check every row, and put the parts
+together.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,13 @@ from evalwright.tasks.definitions import Definition
 from evalwright.tasks.few_shot import Shots
 from evalwright.tasks.prompt_files import with_prompt_file
 from evalwright.tasks.prompts import Form, Renderer
-from evalwright.tasks.samples import KNOWN_METADATA, FileSamples, RowError, SampleMaker, load_samples
+from evalwright.tasks.samples import (
+    KNOWN_METADATA,
+    FileSamples,
+    RowError,
+    SampleMaker,
+    load_samples,
+)
 from evalwright.tasks.scoring import check_scorers, metrics_of, scorers_of
 from evalwright.tasks.unreachable import AllRows, Unreachable
 from evalwright.tasks.validation import validated
@@ -48,8 +56,8 @@ def compile_task(
 ) -> Task:
     """The Task of one definition. Reads its data once, and checks every row of it.
 
-    may_fail_alone: data that are out of reach make a task whose only sample fails. Raises TaskError with file and line, DatasetError with file
-    and row, UnknownName, MissingExtra.
+    may_fail_alone: data that are out of reach make a task whose only sample fails. Raises TaskError
+    with file and line, DatasetError with file and row, UnknownName, MissingExtra.
     """
     document = with_prompt_file(definition.document, definition.variables)
     file = with_mode_of_strategy(validated(document), document)
@@ -80,7 +88,9 @@ def compile_task(
     try:
         if lost is not None:
             raise lost
-        samples, pool = _Data(file, document, definition.variables, renderer, scorers, strategy).load()
+        samples, pool = _Data(
+            file, document, definition.variables, renderer, scorers, strategy
+        ).load()
     except OutOfReach as error:
         message = f"{error}{copies_hint(file)}"
         if not may_fail_alone or isinstance(strategy, Given):
@@ -98,24 +108,44 @@ def compile_task(
         draws=file.answer.draws,
         slices=tuple(
             dict.fromkeys(
-                [*file.slices, *(key for one in metrics for key in slice_keys(one.kind, one.options))]
+                [
+                    *file.slices,
+                    *(
+                        key
+                        for one in metrics
+                        for key in slice_keys(one.kind, one.options)
+                    ),
+                ]
             )
         ),
         score_as_empty=tuple(file.score_as_empty or ()),
         no_answer=file.no_answer,
         metadata={**plain(file.metadata), **getattr(samples, "metadata", {})},
-        definition=_resolved(definition, file, form, drawing, samples, pool, scorers, metrics),
+        definition=_resolved(
+            definition, file, form, drawing, samples, pool, scorers, metrics
+        ),
         source=str(document.files[0]) if document.files else "",
     )
 
 
 def copies_hint(file: schema.TaskFile) -> str:
-    """How a person names copies of their own in place of data of the hub, as a sentence; "" for a task that has none of the hub."""
+    """How a person names copies of their own in place of data of the hub, as a sentence; "" for a
+    task that has none of the hub.
+    """
     settings = ["-T dataset.path=FILE"] if file.dataset.hub is not None else []
     shots = file.prompt.few_shot
-    if shots is not None and shots.count and shots.dataset is not None and shots.dataset.hub is not None:
+    if (
+        shots is not None
+        and shots.count
+        and shots.dataset is not None
+        and shots.dataset.hub is not None
+    ):
         settings.append("-T prompt.few_shot.dataset.path=FILE")
-    return f" Or name your own copy, with the same columns: {' '.join(settings)}." if settings else ""
+    return (
+        f" Or name your own copy, with the same columns: {' '.join(settings)}."
+        if settings
+        else ""
+    )
 
 
 def _with_revisions(file: schema.TaskFile) -> schema.TaskFile:
@@ -126,10 +156,13 @@ def _with_revisions(file: schema.TaskFile) -> schema.TaskFile:
             return one
         return one.model_copy(update={"revision": first_fetched(one.hub)})
 
-    prompt, shots = file.prompt, file.prompt.few_shot
+    prompt = file.prompt
+    shots = file.prompt.few_shot
     if shots is not None and shots.dataset is not None:
         prompt = prompt.model_copy(
-            update={"few_shot": shots.model_copy(update={"dataset": pinned(shots.dataset)})}
+            update={
+                "few_shot": shots.model_copy(update={"dataset": pinned(shots.dataset)})
+            }
         )
     return file.model_copy(update={"dataset": pinned(file.dataset), "prompt": prompt})
 
@@ -154,7 +187,9 @@ class _Data:
         self.strategy = strategy
         known = plain(file.metadata)
         self.defaults = {
-            name: known[name] for name in KNOWN_METADATA if isinstance(known.get(name), str | int | float)
+            name: known[name]
+            for name in KNOWN_METADATA
+            if isinstance(known.get(name), str | int | float)
         }
 
     def load(self) -> tuple[FileSamples, FileSamples | None]:
@@ -166,12 +201,18 @@ class _Data:
         return samples, pool
 
     def _loaded(self) -> tuple[FileSamples, FileSamples | None]:
-        file, shots = self.file, self.file.prompt.few_shot
+        file = self.file
+        shots = self.file.prompt.few_shot
         own: tuple[KeyPath, ...] = (("dataset",), ("where",), ("sample",))
         if shots is None or shots.count == 0:
-            return self._opened(file.dataset, file.where, file.sample, own, self._check), None
+            return (
+                self._opened(file.dataset, file.where, file.sample, own, self._check),
+                None,
+            )
         if shots.dataset is None and shots.where is None:
-            samples = self._opened(file.dataset, file.where, file.sample, own, self._check)
+            samples = self._opened(
+                file.dataset, file.where, file.sample, own, self._check
+            )
             self._draw_from(samples, shots)
             if not samples.known:
                 self._check_own_pool(samples)
@@ -182,10 +223,14 @@ class _Data:
             (*at, "where"),
             (*at, "sample") if shots.sample else ("sample",),
         )
-        dataset, sample = shots.dataset or file.dataset, shots.sample or file.sample
+        dataset = shots.dataset or file.dataset
+        sample = shots.sample or file.sample
         pool = self._opened(dataset, shots.where, sample, places, self.renderer.shot)
         self._draw_from(pool, shots)
-        return self._opened(file.dataset, file.where, file.sample, own, self._check, pool), pool
+        return (
+            self._opened(file.dataset, file.where, file.sample, own, self._check, pool),
+            pool,
+        )
 
     def _check(self, sample: Sample) -> bytes:
         check_sample(self.file.answer, sample, self.strategy)
@@ -204,12 +249,21 @@ class _Data:
         check: Callable[[Sample], object],
         pool: FileSamples | None = None,
     ) -> FileSamples:
-        """places: where the three are written. pool: of the shots, which must suffice for each sample."""
+        """places: where the three are written. pool: of the shots, which must suffice for each
+        sample.
+        """
         recipe = [sample.model_dump(), where, dict(self.variables), self.defaults]
         dataset_at, where_at, sample_at = places
         return load_samples(
             open_rows(dataset, self.document, dataset_at),
-            SampleMaker(sample, self.document, sample_at, self.variables, self.defaults, dataset.each),
+            SampleMaker(
+                sample,
+                self.document,
+                sample_at,
+                self.variables,
+                self.defaults,
+                dataset.each,
+            ),
             Filter(where, self.variables, self.document, where_at),
             check=check,
             duplicates=dataset.duplicates,
@@ -218,7 +272,12 @@ class _Data:
             task=lambda: [
                 places,
                 self.renderer.form,
-                plain({**self.file.model_dump(exclude={"strategy"}), **recorded_strategy(self.file)}),
+                plain(
+                    {
+                        **self.file.model_dump(exclude={"strategy"}),
+                        **recorded_strategy(self.file),
+                    }
+                ),
                 pool.content_hash if pool else "",
             ],
             empty=self.document.at(where_at if where else dataset_at),
@@ -227,7 +286,9 @@ class _Data:
     def _draw_from(self, pool: FileSamples, shots: schema.FewShot) -> None:
         at: KeyPath = ("prompt", "few_shot")
         if len(pool) < shots.count:
-            message = f"{shots.count} shots are needed, and the pool has {len(pool)} rows."
+            message = (
+                f"{shots.count} shots are needed, and the pool has {len(pool)} rows."
+            )
             raise self.document.error((*at, "count"), message)
         try:
             self.renderer.shots = Shots(
@@ -262,7 +323,9 @@ def _resolved(
     scorers: tuple[Scorer, ...],
     metrics: tuple[MetricSpec, ...],
 ) -> dict[str, Any]:
-    """Everything that decides what is asked and how it is scored, defaults filled in, as plain JSON."""
+    """Everything that decides what is asked and how it is scored, defaults filled in, as plain
+    JSON.
+    """
     out = file.model_dump(exclude_none=True)
     out["dataset"] = _data(out["dataset"], samples)
     prompt = out["prompt"]
@@ -272,7 +335,9 @@ def _resolved(
     if pool is None:
         prompt.pop("few_shot", None)
     else:
-        prompt["few_shot"]["dataset"] = _data(prompt["few_shot"].get("dataset", {}), pool)
+        prompt["few_shot"]["dataset"] = _data(
+            prompt["few_shot"].get("dataset", {}), pool
+        )
     out["answer"] = {"mode": file.answer.mode}
     if file.answer.column is not None:
         out["answer"]["column"] = file.answer.column
@@ -281,10 +346,16 @@ def _resolved(
     out.pop("strategy", None)
     out |= recorded_strategy(file)
     out["scorers"] = [
-        {"name": scorer.name, "use": scorer.kind, "options": dict(scorer.options)} for scorer in scorers
+        {"name": scorer.name, "use": scorer.kind, "options": dict(scorer.options)}
+        for scorer in scorers
     ]
     out["metrics"] = [
-        {"name": metric.label, "use": metric.kind, "scorer": metric.scorer, "options": dict(metric.options)}
+        {
+            "name": metric.label,
+            "use": metric.kind,
+            "scorer": metric.scorer,
+            "options": dict(metric.options),
+        }
         for metric in metrics
     ]
     if definition.variables:
@@ -293,7 +364,9 @@ def _resolved(
 
 
 def _data(dataset: dict[str, Any], samples: SampleSource) -> dict[str, Any]:
-    dataset = {name: value for name, value in dataset.items() if name != "each" or value}
+    dataset = {
+        name: value for name, value in dataset.items() if name != "each" or value
+    }
     rows = dataset.get("rows")
     if rows is not None and len(rows) > _ROWS_SHOWN:
         dataset = {name: value for name, value in dataset.items() if name != "rows"}

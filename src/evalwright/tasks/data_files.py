@@ -1,16 +1,22 @@
-"""A data file as a task: `evalwright run mine.csv`. Its columns are found by their names, or named by the person.
+"""A data file as a task: `evalwright run mine.csv`.
+
+Its columns are found by their names, or named by the person.
 
 | role | names of columns |
 |---|---|
 | input | input, question, prompt, query, instruction |
-| answer | answer, output, response, completion, prediction: answers that are there, so that nothing is generated |
+| answer | answer, output, response, completion, prediction: answers that are there, so that nothing
+is generated |
 | target | reference, target, expected, expected_output, ideal, gold, ground_truth |
 | passages | context, passage, article, document, source_text |
-| images | image, images, image_path, image_file, image_url, picture, photo: a file beside the data, a data URL, an address (`--image-urls`), or a list of them |
-| choices | choices or options (a list), or a column for each: A, B, C ...; option_a ...; choice1 ... |
+| images | image, images, image_path, image_file, image_url, picture, photo: a file beside the data,
+a data URL, an address (`--image-urls`), or a list of them |
+| choices | choices or options (a list), or a column for each: A, B, C ...; option_a ...; choice1
+... |
 
-With choices a model reads them with letters, and `choice` finds the letter or the option in its reply.
-Up to 100 other columns go along as metadata, so that samples can be chosen by them (`--where topic=history`) and found in the record.
+With choices a model reads them with letters, and `choice` finds the letter or the option in its
+reply. Up to 100 other columns go along as metadata, so that samples can be chosen by them (`--where
+topic=history`) and found in the record.
 """
 
 from __future__ import annotations
@@ -35,24 +41,47 @@ from evalwright.tasks.yaml_files import shown
 COLUMNS: Mapping[str, tuple[str, ...]] = {
     "input": ("input", "question", "prompt", "query", "instruction"),
     "answer": ("answer", "output", "response", "completion", "prediction"),
-    "target": ("reference", "target", "expected", "expected_output", "ideal", "gold", "ground_truth"),
+    "target": (
+        "reference",
+        "target",
+        "expected",
+        "expected_output",
+        "ideal",
+        "gold",
+        "ground_truth",
+    ),
     "passages": ("context", "passage", "article", "document", "source_text"),
-    "images": ("image", "images", "image_path", "image_file", "image_url", "picture", "photo"),
+    "images": (
+        "image",
+        "images",
+        "image_path",
+        "image_file",
+        "image_url",
+        "picture",
+        "photo",
+    ),
 }
 """The names that a column of each role may have, the likeliest first."""
 
-LETTERED = "{{ input }}\n{{ lettered }}\nAnswer with the letter of the right option.\nAnswer:"
+LETTERED = (
+    "{{ input }}\n{{ lettered }}\nAnswer with the letter of the right option.\nAnswer:"
+)
 """What is asked where a row has options."""
 
-_NAMES_AN_IMAGE = re.compile(r"data:image/|https?://|.*\.(png|jpe?g|webp|gif)$", re.IGNORECASE | re.DOTALL)
-"""What a cell of a column of images looks like; of a column that a person named, any cell is taken."""
+_NAMES_AN_IMAGE = re.compile(
+    r"data:image/|https?://|.*\.(png|jpe?g|webp|gif)$", re.IGNORECASE | re.DOTALL
+)
+"""What a cell of a column of images looks like; of a column that a person named, any cell is taken.
+"""
 _ROWS_LOOKED_AT = 1000
 """To find the first cell that is not empty."""
 _OWN = frozenset((*Sample.model_fields, *KNOWN_METADATA))
 """Columns that samples take by themselves."""
 _MOST_METADATA = 100
 _OPTION = ("option", "choice", "answer", "")
-"""What the name of a column that holds one option begins with: option_a, choice1, or the letter alone."""
+"""What the name of a column that holds one option begins with: option_a, choice1, or the letter
+alone.
+"""
 
 
 def as_data_file(name: str) -> Path | None:
@@ -62,7 +91,8 @@ def as_data_file(name: str) -> Path | None:
 
 
 def named_columns(pairs: Mapping[str, Any]) -> dict[str, Any]:
-    """Overrides that give columns to roles, from `{"input": "frage"}`; an empty name leaves a role without one.
+    """Overrides that give columns to roles, from `{"input": "frage"}`; an empty name leaves a role
+    without one.
 
     Raises DatasetError for a role that there is not.
     """
@@ -70,17 +100,23 @@ def named_columns(pairs: Mapping[str, Any]) -> dict[str, Any]:
     for role, column in pairs.items():
         if role not in COLUMNS:
             near = closest(role, COLUMNS)
-            hint = f"Did you mean '{near[0]}'?" if near else f"Known: {', '.join(COLUMNS)}."
+            hint = (
+                f"Did you mean '{near[0]}'?"
+                if near
+                else f"Known: {', '.join(COLUMNS)}."
+            )
             raise DatasetError(f"A column cannot be '{role}'. {hint}")
         out[f"columns.{role}"] = str(column)
     return out
 
 
 def data_file_task(path: Path, overrides: Mapping[str, Any] | None) -> dict[str, Any]:
-    """The definition of a data file. overrides: what is put over it; its `columns` are used up here.
+    """The definition of a data file. overrides: what is put over it; its `columns` are used up
+    here.
 
-    With answers in the file, nothing is generated, unless `answer.mode` says so: a column "answer" is then what is expected.
-    Raises DatasetError where no column has the question, or nothing says how answers are scored.
+    With answers in the file, nothing is generated, unless `answer.mode` says so: a column "answer"
+    is then what is expected. Raises DatasetError where no column has the question, or nothing says
+    how answers are scored.
     """
     wanted = nested(overrides or {})
     known = columns_of(path)
@@ -93,11 +129,15 @@ def data_file_task(path: Path, overrides: Mapping[str, Any] | None) -> dict[str,
     if "input" not in found and "input" not in (wanted.get("sample") or {}):
         other = other_separator(known)
         raise DatasetError(
-            f"No column of '{shown(path)}' has a name that says that it holds the question ({', '.join(COLUMNS['input'])}). Its "
-            f"columns: {listed(known)}{other}. {'' if other else 'Name it: --column input=NAME (of `evalwright tasks`: -T columns.input=NAME).'}"
+            f"No column of '{shown(path)}' has a name that says that it holds the"
+            f" question ({', '.join(COLUMNS['input'])}). Its "
+            f"columns: {listed(known)}{other}."
+            f" {'' if other else 'Name it: --column input=NAME (of `evalwright tasks`: -T columns.input=NAME).'}"
         )
     sample: dict[str, Any] = {
-        role: _cell(column) for role, column in found.items() if role in ("input", "target")
+        role: _cell(column)
+        for role, column in found.items()
+        if role in ("input", "target")
     }
     prompt = "{{ input }}"
     if "passages" in found:
@@ -106,14 +146,18 @@ def data_file_task(path: Path, overrides: Mapping[str, Any] | None) -> dict[str,
     if choices:
         listing = len(choices) == 1
         sample["choices"] = (
-            f"{{{{ row[{choices[0]!r}] | literal }}}}" if listing else list(map(_cell, choices))
+            f"{{{{ row[{choices[0]!r}] | literal }}}}"
+            if listing
+            else list(map(_cell, choices))
         )
         prompt = prompt.replace("{{ input }}", LETTERED)
     given = "answer" in found and not generate
     image_note = ""
     if "images" in found:
         is_named = bool(named.get("images"))
-        image_note = _why_images_are_not_sent(path, found["images"], given=given, is_named=is_named)
+        image_note = _why_images_are_not_sent(
+            path, found["images"], given=given, is_named=is_named
+        )
     if image_note:
         del found["images"]
     used = {role: column for role, column in found.items() if role != "answer" or given}
@@ -121,26 +165,45 @@ def data_file_task(path: Path, overrides: Mapping[str, Any] | None) -> dict[str,
         used["choices"] = "/".join(choices)
     taken = {*found.values(), *choices, *_OWN}
     others = [column for column in known if column not in taken]
-    sample["metadata"] = {column: f"{{{{ row.get({column!r}) }}}}" for column in others[:_MOST_METADATA]}
+    sample["metadata"] = {
+        column: f"{{{{ row.get({column!r}) }}}}" for column in others[:_MOST_METADATA]
+    }
     return {
-        "task": "".join(sign if sign.isalnum() or sign in "._-" else "-" for sign in path.stem).strip("._-")
-        or "data",
+        "task": (
+            "".join(
+                sign if sign.isalnum() or sign in "._-" else "-" for sign in path.stem
+            ).strip("._-")
+            or "data"
+        ),
         "dataset": {"path": str(path.resolve())},
         "sample": sample,
-        "prompt": {"user": prompt, **({"images": _cell(found["images"])} if "images" in found else {})},
-        "answer": {"mode": "given", "column": found["answer"]} if given else {"mode": "generate"},
+        "prompt": {
+            "user": prompt,
+            **({"images": _cell(found["images"])} if "images" in found else {}),
+        },
+        "answer": (
+            {"mode": "given", "column": found["answer"]}
+            if given
+            else {"mode": "generate"}
+        ),
         "metadata": {
             "columns": ", ".join(f"{role} = {column}" for role, column in used.items()),
             **({"images_not_sent": image_note} if image_note else {}),
         },
-        "scorers": ["choice"] if choices and "target" in found else _scorers(path, found, wanted, known),
+        "scorers": (
+            ["choice"]
+            if choices and "target" in found
+            else _scorers(path, found, wanted, known)
+        ),
     }
 
 
 class AnswerColumns(NamedTuple):
-    """What a model that writes new answers makes of the answers in a data file: columns, "" for none.
+    """What a model that writes new answers makes of the answers in a data file: columns, "" for
+    none.
 
-    expected: the column of answers that is the target. unused: the column of answers that nothing reads.
+    expected: the column of answers that is the target. unused: the column of answers that nothing
+    reads.
     """
 
     expected: str
@@ -156,7 +219,9 @@ def answers_beside(definition: Mapping[str, Any], named: str = "") -> AnswerColu
     """
     (path,) = definition["dataset"]["path"]
     by_fold = _by_fold(columns_of(Path(path)))
-    likeliest = next((by_fold[name] for name in COLUMNS["answer"] if name in by_fold), "")
+    likeliest = next(
+        (by_fold[name] for name in COLUMNS["answer"] if name in by_fold), ""
+    )
     column = named or likeliest
     read = [str(definition["sample"].get(role)) for role in ("input", "target")]
     if column and _cell(column) == read[1]:
@@ -172,7 +237,8 @@ def _found(known: list[str], named: Mapping[str, Any], path: Path) -> dict[str, 
             near = closest(column, known)
             hint = f"Did you mean '{near[0]}'?" if near else f"It has: {listed(known)}."
             raise DatasetError(
-                f"'{shown(path)}' has no column '{column}' ({role}){other_separator(known)}. {hint}"
+                f"'{shown(path)}' has no column '{column}'"
+                f" ({role}){other_separator(known)}. {hint}"
             )
     by_fold = _by_fold(known)
     found = {role: str(column) for role, column in named.items() if column}
@@ -183,14 +249,21 @@ def _found(known: list[str], named: Mapping[str, Any], path: Path) -> dict[str, 
     return found
 
 
-def _why_images_are_not_sent(path: Path, column: str, *, given: bool, is_named: bool) -> str:
-    """A sentence on a column that is named like one of images and is not used as such; "" where it is used.
+def _why_images_are_not_sent(
+    path: Path, column: str, *, given: bool, is_named: bool
+) -> str:
+    """A sentence on a column that is named like one of images and is not used as such; "" where it
+    is used.
 
-    given: whether the answers are those in the file. is_named: whether a person said that the column has images.
+    given: whether the answers are those in the file. is_named: whether a person said that the
+    column has images.
     """
     begins = f"Warning: the column '{printable(column)[:60]}' is not sent as images"
     if given:
-        return f"{begins}, because the answers are those in the file and no model is asked for new ones. To ask one: --model NAME."
+        return (
+            f"{begins}, because the answers are those in the file and no model is asked"
+            " for new ones. To ask one: --model NAME."
+        )
     if is_named:
         return ""
     first = _first_cell(path, column)
@@ -199,9 +272,11 @@ def _why_images_are_not_sent(path: Path, column: str, *, given: bool, is_named: 
         return ""
     shown_cell = "empty" if first is None else f"'{printable(str(first))[:60]}'"
     return (
-        f"{begins}: its first cell ({shown_cell}) is neither a file beside the data, nor the name of a PNG, JPEG, WebP or GIF, nor a "
-        f"data URL, nor an address. `--column images={printable(column)[:60]}` sends it all the same, `--column images=` leaves it out "
-        f"without a warning (of `evalwright tasks`: -T columns.images=...)."
+        f"{begins}: its first cell ({shown_cell}) is neither a file beside the data,"
+        " nor the name of a PNG, JPEG, WebP or GIF, nor a data URL, nor an address."
+        f" `--column images={printable(column)[:60]}` sends it all the same, `--column"
+        " images=` leaves it out without a warning (of `evalwright tasks`: -T"
+        " columns.images=...)."
     )
 
 
@@ -229,11 +304,16 @@ def _looks_like_image(cell: Any, folder: Path) -> bool:
 
 def _by_fold(known: list[str]) -> dict[str, str]:
     """The columns by their names in lower case and without spaces; the first of equal ones."""
-    return {column.strip().casefold().replace(" ", "_"): column for column in reversed(known)}
+    return {
+        column.strip().casefold().replace(" ", "_"): column
+        for column in reversed(known)
+    }
 
 
 def _choices(known: list[str]) -> list[str]:
-    """The columns with the options of a question: one with lists, or one for each option, in the order of letters or numbers."""
+    """The columns with the options of a question: one with lists, or one for each option, in the
+    order of letters or numbers.
+    """
     by_fold = _by_fold(known)
     for name in ("choices", "options"):
         if name in by_fold:
@@ -241,22 +321,34 @@ def _choices(known: list[str]) -> list[str]:
     for stem in _OPTION:
         for signs in ascii_lowercase, range(1, 27) if stem else ():
             for joint in ("_", "") if stem else ("",):
-                names = list(takewhile(by_fold.__contains__, (f"{stem}{joint}{sign}" for sign in signs)))
-                if len(names) >= (2 if stem else 3):  # columns 'a' and 'b' alone may be anything
+                names = list(
+                    takewhile(
+                        by_fold.__contains__, (f"{stem}{joint}{sign}" for sign in signs)
+                    )
+                )
+                if len(names) >= (
+                    2 if stem else 3
+                ):  # columns 'a' and 'b' alone may be anything
                     return [by_fold[name] for name in names]
     return []
 
 
-def _scorers(path: Path, found: Mapping[str, str], wanted: Mapping[str, Any], known: list[str]) -> list[Any]:
+def _scorers(
+    path: Path, found: Mapping[str, str], wanted: Mapping[str, Any], known: list[str]
+) -> list[Any]:
     if "scorers" in wanted or "target" in found:
         return ["short-answer"]
     new_answers = ""
     if found.get("answer") == "answer":
-        new_answers = "name a --model, of whose answers the column 'answer' is then what is expected, "
+        new_answers = (
+            "name a --model, of whose answers the column 'answer' is then what is"
+            " expected, "
+        )
     raise DatasetError(
-        f"Nothing says how the answers of '{shown(path)}' are scored: say what a good answer is with --rubric \"...\" (and --judge), "
-        f"{new_answers}or name the column of what is expected with --column target=NAME (of `evalwright tasks`: "
-        f"-T columns.target=NAME). Its columns: {listed(known)}."
+        f"Nothing says how the answers of '{shown(path)}' are scored: say what a good"
+        f' answer is with --rubric "..." (and --judge), {new_answers}or name the'
+        " column of what is expected with --column target=NAME (of `evalwright tasks`:"
+        f" -T columns.target=NAME). Its columns: {listed(known)}."
     )
 
 

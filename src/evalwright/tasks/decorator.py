@@ -1,4 +1,5 @@
-"""Tasks in Python: `@task("name")` over a function that gives a Task, or a mapping in the task file's schema.
+"""Tasks in Python: `@task("name")` over a function that gives a Task, or a mapping in the task
+file's schema.
 
     @task("capitals", description="Capitals of the world.")
     def capitals():
@@ -29,7 +30,9 @@ ENTRY_POINTS = "evalwright.tasks"
 
 @dataclass(frozen=True, slots=True)
 class Registered:
-    """A task function and what lists show of it. base: the folder of relative paths in a mapping it gives."""
+    """A task function and what lists show of it. base: the folder of relative paths in a mapping it
+    gives.
+    """
 
     name: str
     function: TaskFunction
@@ -47,8 +50,8 @@ class Registered:
         made = self.function(chat=chat) if wants_chat else self.function()
         if not isinstance(made, Task | Mapping):
             raise TaskError(
-                f"The task '{self.name}' must return a Task or a mapping in the task file's schema, "
-                f"not {type(made).__name__}."
+                f"The task '{self.name}' must return a Task or a mapping in the task"
+                f" file's schema, not {type(made).__name__}."
             )
         return made
 
@@ -57,7 +60,12 @@ _registered: dict[str, Registered] = {}
 
 
 def task(
-    name: str, *, description: str = "", version: str = "1", language: str = "", domain: str = ""
+    name: str,
+    *,
+    description: str = "",
+    version: str = "1",
+    language: str = "",
+    domain: str = "",
 ) -> Callable[[Function], Function]:
     """Register a function that returns a task.
 
@@ -125,18 +133,24 @@ def from_entry_point(name: str) -> Registered | None:
 
 def _check(name: str, function: TaskFunction) -> None:
     if callable(name):
-        raise ConfigurationError('A task is registered under a name: write @task("name").')
+        raise ConfigurationError(
+            'A task is registered under a name: write @task("name").'
+        )
     if not is_name(name):
         raise ConfigurationError(f"'{name}' cannot be the name of a task: {RULE}.")
     if not callable(function):
-        raise ConfigurationError(f"The task '{name}' must be a function, not {type(function).__name__}.")
+        raise ConfigurationError(
+            f"The task '{name}' must be a function, not {type(function).__name__}."
+        )
     if inspect.iscoroutinefunction(function):
-        raise ConfigurationError(f"The task '{name}' must be made by a plain function, not by `async def`.")
+        raise ConfigurationError(
+            f"The task '{name}' must be made by a plain function, not by `async def`."
+        )
     for parameter in inspect.signature(function).parameters.values():
         if parameter.name != "chat" and parameter.default is parameter.empty:
             raise ConfigurationError(
-                f"The task '{name}' must have the form `def f() -> Task` or `def f(chat) -> Task`; "
-                f"it cannot take '{parameter.name}'."
+                f"The task '{name}' must have the form `def f() -> Task` or `def"
+                f" f(chat) -> Task`; it cannot take '{parameter.name}'."
             )
 
 

@@ -1,7 +1,8 @@
-"""From a task file to the plain definition of each of its tasks: `include` merged, `for_each` expanded, overrides applied.
+"""From a task file to the plain definition of each of its tasks: `include` merged, `for_each`
+expanded, overrides applied.
 
-Nothing heavy is imported here beyond YAML, and jinja2 where a name is a template, because the index of tasks reads every
-file this way.
+Nothing heavy is imported here beyond YAML, and jinja2 where a name is a template, because the index
+of tasks reads every file this way.
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ _MAX_MEMBERS = 20_000
 class Definition:
     """One task's definition, before validation.
 
-    document: its values and their places. variables: this member's values of `for_each`, which row templates see too.
+    document: its values and their places. variables: this member's values of `for_each`, which row
+    templates see too.
     """
 
     document: Document
@@ -37,7 +39,10 @@ class Definition:
 
 
 def with_includes(document: Document, chain: tuple[Path, ...] = ()) -> Document:
-    """The document merged over what it includes. Mappings merge key by key; anything else is replaced."""
+    """The document merged over what it includes.
+
+    Mappings merge key by key; anything else is replaced.
+    """
     here = document.files[0].resolve() if document.files else None
     if here is not None:
         chain = (*chain, here)
@@ -49,14 +54,23 @@ def with_includes(document: Document, chain: tuple[Path, ...] = ()) -> Document:
     for index, name in enumerate(names):
         at: KeyPath = ("include", index) if isinstance(given, list) else ("include",)
         if not isinstance(name, str):
-            raise document.error(at, f"`include` is a file name or a list of them, not {kind_of(name)}.")
+            raise document.error(
+                at, f"`include` is a file name or a list of them, not {kind_of(name)}."
+            )
         target = document.allowed(at, document.folder(at) / name)
         if target.resolve() in chain:
-            raise document.error(at, f"'{name}' includes this file in turn; includes cannot be circular.")
+            raise document.error(
+                at, f"'{name}' includes this file in turn; includes cannot be circular."
+            )
         if not target.is_file():
-            raise document.error(at, f"the file '{name}' to include does not exist beside this one.")
+            raise document.error(
+                at, f"the file '{name}' to include does not exist beside this one."
+            )
         whole = merge(whole, with_includes(read_document(target), chain))
-    own = replace(document, value={key: item for key, item in document.value.items() if key != "include"})
+    own = replace(
+        document,
+        value={key: item for key, item in document.value.items() if key != "include"},
+    )
     return merge(whole, own)
 
 
@@ -84,7 +98,9 @@ def merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
         if key == "strategy" and isinstance(value, Mapping):
             below = _below_strategy(below, value)
         out[key] = (
-            merged(below, value) if isinstance(below, Mapping) and isinstance(value, Mapping) else value
+            merged(below, value)
+            if isinstance(below, Mapping) and isinstance(value, Mapping)
+            else value
         )
     return out
 
@@ -92,7 +108,9 @@ def merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
 def _below_strategy(below: Any, over: Mapping[str, Any]) -> Any:
     """The strategy that another is put over: its options, unless it is another strategy."""
     own = {"name": below} if isinstance(below, str) else below
-    same = isinstance(own, Mapping) and over.get("name", own.get("name")) == own.get("name")
+    same = isinstance(own, Mapping) and over.get("name", own.get("name")) == own.get(
+        "name"
+    )
     return own if same else None
 
 
@@ -110,7 +128,8 @@ def expand(document: Document) -> list[Definition]:
         if member.name in seen:
             raise document.error(
                 ("task",),
-                f"`for_each` gives the name '{member.name}' twice; put its variables into `task`, "
+                f"`for_each` gives the name '{member.name}' twice; put its variables"
+                " into `task`, "
                 f'e.g. "name-{{{{ {next(iter(variables))} }}}}".',
             )
         seen[member.name] = variables
@@ -119,7 +138,9 @@ def expand(document: Document) -> list[Definition]:
 
 
 def _variables(document: Document, each: Any) -> list[dict[str, Any]]:
-    """The rows of `for_each`: a list of mappings, a mapping of lists (every combination), or a table file."""
+    """The rows of `for_each`: a list of mappings, a mapping of lists (every combination), or a
+    table file.
+    """
     at: KeyPath = ("for_each",)
     rows: Sequence[Any]
     if (table := table_file(document)) is not None:
@@ -128,7 +149,8 @@ def _variables(document: Document, each: Any) -> list[dict[str, Any]]:
         for name, values in each.items():
             if not isinstance(values, list):
                 raise document.error(
-                    (*at, name), f"`for_each.{name}` is a list of values, not {kind_of(values)}."
+                    (*at, name),
+                    f"`for_each.{name}` is a list of values, not {kind_of(values)}.",
                 )
         combined = itertools.islice(itertools.product(*each.values()), _MAX_MEMBERS + 1)
         rows = [dict(zip(each, values, strict=True)) for values in combined]
@@ -136,7 +158,9 @@ def _variables(document: Document, each: Any) -> list[dict[str, Any]]:
         rows = each
     else:
         raise document.error(
-            at, f"`for_each` is a mapping of lists, or a list of mappings, not {kind_of(each)}."
+            at,
+            "`for_each` is a mapping of lists, or a list of mappings, not"
+            f" {kind_of(each)}.",
         )
     if not rows:
         raise document.error(at, "`for_each` is empty, so the file has no task.")
@@ -146,13 +170,16 @@ def _variables(document: Document, each: Any) -> list[dict[str, Any]]:
     for index, row in enumerate(rows):
         if not isinstance(row, Mapping) or not row:
             raise document.error(
-                (*at, index), f"each entry of `for_each` is a mapping of variables, not {kind_of(row)}."
+                (*at, index),
+                "each entry of `for_each` is a mapping of variables, not"
+                f" {kind_of(row)}.",
             )
         names = names or sorted(row)
         if sorted(row) != names:
             raise document.error(
                 (*at, index),
-                f"this entry of `for_each` does not have the same variables as the first ({', '.join(names)}).",
+                "this entry of `for_each` does not have the same variables as the"
+                f" first ({', '.join(names)}).",
             )
     return [dict(row) for row in rows]
 
@@ -167,7 +194,8 @@ def _table(document: Document, path: Path) -> list[dict[str, Any]]:
     kind = SUFFIXES.get(path.suffix)
     if kind not in ("csv", "tsv", "json"):
         raise document.error(
-            ("for_each", "table"), f"the table '{path.name}' must be a csv, tsv, json or jsonl file."
+            ("for_each", "table"),
+            f"the table '{path.name}' must be a csv, tsv, json or jsonl file.",
         )
     return [row for _, row in read_rows(path, kind)]
 
@@ -175,24 +203,38 @@ def _table(document: Document, path: Path) -> list[dict[str, Any]]:
 def table_file(document: Document) -> Path | None:
     """The file that `for_each` reads, if any; the index watches it."""
     each = document.value.get("for_each")
-    if isinstance(each, Mapping) and set(each) == {"table"} and isinstance(each["table"], str):
+    if (
+        isinstance(each, Mapping)
+        and set(each) == {"table"}
+        and isinstance(each["table"], str)
+    ):
         return document.folder(("for_each", "table")) / each["table"]
     return None
 
 
 def filled(document: Document, variables: Mapping[str, Any]) -> Document:
-    """The document with the templates over the variables of `for_each` rendered; those over rows stay as they are."""
+    """The document with the templates over the variables of `for_each` rendered; those over rows
+    stay as they are.
+    """
     return replace(document, value=_filled(document.value, (), variables, document))
 
 
-def _filled(value: Any, path: KeyPath, variables: Mapping[str, Any], document: Document) -> Any:
+def _filled(
+    value: Any, path: KeyPath, variables: Mapping[str, Any], document: Document
+) -> Any:
     """`value` with the templates that are not over rows rendered."""
     if _over_rows(path, value):
         return value
     if isinstance(value, Mapping):
-        return {key: _filled(item, (*path, key), variables, document) for key, item in value.items()}
+        return {
+            key: _filled(item, (*path, key), variables, document)
+            for key, item in value.items()
+        }
     if isinstance(value, list):
-        return [_filled(item, (*path, index), variables, document) for index, item in enumerate(value)]
+        return [
+            _filled(item, (*path, index), variables, document)
+            for index, item in enumerate(value)
+        ]
     if not templates.is_template(value):
         return value
     try:
@@ -206,13 +248,17 @@ def _filled(value: Any, path: KeyPath, variables: Mapping[str, Any], document: D
             hint = f"; did you mean '{near[0]}'?" if near else ""
             known = ", ".join(variables)
             raise document.error(
-                path, f"`for_each` has no variable '{error.missing}'{hint or '.'} It has: {known}."
+                path,
+                f"`for_each` has no variable '{error.missing}'{hint or '.'} It has:"
+                f" {known}.",
             ) from None
         raise document.error(path, f"{error}.") from None
 
 
 def _over_rows(path: KeyPath, value: Any) -> bool:
-    """Whether the templates in `value` are over a row, so that they are not for `for_each` to render."""
+    """Whether the templates in `value` are over a row, so that they are not for `for_each` to
+    render.
+    """
     if path in (("sample",), ("dataset", "rows")):
         return True
     if path in (("where",), ("prompt", "few_shot", "where")):

@@ -1,7 +1,9 @@
-"""The dialect protocol: tasks of another framework are named `DIALECT:NAME`, and no other room knows which dialects there are.
+"""The dialect protocol: tasks of another framework are named `DIALECT:NAME`, and no other room
+knows which dialects there are.
 
-A dialect is one line of the table here, an entry point of the group `evalwright.dialects`, or a call of `register` in a plug-in. It
-is imported only when one of its tasks, or a finished run of one, appears.
+A dialect is one line of the table here, an entry point of the group `evalwright.dialects`, or a
+call of `register` in a plug-in. It is imported only when one of its tasks, or a finished run of
+one, appears.
 """
 
 from __future__ import annotations
@@ -27,14 +29,18 @@ DIALECTS = {
 """The dialects that come with the package: name -> "module:object"."""
 
 SCORINGS = ("corrected", "published")
-"""Whose arithmetic makes the numbers: ours, with the other framework's faults mended, or the other framework's own."""
+"""Whose arithmetic makes the numbers: ours, with the other framework's faults mended, or the other
+framework's own.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """How a recorded task's answers are scored again. found: the metrics, from the names in the scores by scorer.
+    """How a recorded task's answers are scored again. found: the metrics, from the names in the
+    scores by scorer.
 
-    kept: scorers whose recorded scores stay as they are. as_empty: outcomes scored as an empty answer, None for those of the record.
+    kept: scorers whose recorded scores stay as they are. as_empty: outcomes scored as an empty
+    answer, None for those of the record.
     """
 
     scorers: Sequence[Scorer]
@@ -46,7 +52,9 @@ class Rules:
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """A name that can be loaded. kind: "task", "group" or the like; path: its file, "" for none; members: what it stands for."""
+    """A name that can be loaded. kind: "task", "group" or the like; path: its file, "" for none;
+    members: what it stands for.
+    """
 
     name: str
     kind: str
@@ -58,8 +66,9 @@ class Listed:
 class Averaged:
     """One number of a group: the average by `node` of a metric of its tasks.
 
-    label: what it is called; found: the metric of each task that has it, as in `run.json`, by the task's name. published: the number by the other
-    framework's own arithmetic, which then stands as it is.
+    label: what it is called; found: the metric of each task that has it, as in `run.json`, by the
+    task's name. published: the number by the other framework's own arithmetic, which then stands as
+    it is.
     """
 
     label: str
@@ -70,7 +79,9 @@ class Averaged:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """A group of tasks with its averages, of which it stands for the first. label: the name shown; absent: asked for, and no task."""
+    """A group of tasks with its averages, of which it stands for the first. label: the name shown;
+    absent: asked for, and no task.
+    """
 
     name: str
     label: str
@@ -81,26 +92,35 @@ class Group:
 class Dialect(Protocol):
     """Another framework's tasks.
 
-    Its tasks' definitions have `dialect: NAME`, and their scorers the kind NAME; a scorer's score has a part for each metric. Whoever
-    implements it imports what is heavy in the methods. right_or_wrong: metrics whose values are 0 or 1, for stopping rules.
-    One may have `check_used(settings, tasks)` too, which raises for a setting that none of its tasks of a run uses, `keys`: those of its
-    task files that ours do not have, and `takes_limit`: whether a run's limit is a setting of its tasks too; `takes_among_others` whether
-    its setting `among_others` is, by which a task that cannot be loaded beside others fails alone.
+    Its tasks' definitions have `dialect: NAME`, and their scorers the kind NAME; a scorer's score
+    has a part for each metric. Whoever implements it imports what is heavy in the methods.
+    right_or_wrong: metrics whose values are 0 or 1, for stopping rules. One may have
+    `check_used(settings, tasks)` too, which raises for a setting that none of its tasks of a run
+    uses, `keys`: those of its task files that ours do not have, and `takes_limit`: whether a run's
+    limit is a setting of its tasks too; `takes_among_others` whether its setting `among_others` is,
+    by which a task that cannot be loaded beside others fails alone.
     """
 
     right_or_wrong: frozenset[str]
 
     def names(self, roots: Sequence[Path]) -> Sequence[Listed]:
-        """What can be loaded from folders of task files; without folders, from the installed package."""
+        """What can be loaded from folders of task files; without folders, from the installed
+        package.
+        """
 
-    def load(self, name: str, settings: Mapping[str, Any], *, prompt_format: str, chat: bool) -> list[Task]:
-        """The tasks of a name, which comes without the dialect. settings: `dialect` of a configuration.
+    def load(
+        self, name: str, settings: Mapping[str, Any], *, prompt_format: str, chat: bool
+    ) -> list[Task]:
+        """The tasks of a name, which comes without the dialect. settings: `dialect` of a
+        configuration.
 
         prompt_format, chat: as of `load_tasks`. Raises UsageError.
         """
 
     def groups(self, tasks: Sequence[Mapping[str, Any]]) -> Sequence[Group]:
-        """Groups of a run's tasks that are averaged, inner ones first. tasks: as in `run.json`, those of this dialect."""
+        """Groups of a run's tasks that are averaged, inner ones first. tasks: as in `run.json`,
+        those of this dialect.
+        """
 
     def rules(
         self,
@@ -109,9 +129,11 @@ class Dialect(Protocol):
         first: Mapping[str, Any],
         settings: Mapping[str, Any],
     ) -> Rules:
-        """How a recorded task is scored again. task, configuration: as in `run.json`; first: metadata of its first answered sample.
+        """How a recorded task is scored again. task, configuration: as in `run.json`; first:
+        metadata of its first answered sample.
 
-        settings: given for this, as of the command line; what the run trusted counts for nothing. Raises UsageError.
+        settings: given for this, as of the command line; what the run trusted counts for nothing.
+        Raises UsageError.
         """
 
 
@@ -119,10 +141,14 @@ _registered: dict[str, Dialect] = {}
 
 
 def register(name: str, dialect: Dialect) -> None:
-    """Add a dialect. Raises ConfigurationError for a name that is empty, has a colon, or belongs to another."""
+    """Add a dialect.
+
+    Raises ConfigurationError for a name that is empty, has a colon, or belongs to another.
+    """
     if not name or ":" in name or name in DIALECTS:
         raise ConfigurationError(
-            f"'{name}' cannot name a dialect: it must be non-empty, without ':', and not one of {', '.join(DIALECTS)}."
+            f"'{name}' cannot name a dialect: it must be non-empty, without ':', and"
+            f" not one of {', '.join(DIALECTS)}."
         )
     _registered[name] = dialect
 
@@ -147,7 +173,9 @@ def dialect(name: str) -> Dialect:
 
 
 def named(task: str) -> tuple[Dialect, str] | None:
-    """The dialect that a task's name begins with, and the rest of the name; None for a task of ours."""
+    """The dialect that a task's name begins with, and the rest of the name; None for a task of
+    ours.
+    """
     head, colon, rest = task.partition(":")
     return (dialect(head), rest) if colon and is_dialect(head) else None
 
@@ -162,12 +190,16 @@ def dialect_of_file(keys: Collection[str]) -> tuple[str, str] | None:
 
 
 def dialect_of(definition: Mapping[str, Any]) -> Dialect | None:
-    """The dialect of a task's definition; None for a task of ours, and for results that were only imported."""
+    """The dialect of a task's definition; None for a task of ours, and for results that were only
+    imported.
+    """
     name = definition.get("dialect")
     return dialect(name) if isinstance(name, str) and is_dialect(name) else None
 
 
-def check_used(settings: Mapping[str, Any], tasks: Sequence[Task], used: Collection[str]) -> None:
+def check_used(
+    settings: Mapping[str, Any], tasks: Sequence[Task], used: Collection[str]
+) -> None:
     """Raise ConfigurationError for a setting that holds for none of the tasks.
 
     settings: `dialect` of a configuration. used: those that `load_tasks` told of.
@@ -175,11 +207,16 @@ def check_used(settings: Mapping[str, Any], tasks: Sequence[Task], used: Collect
     trusted = settings.get("trust") or ()
     for folder in [trusted] if isinstance(trusted, str | Path) else trusted:
         if not Path(folder).expanduser().exists():
-            raise ConfigurationError(f"The folder '{folder}', which --trust names, does not exist.")
+            raise ConfigurationError(
+                f"The folder '{folder}', which --trust names, does not exist."
+            )
     foreign = [task for task in tasks if dialect_of(task.definition) is not None]
     for name in dict.fromkeys(task.definition["dialect"] for task in foreign):
         if check := getattr(dialect(name), "check_used", None):
-            check(settings, [task for task in foreign if task.definition["dialect"] == name])
+            check(
+                settings,
+                [task for task in foreign if task.definition["dialect"] == name],
+            )
     if foreign:
         return
     for key in settings.keys() - used:
@@ -190,10 +227,13 @@ def check_used(settings: Mapping[str, Any], tasks: Sequence[Task], used: Collect
             if key in ("task_root", "trust", "scoring")
             else f"-D {key}={text}"
         )
-        more = ", or task files there that read files elsewhere" if key == "trust" else ""
+        more = (
+            ", or task files there that read files elsewhere" if key == "trust" else ""
+        )
         raise ConfigurationError(
-            f"{flag} has no effect: it is for tasks of other frameworks (DIALECT:NAME){more}, and these are none: "
-            f"{', '.join(task.name for task in tasks[:6])}. Leave it out."
+            f"{flag} has no effect: it is for tasks of other frameworks"
+            f" (DIALECT:NAME){more}, and these are none:"
+            f" {', '.join(task.name for task in tasks[:6])}. Leave it out."
         )
 
 

@@ -12,13 +12,17 @@ from pathlib import Path
 
 
 def offered(group: str) -> dict[str, str]:
-    """Name -> "module:attribute" of a group's entry points, in the order of the import path; the first of a name counts."""
+    """Name -> "module:attribute" of a group's entry points, in the order of the import path; the
+    first of a name counts.
+    """
     found: dict[str, str] = {}
     for folder in sys.path:
         with suppress(OSError):
             for item in os.scandir(folder or "."):
                 if item.name.endswith((".dist-info", ".egg-info")):
-                    for name, target in _read(Path(item.path, "entry_points.txt"), group):
+                    for name, target in _read(
+                        Path(item.path, "entry_points.txt"), group
+                    ):
                         found.setdefault(name, target)
     return found
 
@@ -33,4 +37,8 @@ def _read(path: Path, group: str) -> list[tuple[str, str]]:
         return []
     lines = section.partition("\n[")[0].splitlines()
     pairs = [line.split("#")[0].partition("=") for line in lines]
-    return [(name.strip(), target.partition("[")[0].strip()) for name, equals, target in pairs if equals]
+    return [
+        (name.strip(), target.partition("[")[0].strip())
+        for name, equals, target in pairs
+        if equals
+    ]

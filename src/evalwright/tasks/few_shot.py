@@ -1,8 +1,10 @@
-"""Which worked examples stand before a question: drawn once for a task, or by sample id, and never by position.
+"""Which worked examples stand before a question: drawn once for a task, or by sample id, and never
+by position.
 
-A draw is an order over the pool of which the first `count` are taken; one that is the question itself is replaced by the
-next in that order. Orders come from hashes of the seed, so they are the same in every process and on every machine, and a
-subset, a resumed run or a cluster shows the same shots.
+A draw is an order over the pool of which the first `count` are taken; one that is the question
+itself is replaced by the next in that order. Orders come from hashes of the seed, so they are the
+same in every process and on every machine, and a subset, a resumed run or a cluster shows the same
+shots.
 """
 
 from __future__ import annotations
@@ -24,7 +26,8 @@ _CACHED = 4096
 
 @dataclass(frozen=True, slots=True)
 class Shot:
-    """A worked example, rendered. content: the row without its id, to tell whether it is the question itself.
+    """A worked example, rendered. content: the row without its id, to tell whether it is the
+    question itself.
 
     sample: what it was rendered from.
     """
@@ -38,7 +41,8 @@ class Shot:
 class Shots:
     """Draws shots for samples.
 
-    pool: where they come from. render: a pool sample's shot. same: columns on which a shot must agree with the sample.
+    pool: where they come from. render: a pool sample's shot. same: columns on which a shot must
+    agree with the sample.
     """
 
     def __init__(
@@ -63,30 +67,43 @@ class Shots:
         self._fixed: dict[str, tuple[Iterator[int], list[Shot]]] = {}
 
     def group(self, sample: Sample) -> str:
-        """Which part of the pool a sample draws from. Raises RowError where it lacks a column of `same`."""
+        """Which part of the pool a sample draws from.
+
+        Raises RowError where it lacks a column of `same`.
+        """
         if not self.same:
             return ""
-        return json.dumps([_column(sample, name) for name in self.same], sort_keys=True, ensure_ascii=False)
+        return json.dumps(
+            [_column(sample, name) for name in self.same],
+            sort_keys=True,
+            ensure_ascii=False,
+        )
 
     def check(self, sample: Sample, spare: int = 0) -> None:
-        """Raise RowError where the pool is too small for a sample. spare: how many of it the sample itself takes."""
+        """Raise RowError where the pool is too small for a sample. spare: how many of it the sample
+        itself takes.
+        """
         group = self.group(sample)
         size = self._size(group)
         if size < self.count + spare:
             which = f" with {', '.join(self.same)} = {group[1:-1]}" if self.same else ""
             more = ", besides the question itself," if spare else ""
             raise RowError(
-                f"{self.count} shots are needed{more} and the pool has {size} row{'' if size == 1 else 's'}{which}"
+                f"{self.count} shots are needed{more} and the pool has {size}"
+                f" row{'' if size == 1 else 's'}{which}"
             )
 
     def draw(self, sample: Sample, user: str) -> tuple[list[Shot], str | None]:
-        """The shots of a sample whose rendered question is `user`, and a key that is equal for equal lists.
+        """The shots of a sample whose rendered question is `user`, and a key that is equal for
+        equal lists.
 
-        The key is None where the list is this sample's alone. Raises RowError where the pool is too small.
+        The key is None where the list is this sample's alone. Raises RowError where the pool is too
+        small.
         """
         group = self.group(sample)
         if self.select == "per-sample":
-            order, drawn = self._order(group, f"{self.seed}:{sample.id}"), list[Shot]()
+            order = self._order(group, f"{self.seed}:{sample.id}")
+            drawn = list[Shot]()
         else:
             if group not in self._fixed:
                 self._fixed[group] = self._order(group, f"{self.seed}"), []
@@ -95,13 +112,15 @@ class Shots:
         chosen: list[Shot] = []
         position = 0
         own: list[int] = []
-        # First the plain draw; the places of shots that are the question are filled from the rest of the order.
+        # First the plain draw; the places of shots that are the question are filled from the rest
+        # of the order.
         while len(chosen) < self.count or own:
             if position == len(drawn):
                 index = next(order, None)
                 if index is None:
                     message = (
-                        f"{self.count} shots are needed, but the pool has fewer besides the question itself"
+                        f"{self.count} shots are needed, but the pool has fewer besides"
+                        " the question itself"
                     )
                     raise RowError(message)
                 drawn.append(self._shot(index))

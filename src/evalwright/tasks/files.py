@@ -22,20 +22,26 @@ _UNUSABLE = (OSError, ValueError)  # a name with a null character is a ValueErro
 
 
 def place_of(path: Path) -> Path:
-    """Where a file or a folder that was named really is. Raises OSError where a link leads it elsewhere.
+    """Where a file or a folder that was named really is.
 
-    Who brought a folder may have put links into it, so a name within the working folder stays within it, and a name elsewhere
-    within the folder that was named; who wants to write where a link leads names that place. Raises OSError too for an address such
-    as s3://bucket.
+    Raises OSError where a link leads it elsewhere.
+
+    Who brought a folder may have put links into it, so a name within the working folder stays
+    within it, and a name elsewhere within the folder that was named; who wants to write where a
+    link leads names that place. Raises OSError too for an address such as s3://bucket.
     """
     if why := why_not_local(path):
         raise OSError(errno.EINVAL, why)
     real = Path(os.path.realpath(path))
-    own = Path.cwd() if not path.is_absolute() and ".." not in path.parts else path.parent
+    own = (
+        Path.cwd() if not path.is_absolute() and ".." not in path.parts else path.parent
+    )
     folder = Path(os.path.realpath(own))
     if not real.is_relative_to(folder):
         raise OSError(
-            errno.ELOOP, f"a link leads to '{real}', outside '{folder}'; name that place if it is meant"
+            errno.ELOOP,
+            f"a link leads to '{real}', outside '{folder}'; name that place if it is"
+            " meant",
         )
     if real.exists() and not (real.is_file() or real.is_dir()):
         raise OSError(errno.EINVAL, "it is neither a file nor a folder")
@@ -43,10 +49,16 @@ def place_of(path: Path) -> Path:
 
 
 def is_within(path: Path, *folders: Path) -> bool:
-    """Whether a path leads, links followed, to a place within one of the folders that is not hidden there (`.env`, `.git/`)."""
+    """Whether a path leads, links followed, to a place within one of the folders that is not hidden
+    there (`.env`, `.git/`).
+    """
     try:
         found = path.resolve()
-        inner = [found.relative_to(one) for one in map(Path.resolve, folders) if found.is_relative_to(one)]
+        inner = [
+            found.relative_to(one)
+            for one in map(Path.resolve, folders)
+            if found.is_relative_to(one)
+        ]
     except (OSError, RuntimeError, ValueError):
         return False
     return any(not any(part.startswith(".") for part in one.parts) for one in inner)
@@ -55,14 +67,20 @@ def is_within(path: Path, *folders: Path) -> bool:
 def write_bytes(path: Path, data: bytes, *, private: bool = False) -> bool:
     """Write a file so that it is either the old or the new one; False where it already says this.
 
-    Missing folders are made. A file that was there keeps its permissions, and a link keeps leading to it (`place_of`).
-    private: a new one is for its owner alone. Raises OSError.
+    Missing folders are made. A file that was there keeps its permissions, and a link keeps leading
+    to it (`place_of`). private: a new one is for its owner alone. Raises OSError.
     """
     target = place_of(path)
-    if target.is_file() and target.stat().st_size == len(data) and target.read_bytes() == data:
+    if (
+        target.is_file()
+        and target.stat().st_size == len(data)
+        and target.read_bytes() == data
+    ):
         return False
     target.parent.mkdir(parents=True, exist_ok=True)
-    temporary = target.with_name(f".{target.name}.{os.getpid()}.{threading.get_native_id()}.tmp")
+    temporary = target.with_name(
+        f".{target.name}.{os.getpid()}.{threading.get_native_id()}.tmp"
+    )
     temporary.unlink(missing_ok=True)
     try:
         with open_private(temporary, "xb") if private else temporary.open("xb") as out:
@@ -78,19 +96,34 @@ def write_bytes(path: Path, data: bytes, *, private: bool = False) -> bool:
 
 
 def write_text(path: Path, text: str, *, private: bool = False) -> bool:
-    """As `write_bytes`, for text, without any secret; a lone surrogate, which has no UTF-8 form, is escaped."""
-    return write_bytes(path, mask(text).encode("utf-8", "backslashreplace"), private=private)
+    """As `write_bytes`, for text, without any secret; a lone surrogate, which has no UTF-8 form, is
+    escaped.
+    """
+    return write_bytes(
+        path, mask(text).encode("utf-8", "backslashreplace"), private=private
+    )
 
 
 def write_file(path: Path, data: bytes | str) -> bool:
-    """Write a file that a person named, as `write_bytes` does. Raises ConfigurationError with a sentence."""
-    with failing_as(ConfigurationError, f"'{printable(str(path))}' cannot be written", _UNUSABLE):
-        return write_text(path, data) if isinstance(data, str) else write_bytes(path, data)
+    """Write a file that a person named, as `write_bytes` does.
+
+    Raises ConfigurationError with a sentence.
+    """
+    with failing_as(
+        ConfigurationError, f"'{printable(str(path))}' cannot be written", _UNUSABLE
+    ):
+        return (
+            write_text(path, data) if isinstance(data, str) else write_bytes(path, data)
+        )
 
 
 def check_file(path: Path) -> None:
-    """Raise ConfigurationError, as `write_file` would, where a file cannot be written; nothing is made."""
-    with failing_as(ConfigurationError, f"'{printable(str(path))}' cannot be written", _UNUSABLE):
+    """Raise ConfigurationError, as `write_file` would, where a file cannot be written; nothing is
+    made.
+    """
+    with failing_as(
+        ConfigurationError, f"'{printable(str(path))}' cannot be written", _UNUSABLE
+    ):
         real = place_of(path)
         folder = next(one for one in real.parents if one.exists())
         if real.is_dir():
@@ -102,16 +135,25 @@ def check_file(path: Path) -> None:
 
 
 def read_file(path: Path) -> bytes:
-    """The bytes of a file that a person named, none where there is no file. Raises ConfigurationError with a sentence."""
-    with failing_as(ConfigurationError, f"'{printable(str(path))}' cannot be read", _UNUSABLE):
+    """The bytes of a file that a person named, none where there is no file.
+
+    Raises ConfigurationError with a sentence.
+    """
+    with failing_as(
+        ConfigurationError, f"'{printable(str(path))}' cannot be read", _UNUSABLE
+    ):
         return ordinary(path).read_bytes() if path.exists() else b""
 
 
 @contextmanager
 def failing_as(
-    kind: type[EvalwrightError], said: str, caught: type[Exception] | tuple[type[Exception], ...] = OSError
+    kind: type[EvalwrightError],
+    said: str,
+    caught: type[Exception] | tuple[type[Exception], ...] = OSError,
 ) -> Iterator[None]:
-    """Around what may fail so: what is caught becomes an error of that kind, in which the reason follows what is said."""
+    """Around what may fail so: what is caught becomes an error of that kind, in which the reason
+    follows what is said.
+    """
     try:
         yield
     except caught as error:
@@ -119,7 +161,12 @@ def failing_as(
 
 
 def read_json(path: Path, kind: type[EvalwrightError], called: str) -> Any:
-    """What a file of JSON says. Raises that kind of error, in which the file is called so where it cannot be read."""
+    """What a file of JSON says.
+
+    Raises that kind of error, in which the file is called so where it cannot be read.
+    """
     broken = failing_as(kind, f"{path} is not valid JSON", ValueError)
     with failing_as(kind, f"{called} cannot be read"), broken:
-        return from_json(ordinary(path, LARGEST_DOCUMENT).read_bytes().decode("utf-8-sig"))
+        return from_json(
+            ordinary(path, LARGEST_DOCUMENT).read_bytes().decode("utf-8-sig")
+        )

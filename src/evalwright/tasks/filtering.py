@@ -1,6 +1,9 @@
-"""Filters over samples' metadata, for any task: `domain=science`, `language!=ko`. Said by a person when a run is planned.
+"""Filters over samples' metadata, for any task: `domain=science`, `language!=ko`.
 
-Conditions with `=` on one key are alternatives; conditions on different keys, and all with `!=`, hold together.
+Said by a person when a run is planned.
+
+Conditions with `=` on one key are alternatives; conditions on different keys, and all with `!=`,
+hold together.
 """
 
 from __future__ import annotations
@@ -21,7 +24,9 @@ _MOST_SHOWN = 12
 
 @dataclass(frozen=True, slots=True, order=True)
 class Condition:
-    """One condition on one metadata key. equal: the value must be this one, else it must be another."""
+    """One condition on one metadata key. equal: the value must be this one, else it must be
+    another.
+    """
 
     key: str
     equal: bool
@@ -42,24 +47,29 @@ def _condition(text: str) -> Condition:
     key = key.removesuffix("!").strip()
     if not sign or not key or not value.strip():
         raise ConfigurationError(
-            f"'{text}' is not a filter: write key=value or key!=value, for example domain=science."
+            f"'{text}' is not a filter: write key=value or key!=value, for example"
+            " domain=science."
         )
     return Condition(key, equal, value.strip())
 
 
 @dataclass(frozen=True, slots=True)
 class Filtered:
-    """The tasks with the samples that a filter keeps. left_out: names of tasks of which it keeps none."""
+    """The tasks with the samples that a filter keeps. left_out: names of tasks of which it keeps
+    none.
+    """
 
     tasks: tuple[Task, ...]
     left_out: tuple[str, ...]
 
 
 def filtered(tasks: Sequence[Task], conditions: Sequence[Condition]) -> Filtered:
-    """Keep the samples that meet the conditions. The definition of a task then says so, as does its content hash.
+    """Keep the samples that meet the conditions.
 
-    Raises ConfigurationError for a key or value that no sample of any task has, with the closest and the counts, and where
-    nothing is left at all.
+    The definition of a task then says so, as does its content hash.
+
+    Raises ConfigurationError for a key or value that no sample of any task has, with the closest
+    and the counts, and where nothing is left at all.
     """
     if not conditions:
         return Filtered(tuple(tasks), ())
@@ -68,23 +78,32 @@ def filtered(tasks: Sequence[Task], conditions: Sequence[Condition]) -> Filtered
     _check_known(conditions, counts, [task.name for task in tasks])
     if not any(chosen):
         raise ConfigurationError(
-            f"No sample of {_named([task.name for task in tasks])} matches {' and '.join(map(str, conditions))} together."
+            f"No sample of {_named([task.name for task in tasks])} matches"
+            f" {' and '.join(map(str, conditions))} together."
         )
-    where, kept, left_out = [str(one) for one in conditions], [], []
+    where = [str(one) for one in conditions]
+    kept = []
+    left_out = []
     for task, rows in zip(tasks, chosen, strict=True):
         if not rows:
             left_out.append(task.name)
             continue
         said = {"filter": {"where": where, "kept": len(rows), "of": len(task.samples)}}
         samples = ChosenSamples(task.samples, rows, where)
-        kept.append(replace(task, samples=samples, definition={**task.definition, **said}))
+        kept.append(
+            replace(task, samples=samples, definition={**task.definition, **said})
+        )
     return Filtered(tuple(kept), tuple(left_out))
 
 
 def _choose(
-    samples: SampleSource, conditions: Sequence[Condition], counts: dict[str, Counter[str]]
+    samples: SampleSource,
+    conditions: Sequence[Condition],
+    counts: dict[str, Counter[str]],
 ) -> array[int]:
-    """The places of the samples that are kept. counts: told how many samples have which value of every key."""
+    """The places of the samples that are kept. counts: told how many samples have which value of
+    every key.
+    """
     rows = array("q")
     for index, sample in enumerate(samples):
         for key, value in sample.metadata.items():
@@ -97,7 +116,10 @@ def _choose(
 
 
 def meets(metadata: Mapping[str, Any], conditions: Sequence[Condition]) -> bool:
-    """Whether metadata meets the conditions. A key that is not there has no value, so it is unequal to each."""
+    """Whether metadata meets the conditions.
+
+    A key that is not there has no value, so it is unequal to each.
+    """
     wanted: dict[str, bool] = {}
     for one in conditions:
         there = one.value in _values(metadata.get(one.key))
@@ -120,21 +142,31 @@ def _values(value: Any) -> list[str]:
 
 
 def _check_known(
-    conditions: Sequence[Condition], counts: Mapping[str, Counter[str]], names: Sequence[str]
+    conditions: Sequence[Condition],
+    counts: Mapping[str, Counter[str]],
+    names: Sequence[str],
 ) -> None:
     for one in conditions:
         if one.key not in counts:
             meant = _meant(one.key, counts)
-            known = ", ".join(f"{key} ({len(found):,})" for key, found in sorted(counts.items()))
-            there = f" There are (with numbers of values): {known}." if known else " They have no metadata."
+            known = ", ".join(
+                f"{key} ({len(found):,})" for key, found in sorted(counts.items())
+            )
+            there = (
+                f" There are (with numbers of values): {known}."
+                if known
+                else " They have no metadata."
+            )
             raise ConfigurationError(
-                f"No sample of {_named(names)} has metadata '{one.key}'.{meant}{there} ({one})"
+                f"No sample of {_named(names)} has metadata '{one.key}'.{meant}{there}"
+                f" ({one})"
             )
         found = counts[one.key]
         if one.value not in found:
             meant = _meant(one.value, found)
             raise ConfigurationError(
-                f"No sample of {_named(names)} has {one.key} '{one.value}'.{meant} There are: {_counted(found)}. ({one})"
+                f"No sample of {_named(names)} has {one.key} '{one.value}'.{meant}"
+                f" There are: {_counted(found)}. ({one})"
             )
 
 
@@ -144,7 +176,9 @@ def _meant(name: str, known: Iterable[str]) -> str:
 
 
 def _counted(found: Counter[str]) -> str:
-    shown = ", ".join(f"{value[:60]} ({count:,})" for value, count in found.most_common(_MOST_SHOWN))
+    shown = ", ".join(
+        f"{value[:60]} ({count:,})" for value, count in found.most_common(_MOST_SHOWN)
+    )
     more = len(found) - _MOST_SHOWN
     return f"{shown}, and {more:,} more" if more > 0 else shown
 
@@ -155,13 +189,20 @@ def _named(names: Sequence[str]) -> str:
 
 
 class ChosenSamples:
-    """Some of the samples of a task (`core.tasks.SampleSource`), by place. In memory: one number each."""
+    """Some of the samples of a task (`core.tasks.SampleSource`), by place.
 
-    def __init__(self, samples: SampleSource, rows: array[int], where: Sequence[str]) -> None:
+    In memory: one number each.
+    """
+
+    def __init__(
+        self, samples: SampleSource, rows: array[int], where: Sequence[str]
+    ) -> None:
         self._samples = samples
         self._rows = rows
         text = "\n".join([samples.content_hash, *where])
-        self.content_hash = blake2b(text.encode(errors="surrogatepass"), digest_size=16).hexdigest()
+        self.content_hash = blake2b(
+            text.encode(errors="surrogatepass"), digest_size=16
+        ).hexdigest()
 
     def __len__(self) -> int:
         return len(self._rows)

@@ -1,9 +1,9 @@
-"""The images of a row: paths inside the folder of the task or of its data file, files of the hub's dataset, data URLs, the hub's image
-columns, and addresses where the person has allowed them.
+"""The images of a row: paths inside the folder of the task or of its data file, files of the hub's
+dataset, data URLs, the hub's image columns, and addresses where the person has allowed them.
 
-`prompt.images` is a template of one or several of these. An image stands where the template of the user's turn puts it
-(`{{ images[0] }}`), else before the text. What a stranger's row may name is bounded: nothing outside the folder, no pipe, no more
-bytes or pixels than an image may have.
+`prompt.images` is a template of one or several of these. An image stands where the template of the
+user's turn puts it (`{{ images[0] }}`), else before the text. What a stranger's row may name is
+bounded: nothing outside the folder, no pipe, no more bytes or pixels than an image may have.
 """
 
 from __future__ import annotations
@@ -33,12 +33,15 @@ from evalwright.tasks.schema import Dataset
 from evalwright.tasks.yaml_files import Document, kind_of
 
 VARIABLE = "EVALWRIGHT_IMAGE_URLS"
-"""Set to 1 where images may be fetched from the addresses that rows name; `--image-urls` sets it for one command."""
+"""Set to 1 where images may be fetched from the addresses that rows name; `--image-urls` sets it
+for one command.
+"""
 BY_FLAG = "--image-urls"
 _TIMEOUT = 60.0
 _MOST_IMAGES = 100
 
-# A mark stands for an image in a rendered text. No row can know it, and no filter that changes letters changes it.
+# A mark stands for an image in a rendered text. No row can know it, and no filter that changes
+# letters changes it.
 _MARK = f"\ue000{secrets.randbits(64)}"
 _MARKS = re.compile(f"{_MARK}:(\\d+)\ue001")
 
@@ -51,18 +54,26 @@ def urls_allowed() -> bool:
 class RowImages:
     """Reads the images of rows. given: the template.
 
-    Relative paths start from one of `_folders`, or are files of the hub's dataset that the rows are of.
+    Relative paths start from one of `_folders`, or are files of the hub's dataset that the rows are
+    of.
     """
 
     def __init__(self, given: Any, document: Document, dataset: Dataset) -> None:
-        self._render = Placed(templates.structure, given, "prompt.images", document, ("prompt", "images"))
-        self._folders, self._dataset = _folders(document, dataset), dataset
+        self._render = Placed(
+            templates.structure, given, "prompt.images", document, ("prompt", "images")
+        )
+        self._folders = _folders(document, dataset)
+        self._dataset = dataset
         metadata = document.value.get("metadata") or {}
         is_data_file = (
             "columns" in metadata
         )  # `tasks.data_files` wrote it, and nobody but the column's name asked for images
         self._whose = "the data file's" if is_data_file else "the task's"
-        self._advice = ". `--column images=` leaves out the images of a data file" if is_data_file else ""
+        self._advice = (
+            ". `--column images=` leaves out the images of a data file"
+            if is_data_file
+            else ""
+        )
         self._obtain = str(metadata.get("obtain") or "")
 
     def __call__(self, context: Mapping[str, Any]) -> tuple[Image, ...]:
@@ -70,14 +81,22 @@ class RowImages:
         found = self._render(context)
         named = found if isinstance(found, list | tuple) else [found]
         if len(named) > _MOST_IMAGES:
-            raise RowError(f"the row names {len(named)} images, and a prompt may have {_MOST_IMAGES}")
+            raise RowError(
+                f"the row names {len(named)} images, and a prompt may have"
+                f" {_MOST_IMAGES}"
+            )
         return tuple(self._read(one) for one in named if one not in (None, ""))
 
     def _read(self, named: Any) -> Image:
         if isinstance(named, Mapping) and isinstance(data := named.get("bytes"), str):
-            named = f"data:;base64,{data}"  # a column of images of the hub, as rows are kept
+            named = (  # a column of images of the hub, as rows are kept
+                f"data:;base64,{data}"
+            )
         if not isinstance(named, str):
-            raise RowError(f"an image is named by a path, a data URL or an address, not by {kind_of(named)}")
+            raise RowError(
+                "an image is named by a path, a data URL or an address, not by"
+                f" {kind_of(named)}"
+            )
         try:
             if named.startswith("data:"):
                 return Image.from_data_url(named)
@@ -97,17 +116,27 @@ class RowImages:
                 path = file_of_hub(data.hub, str(data.revision), named)
             except DatasetError as error:
                 raise DatasetError(f"{error} {self._obtain}".rstrip()) from None
-            root = next((one.parent for one in path.parents if one.name == "snapshots"), path.parent)
+            root = next(
+                (one.parent for one in path.parents if one.name == "snapshots"),
+                path.parent,
+            )
         try:
-            root, path = root.resolve(), path.resolve()
+            root = root.resolve()
+            path = path.resolve()
             inside = path.is_relative_to(root)
         except (OSError, ValueError, RuntimeError):
-            raise DatasetError(f"The image '{_short(named)}' cannot be found.") from None
+            raise DatasetError(
+                f"The image '{_short(named)}' cannot be found."
+            ) from None
         if not inside:
             raise DatasetError(
-                f"The image '{_short(named)}' is outside {self._whose} folder: images are read from inside it only."
+                f"The image '{_short(named)}' is outside {self._whose} folder: images"
+                " are read from inside it only."
             )
-        return Image.read(_content(path, named), named if data.hub else path.relative_to(root).as_posix())
+        return Image.read(
+            _content(path, named),
+            named if data.hub else path.relative_to(root).as_posix(),
+        )
 
     def _folder_with(self, named: str) -> Path:
         """The first folder that has a file of this name; the first of all where none has it."""
@@ -121,8 +150,9 @@ class RowImages:
 def _folders(document: Document, dataset: Dataset) -> tuple[Path, ...]:
     """The folders that a relative path may start from, the likeliest first.
 
-    A task file reads images in its own folder, and beside its data file where that lies within. A data file that a person named has
-    its images beside it, or under the working folder where it lies there itself.
+    A task file reads images in its own folder, and beside its data file where that lies within. A
+    data file that a person named has its images beside it, or under the working folder where it
+    lies there itself.
     """
     task_folder = document.folder(("dataset", "path"))
     paths = dataset.path or ()
@@ -141,13 +171,17 @@ def marks_of(images: Sequence[Image]) -> tuple[str, ...]:
 
 
 def with_images(text: str, images: Sequence[Image]) -> str | tuple[Part, ...]:
-    """The content of a turn: its text, with each image where its mark stands; images without a mark come first."""
+    """The content of a turn: its text, with each image where its mark stands; images without a mark
+    come first.
+    """
     if not images:
         return text
     pieces = _MARKS.split(text)
     placed = [int(piece) for piece in pieces[1::2]]
     first = [image for place, image in enumerate(images) if place not in placed]
-    rest = [images[int(piece)] if place % 2 else piece for place, piece in enumerate(pieces)]
+    rest = [
+        images[int(piece)] if place % 2 else piece for place, piece in enumerate(pieces)
+    ]
     return tuple(part for part in (*first, *rest) if part != "")
 
 
@@ -163,15 +197,26 @@ def _content(path: Path, named: str) -> bytes:
 
 
 def fetched(url: str) -> Image:
-    """An image from an address, kept in the home folder: what was fetched once is not fetched again."""
+    """An image from an address, kept in the home folder: what was fetched once is not fetched
+    again.
+    """
     shown = without_login(url).partition("?")[0]
     if urlsplit(url).scheme not in ("http", "https"):
-        raise DatasetError(f"The image '{_short(shown)}' has an address that is neither http nor https.")
+        raise DatasetError(
+            f"The image '{_short(shown)}' has an address that is neither http nor"
+            " https."
+        )
     if not urls_allowed():
         raise DatasetError(
-            f"The row names an image by its address ({_short(shown)}): add --image-urls, or set {VARIABLE}=1, to allow that such images are fetched."
+            f"The row names an image by its address ({_short(shown)}): add"
+            f" --image-urls, or set {VARIABLE}=1, to allow that such images are"
+            " fetched."
         )
-    kept = home_folder() / "images" / hashlib.sha256(url.encode("utf-8", "surrogatepass")).hexdigest()
+    kept = (
+        home_folder()
+        / "images"
+        / hashlib.sha256(url.encode("utf-8", "surrogatepass")).hexdigest()
+    )
     with suppress(OSError):
         return Image.read(ordinary(kept).read_bytes(), shown)
     try:

@@ -1,7 +1,9 @@
-"""Every task there is, without loading any: the bundled library, folders, `@task` functions and entry points.
+"""Every task there is, without loading any: the bundled library, folders, `@task` functions and
+entry points.
 
-What a file says of itself is read once and kept as JSON, keyed by its path, size and time and those of the files it
-includes. A listing where nothing changed opens no task file and imports neither yaml, jinja2 nor pydantic.
+What a file says of itself is read once and kept as JSON, keyed by its path, size and time and those
+of the files it includes. A listing where nothing changed opens no task file and imports neither
+yaml, jinja2 nor pydantic.
 """
 
 from __future__ import annotations
@@ -37,8 +39,9 @@ Stamp = list[Any]
 class Entry:
     """One file or function that defines tasks.
 
-    name: the task's name; of a `for_each` file its group, or the file's name. members: the names of all its tasks.
-    groups: groups that they belong to. path: the YAML file, "" for a Python task. problem: why it cannot be used.
+    name: the task's name; of a `for_each` file its group, or the file's name. members: the names of
+    all its tasks. groups: groups that they belong to. path: the YAML file, "" for a Python task.
+    problem: why it cannot be used.
     """
 
     name: str
@@ -63,18 +66,27 @@ def find(text: str = "", *, folders: Sequence[str | Path] = ()) -> list[Entry]:
     return [
         entry
         for entry in entries
-        if wanted in "\n".join((entry.name, entry.description, *entry.members, *entry.groups)).lower()
+        if wanted
+        in "\n".join(
+            (entry.name, entry.description, *entry.members, *entry.groups)
+        ).lower()
     ]
 
 
 class TaskIndex:
-    """The index over the bundled library and `folders` (with those of $EVALWRIGHT_TASKS, a path list).
+    """The index over the bundled library and `folders` (with those of $EVALWRIGHT_TASKS, a path
+    list).
 
-    Raises ConfigurationError where a folder does not exist. A task in a folder hides a bundled one of the same name.
+    Raises ConfigurationError where a folder does not exist. A task in a folder hides a bundled one
+    of the same name.
     """
 
     def __init__(self, folders: Sequence[str | Path] = ()) -> None:
-        listed = [part for part in os.environ.get("EVALWRIGHT_TASKS", "").split(os.pathsep) if part]
+        listed = [
+            part
+            for part in os.environ.get("EVALWRIGHT_TASKS", "").split(os.pathsep)
+            if part
+        ]
         self._folders = [Path(folder).expanduser() for folder in (*folders, *listed)]
         for folder in self._folders:
             if not folder.is_dir():
@@ -89,23 +101,38 @@ class TaskIndex:
     def names(self) -> list[str]:
         """Every name that can be asked for: tasks, members and groups."""
         entries = self.entries()
-        return sorted({name for entry in entries for name in (entry.name, *entry.members, *entry.groups)})
+        return sorted(
+            {
+                name
+                for entry in entries
+                for name in (entry.name, *entry.members, *entry.groups)
+            }
+        )
 
     def named(self, name: str) -> list[Entry]:
-        """The files behind a name: one for a task, all members' for a group. Empty where there is none.
+        """The files behind a name: one for a task, all members' for a group. Empty where there is
+        none.
 
         Raises TaskError where two files of the same standing define the task.
         """
         bundled = f"{LIBRARY}{os.sep}"
         own = [entry for entry in self.files() if not entry.path.startswith(bundled)]
-        for entries in (own, [entry for entry in self.files() if entry.path.startswith(bundled)]):
+        for entries in (
+            own,
+            [entry for entry in self.files() if entry.path.startswith(bundled)],
+        ):
             exact = [entry for entry in entries if name in entry.members]
             if len(exact) > 1:
                 paths = " and ".join(f"'{entry.path}'" for entry in exact[:3])
-                raise TaskError(f"The task '{name}' is defined by {paths}; name one of them by its path.")
+                raise TaskError(
+                    f"The task '{name}' is defined by {paths}; name one of them by its"
+                    " path."
+                )
             if exact:
                 return exact
-            group = [entry for entry in entries if name in entry.groups or name == entry.name]
+            group = [
+                entry for entry in entries if name in entry.groups or name == entry.name
+            ]
             if group:
                 return group
         return []
@@ -139,7 +166,9 @@ def _read_folders(folders: Sequence[Path]) -> list[Entry]:
 
 
 def _task_files(folder: str) -> Iterator[tuple[str, Stamp]]:
-    """YAML files in a folder and below, sorted; names that begin with `_` are pieces to include, not tasks."""
+    """YAML files in a folder and below, sorted; names that begin with `_` are pieces to include,
+    not tasks.
+    """
     try:
         items = sorted(os.scandir(folder), key=lambda item: item.name)
     except OSError:
@@ -181,7 +210,11 @@ class _Cache:
         # A broken file is read again each time: what would mend it may be another file.
         if not entry.problem:
             stamps = {str(file.absolute()): stamp(str(file)) for file in others}
-            self._files[key] = {"stamp": state, "with": stamps, "entry": entry.as_dict()}
+            self._files[key] = {
+                "stamp": state,
+                "with": stamps,
+                "entry": entry.as_dict(),
+            }
             self._changed = True
         return entry
 
@@ -189,9 +222,13 @@ class _Cache:
         """Write the cache, unless nothing changed; a folder that cannot be written costs only time."""
         if not self._changed:
             return
-        files = {path: known for path, known in self._files.items() if Path(path).exists()}
+        files = {
+            path: known for path, known in self._files.items() if Path(path).exists()
+        }
         with suppress(OSError):
-            write_text(self._path.resolve(), json.dumps({"version": _VERSION, "files": files}))
+            write_text(
+                self._path.resolve(), json.dumps({"version": _VERSION, "files": files})
+            )
 
 
 def _cache_path() -> Path:
@@ -228,7 +265,9 @@ def _described(path: str) -> tuple[Entry, list[Path]]:
             if not name:
                 raise document.error(("task",), "the key `task` is missing.")
             if not is_name(name):
-                raise document.error(("task",), f"'{name}' cannot be the name of a task: {RULE}.")
+                raise document.error(
+                    ("task",), f"'{name}' cannot be the name of a task: {RULE}."
+                )
     except EvalwrightError as error:
         return Entry(Path(path).stem, path=path, problem=str(error)), []
     # Several tasks are described together by what the file says before their variables are put in.
@@ -236,7 +275,9 @@ def _described(path: str) -> tuple[Entry, list[Path]]:
     about = value.get("metadata")
     about = about if isinstance(about, Mapping) and not rest else {}
     group = first.document.value.get("group")
-    groups = tuple(map(str, group if isinstance(group, list) else [] if group is None else [group]))
+    groups = tuple(
+        map(str, group if isinstance(group, list) else [] if group is None else [group])
+    )
     entry = Entry(
         name=(groups or (Path(path).stem,))[0] if rest else first.name,
         description=_VARYING.sub("", _words(value.get("description"))),

@@ -1,7 +1,9 @@
-"""Which templates take work in proportion to the row that they are rendered from, whatever stands in it.
+"""Which templates take work in proportion to the row that they are rendered from, whatever stands
+in it.
 
-Everything that is not on these lists (assignments, macros, `*`, `**`, `%`, loops in loops, filters that pad) may grow without
-bounds, and is rendered in a process with limits. What is on them grows by a constant factor at most.
+Everything that is not on these lists (assignments, macros, `*`, `**`, `%`, loops in loops, filters
+that pad) may grow without bounds, and is rendered in a process with limits. What is on them grows
+by a constant factor at most.
 """
 
 from __future__ import annotations
@@ -14,20 +16,73 @@ LONGEST = 20_000
 """Characters of a template that is read outside of that process at all."""
 _STATEMENTS = (nodes.Template, nodes.Output, nodes.TemplateData, nodes.If, nodes.For)
 _EXPRESSIONS = (
-    nodes.Name, nodes.Const, nodes.Getattr, nodes.Getitem, nodes.Slice, nodes.CondExpr, nodes.Compare, nodes.Operand, nodes.And,
-    nodes.Or, nodes.Not, nodes.Neg, nodes.Add, nodes.Sub, nodes.Concat, nodes.List, nodes.Tuple, nodes.Test, nodes.Filter,
-    nodes.Call, nodes.Keyword,
-)  # fmt: skip
-_FILTERS = frozenset([
-    "abs", "capitalize", "count", "d", "default", "first", "float", "int", "last", "length", "lower", "required", "trim",
-    "truncate", "upper", "first_part", "last_part", "masked_words", "shuffled_sentences", "without_sentences",
-])  # fmt: skip
+    nodes.Name,
+    nodes.Const,
+    nodes.Getattr,
+    nodes.Getitem,
+    nodes.Slice,
+    nodes.CondExpr,
+    nodes.Compare,
+    nodes.Operand,
+    nodes.And,
+    nodes.Or,
+    nodes.Not,
+    nodes.Neg,
+    nodes.Add,
+    nodes.Sub,
+    nodes.Concat,
+    nodes.List,
+    nodes.Tuple,
+    nodes.Test,
+    nodes.Filter,
+    nodes.Call,
+    nodes.Keyword,
+)
+_FILTERS = frozenset(
+    [
+        "abs",
+        "capitalize",
+        "count",
+        "d",
+        "default",
+        "first",
+        "float",
+        "int",
+        "last",
+        "length",
+        "lower",
+        "required",
+        "trim",
+        "truncate",
+        "upper",
+        "first_part",
+        "last_part",
+        "masked_words",
+        "shuffled_sentences",
+        "without_sentences",
+    ]
+)
 _GROWING_FILTERS = frozenset(("join", "list", "map", "replace", "string"))
-_METHODS = frozenset([
-    "capitalize", "count", "endswith", "find", "get", "index", "lower", "lstrip", "rstrip", "startswith", "strip", "title",
-    "upper",
-])  # fmt: skip
-_GROWING_METHODS = frozenset(("items", "join", "keys", "replace", "rsplit", "split", "splitlines", "values"))
+_METHODS = frozenset(
+    [
+        "capitalize",
+        "count",
+        "endswith",
+        "find",
+        "get",
+        "index",
+        "lower",
+        "lstrip",
+        "rstrip",
+        "startswith",
+        "strip",
+        "title",
+        "upper",
+    ]
+)
+_GROWING_METHODS = frozenset(
+    ("items", "join", "keys", "replace", "rsplit", "split", "splitlines", "values")
+)
 _MAPPED = _FILTERS | {"replace"}
 _MOST_GROWING = 2
 _LONGEST_CONSTANT = 16
@@ -39,7 +94,10 @@ def is_linear(tree: nodes.Template) -> bool:
     for node in tree.find_all(nodes.Node):
         if not isinstance(node, _STATEMENTS + _EXPRESSIONS):
             return False
-    if sum(_grows(node) for node in tree.find_all((nodes.Filter, nodes.Call))) > _MOST_GROWING:
+    if (
+        sum(_grows(node) for node in tree.find_all((nodes.Filter, nodes.Call)))
+        > _MOST_GROWING
+    ):
         return False
     if not all(_allowed(node) for node in tree.find_all((nodes.Filter, nodes.Call))):
         return False
@@ -50,14 +108,19 @@ def _arguments(node: Any) -> list[Any]:
     """The values of a call's arguments; None for one that is no constant."""
     given = [*node.args, *(keyword.value for keyword in node.kwargs)]
     found = [one.value if isinstance(one, nodes.Const) else None for one in given]
-    return [*found, *(None for one in (node.dyn_args, node.dyn_kwargs) if one is not None)]
+    return [
+        *found,
+        *(None for one in (node.dyn_args, node.dyn_kwargs) if one is not None),
+    ]
 
 
 def _shrinks(values: list[Any]) -> bool:
     """Whether `replace` with these arguments cannot make a text longer."""
     texts = values[:2]
     return (
-        len(texts) == 2 and all(isinstance(one, str) for one in texts) and 0 < len(texts[0]) >= len(texts[1])
+        len(texts) == 2
+        and all(isinstance(one, str) for one in texts)
+        and 0 < len(texts[0]) >= len(texts[1])
     )
 
 
@@ -76,12 +139,16 @@ def _grows(node: Any) -> bool:
     growing = _GROWING_FILTERS if isinstance(node, nodes.Filter) else _GROWING_METHODS
     values = _arguments(node)
     if name == "map":
-        return not (values[:1] == ["trim"] or (values[:1] == ["replace"] and _shrinks(values[1:])))
+        return not (
+            values[:1] == ["trim"]
+            or (values[:1] == ["replace"] and _shrinks(values[1:]))
+        )
     return name in growing and not (name == "replace" and _shrinks(values))
 
 
 def _allowed(node: Any) -> bool:
-    name, values = _name_of(node), _arguments(node)
+    name = _name_of(node)
+    values = _arguments(node)
     if isinstance(node, nodes.Call) and name == "range()":
         # As often as something has parts.
         return (
@@ -98,20 +165,30 @@ def _allowed(node: Any) -> bool:
     growing = _GROWING_FILTERS if isinstance(node, nodes.Filter) else _GROWING_METHODS
     if name == "join" and isinstance(node, nodes.Call):
         joint: Any = node.node
-        return isinstance(joint.node, nodes.Const) and len(str(joint.node.value)) <= _LONGEST_CONSTANT
+        return (
+            isinstance(joint.node, nodes.Const)
+            and len(str(joint.node.value)) <= _LONGEST_CONSTANT
+        )
     # An argument that is no constant may be as long as the row.
-    return name in growing and all(one is not None and len(str(one)) <= _LONGEST_CONSTANT for one in values)
+    return name in growing and all(
+        one is not None and len(str(one)) <= _LONGEST_CONSTANT for one in values
+    )
 
 
 def _is_simple_loop(loop: nodes.For) -> bool:
-    """No loop within, and nothing but paths put out in it, unless it is about the loop's own variable."""
+    """No loop within, and nothing but paths put out in it, unless it is about the loop's own
+    variable.
+    """
     own = {name.name for name in loop.target.find_all(nodes.Name)} | {"loop"}
     if isinstance(loop.target, nodes.Name):
         own.add(loop.target.name)
     if loop.recursive:
         return False
     for statement in (*loop.body, *loop.else_, *([loop.test] if loop.test else [])):
-        if isinstance(statement, nodes.For) or next(iter(statement.find_all(nodes.For)), None) is not None:
+        if (
+            isinstance(statement, nodes.For)
+            or next(iter(statement.find_all(nodes.For)), None) is not None
+        ):
             return False
         for part in (statement, *statement.find_all(nodes.Expr)):
             if not isinstance(part, nodes.Expr) or isinstance(

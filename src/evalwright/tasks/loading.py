@@ -57,9 +57,15 @@ def load_task(
         TaskError: the definition cannot be used; the message has file and line.
         DatasetError: the data cannot be read; the message has file and row.
     """
-    how: dict[str, Any] = {"prompt_format": prompt_format, "chat": chat, "num_fewshot": num_fewshot}
+    how: dict[str, Any] = {
+        "prompt_format": prompt_format,
+        "chat": chat,
+        "num_fewshot": num_fewshot,
+    }
     how["dialect"] = {"trust": tuple(trust)}
-    return load_tasks(name_or_path, overrides=overrides, folders=folders, _only_one=True, **how)[0]
+    return load_tasks(
+        name_or_path, overrides=overrides, folders=folders, _only_one=True, **how
+    )[0]
 
 
 def load_tasks(
@@ -78,46 +84,69 @@ def load_tasks(
 ) -> list[Task]:
     """All tasks of a name: the members of a `for_each` file or of a group, or the one task.
 
-    A name `DIALECT:NAME` is a task of another framework (`tasks.dialects`); dialect: the settings of such tasks; of them `trust`
-    holds for task files of ours too: those in its folders may read files anywhere. limit: of the run's samples, where scores depend on it. used: told of the settings that a
-    task file of ours used. n_names: how many names the run has. Of several tasks, one whose data are out of reach is then a task that fails alone;
-    without it the error is raised.
+    A name `DIALECT:NAME` is a task of another framework (`tasks.dialects`); dialect: the settings
+    of such tasks; of them `trust` holds for task files of ours too: those in its folders may read
+    files anywhere. limit: of the run's samples, where scores depend on it. used: told of the
+    settings that a task file of ours used. n_names: how many names the run has. Of several tasks,
+    one whose data are out of reach is then a task that fails alone; without it the error is raised.
     """
     if num_fewshot is not None and (type(num_fewshot) is not int or num_fewshot < 0):
-        raise TaskError(f"The number of shots must be a whole number of 0 or more, not {num_fewshot!r}.")
+        raise TaskError(
+            "The number of shots must be a whole number of 0 or more, not"
+            f" {num_fewshot!r}."
+        )
     if (foreign := dialects.named(str(name_or_path))) is not None:
         if overrides:
             raise TaskError(
-                f"The task '{name_or_path}' is another framework's, so its settings cannot be overridden: edit its file."
+                f"The task '{name_or_path}' is another framework's, so its settings"
+                " cannot be overridden: edit its file."
             )
         own, name = foreign
-        of_run = {"num_fewshot": num_fewshot, "limit": limit if getattr(own, "takes_limit", False) else None}
+        of_run = {
+            "num_fewshot": num_fewshot,
+            "limit": limit if getattr(own, "takes_limit", False) else None,
+        }
         if (n_names or 1) > 1 and getattr(own, "takes_among_others", False):
             of_run["among_others"] = True
         given = {key: value for key, value in of_run.items() if value is not None}
-        return own.load(name, {**(dialect or {}), **given}, prompt_format=prompt_format, chat=chat)
+        return own.load(
+            name, {**(dialect or {}), **given}, prompt_format=prompt_format, chat=chat
+        )
     from evalwright.tasks.compiling import compile_task
 
     trusted = (dialect or {}).get("trust", ())
     trust = Trust(tuple(map(Path, [trusted] if isinstance(trusted, str) else trusted)))
-    found = find_definitions(name_or_path, overrides=overrides, folders=folders, chat=chat, trust=trust)
+    found = find_definitions(
+        name_or_path, overrides=overrides, folders=folders, chat=chat, trust=trust
+    )
     found = [with_shots(item, num_fewshot) for item in found]
     if _only_one and len(found) != 1:
         names = [item.name for item in found]
         listed = ", ".join(names[:6]) + (", ..." if len(names) > 6 else "")
-        raise TaskError(f"'{name_or_path}' is {len(names)} tasks ({listed}); name one of them.")
+        raise TaskError(
+            f"'{name_or_path}' is {len(names)} tasks ({listed}); name one of them."
+        )
     may_fail_alone = n_names is not None and max(n_names, len(found)) > 1
-    how: dict[str, Any] = {"prompt_format": prompt_format, "chat": chat, "may_fail_alone": may_fail_alone}
-    made = [item if isinstance(item, Task) else compile_task(item, **how) for item in found]
+    how: dict[str, Any] = {
+        "prompt_format": prompt_format,
+        "chat": chat,
+        "may_fail_alone": may_fail_alone,
+    }
+    made = [
+        item if isinstance(item, Task) else compile_task(item, **how) for item in found
+    ]
     if trust.used and used is not None:
         used.add("trust")
     return made
 
 
 def names_like(
-    name: str, dialect: Mapping[str, Any] | None = None, folders: Sequence[str | Path] = ()
+    name: str,
+    dialect: Mapping[str, Any] | None = None,
+    folders: Sequence[str | Path] = (),
 ) -> list[str]:
-    """The names that a pattern (`mmlu_*`, `lm-eval:mmlu_*`) stands for, groups first; any other name stands for itself.
+    """The names that a pattern (`mmlu_*`, `lm-eval:mmlu_*`) stands for, groups first; any other
+    name stands for itself.
 
     Raises UnknownName where nothing fits.
     """
@@ -128,11 +157,19 @@ def names_like(
     pattern = name.removeprefix(prefix)
     if pattern.endswith((".yaml", ".yml")):
         files = Path(pattern).parent.glob(Path(pattern).name)
-        known = [str(path) for path in sorted(files, key=lambda path: (not _is_group(path), path))]
+        known = [
+            str(path)
+            for path in sorted(files, key=lambda path: (not _is_group(path), path))
+        ]
     elif foreign:
         roots = (dialect or {}).get("task_root", ())
-        listed = foreign[0].names([Path(one) for one in ([roots] if isinstance(roots, str) else roots)])
-        known = [one.name for one in sorted(listed, key=lambda one: (one.kind == "task", one.name))]
+        listed = foreign[0].names(
+            [Path(one) for one in ([roots] if isinstance(roots, str) else roots)]
+        )
+        known = [
+            one.name
+            for one in sorted(listed, key=lambda one: (one.kind == "task", one.name))
+        ]
     else:
         known = TaskIndex(folders).names()
     found = [f"{prefix}{one}" for one in known if fnmatch.fnmatchcase(one, pattern)]
@@ -154,7 +191,10 @@ def find_definitions(
     chat: bool = False,
     trust: Trust | None = None,
 ) -> list[Definition | Task]:
-    """What a name stands for before its data is read: definitions, or Tasks where Python made them. Errors as `load_task`."""
+    """What a name stands for before its data is read: definitions, or Tasks where Python made them.
+
+    Errors as `load_task`.
+    """
     name = str(name_or_path)
     path, member = _as_path(name)
     if path is not None:
@@ -162,8 +202,16 @@ def find_definitions(
         _check_own(document, shown(path))
         return list(_expanded(document, overrides, trust, member, shown(path)))
     if (data := as_data_file(name)) is not None:
-        rest = {key: value for key, value in nested(overrides or {}).items() if key != "columns"}
-        return list(definitions_of(data_file_task(data, overrides), base=Path.cwd(), overrides=rest))
+        rest = {
+            key: value
+            for key, value in nested(overrides or {}).items()
+            if key != "columns"
+        }
+        return list(
+            definitions_of(
+                data_file_task(data, overrides), base=Path.cwd(), overrides=rest
+            )
+        )
     registered = decorator.find(name)
     if registered is None:
         index = TaskIndex(folders)
@@ -172,8 +220,12 @@ def find_definitions(
             out: list[Definition | Task] = []
             for entry in entries:
                 file = Path(entry.path)
-                one = name if name in entry.members and name not in entry.groups else None
-                out.extend(_expanded(read_document(file), overrides, trust, one, shown(file)))
+                one = (
+                    name if name in entry.members and name not in entry.groups else None
+                )
+                out.extend(
+                    _expanded(read_document(file), overrides, trust, one, shown(file))
+                )
             return out
         registered = decorator.from_entry_point(name)
         if registered is None:
@@ -182,19 +234,26 @@ def find_definitions(
     if isinstance(made, Task):
         if overrides:
             raise TaskError(
-                f"The task '{name}' is made in Python, so its settings cannot be overridden from outside."
+                f"The task '{name}' is made in Python, so its settings cannot be"
+                " overridden from outside."
             )
         return [made]
-    return list(definitions_of(made, base=registered.base, name=name, overrides=overrides))
+    return list(
+        definitions_of(made, base=registered.base, name=name, overrides=overrides)
+    )
 
 
 def _check_own(document: Document, name: str) -> None:
     """Raise TaskError with the name to write where a file is a task of another framework."""
     keys = document.value if isinstance(document.value, Mapping) else {}
-    if keys.keys() & _OURS or (found := dialects.dialect_of_file([str(key) for key in keys])) is None:
+    if (
+        keys.keys() & _OURS
+        or (found := dialects.dialect_of_file([str(key) for key in keys])) is None
+    ):
         return
     raise document.error(
-        (found[1],), f"`{found[1]}` is of a task file of {found[0]}. Run it as {found[0]}:{name}"
+        (found[1],),
+        f"`{found[1]}` is of a task file of {found[0]}. Run it as {found[0]}:{name}",
     )
 
 
@@ -209,9 +268,13 @@ def definitions_of(
     name: str = "",
     overrides: Mapping[str, Any] | None = None,
 ) -> list[Definition]:
-    """The definitions in a mapping of the task file's schema. base: the folder of relative paths in it."""
+    """The definitions in a mapping of the task file's schema. base: the folder of relative paths in
+    it.
+    """
     value = {**({"task": name} if name else {}), **_lists(definition)}
-    return _expanded(Document(value, f"The task '{value.get('task', '')}'", base), overrides)
+    return _expanded(
+        Document(value, f"The task '{value.get('task', '')}'", base), overrides
+    )
 
 
 def task_from_definition(
@@ -221,13 +284,16 @@ def task_from_definition(
     chat: bool = False,
     prompt_format: PromptFormat = "auto",
 ) -> Task:
-    """The Task of a mapping in the task file's schema. base: the folder that relative paths in it start from."""
+    """The Task of a mapping in the task file's schema. base: the folder that relative paths in it
+    start from.
+    """
     from evalwright.tasks.compiling import compile_task
 
     found = definitions_of(definition, base=Path(base))
     if len(found) != 1:
         raise TaskError(
-            f"The definition gives {len(found)} tasks through `for_each`; only one is allowed here."
+            f"The definition gives {len(found)} tasks through `for_each`; only one is"
+            " allowed here."
         )
     return compile_task(found[0], prompt_format=prompt_format, chat=chat)
 
@@ -242,22 +308,28 @@ def _lists(value: Any) -> Any:
 
 
 def with_shots(found: Definition | Task, count: int | None) -> Definition | Task:
-    """The definition with another number of shots, from where it draws them. Raises TaskError where it draws none."""
+    """The definition with another number of shots, from where it draws them.
+
+    Raises TaskError where it draws none.
+    """
     if count is None:
         return found
     if isinstance(found, Task):
         raise TaskError(
-            f"The task '{found.name}' is made in Python, so its shots cannot be set from outside: leave out --num-fewshot."
+            f"The task '{found.name}' is made in Python, so its shots cannot be set"
+            " from outside: leave out --num-fewshot."
         )
     document = found.document
     prompt = document.value.get("prompt")
-    if not isinstance(prompt, Mapping) or not isinstance(prompt.get("few_shot"), Mapping):
+    if not isinstance(prompt, Mapping) or not isinstance(
+        prompt.get("few_shot"), Mapping
+    ):
         if count == 0:
             return found
         raise TaskError(
-            f"The task '{found.name}' has no source of shots, so --num-fewshot {count} cannot be used. Add "
-            f"`few_shot: {{count: {count}, dataset: FILE}}` to its `prompt`, or name the file with "
-            f"-T prompt.few_shot.dataset.path=FILE."
+            f"The task '{found.name}' has no source of shots, so --num-fewshot {count}"
+            f" cannot be used. Add `few_shot: {{count: {count}, dataset: FILE}}` to its"
+            " `prompt`, or name the file with -T prompt.few_shot.dataset.path=FILE."
         )
     value = merged(document.value, {"prompt": {"few_shot": {"count": count}}})
     return replace(found, document=replace(document, value=value))
@@ -270,9 +342,12 @@ def _expanded(
     member: str | None = None,
     label: str = "",
 ) -> list[Definition]:
-    """The definitions of a file, or the one of that name, with the overrides applied. label: the file, for errors."""
+    """The definitions of a file, or the one of that name, with the overrides applied. label: the
+    file, for errors.
+    """
     whole = with_includes(replace(document, trust=trust) if trust else document)
-    changes, folder = nested(overrides or {}), Path.cwd()
+    changes = nested(overrides or {})
+    folder = Path.cwd()
     names = {key: changes.pop(key) for key in BEFORE_FOR_EACH if key in changes}
     if names:
         whole = with_overrides(whole, names, folder)
@@ -282,7 +357,9 @@ def _expanded(
     return [
         replace(
             definition,
-            document=with_overrides(definition.document, changes, folder, definition.variables),
+            document=with_overrides(
+                definition.document, changes, folder, definition.variables
+            ),
         )
         for definition in members
     ]
@@ -290,20 +367,26 @@ def _expanded(
 
 def _as_path(name: str) -> tuple[Path | None, str | None]:
     """A path and member, where the name is one: it ends in .yaml or .yml, or that with `:member`."""
-    for text, member in ((name, None), (name.rpartition(":")[0], name.rpartition(":")[2])):
+    for text, member in (
+        (name, None),
+        (name.rpartition(":")[0], name.rpartition(":")[2]),
+    ):
         if text.lower().endswith((".yaml", ".yml")):
             check_local(text, "The task file")
             path = Path(text).expanduser()
             if not path.is_file():
                 if os.path.lexists(path):
-                    raise TaskError(f"The task file '{text}' cannot be read: it {no_file(path)}.")
+                    raise TaskError(
+                        f"The task file '{text}' cannot be read: it {no_file(path)}."
+                    )
                 raise _unknown_file(text, path)
             return path, member
     return None, None
 
 
 _HUB = re.compile(
-    r"(?:hf|hub|huggingface)(?:://|:)(?:datasets/)?(?P<dataset>[\w.-]+(?:/[\w.-]+)?)", re.IGNORECASE
+    r"(?:hf|hub|huggingface)(?:://|:)(?:datasets/)?(?P<dataset>[\w.-]+(?:/[\w.-]+)?)",
+    re.IGNORECASE,
 )
 """How other programs write a dataset of the Hugging Face Hub."""
 
@@ -311,33 +394,50 @@ _FOREIGN = re.compile(r"(?P<dialect>[\w-]+?)(?::/*|/)(?P<task>.+)")
 
 
 def _unknown_task(name: str, known: Sequence[str]) -> UnknownName:
-    """The error for a name that no task has, with the right spelling where it is of another framework, or of the hub."""
+    """The error for a name that no task has, with the right spelling where it is of another
+    framework, or of the hub.
+    """
     if hub := _HUB.fullmatch(name):
         return UnknownName(
             "task",
             name,
             (),
-            f"A dataset of the Hugging Face Hub becomes a task in a file: `dataset: {{hub: {hub['dataset']}, revision: first-fetch, "
-            f"split: test}}`, with `sample` for its columns (docs/tasks.md).",
+            "A dataset of the Hugging Face Hub becomes a task in a file: `dataset:"
+            f" {{hub: {hub['dataset']}, revision: first-fetch, split: test}}`, with"
+            " `sample` for its columns (docs/tasks.md).",
         )
     if Path(name).suffix.lower() in SUFFIXES:
         hint = f"There is no file '{name}'. `evalwright tasks list` shows all of them."
         return UnknownName("task", name, known, hint)
     foreign = _FOREIGN.fullmatch(name)
-    near = closest(foreign["dialect"].replace("_", "-"), dialects.names(), 1) if foreign else []
+    near = (
+        closest(foreign["dialect"].replace("_", "-"), dialects.names(), 1)
+        if foreign
+        else []
+    )
     if foreign and near:
-        return UnknownName("task", name, (), f"Did you mean '{near[0]}:{foreign['task']}'?")
+        return UnknownName(
+            "task", name, (), f"Did you mean '{near[0]}:{foreign['task']}'?"
+        )
     pattern = "No task's name fits the pattern; " if has_magic(name) else ""
-    return UnknownName("task", name, known, f"{pattern}`evalwright tasks list` shows all of them.")
+    return UnknownName(
+        "task", name, known, f"{pattern}`evalwright tasks list` shows all of them."
+    )
 
 
 def _unknown_file(text: str, path: Path) -> UnknownName:
-    """The error for a task file that is not there, with the files beside it whose names without the ending look alike."""
+    """The error for a task file that is not there, with the files beside it whose names without the
+    ending look alike.
+    """
     files = sorted(path.parent.glob("*.y*ml"))
     near = closest(path.stem, [file.stem for file in files])
     alike = [str(file) for file in files if file.stem in near]
     known = TaskIndex().names()
-    hint = f"A bundled task has the name '{path.stem}', without an ending." if path.stem in known else ""
+    hint = (
+        f"A bundled task has the name '{path.stem}', without an ending."
+        if path.stem in known
+        else ""
+    )
     return UnknownName("task file", text, (), _did_you_mean(alike, hint))
 
 
@@ -347,12 +447,18 @@ def _did_you_mean(names: Sequence[str], hint: str) -> str:
     return f"Did you mean {' or '.join(repr(name) for name in names)}? {hint}".rstrip()
 
 
-def _members(definitions: list[Definition], member: str | None, label: str) -> list[Definition]:
+def _members(
+    definitions: list[Definition], member: str | None, label: str
+) -> list[Definition]:
     if member is None:
         return definitions
     by_name = [one for one in definitions if one.name == member]
-    by_value = [one for one in definitions if member in map(str, one.variables.values())]
+    by_value = [
+        one for one in definitions if member in map(str, one.variables.values())
+    ]
     for found in (by_name, by_value):
         if len(found) == 1:
             return found
-    raise UnknownName("task", member, [one.name for one in definitions], f"The file is {label}.")
+    raise UnknownName(
+        "task", member, [one.name for one in definitions], f"The file is {label}."
+    )

@@ -1,8 +1,10 @@
-"""Texts made to a length in tokens: sentences hidden in a long text, and long lists in which a few words are the most common.
+"""Texts made to a length in tokens: sentences hidden in a long text, and long lists in which a few
+words are the most common.
 
-A tokenizer says how long a text is. Which one that is, the user states: a folder or hub repository, or one token for each code point.
-The arithmetic is that of OneRuler (Kim et al. 2025) in SEA-HELM, draw by draw, so that instances of a seed are the same; corrected, where it
-differs, every needle stands in the text, whatever stands there already.
+A tokenizer says how long a text is. Which one that is, the user states: a folder or hub repository,
+or one token for each code point. The arithmetic is that of OneRuler (Kim et al. 2025) in SEA-HELM,
+draw by draw, so that instances of a seed are the same; corrected, where it differs, every needle
+stands in the text, whatever stands there already.
 """
 
 from __future__ import annotations
@@ -30,7 +32,9 @@ GREATEST = 2**31 - 1
 MOST = 400_000_000
 """Tokens of all instances of a task together, and bytes of the files that they are made of."""
 _TOLERANCE = 100
-"""By how many tokens a list of words may miss its length before it is made again, as published at most twice."""
+"""By how many tokens a list of words may miss its length before it is made again, as published at
+most twice.
+"""
 
 _LONGEST_TOKEN = 32
 """Characters that a token has at most, on average: more of a book is not read for a length."""
@@ -56,26 +60,43 @@ class Tokenizer:
         """In tokens. whole: with those that the tokenizer puts around every text."""
         if self.hub is None:
             return [len(text) for text in texts]
-        return [len(ids) for ids in self.hub(list(texts), add_special_tokens=whole)["input_ids"]]
+        return [
+            len(ids)
+            for ids in self.hub(list(texts), add_special_tokens=whole)["input_ids"]
+        ]
 
     def identity(self) -> str:
         """Another text where texts would be split otherwise."""
         if (backend := getattr(self.hub, "backend_tokenizer", None)) is not None:
             return str(backend.to_str())
-        return CODE_POINTS if self.hub is None else repr(sorted(self.hub.get_vocab().items()))
+        return (
+            CODE_POINTS
+            if self.hub is None
+            else repr(sorted(self.hub.get_vocab().items()))
+        )
 
     def beginning(self, text: str, tokens: int) -> str:
-        """A text's first tokens, as text; it is repeated where it has too few. "" of a text without tokens."""
+        """A text's first tokens, as text; it is repeated where it has too few.
+
+        "" of a text without tokens.
+        """
         if there := self.lengths([text])[0]:
             text *= 1 if there >= tokens else tokens // there + 1
         if self.hub is None:
             return text[:tokens]
-        return str(self.hub.decode(self.hub(text, add_special_tokens=False)["input_ids"][:tokens]))
+        return str(
+            self.hub.decode(
+                self.hub(text, add_special_tokens=False)["input_ids"][:tokens]
+            )
+        )
 
 
 @lru_cache(maxsize=2)
 def tokenizer_of(name: str) -> Tokenizer:
-    """name: `code-points`, or `<folder or hub repository>[@revision]`, of which no code is run. Raises ConfigurationError, MissingExtra."""
+    """name: `code-points`, or `<folder or hub repository>[@revision]`, of which no code is run.
+
+    Raises ConfigurationError, MissingExtra.
+    """
     if name == CODE_POINTS:
         return Tokenizer()
     if find_spec("transformers") is None:
@@ -84,18 +105,27 @@ def tokenizer_of(name: str) -> Tokenizer:
     from evalwright.models.local.hf.source import find_source
 
     where, _, revision = name.partition("@")
-    return Tokenizer(load_tokenizer(find_source(where, revision or None, needs="tokenizer_config.json")))
+    return Tokenizer(
+        load_tokenizer(
+            find_source(where, revision or None, needs="tokenizer_config.json")
+        )
+    )
 
 
 def text_of(files: Iterable[Path], what: str) -> str:
-    """The text of files, an empty line between them. what: what is made of them, for errors. Raises DatasetError."""
-    texts, size = list[str](), 0
+    """The text of files, an empty line between them. what: what is made of them, for errors.
+
+    Raises DatasetError.
+    """
+    texts = list[str]()
+    size = 0
     for path in files:
         try:
             size += path.stat().st_size
             if size > MOST:
                 raise DatasetError(
-                    f"The files up to '{shown(path)}', of which {what} is made, have more than {MOST:,} bytes."
+                    f"The files up to '{shown(path)}', of which {what} is made, have"
+                    f" more than {MOST:,} bytes."
                 )
             texts.append(ordinary(path).read_text(encoding="utf-8"))
         except (OSError, UnicodeDecodeError) as error:
@@ -120,21 +150,31 @@ def haystacks(
     one_word: bool,
     published: bool = False,
 ) -> Make:
-    """What hides `keys` sentences `filled(word, number)` in the beginning of books, each before one of its sentences, drawn by the seed.
+    """What hides `keys` sentences `filled(word, number)` in the beginning of books, each before one
+    of its sentences, drawn by the seed.
 
-    what: the task, for errors. size: in tokens, of text and needles. seed: of the task, which draws the needle that is measured. asked_for: how many of the numbers are
-    asked for: those of one word (`one_word`), which may be none, or of as many words. An instance has
-    the `text`, the words that are `asked`, the `numbers` that are right, and at which shares of the text these stand (`depths`, not where published).
-    Raises TaskError for too few words, or no room for a sentence.
+    what: the task, for errors. size: in tokens, of text and needles. seed: of the task, which draws
+    the needle that is measured. asked_for: how many of the numbers are asked for: those of one word
+    (`one_word`), which may be none, or of as many words. An instance has the `text`, the words that
+    are `asked`, the `numbers` that are right, and at which shares of the text these stand
+    (`depths`, not where published). Raises TaskError for too few words, or no room for a sentence.
     """
     if len(words) <= keys:
-        raise TaskError(f"{what} has too few words, {len(words):,}, to hide {keys:,} needles.")
+        raise TaskError(
+            f"{what} has too few words, {len(words):,}, to hide {keys:,} needles."
+        )
     needle = filled(random.Random(seed).choice(words), "123456789")
     tokens = size - keys * measure.lengths([needle])[0]
     if tokens < 1:
-        raise TaskError(f"{what} is too small: beside its {keys:,} needles is no room for a text.")
-    text = measure.beginning(re.sub(r"[ \t]+", " ", books[: _LONGEST_TOKEN * size]), tokens)
-    sentences, starts, end = list(sentences_of(text, language)), list[int](), 0
+        raise TaskError(
+            f"{what} is too small: beside its {keys:,} needles is no room for a text."
+        )
+    text = measure.beginning(
+        re.sub(r"[ \t]+", " ", books[: _LONGEST_TOKEN * size]), tokens
+    )
+    sentences = list(sentences_of(text, language))
+    starts = list[int]()
+    end = 0
     if not sentences:
         raise TaskError(f"{what} has no text with a sentence to hide needles.")
     for sentence in sentences:
@@ -142,8 +182,12 @@ def haystacks(
         end = starts[-1] + len(sentence)
 
     def instance(seed: int) -> dict[str, Any]:
-        rng, left, haystack = random.Random(seed), list(words), text
-        numbers, asked, hidden = list[str](), list[str](), list[tuple[int, str]]()
+        rng = random.Random(seed)
+        left = list(words)
+        haystack = text
+        numbers = list[str]()
+        asked = list[str]()
+        hidden = list[tuple[int, str]]()
 
         def drawn() -> str:
             word = rng.choice(left)
@@ -157,7 +201,8 @@ def haystacks(
             word = asked[0] if one_word and place < asked_for else drawn()
             before = rng.choice(range(len(sentences)))
             if published:
-                # A sentence that an earlier needle has torn is not found, and that needle is then nowhere.
+                # A sentence that an earlier needle has torn is not found, and that needle is then
+                # nowhere.
                 one = sentences[before]
                 haystack = haystack.replace(one, filled(word, number) + one, 1)
             hidden.append((starts[before], filled(word, number)))
@@ -165,7 +210,8 @@ def haystacks(
                 numbers.append(number)
                 asked += [] if one_word else [word]
         if not published:
-            parts, end = list[str](), 0
+            parts = list[str]()
+            end = 0
             for start, one in sorted(hidden):
                 parts += [text[end:start], one]
                 end = start
@@ -177,8 +223,12 @@ def haystacks(
 
 
 def made_up(frames: Sequence[str], words: Sequence[str], size: int, seed: int) -> str:
-    """A text of sentences made of frames with `{a}` and `{b}` for words, in paragraphs of eight. size: in characters, at least."""
-    rng, parts, length = random.Random(seed), list[str](), 0
+    """A text of sentences made of frames with `{a}` and `{b}` for words, in paragraphs of eight.
+    size: in characters, at least.
+    """
+    rng = random.Random(seed)
+    parts = list[str]()
+    length = 0
     while length < size:
         one, other = rng.sample(words, 2)
         sentence = rng.choice(frames).replace("{a}", one).replace("{b}", other)
@@ -189,18 +239,29 @@ def made_up(frames: Sequence[str], words: Sequence[str], size: int, seed: int) -
 
 
 def sentences_of(text: str, language: str) -> Iterator[str]:
-    """The sentences of a text. A mark ends one where white space follows, but for a single one after a digit.
+    """The sentences of a text.
 
-    The published list of abbreviations is looked for in front of the mark, where none of them can stand, so none counts.
+    A mark ends one where white space follows, but for a single one after a digit.
+
+    The published list of abbreviations is looked for in front of the mark, where none of them can
+    stand, so none counts.
     """
-    end = re.compile(rf"([{re.escape(_MARKS.get(language, '.!?'))}]++)[{_CLOSING}]*+(\s*+)")
+    end = re.compile(
+        rf"([{re.escape(_MARKS.get(language, '.!?'))}]++)[{_CLOSING}]*+(\s*+)"
+    )
     for paragraph in re.split(r"[\r\n|]", text):
-        begin, parts = 0, []
+        begin = 0
+        parts = []
         for found in end.finditer(paragraph):
-            if found[2] and (len(found[1]) > 1 or not paragraph[max(0, found.start() - 1)].isdecimal()):
+            if found[2] and (
+                len(found[1]) > 1
+                or not paragraph[max(0, found.start() - 1)].isdecimal()
+            ):
                 parts.append(paragraph[begin : found.start(2)])
                 begin = found.end()
-        yield from (part.strip() for part in [*parts, paragraph[begin:]] if part.strip(NO_TEXT))
+        yield from (
+            part.strip() for part in [*parts, paragraph[begin:]] if part.strip(NO_TEXT)
+        )
 
 
 def word_lists(
@@ -214,13 +275,17 @@ def word_lists(
     measure: Tokenizer,
     published: bool = False,
 ) -> Make:
-    """What lists words by number, of which `common` stand `often` times and the others `seldom` times at most, shuffled by the seed.
+    """What lists words by number, of which `common` stand `often` times and the others `seldom`
+    times at most, shuffled by the seed.
 
-    what: the task, for errors. size: of the list, in tokens. published: a list that these words do not fill is an error; else it
-    is shorter, and the length is met to 100 tokens or one percent. An instance has the `text`,
-    the `common` words and its `tokens`; it raises TaskError where words are too few, or the size too small for the common ones.
+    what: the task, for errors. size: of the list, in tokens. published: a list that these words do
+    not fill is an error; else it is shorter, and the length is met to 100 tokens or one percent. An
+    instance has the `text`, the `common` words and its `tokens`; it raises TaskError where words
+    are too few, or the size too small for the common ones.
     """
-    draws, tolerance = (1, _TOLERANCE) if published else (_DRAWS, max(_TOLERANCE, size // 100))
+    draws, tolerance = (
+        (1, _TOLERANCE) if published else (_DRAWS, max(_TOLERANCE, size // 100))
+    )
     spaced = [f" {word}" for word in words]
     lengths = dict(zip(spaced, measure.lengths(spaced), strict=True))
     mean = sum(lengths.values()) / len(spaced)
@@ -228,30 +293,44 @@ def word_lists(
     def instance(seed: int) -> dict[str, Any]:
         shuffled = list(spaced)
         random.Random(seed).shuffle(shuffled)
-        chosen, others = shuffled[:common], shuffled[common:] * seldom
+        chosen = shuffled[:common]
+        others = shuffled[common:] * seldom
         random.Random(seed).shuffle(others)
-        # The published code draws the numbers that it measures unseeded: where their length varies, this is one of the lists that it could make.
-        numbers, most = random.Random(seed), common * often + len(others)
-        room = size - common * often * (sum(lengths[word] for word in chosen) / common - mean)
+        # The published code draws the numbers that it measures unseeded: where their length varies,
+        # this is one of the lists that it could make.
+        numbers = random.Random(seed)
+        most = common * often + len(others)
+        room = size - common * often * (
+            sum(lengths[word] for word in chosen) / common - mean
+        )
         count = _fitting(measure, mean, room, numbers, draws)
         for _ in range(3 if published else 5):
             if not published:
                 count = min(count, most)
             if not 0 <= count - common * often <= len(others):
                 raise TaskError(
-                    f"{what} cannot be made with this tokenizer: about {count:,} words are to be listed, and there are "
-                    f"{common * often:,} common and {len(others):,} others."
+                    f"{what} cannot be made with this tokenizer: about {count:,} words"
+                    f" are to be listed, and there are {common * often:,} common and"
+                    f" {len(others):,} others."
                 )
             listed = chosen * often + others[: count - common * often]
             random.Random(seed).shuffle(listed)
-            text = " ".join(f"{place}.{word}" for place, word in enumerate(listed, start=1))
+            text = " ".join(
+                f"{place}.{word}" for place, word in enumerate(listed, start=1)
+            )
             tokens = measure.lengths([text], whole=True)[0]
-            if abs(size - tokens) < tolerance or (not published and count == most and tokens < size):
+            if abs(size - tokens) < tolerance or (
+                not published and count == most and tokens < size
+            ):
                 break
             wanted = size - tokens + room
             room = room if published else wanted
             count = _fitting(measure, mean, wanted, numbers, draws)
-        return {"text": text, "common": [word.strip() for word in chosen], "tokens": tokens}
+        return {
+            "text": text,
+            "common": [word.strip() for word in chosen],
+            "tokens": tokens,
+        }
 
     return instance
 
@@ -259,9 +338,11 @@ def word_lists(
 def repeats(
     words: Sequence[str], *, common: int, ratio: int, size: int, measure: Tokenizer
 ) -> tuple[int, int]:
-    """How often common words and at most the others stand, the former `ratio` times as often, so that words suffice for `size` tokens.
+    """How often common words and at most the others stand, the former `ratio` times as often, so
+    that words suffice for `size` tokens.
 
-    That is as seldom as can be, should the shortest words be the common ones, and a tenth more: what words measure depends on what is around them.
+    That is as seldom as can be, should the shortest words be the common ones, and a tenth more:
+    what words measure depends on what is around them.
     """
     lengths = sorted(measure.lengths([f" {word}" for word in words]))
     mean = sum(lengths) / len(words)
@@ -269,18 +350,31 @@ def repeats(
     seldom = more = 0
     while more >= seldom:
         seldom = more + 1
-        count = _fitting(measure, mean, size + seldom * spared, random.Random(0), _DRAWS) + _TOLERANCE
+        count = (
+            _fitting(measure, mean, size + seldom * spared, random.Random(0), _DRAWS)
+            + _TOLERANCE
+        )
         more = math.ceil(1.1 * count / (common * ratio + len(words) - common)) - 1
     return ratio * seldom, seldom
 
 
-def _fitting(measure: Tokenizer, mean: float, room: float, numbers: random.Random, draws: int = 1) -> int:
-    """How many numbered words of a mean length there is room for, their numbers measured by so many draws of each count of digits."""
-    words, power = 0.0, 0
+def _fitting(
+    measure: Tokenizer, mean: float, room: float, numbers: random.Random, draws: int = 1
+) -> int:
+    """How many numbered words of a mean length there is room for, their numbers measured by so many
+    draws of each count of digits.
+    """
+    words = 0.0
+    power = 0
     while True:
-        drawn = [f" {numbers.randint(10**power, 10 ** (power + 1) - 1)}." for _ in range(draws)]
+        drawn = [
+            f" {numbers.randint(10**power, 10 ** (power + 1) - 1)}."
+            for _ in range(draws)
+        ]
         each = (sum(measure.lengths(drawn)) / draws + mean) or 1
         more = 9 * 10**power
         if more * each > room:
             return int(words + room // each)
-        words, room, power = words + more, room - more * each, power + 1
+        words = words + more
+        room = room - more * each
+        power = power + 1

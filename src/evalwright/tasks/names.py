@@ -1,4 +1,6 @@
-"""What a task may be called: names become file names, columns and parts of addresses, so they are plain."""
+"""What a task may be called: names become file names, columns and parts of addresses, so they are
+plain.
+"""
 
 from __future__ import annotations
 

@@ -1,10 +1,13 @@
-"""Settings put over a task's file from outside: by `-T key=value`, a suite file, or `load_task(overrides=...)`.
+"""Settings put over a task's file from outside: by `-T key=value`, a suite file, or
+`load_task(overrides=...)`.
 
-Keys nest or are dotted ("prompt.few_shot.count"). Scorers and metrics are lists in a file, and are reached by their names:
-`scorers.consistency.threshold`. File names start from the folder that the person is in, not from that of the task's file.
+Keys nest or are dotted ("prompt.few_shot.count"). Scorers and metrics are lists in a file, and are
+reached by their names: `scorers.consistency.threshold`. File names start from the folder that the
+person is in, not from that of the task's file.
 
-An override changes the values that it names and leaves the others, also where the file gives a whole mapping as one
-template (`answer: "{{ {'mode': mode, ...} }}"`): it is applied to each task of `for_each` after its templates are rendered.
+An override changes the values that it names and leaves the others, also where the file gives a
+whole mapping as one template (`answer: "{{ {'mode': mode, ...} }}"`): it is applied to each task of
+`for_each` after its templates are rendered.
 """
 
 from __future__ import annotations
@@ -57,27 +60,40 @@ def with_overrides(
     return merge(document, _document_of(given, document, base))
 
 
-def _document_of(given: dict[str, Any], document: Document, base: Path | None) -> Document:
+def _document_of(
+    given: dict[str, Any], document: Document, base: Path | None
+) -> Document:
     bases = {} if base is None else dict.fromkeys(_leaves(given), base)
     return Document(given, "the overrides", document.base, bases=bases)
 
 
 def _long_dataset(own: dict[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
-    """The task's own values with `dataset: FILE` in its long form, where an override changes another key of it."""
-    if isinstance(own.get("dataset"), str) and isinstance(given.get("dataset"), Mapping):
+    """The task's own values with `dataset: FILE` in its long form, where an override changes
+    another key of it.
+    """
+    if isinstance(own.get("dataset"), str) and isinstance(
+        given.get("dataset"), Mapping
+    ):
         return {**own, "dataset": {"path": own["dataset"]}}
     return own
 
 
 def _without_forms(own: dict[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
-    """The task's own values without what `answer.text` and `answer.chat` say of a setting that an override of `answer` changes."""
-    answer, changed = own.get("answer"), given.get("answer")
+    """The task's own values without what `answer.text` and `answer.chat` say of a setting that an
+    override of `answer` changes.
+    """
+    answer = own.get("answer")
+    changed = given.get("answer")
     if not isinstance(answer, Mapping) or not isinstance(changed, Mapping):
         return own
     kept = dict(answer)
     for form in _FORMS:
         if isinstance(answer.get(form), Mapping):
-            kept[form] = {key: setting for key, setting in answer[form].items() if key not in changed}
+            kept[form] = {
+                key: setting
+                for key, setting in answer[form].items()
+                if key not in changed
+            }
     return {**own, "answer": kept}
 
 
@@ -89,8 +105,18 @@ def _replace_sources(own: Any, given: dict[str, Any]) -> None:
         for step in steps:
             there = there.get(step) if isinstance(there, Mapping) else None
             put = put.get(step) if isinstance(put, dict) else None
-        if isinstance(there, Mapping) and isinstance(put, dict) and any(name in put for name in SOURCES):
-            put.update({name: None for name in _OF_SOURCES if name in there and name not in put})
+        if (
+            isinstance(there, Mapping)
+            and isinstance(put, dict)
+            and any(name in put for name in SOURCES)
+        ):
+            put.update(
+                {
+                    name: None
+                    for name in _OF_SOURCES
+                    if name in there and name not in put
+                }
+            )
 
 
 def nested(overrides: Mapping[str, Any]) -> dict[str, Any]:
@@ -124,7 +150,8 @@ def _with_options(document: Document, key: str, given: Mapping[str, Any]) -> lis
             raise UnknownName(f"{kind} of the task", name, names, hint)
         if not isinstance(options, Mapping):
             raise TaskError(
-                f"'{key}.{name}' takes options, such as {key}.{name}.option=value, not {kind_of(options)}."
+                f"'{key}.{name}' takes options, such as {key}.{name}.option=value, not"
+                f" {kind_of(options)}."
             )
         place = names.index(name)
         uses[place] = _changed(uses[place], options)

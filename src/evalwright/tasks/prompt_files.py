@@ -1,8 +1,9 @@
 """A prompt that stands in a text file of its own: `prompt.file`, in place of `prompt.user`.
 
-A prompt that somebody else runs a benchmark with is a text with a slot: `{article}`. The slots are the names in `prompt.fields`,
-and `{input}`, `{id}` and `{target}`; every other brace stays what it is, so that a prompt may show JSON. A file without a slot
-is read as a template, with `{{ article }}`.
+A prompt that somebody else runs a benchmark with is a text with a slot: `{article}`. The slots are
+the names in `prompt.fields`, and `{input}`, `{id}` and `{target}`; every other brace stays what it
+is, so that a prompt may show JSON. A file without a slot is read as a template, with `{{ article
+}}`.
 """
 
 from __future__ import annotations
@@ -26,14 +27,17 @@ _MARKS = re.compile(r"\{\{|\{%|\{#")
 def with_prompt_file(document: Document, variables: Mapping[str, Any]) -> Document:
     """The document with the text of `prompt.file` as `prompt.user`, where it names one.
 
-    Raises TaskError for a file that cannot be read, or that has no place for anything of the sample.
+    Raises TaskError for a file that cannot be read, or that has no place for anything of the
+    sample.
     """
     prompt = document.value.get("prompt")
     if not isinstance(prompt, Mapping) or prompt.get("file") is None:
         return document
     name = prompt["file"]
     if not isinstance(name, str):
-        raise document.error(_AT, f"`prompt.file` is the name of a text file, not {kind_of(name)}.")
+        raise document.error(
+            _AT, f"`prompt.file` is the name of a text file, not {kind_of(name)}."
+        )
     fields = prompt.get("fields")
     slots = [*(fields if isinstance(fields, Mapping) else ()), *variables, *_OWN]
     user = _template(_read(document, name), name, slots, document)
@@ -44,12 +48,21 @@ def with_prompt_file(document: Document, variables: Mapping[str, Any]) -> Docume
 def _read(document: Document, name: str) -> str:
     path = document.allowed(_AT, document.folder(_AT) / name)
     try:
-        return ordinary(path, LARGEST).read_bytes().decode("utf-8-sig").replace("\r\n", "\n")
+        return (
+            ordinary(path, LARGEST)
+            .read_bytes()
+            .decode("utf-8-sig")
+            .replace("\r\n", "\n")
+        )
     except OSError as error:
-        raise document.error(_AT, f"the prompt file '{name}' cannot be read: {error.strerror}.") from None
+        raise document.error(
+            _AT, f"the prompt file '{name}' cannot be read: {error.strerror}."
+        ) from None
     except UnicodeDecodeError as error:
         raise document.error(
-            _AT, f"the prompt file '{name}' is not UTF-8 text (byte {error.start + 1}); save it as UTF-8."
+            _AT,
+            f"the prompt file '{name}' is not UTF-8 text (byte {error.start + 1}); save"
+            " it as UTF-8.",
         ) from None
 
 
@@ -60,7 +73,9 @@ def _template(text: str, name: str, slots: list[str], document: Document) -> str
         parts = _SLOT.split(text)
         out = [_literal(parts[0])]
         for slot, after in zip(parts[1::2], parts[2::2], strict=True):
-            out.append(f"{{{{ {slot} }}}}" if slot in slots else _literal(f"{{{slot}}}"))
+            out.append(
+                f"{{{{ {slot} }}}}" if slot in slots else _literal(f"{{{slot}}}")
+            )
             out.append(_literal(after))
         return "".join(out)
     try:
@@ -72,7 +87,9 @@ def _template(text: str, name: str, slots: list[str], document: Document) -> str
     hint = f"; did you mean {{{near[0]}}} where it has {{{found[0]}}}?" if near else "."
     known = ", ".join(f"{{{slot}}}" for slot in slots)
     raise document.error(
-        _AT, f"the prompt file '{name}' has no slot for the sample's text{hint} The slots are: {known}."
+        _AT,
+        f"the prompt file '{name}' has no slot for the sample's text{hint} The slots"
+        f" are: {known}.",
     )
 
 

@@ -1,11 +1,14 @@
-"""Renders a sample into what the model reads: messages, or one text. The only place where prompts are put together.
+"""Renders a sample into what the model reads: messages, or one text.
+
+The only place where prompts are put together.
 
     chat   [system], user, assistant, user, assistant, ..., user, [assistant prefill]
     text   system SEP user DEL answer SEP user DEL answer SEP ... user [DEL prefill]
 
-SEP is `separator`, DEL is `delimiter`. White space at the end of each rendered part is dropped, so that what stands between
-parts is exactly what the task says; a prompt to generate from ends with the delimiter's line breaks, but never with a
-space, which would split the first word's token. Shots begin with the prefill too, as the answer will.
+SEP is `separator`, DEL is `delimiter`. White space at the end of each rendered part is dropped, so
+that what stands between parts is exactly what the task says; a prompt to generate from ends with
+the delimiter's line breaks, but never with a space, which would split the first word's token. Shots
+begin with the prefill too, as the answer will.
 """
 
 from __future__ import annotations
@@ -31,21 +34,36 @@ Rendered = TypeVar("Rendered")
 class Part(Placed):
     """One template of the prompt and its place in the file."""
 
-    def __init__(self, source: str, name: str, document: Document, *, exact: bool = False) -> None:
-        super().__init__(templates.text, source, f"prompt.{name}", document, ("prompt", *name.split(".")))
-        self.source, self.fixed, self._exact = source, not templates.is_template(source), exact
+    def __init__(
+        self, source: str, name: str, document: Document, *, exact: bool = False
+    ) -> None:
+        super().__init__(
+            templates.text,
+            source,
+            f"prompt.{name}",
+            document,
+            ("prompt", *name.split(".")),
+        )
+        self.source = source
+        self.fixed = not templates.is_template(source)
+        self._exact = exact
 
-    def __call__(self, context: Mapping[str, Any], columns: Mapping[str, Any] | None = None) -> str:
+    def __call__(
+        self, context: Mapping[str, Any], columns: Mapping[str, Any] | None = None
+    ) -> str:
         """The text, without white space at its end. Raises RowError."""
         rendered: str = super().__call__(context, columns)
         return rendered if self._exact else rendered.rstrip()
 
 
 class Renderer:
-    """`renderer(sample)` is the prompt. Raises DatasetError that names the sample where it cannot be rendered.
+    """`renderer(sample)` is the prompt.
 
-    dataset: where relative paths of images lead. variables: this member's values of `for_each`. open_ended: the model goes on from
-    the prompt by itself, so in text form the delimiter is part of the prompt; otherwise it begins the continuation that is scored.
+    Raises DatasetError that names the sample where it cannot be rendered.
+
+    dataset: where relative paths of images lead. variables: this member's values of `for_each`.
+    open_ended: the model goes on from the prompt by itself, so in text form the delimiter is part
+    of the prompt; otherwise it begins the continuation that is scored.
     """
 
     def __init__(
@@ -64,20 +82,28 @@ class Renderer:
         turns = [user] if isinstance(user, str) else list(user)
         self.form = form
         self._fields = {
-            name: Part(source, f"fields.{name}", document) for name, source in prompt.fields.items()
+            name: Part(source, f"fields.{name}", document)
+            for name, source in prompt.fields.items()
         }
         self._system = Part(prompt.system, "system", document)
         self._users = [Part(turn, "user", document, exact=exact) for turn in turns]
         self._assistant = Part(assistant, "assistant", document)
         self._prefill = Part(prompt.prefill, "prefill", document)
-        self._images = None if prompt.images is None else RowImages(prompt.images, document, dataset)
+        self._images = (
+            None
+            if prompt.images is None
+            else RowImages(prompt.images, document, dataset)
+        )
         self._delimiter = prompt.delimiter
         self._separator = prompt.separator
         self._ending = prompt.delimiter.rstrip(" \t") if open_ended else ""
         self._variables = dict(variables)
         self.shots: Shots | None = None
         self._heads: dict[str, str | tuple[Message, ...]] = {}
-        sources = [part.source for part in (self._system, *self._users, self._assistant, self._prefill)]
+        sources = [
+            part.source
+            for part in (self._system, *self._users, self._assistant, self._prefill)
+        ]
         self._lettered = any("lettered" in source for source in sources)
 
     def __call__(self, sample: Sample) -> Prompt:
@@ -110,7 +136,11 @@ class Renderer:
         shots, key = self.shots.draw(sample, user) if self.shots else ([], "")
         head = self._head(shots, key, context)
         if self.form == "text":
-            question = self._answered(user, prefill) if prefill else user + (self._ending if user else "")
+            question = (
+                self._answered(user, prefill)
+                if prefill
+                else user + (self._ending if user else "")
+            )
             return f"{head}{question}"
         messages = (*head, Message("user", with_images(user, images)))
         return (*messages, Message("assistant", prefill)) if prefill else messages
@@ -126,14 +156,19 @@ class Renderer:
         return Shot(self._users[0](context), whole, without_id(sample.row), sample)
 
     def answer(self, sample: Sample) -> str:
-        """What a shot of this sample would answer, without the prefill; "" where its row cannot be a shot."""
+        """What a shot of this sample would answer, without the prefill; "" where its row cannot be
+        a shot.
+        """
         try:
             return self._assistant(self.context(sample))
         except RowError:
             return ""
 
     def check(self, sample: Sample) -> bytes:
-        """Raise RowError where any part but the shots cannot be rendered. Returns what names the row's images."""
+        """Raise RowError where any part but the shots cannot be rendered.
+
+        Returns what names the row's images.
+        """
         context = self.context(sample)
         images = self._seen(context)
         for part in (*self._users, self._prefill, self._system):
@@ -149,7 +184,9 @@ class Renderer:
         return images
 
     def context(self, sample: Sample) -> dict[str, Any]:
-        """What prompt templates see: the row's columns, over them the sample's own fields and those of `prompt.fields`."""
+        """What prompt templates see: the row's columns, over them the sample's own fields and those
+        of `prompt.fields`.
+        """
         context = {
             **sample.row,
             **self._variables,
@@ -169,7 +206,9 @@ class Renderer:
                 context["letter"] = letters[sample.gold[0]]
             if self._lettered:
                 pairs = zip(letters, sample.choices, strict=False)
-                context["lettered"] = "\n".join(f"{letter}. {choice}" for letter, choice in pairs)
+                context["lettered"] = "\n".join(
+                    f"{letter}. {choice}" for letter, choice in pairs
+                )
         for name, part in self._fields.items():
             context[name] = part(context)
         return context
@@ -177,8 +216,12 @@ class Renderer:
     def _answered(self, user: str, answer: str) -> str:
         return f"{user}{self._delimiter}{answer}" if user else answer
 
-    def _head(self, shots: list[Shot], key: str | None, context: Mapping[str, Any]) -> Any:
-        """What stands before the question: text, or messages. key: equal for equal shots, None where they are this sample's alone."""
+    def _head(
+        self, shots: list[Shot], key: str | None, context: Mapping[str, Any]
+    ) -> Any:
+        """What stands before the question: text, or messages. key: equal for equal shots, None
+        where they are this sample's alone.
+        """
         shared = key if self._system.fixed else None
         if shared is not None and shared in self._heads:
             return self._heads[shared]
@@ -191,7 +234,10 @@ class Renderer:
         else:
             messages = [Message("system", system)] if system else []
             for shot in shots:
-                messages += [Message("user", shot.user), Message("assistant", shot.answer)]
+                messages += [
+                    Message("user", shot.user),
+                    Message("assistant", shot.answer),
+                ]
             head = tuple(messages)
         if shared is not None:
             self._heads[shared] = head

@@ -1,4 +1,6 @@
-"""From a row to a Sample, and the samples of a task: all checked once in file order, then read from disk one by one."""
+"""From a row to a Sample, and the samples of a task: all checked once in file order, then read from
+disk one by one.
+"""
 
 from __future__ import annotations
 
@@ -38,32 +40,50 @@ class RowError(Exception):
 
 
 class Placed:
-    """A template with its place in the file. compiled: `templates.text` or another. Raises TaskError where it cannot be used."""
+    """A template with its place in the file. compiled: `templates.text` or another.
+
+    Raises TaskError where it cannot be used.
+    """
 
     def __init__(
-        self, compiled: Callable[[Any], Render], source: Any, name: str, document: Document, at: KeyPath
+        self,
+        compiled: Callable[[Any], Render],
+        source: Any,
+        name: str,
+        document: Document,
+        at: KeyPath,
     ) -> None:
-        self.name, self._place = name, document.at(at)
+        self.name = name
+        self._place = document.at(at)
         try:
             self._render = compiled(source)
         except templates.TemplateError as error:
             raise document.error(at, f"{error}.") from None
 
-    def __call__(self, context: Mapping[str, Any], columns: Mapping[str, Any] | None = None) -> Any:
+    def __call__(
+        self, context: Mapping[str, Any], columns: Mapping[str, Any] | None = None
+    ) -> Any:
         """Rendered. columns: those of the row, where the context has more. Raises RowError."""
         try:
             return self._render(context)
         except templates.TemplateError as error:
             known = context if columns is None else columns
-            reason = templates.missing_column(error.missing, known) if error.missing else str(error)
-            raise RowError(f"`{self.name}` ({self._place}) cannot be rendered: {reason}") from None
+            reason = (
+                templates.missing_column(error.missing, known)
+                if error.missing
+                else str(error)
+            )
+            raise RowError(
+                f"`{self.name}` ({self._place}) cannot be rendered: {reason}"
+            ) from None
 
 
 class SampleMaker:
     """Makes samples of rows as `sample` says. variables: this member's values of `for_each`.
 
-    defaults: metadata that samples take from the task where they have none of their own. each: added columns in which samples of one row
-    differ; such samples are one cluster, where nothing else says so.
+    defaults: metadata that samples take from the task where they have none of their own. each:
+    added columns in which samples of one row differ; such samples are one cluster, where nothing
+    else says so.
     """
 
     def __init__(
@@ -82,11 +102,24 @@ class SampleMaker:
         self._cells = isinstance(sample.choices, list)
 
         def placed(value: Any, *name: str) -> Placed:
-            return Placed(templates.structure, value, ".".join(("sample", *name)), document, (*at, *name))
+            return Placed(
+                templates.structure,
+                value,
+                ".".join(("sample", *name)),
+                document,
+                (*at, *name),
+            )
 
         given = {name: getattr(sample, name) for name in _COLUMNS}
-        self._given = {name: placed(value, name) for name, value in given.items() if value is not None}
-        self._metadata = {name: placed(value, "metadata", name) for name, value in sample.metadata.items()}
+        self._given = {
+            name: placed(value, name)
+            for name, value in given.items()
+            if value is not None
+        }
+        self._metadata = {
+            name: placed(value, "metadata", name)
+            for name, value in sample.metadata.items()
+        }
 
     def __call__(self, row: Row) -> Sample:
         """The row's sample. Raises RowError."""
@@ -95,9 +128,19 @@ class SampleMaker:
         target = self._value("target", context, row)
         targets, gold = self._targets(target, choices)
         aliases = self._value("aliases", context, row)
-        if aliases is not None and aliases != "":  # an empty cell of a CSV is no answer that counts
-            extra = [aliases] if isinstance(aliases, str | int | float) else _list(aliases, "aliases")
-            targets = tuple(dict.fromkeys((*targets, *(_text(alias, "an alias") for alias in extra))))
+        if (
+            aliases is not None and aliases != ""
+        ):  # an empty cell of a CSV is no answer that counts
+            extra = (
+                [aliases]
+                if isinstance(aliases, str | int | float)
+                else _list(aliases, "aliases")
+            )
+            targets = tuple(
+                dict.fromkeys(
+                    (*targets, *(_text(alias, "an alias") for alias in extra))
+                )
+            )
         identity = self._value("id", context, row)
         name = content_id(row) if identity is None else _text(identity, "the id")
         if self._shuffle and choices:
@@ -107,7 +150,13 @@ class SampleMaker:
         passages = self._value("passages", context, row)
         cluster = self._value("cluster", context, row)
         if cluster is None and self._each:
-            cluster = content_id({column: value for column, value in row.items() if column not in self._each})
+            cluster = content_id(
+                {
+                    column: value
+                    for column, value in row.items()
+                    if column not in self._each
+                }
+            )
         shown = self._value("input", context, row)
         return Sample(
             id=name,
@@ -144,12 +193,19 @@ class SampleMaker:
             return ()
         choices = tuple(_text(choice, "a choice") for choice in _list(value, "choices"))
         while self._cells and choices and not choices[-1].strip():
-            choices = choices[:-1]  # an empty cell at the end of a row of a CSV is no option
+            choices = choices[
+                :-1
+            ]  # an empty cell at the end of a row of a CSV is no option
         if len(choices) < 2:
-            raise RowError(f"a question with choices needs at least two, but this one has {len(choices)}")
+            raise RowError(
+                "a question with choices needs at least two, but this one has"
+                f" {len(choices)}"
+            )
         return choices
 
-    def _targets(self, target: Any, choices: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[int, ...]]:
+    def _targets(
+        self, target: Any, choices: tuple[str, ...]
+    ) -> tuple[tuple[str, ...], tuple[int, ...]]:
         if target is None:
             if "target" in self._given:
                 raise RowError("the target is null")
@@ -173,18 +229,23 @@ def _gold(target: Any, choices: tuple[str, ...]) -> int:
     if isinstance(target, int) and not isinstance(target, bool):
         if 0 <= target < len(choices):
             return target
-        raise RowError(f"the target {target} is not among the {len(choices)} choices, which count from 0")
+        raise RowError(
+            f"the target {target} is not among the {len(choices)} choices, which count"
+            " from 0"
+        )
     text = _text(target, "the target")
     by_text = [index for index, choice in enumerate(choices) if choice == text]
     letter = ascii_uppercase.find(text) if len(text) == 1 else -1
     by_letter = letter if 0 <= letter < len(choices) else -1
     if by_letter >= 0 and by_text and by_text != [by_letter]:
         raise RowError(
-            f"the target '{text}' is the letter of one choice and the text of another; give its position instead, counted from 0"
+            f"the target '{text}' is the letter of one choice and the text of another;"
+            " give its position instead, counted from 0"
         )
     if len(by_text) > 1:
         raise RowError(
-            f"the target '{text}' is the text of {len(by_text)} choices; give its letter or position instead"
+            f"the target '{text}' is the text of {len(by_text)} choices; give its"
+            " letter or position instead"
         )
     if by_text or by_letter >= 0:
         return by_text[0] if by_text else by_letter
@@ -193,9 +254,13 @@ def _gold(target: Any, choices: tuple[str, ...]) -> int:
         if text.isdigit() or target in (True, False)
         else ""
     )
-    shown = ", ".join(repr(choice if len(choice) <= 40 else choice[:37] + "...") for choice in choices[:6])
+    shown = ", ".join(
+        repr(choice if len(choice) <= 40 else choice[:37] + "...")
+        for choice in choices[:6]
+    )
     raise RowError(
-        f"the target '{text[:60]}' is not among the choices ({shown}{', ...' if len(choices) > 6 else ''}){hint}"
+        f"the target '{text[:60]}' is not among the choices"
+        f" ({shown}{', ...' if len(choices) > 6 else ''}){hint}"
     )
 
 
@@ -208,7 +273,9 @@ def _passages(value: Any) -> tuple[Passage, ...]:
             identity = item.get("id", number)
             out.append(Passage(_text(identity, "a passage's id"), item["text"]))
         else:
-            raise RowError(f"passage {number} is neither text nor a mapping with `text`")
+            raise RowError(
+                f"passage {number} is neither text nor a mapping with `text`"
+            )
     if len({passage.id for passage in out}) < len(out):
         raise RowError("two passages have the same id")
     return tuple(out)
@@ -229,12 +296,17 @@ def _text(value: Any, what: str) -> str:
 
 
 class FileSamples:
-    """The samples of a task (`core.tasks.SampleSource`), in file order. In memory: two numbers a row.
+    """The samples of a task (`core.tasks.SampleSource`), in file order.
 
-    content_hash: of the rows, in order, and of how samples are made of them. known: they were checked by an earlier command.
+    In memory: two numbers a row.
+
+    content_hash: of the rows, in order, and of how samples are made of them. known: they were
+    checked by an earlier command.
     """
 
-    def __init__(self, rows: Rows, make: SampleMaker, content_hash: str, check: Check | None) -> None:
+    def __init__(
+        self, rows: Rows, make: SampleMaker, content_hash: str, check: Check | None
+    ) -> None:
         self._rows = rows
         self._make = make
         self._check = check
@@ -283,21 +355,27 @@ def load_samples(
     empty: str,
     fresh: bool = False,
 ) -> FileSamples:
-    """Scan, check and keep rows, or take over what an earlier check kept. Raises DatasetError at the first row that is wrong.
+    """Scan, check and keep rows, or take over what an earlier check kept.
 
-    check: raises RowError where a sample does not suit the task; bytes that it returns name what belongs to the sample outside the
-    rows, which may change: fresh checks that again. recipe: what besides the rows
-    makes the samples, as JSON. task: what else `check` depends on, made as JSON. empty: the place to name where no row is left.
+    Raises DatasetError at the first row that is wrong.
+
+    check: raises RowError where a sample does not suit the task; bytes that it returns name what
+    belongs to the sample outside the rows, which may change: fresh checks that again. recipe: what
+    besides the rows makes the samples, as JSON. task: what else `check` depends on, made as JSON.
+    empty: the place to name where no row is left.
     """
     remembered = Check(rows, lambda: [recipe, duplicates, task()])
     if not fresh and (content_hash := remembered.load()) is not None:
         return FileSamples(rows, make, content_hash, None)
     watch = _Watch(rows)
-    digest = hashlib.blake2b(json.dumps(recipe, sort_keys=True).encode(), digest_size=16)
+    digest = hashlib.blake2b(
+        json.dumps(recipe, sort_keys=True).encode(), digest_size=16
+    )
     if rows.added:
         digest.update(json.dumps(rows.added, sort_keys=True, default=str).encode())
     hashes = array("q")
-    # Only after one task has read every line of a file may others skip lines unread, or a broken line could hide.
+    # Only after one task has read every line of a file may others skip lines unread, or a broken
+    # line could hide.
     skip = (
         wanted.skipper({name for added in rows.added for name in added})
         if all(source.checked for source in rows.sources)
@@ -317,7 +395,9 @@ def load_samples(
         digest.update(more + b"\n" if isinstance(more, bytes) else b"\n")
         hashes.append(hash(sample.id))
     if not len(rows):
-        reason = "no row is left after `where`" if rows.total else "the dataset is empty"
+        reason = (
+            "no row is left after `where`" if rows.total else "the dataset is empty"
+        )
         raise DatasetError(f"{empty}: {reason} ({rows.label}).")
     for source in rows.sources:
         source.checked = True
@@ -337,10 +417,16 @@ class _Watch:
         """A row is about to be checked."""
         if self._rows.total % 1024 == 0 and time.monotonic() > self._next:
             self._next += _SAY_EVERY
-            log.warning("%s: %s rows are checked so far.", self._rows.label, f"{self._rows.total:,}")
+            log.warning(
+                "%s: %s rows are checked so far.",
+                self._rows.label,
+                f"{self._rows.total:,}",
+            )
 
 
-def _settle_duplicates(samples: FileSamples, rows: Rows, hashes: array[int], duplicates: str) -> None:
+def _settle_duplicates(
+    samples: FileSamples, rows: Rows, hashes: array[int], duplicates: str
+) -> None:
     """Raise at the first id that stands twice, or drop later rows of the same content."""
     repeated = _repeated(hashes)
     if not repeated:
@@ -364,7 +450,8 @@ def _settle_duplicates(samples: FileSamples, rows: Rows, hashes: array[int], dup
             else "ids must differ"
         )
         raise DatasetError(
-            f"{samples.where(index)}: the id '{sample.id}' is already that of {samples.where(earlier)}; {hint}."
+            f"{samples.where(index)}: the id '{sample.id}' is already that of"
+            f" {samples.where(earlier)}; {hint}."
         )
     rows.drop(drop)
 

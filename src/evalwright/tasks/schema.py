@@ -1,7 +1,8 @@
 """The task file as pydantic models: every key, its type and its default. Unknown keys are errors.
 
-Short forms (`dataset: data.jsonl`, `scorers: [choice]`) become the long form before validation, so the models and the
-recorded definition have one shape. Strings that are templates are checked where they are compiled.
+Short forms (`dataset: data.jsonl`, `scorers: [choice]`) become the long form before validation, so
+the models and the recorded definition have one shape. Strings that are templates are checked where
+they are compiled.
 """
 
 from __future__ import annotations
@@ -11,20 +12,39 @@ import re
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    field_validator,
+    model_validator,
+)
 
 from evalwright.core.outcomes import NoAnswer
 from evalwright.tasks.long_texts import CODE_POINTS
 from evalwright.tasks.names import RULE, SOURCES, is_name
 from evalwright.tasks.yaml_files import kind_of, plain
 
-Mode = Literal["generate", "likelihood", "letter", "continuation", "perplexity", "classify", "given"]
+Mode = Literal[
+    "generate",
+    "likelihood",
+    "letter",
+    "continuation",
+    "perplexity",
+    "classify",
+    "given",
+]
 Format = Literal["auto", "chat", "text"]
 
 
 def _text(value: Any) -> Any:
     """Numbers are taken as they were written; true, false and null are not text."""
-    return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
+    return (
+        str(value)
+        if isinstance(value, int | float) and not isinstance(value, bool)
+        else value
+    )
 
 
 def _listed(value: Any) -> Any:
@@ -42,7 +62,9 @@ class Part(BaseModel):
 
 
 class Made(Part):
-    """Rows that are made: `count` texts of `tokens` tokens of a tokenizer, drawn by `seed`, with words of files, one a line."""
+    """Rows that are made: `count` texts of `tokens` tokens of a tokenizer, drawn by `seed`, with
+    words of files, one a line.
+    """
 
     tokens: int = Field(ge=1, le=10_000_000)
     tokenizer: Text = CODE_POINTS
@@ -52,9 +74,11 @@ class Made(Part):
 
 
 class Needles(Made):
-    """A long text (books, or sentences made of `frames`) in which `hidden` sentences give numbers for words.
+    """A long text (books, or sentences made of `frames`) in which `hidden` sentences give numbers
+    for words.
 
-    Asked for are the numbers of so many words (`asked`, one each), or of one word that has so many `values`. language: its marks end sentences.
+    Asked for are the numbers of so many words (`asked`, one each), or of one word that has so many
+    `values`. language: its marks end sentences.
     """
 
     sentence: Text
@@ -68,21 +92,28 @@ class Needles(Made):
     @model_validator(mode="after")
     def _fits(self) -> Needles:
         if not self.books and not self.frames:
-            raise ValueError("`needles` needs `books`, text files, or `frames`, sentences to make a text of")
+            raise ValueError(
+                "`needles` needs `books`, text files, or `frames`, sentences to make a"
+                " text of"
+            )
         for key, text, parts in (
             ("sentence", self.sentence, ("{word}", "{number}")),
             *(("frames", one, ("{a}",)) for one in self.frames or ()),
         ):
             if lacking := [part for part in parts if part not in text]:
                 raise ValueError(
-                    f"`{key}` has no {' and no '.join(lacking)}, where it is filled in: '{text}'"
+                    f"`{key}` has no {' and no '.join(lacking)}, where it is filled in:"
+                    f" '{text}'"
                 )
         if (self.asked is None) is (self.values is None):
             raise ValueError(
-                "`needles` has one of `asked`, how many words are asked for, and `values`, how many numbers the one word has"
+                "`needles` has one of `asked`, how many words are asked for, and"
+                " `values`, how many numbers the one word has"
             )
         if (self.asked or self.values or 0) > self.hidden:
-            raise ValueError(f"of {self.hidden} `hidden` needles no more can be asked for")
+            raise ValueError(
+                f"of {self.hidden} `hidden` needles no more can be asked for"
+            )
         return self
 
 
@@ -96,8 +127,8 @@ class CommonWords(Made):
 class Dataset(Part):
     """Where rows come from: files, the hub, the task file itself, or nowhere: they are made.
 
-    subset: a column to add, with the configuration or the name of the file that a row is of. each: columns to add, every row once for every
-    combination of their values.
+    subset: a column to add, with the configuration or the name of the file that a row is of. each:
+    columns to add, every row once for every combination of their values.
     """
 
     path: Texts | None = None
@@ -124,25 +155,40 @@ class Dataset(Part):
         given = [name for name in SOURCES if getattr(self, name) is not None]
         if len(given) != 1:
             found = f"it has {' and '.join(given)}" if given else "it has none of them"
-            wanted = f"{', '.join(f'`{name}`' for name in SOURCES[:-1])} and `{SOURCES[-1]}`"
+            wanted = (
+                f"{', '.join(f'`{name}`' for name in SOURCES[:-1])} and `{SOURCES[-1]}`"
+            )
             raise ValueError(f"a dataset has exactly one of {wanted}; {found}")
         if given != ["hub"]:
             for name in ("revision", "config", "split"):
                 if getattr(self, name) is not None:
-                    raise ValueError(f"`{name}` can only be used with `hub`, not with `{given[0]}`")
-        elif not re.fullmatch(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?", self.hub or "", re.ASCII):
-            raise ValueError(f"`hub` is the id of a data set, such as 'owner/name', not '{self.hub}'")
+                    raise ValueError(
+                        f"`{name}` can only be used with `hub`, not with `{given[0]}`"
+                    )
+        elif not re.fullmatch(
+            r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?", self.hub or "", re.ASCII
+        ):
+            raise ValueError(
+                f"`hub` is the id of a data set, such as 'owner/name', not '{self.hub}'"
+            )
         elif self.revision is None:
             raise ValueError(
-                "a dataset from the hub needs a `revision` (a commit), so that it stays the same"
+                "a dataset from the hub needs a `revision` (a commit), so that it stays"
+                " the same"
             )
         if given != ["path"] and (self.format or self.key):
-            raise ValueError(f"`format` and `key` can only be used with `path`, not with `{given[0]}`")
+            raise ValueError(
+                "`format` and `key` can only be used with `path`, not with"
+                f" `{given[0]}`"
+            )
         return self
 
 
 class Sample(Part):
-    """Templates that make a sample of a row. A key that is left out takes the column of that name, where there is one."""
+    """Templates that make a sample of a row.
+
+    A key that is left out takes the column of that name, where there is one.
+    """
 
     id: Text | None = None
     input: Text | None = None
@@ -190,7 +236,9 @@ class Prompt(Part):
     def _words(cls, value: Any) -> Any:
         for name in value:
             if not name.isidentifier():
-                raise ValueError(f"the field '{name}' must be a valid template variable name")
+                raise ValueError(
+                    f"the field '{name}' must be a valid template variable name"
+                )
         return value
 
     @field_validator("user", mode="after")
@@ -224,7 +272,9 @@ class Drawing(Part):
             return value
         if not isinstance(value, Mapping):
             raise ValueError(f"a JSON schema is a mapping, not {kind_of(value)}")
-        return json.dumps(plain(value), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+        return json.dumps(
+            plain(value), sort_keys=True, separators=(",", ":"), ensure_ascii=False
+        )
 
     @field_validator("json_schema", mode="after")
     @classmethod
@@ -234,7 +284,9 @@ class Drawing(Part):
         except ValueError:
             fits = False
         if not fits:
-            raise ValueError("`json_schema` must be a JSON schema: a mapping, or the same as JSON")
+            raise ValueError(
+                "`json_schema` must be a JSON schema: a mapping, or the same as JSON"
+            )
         return value
 
     @field_validator("stop", mode="after")
@@ -246,7 +298,10 @@ class Drawing(Part):
 
 
 class Answer(Drawing):
-    """How an answer is formed. column: of the answers, where the mode is `given`. `text` and `chat` hold settings for one form of prompt only."""
+    """How an answer is formed. column: of the answers, where the mode is `given`.
+
+    `text` and `chat` hold settings for one form of prompt only.
+    """
 
     mode: Mode = "generate"
     column: Text | None = None
@@ -268,10 +323,16 @@ class StrategyUse(Part):
             return {"name": value}
         if not isinstance(value, Mapping) or "name" not in value:
             raise ValueError(
-                f"a strategy is a name, or a mapping with `name` and its options, not {kind_of(value)}"
+                "a strategy is a name, or a mapping with `name` and its options, not"
+                f" {kind_of(value)}"
             )
-        rest = {key: item for key, item in value.items() if key not in ("name", "options")}
-        return {"name": value["name"], "options": {**dict(value.get("options") or {}), **rest}}
+        rest = {
+            key: item for key, item in value.items() if key not in ("name", "options")
+        }
+        return {
+            "name": value["name"],
+            "options": {**dict(value.get("options") or {}), **rest},
+        }
 
 
 class ScorerUse(Part):
@@ -306,19 +367,30 @@ def _named_use(value: Any, kind: str, own: tuple[str, ...]) -> Any:
     if isinstance(value, str):
         return {"name": value if kind == "scorer" else None, "use": value}
     if not isinstance(value, Mapping) or not value:
-        raise ValueError(f"a {kind} is a name, or a mapping of a name to its options, not {kind_of(value)}")
+        raise ValueError(
+            f"a {kind} is a name, or a mapping of a name to its options, not"
+            f" {kind_of(value)}"
+        )
     if "use" in value:
-        rest = {key: item for key, item in value.items() if key not in ("name", "use", "options", *own)}
+        rest = {
+            key: item
+            for key, item in value.items()
+            if key not in ("name", "use", "options", *own)
+        }
         options = {**dict(value.get("options") or {}), **rest}
         table = {key: value[key] for key in ("name", "use", *own) if key in value}
         if kind == "scorer":
             table.setdefault("name", value["use"])
         return {**table, "options": options}
     if len(value) != 1:
-        raise ValueError(f"a {kind} with a label is written {{name: label, use: {kind}, ...options}}")
+        raise ValueError(
+            f"a {kind} with a label is written {{name: label, use: {kind}, ...options}}"
+        )
     name, options = next(iter(value.items()))
     if options is not None and not isinstance(options, Mapping):
-        raise ValueError(f"the options of the {kind} '{name}' are a mapping, not {kind_of(options)}")
+        raise ValueError(
+            f"the options of the {kind} '{name}' are a mapping, not {kind_of(options)}"
+        )
     options = dict(options or {})
     table = {key: options.pop(key) for key in own if key in options}
     label = options.pop("name", name if kind == "scorer" else None)

@@ -1,4 +1,6 @@
-"""The scorers and metrics of a task: bound and checked when the task is loaded, before anything is asked."""
+"""The scorers and metrics of a task: bound and checked when the task is loaded, before anything is
+asked.
+"""
 
 from __future__ import annotations
 
@@ -23,16 +25,23 @@ DEFAULTS: dict[str, tuple[str, tuple[str, ...]]] = {
     "likelihood": ("choice", _ACCURACY),
     "letter": ("choice", _ACCURACY),
     "continuation": ("likelihood", ("accuracy", "token-perplexity")),
-    "perplexity": ("perplexity", ("word-perplexity", "byte-perplexity", "bits-per-byte")),
+    "perplexity": (
+        "perplexity",
+        ("word-perplexity", "byte-perplexity", "bits-per-byte"),
+    ),
     "classify": ("classification", ("accuracy", "balanced-accuracy", "auroc")),
 }
-"""The scorer of a mode, and its metrics where a task names no scorers either; with scorers of its own, that of the first (`usual_metric`)."""
+"""The scorer of a mode, and its metrics where a task names no scorers either; with scorers of its
+own, that of the first (`usual_metric`).
+"""
 
 
 OUTCOME = "outcome"
 """The scorer that tells answers from what is none."""
 OUTCOME_READERS = ("words", "consistency")
-"""Scorers that count answers only, and share the options of the task's `outcome` by which those are told."""
+"""Scorers that count answers only, and share the options of the task's `outcome` by which those are
+told.
+"""
 OUTCOME_OPTIONS = ("least_words", "refusals", "validity")
 
 
@@ -50,10 +59,14 @@ def scorers_of(file: schema.TaskFile, document: Document) -> tuple[Scorer, ...]:
     for index, use in enumerate(given):
         at: KeyPath = ("scorers", index)
         if use.name in bound:
-            raise document.error(at, f"two scorers have the name '{use.name}'; give one another `name`.")
+            raise document.error(
+                at, f"two scorers have the name '{use.name}'; give one another `name`."
+            )
         try:
             inherited = shared if use.use in OUTCOME_READERS else {}
-            bound[use.name] = bind(use.use, {**inherited, **plain(use.options)}, use.name)
+            bound[use.name] = bind(
+                use.use, {**inherited, **plain(use.options)}, use.name
+            )
         except UsageError as error:
             raise document.error(at, str(error)) from None
     if not bound:
@@ -61,11 +74,17 @@ def scorers_of(file: schema.TaskFile, document: Document) -> tuple[Scorer, ...]:
     return tuple(bound.values())
 
 
-def with_second(scorers: Sequence[Scorer], second: Mapping[str, Any]) -> tuple[Scorer, ...]:
-    """Scorers with a second one for what their rules are unsure of, where they name none themselves. Raises ConfigurationError."""
+def with_second(
+    scorers: Sequence[Scorer], second: Mapping[str, Any]
+) -> tuple[Scorer, ...]:
+    """Scorers with a second one for what their rules are unsure of, where they name none
+    themselves. Raises ConfigurationError.
+    """
     from evalwright.scorers.registry import BY_RULES
 
-    return tuple(_with_judge(one, second) if one.kind in BY_RULES else one for one in scorers)
+    return tuple(
+        _with_judge(one, second) if one.kind in BY_RULES else one for one in scorers
+    )
 
 
 def _with_judge(scorer: Scorer, second: Mapping[str, Any]) -> Scorer:
@@ -80,8 +99,13 @@ def decided_by(task: Task, second: Mapping[str, Any]) -> Task:
     """The task with a second scorer (see `with_second`), in its definition too."""
     scorers = with_second(task.scorers, second)
     options = {one.name: dict(one.options) for one in scorers}
-    recorded = [{**one, "options": options[one["name"]]} for one in task.definition.get("scorers", ())]
-    definition = {**task.definition, "scorers": recorded} if recorded else task.definition
+    recorded = [
+        {**one, "options": options[one["name"]]}
+        for one in task.definition.get("scorers", ())
+    ]
+    definition = (
+        {**task.definition, "scorers": recorded} if recorded else task.definition
+    )
     return replace(task, scorers=scorers, definition=definition)
 
 
@@ -96,8 +120,8 @@ def without_judges(task: Task) -> Task:
         return task
     if not scorers:
         raise TaskError(
-            f"No scorer of the task '{task.name}' works without a judge: leave out --no-judge, and name one with "
-            "--role judge=provider/name."
+            f"No scorer of the task '{task.name}' works without a judge: leave out"
+            " --no-judge, and name one with --role judge=provider/name."
         )
     names = {scorer.name for scorer in scorers}
     metrics = tuple(metric for metric in task.metrics if metric.scorer in names)
@@ -110,14 +134,18 @@ def without_judges(task: Task) -> Task:
 
 
 def check_scorers(scorers: tuple[Scorer, ...], sample: Sample) -> None:
-    """Raise RowError where `similarity` alone would judge an answer that is right or wrong, not more or less alike.
+    """Raise RowError where `similarity` alone would judge an answer that is right or wrong, not
+    more or less alike.
 
-    Raises MissingExtra where a scorer needs a library for the language of this sample (`check_sample`) that is not installed.
+    Raises MissingExtra where a scorer needs a library for the language of this sample
+    (`check_sample`) that is not installed.
     """
     from evalwright.scorers.registry import registry
 
     for scorer in scorers:
-        if (check := getattr(registry.get(scorer.kind), "check_sample", None)) is not None:
+        if (
+            check := getattr(registry.get(scorer.kind), "check_sample", None)
+        ) is not None:
             check(sample, scorer.options)
     if any(scorer.kind != "similarity" for scorer in scorers):
         return
@@ -126,8 +154,8 @@ def check_scorers(scorers: tuple[Scorer, ...], sample: Sample) -> None:
     kind = str(sample.metadata.get("answer_type") or "")
     if kind in EXACT:
         raise RowError(
-            f"its answer_type is '{kind}', and 'similarity' is the only scorer: similar does not mean right. "
-            f"Put 'short-answer' before it (`scorers`)"
+            f"its answer_type is '{kind}', and 'similarity' is the only scorer: similar"
+            " does not mean right. Put 'short-answer' before it (`scorers`)"
         )
 
 
@@ -144,7 +172,10 @@ def metrics_of(
         if file.scorers is not None:
             names = (usual_metric(scorers[0].kind, scorers[0].options),)
         given = [
-            schema.MetricUse.model_construct(name=None, use=name, scorer=None, options={}) for name in names
+            schema.MetricUse.model_construct(
+                name=None, use=name, scorer=None, options={}
+            )
+            for name in names
         ]
     columns = [scorer.name for scorer in scorers]
     out: dict[str, MetricSpec] = {}
@@ -153,20 +184,29 @@ def metrics_of(
         column = use.scorer or columns[0]
         if column not in columns:
             near = closest(column, columns)
-            hint = f"Did you mean '{near[0]}'?" if near else f"The scorers are: {', '.join(columns)}."
+            hint = (
+                f"Did you mean '{near[0]}'?"
+                if near
+                else f"The scorers are: {', '.join(columns)}."
+            )
             raise document.error(
                 at,
-                f"the metric '{use.use}' uses the scorer '{column}', which the task does not have. {hint}",
+                f"the metric '{use.use}' uses the scorer '{column}', which the task"
+                f" does not have. {hint}",
             )
         shown = shown_name(use.use, use.options)
         label = use.name or (shown if column == columns[0] else f"{column}-{shown}")
         if label in out:
-            raise document.error(at, f"two metrics have the label '{label}'; give one another `name`.")
+            raise document.error(
+                at, f"two metrics have the label '{label}'; give one another `name`."
+            )
         options = plain(use.options)
         try:
             check_options(use.use, options)
             check_scorer(use.use, scorers[columns.index(column)].kind)
-            _check_repeats(use.use, options, file.answer.draws, scorers[columns.index(column)])
+            _check_repeats(
+                use.use, options, file.answer.draws, scorers[columns.index(column)]
+            )
         except UsageError as error:
             raise document.error(at, str(error)) from None
         out[label] = MetricSpec(label, use.use, column, options)
@@ -175,8 +215,12 @@ def metrics_of(
     return tuple(out.values())
 
 
-def _check_repeats(kind: str, options: Mapping[str, Any], draws: int, scorer: Scorer) -> None:
-    """Raise UsageError where a metric over repeats cannot be made of so many, or its scorer reads nothing to vote on."""
+def _check_repeats(
+    kind: str, options: Mapping[str, Any], draws: int, scorer: Scorer
+) -> None:
+    """Raise UsageError where a metric over repeats cannot be made of so many, or its scorer reads
+    nothing to vote on.
+    """
     from evalwright.metrics.repeats import KINDS, OF_VOTES, check_k, check_multiplied
     from evalwright.scorers.reading import reader
 
@@ -187,15 +231,26 @@ def _check_repeats(kind: str, options: Mapping[str, Any], draws: int, scorer: Sc
         try:
             reader(scorer.kind, scorer.options)
         except ConfigurationError as error:
-            raise ConfigurationError(f"'{kind}' counts answers that are alike. {error}") from None
+            raise ConfigurationError(
+                f"'{kind}' counts answers that are alike. {error}"
+            ) from None
 
 
 def with_votes(one: Scored, kept: Collection[str] = ()) -> Scored:
-    """A task, or the rules of one, whose scorers also say what each answer says, where a metric votes on that. Raises UsageError."""
+    """A task, or the rules of one, whose scorers also say what each answer says, where a metric
+    votes on that. Raises UsageError.
+    """
     from evalwright.metrics.repeats import OF_VOTES, SAID
     from evalwright.scorers.reading import saying
 
-    voted = {metric.scorer for metric in one.metrics if metric.kind in OF_VOTES}.difference(kept)
+    voted = {
+        metric.scorer for metric in one.metrics if metric.kind in OF_VOTES
+    }.difference(kept)
     if not voted:
         return one
-    return replace(one, scorers=tuple(saying(own, SAID) if own.name in voted else own for own in one.scorers))
+    return replace(
+        one,
+        scorers=tuple(
+            saying(own, SAID) if own.name in voted else own for own in one.scorers
+        ),
+    )

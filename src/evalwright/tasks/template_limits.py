@@ -1,4 +1,6 @@
-"""What the renderers of templates share: how much one rendering may give, and the error of a template that cannot be used."""
+"""What the renderers of templates share: how much one rendering may give, and the error of a
+template that cannot be used.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,8 @@ MAX_LENGTH = 20_000_000
 
 
 class TemplateError(Exception):
-    """A template that cannot be compiled or rendered; the caller says where it stands and which row it met.
+    """A template that cannot be compiled or rendered; the caller says where it stands and which row
+    it met.
 
     missing: the name that was not there, where that was the reason.
     """

@@ -1,9 +1,11 @@
-"""Templates over a row's columns: jinja2's immutable sandbox with strict undefined names, compiled once.
+"""Templates over a row's columns: jinja2's immutable sandbox with strict undefined names, compiled
+once.
 
-`text` gives a function that renders a string, `native` one that keeps the type where the whole value is one
-`{{ expression }}`, and `condition` one that gives true or false. Most templates only put columns into text; those are
-rendered without jinja2, and whatever is not that simple falls back to it, so both ways give the same. A template whose work
-could grow beyond its row (loops in loops, arithmetic on texts, macros) is rendered in a process with limits of time and memory.
+`text` gives a function that renders a string, `native` one that keeps the type where the whole
+value is one `{{ expression }}`, and `condition` one that gives true or false. Most templates only
+put columns into text; those are rendered without jinja2, and whatever is not that simple falls back
+to it, so both ways give the same. A template whose work could grow beyond its row (loops in loops,
+arithmetic on texts, macros) is rendered in a process with limits of time and memory.
 """
 
 from __future__ import annotations
@@ -23,7 +25,9 @@ _NAME = r"[A-Za-z_]\w*"
 _STEP = rf"\.{_NAME}|\[-?\d+\]|\['[^'\\\n]*'\]|\[\"[^\"\\\n]*\"\]"
 _SIMPLE = re.compile(rf"\{{\{{\s*({_NAME}(?:{_STEP})*)\s*\}}\}}")
 _STEPS = re.compile(rf"\.({_NAME})|\[(-?\d+)\]|\['([^']*)'\]|\[\"([^\"]*)\"\]")
-_WORDS = frozenset(("true", "false", "none", "True", "False", "None", "not", "loop", "self", "super"))
+_WORDS = frozenset(
+    ("true", "false", "none", "True", "False", "None", "not", "loop", "self", "super")
+)
 
 
 class _Fallback(Exception):
@@ -32,7 +36,10 @@ class _Fallback(Exception):
 
 @lru_cache(maxsize=4096)
 def text(source: str) -> Callable[[Context], str]:
-    """A function that renders `source` to a string. Raises TemplateError at once where it does not parse."""
+    """A function that renders `source` to a string.
+
+    Raises TemplateError at once where it does not parse.
+    """
     pieces = _pieces(source)
     if pieces is None:
         return _jinja_text(source)
@@ -62,7 +69,9 @@ def native(source: str) -> Callable[[Context], Any]:
 
 
 def structure(value: Any) -> Callable[[Context], Any]:
-    """A function that renders every string inside lists and mappings by `native`; other values stay."""
+    """A function that renders every string inside lists and mappings by `native`; other values
+    stay.
+    """
     if isinstance(value, str):
         return native(value)
     if isinstance(value, Mapping):
@@ -100,16 +109,27 @@ def names(source: str) -> frozenset[str]:
 def missing_column(name: str, columns: Mapping[str, Any]) -> str:
     """A sentence part: the row has no such column, and which come close."""
     near = closest(name, columns)
-    hint = f"; did you mean {' or '.join(repr(found) for found in near)}?" if near else ""
+    hint = (
+        f"; did you mean {' or '.join(repr(found) for found in near)}?" if near else ""
+    )
     listed = ", ".join(sorted(map(str, columns))[:20])
-    return f"there is no column '{name}'{hint or '.'} The columns are: {listed or 'none'}{other_separator(columns)}"
+    return (
+        f"there is no column '{name}'{hint or '.'} The columns are:"
+        f" {listed or 'none'}{other_separator(columns)}"
+    )
 
 
 def other_separator(columns: Iterable[str]) -> str:
-    """The end of a sentence where the only column of a table seems to be several, which another sign separates; else nothing."""
+    """The end of a sentence where the only column of a table seems to be several, which another
+    sign separates; else nothing.
+    """
     only, *more = columns or [""]
     names = {";": "semicolons", "\t": "tabs", "|": "vertical bars", ",": "commas"}
-    found = "" if more else next((name for sign, name in names.items() if sign in str(only)), "")
+    found = (
+        ""
+        if more
+        else next((name for sign, name in names.items() if sign in str(only)), "")
+    )
     how = "save the file as .csv with commas or as .tsv with tabs"
     return f" (the cells seem to be separated by {found}: {how})" if found else ""
 
@@ -161,7 +181,9 @@ def _as_text(value: Any) -> str:
 
 
 def _quick(
-    quick: Callable[[Context], Any], source: str, slow: Callable[[str], Callable[[Context], Any]]
+    quick: Callable[[Context], Any],
+    source: str,
+    slow: Callable[[str], Callable[[Context], Any]],
 ) -> Callable[[Context], Any]:
     def render(context: Context) -> Any:
         try:

@@ -1,7 +1,9 @@
-"""Template filters that change a text in a way that its words and a key decide: the same in every run, order and process.
+"""Template filters that change a text in a way that its words and a key decide: the same in every
+run, order and process.
 
-They make experiments of one task: what does a model do with half of an article, with its sentences in another order, with
-words taken out? The key is a sample's id, never its place, so that a part of the data gives the same texts as the whole.
+They make experiments of one task: what does a model do with half of an article, with its sentences
+in another order, with words taken out? The key is a sample's id, never its place, so that a part of
+the data gives the same texts as the whole.
 """
 
 from __future__ import annotations
@@ -23,31 +25,45 @@ _CORE = re.compile(r"[^\W_](?:\S*[^\W_])?")
 
 
 def required(text: Any) -> str:
-    """The text as it is. Raises TemplateError where there is none: a missing column, a null, nothing but white space."""
+    """The text as it is.
+
+    Raises TemplateError where there is none: a missing column, a null, nothing but white space.
+    """
     if isinstance(text, str) and text.strip():
         return text
     str(text)  # what is not there says so by itself
-    raise TemplateError("the text is empty" if isinstance(text, str) else f"it is {kind_of(text)}, not text")
+    raise TemplateError(
+        "the text is empty"
+        if isinstance(text, str)
+        else f"it is {kind_of(text)}, not text"
+    )
 
 
 def first_part(text: Any, share: Any) -> str:
-    """The beginning of a text that has this share of its words (between white space; rounded, at least one)."""
+    """The beginning of a text that has this share of its words (between white space; rounded, at
+    least one).
+    """
     whole = _text(text, "first_part")
     cut = _cut(whole, _share(share, "first_part"))
     return whole[:cut].rstrip()
 
 
 def last_part(text: Any, share: Any) -> str:
-    """The end of a text that has this share of its words; with `first_part` of the other share it is the whole text."""
+    """The end of a text that has this share of its words; with `first_part` of the other share it
+    is the whole text.
+    """
     whole = _text(text, "last_part")
-    cut = _cut(whole, round(1.0 - _share(share, "last_part"), 9))  # 1.0 - 0.9 is a little less than 0.1
+    # 1.0 - 0.9 is a little less than 0.1
+    cut = _cut(whole, round(1.0 - _share(share, "last_part"), 9))
     return whole[cut:].lstrip()
 
 
 def shuffled_sentences(text: Any, key: Any) -> str:
     """The sentences in an order that `key` decides."""
     parts = sentences(_text(text, "shuffled_sentences"))
-    return " ".join(parts[place] for place in shuffled(len(parts), f"sentences of {key}"))
+    return " ".join(
+        parts[place] for place in shuffled(len(parts), f"sentences of {key}")
+    )
 
 
 def without_sentences(text: Any, share: Any, key: Any) -> str:
@@ -60,7 +76,8 @@ def without_sentences(text: Any, share: Any, key: Any) -> str:
 
 
 def masked_words(text: Any, share: Any, key: Any, mask: Any = "[MASK]") -> str:
-    """The text with a share of its words (rounded, at least one) replaced by `mask`, words that `key` decides.
+    """The text with a share of its words (rounded, at least one) replaced by `mask`, words that
+    `key` decides.
 
     Marks around a word stay: "crowns," becomes "[MASK],".
     """
@@ -68,7 +85,8 @@ def masked_words(text: Any, share: Any, key: Any, mask: Any = "[MASK]") -> str:
     found = list(_CORE.finditer(whole))
     count = max(1, round(_share(share, "masked_words") * len(found)))
     chosen = set(list(shuffled(len(found), f"masks of {key}"))[:count])
-    out, end = [], 0
+    out = []
+    end = 0
     for place, match in enumerate(found):
         if place in chosen:
             out += [whole[end : match.start()], str(mask)]
@@ -77,7 +95,10 @@ def masked_words(text: Any, share: Any, key: Any, mask: Any = "[MASK]") -> str:
 
 
 def literal(text: Any) -> Any:
-    """The list that a column writes as Python does (`"['a', 'b']"`); what is no text stays. Raises TemplateError."""
+    """The list that a column writes as Python does (`"['a', 'b']"`); what is no text stays.
+
+    Raises TemplateError.
+    """
     if not isinstance(text, str):
         return text
     try:
@@ -85,18 +106,30 @@ def literal(text: Any) -> Any:
             warnings.simplefilter("ignore")
             return ast.literal_eval(text.strip())
     except (MemoryError, RecursionError, SyntaxError, TypeError, ValueError):
-        raise TemplateError(f"the text {text[:60]!r} is no list as Python writes it") from None
+        raise TemplateError(
+            f"the text {text[:60]!r} is no list as Python writes it"
+        ) from None
 
 
 FILTERS: Mapping[str, Callable[..., Any]] = {
     one.__name__: one
-    for one in (first_part, last_part, literal, masked_words, required, shuffled_sentences, without_sentences)
+    for one in (
+        first_part,
+        last_part,
+        literal,
+        masked_words,
+        required,
+        shuffled_sentences,
+        without_sentences,
+    )
 }
 """By the name that templates use."""
 
 
 def _cut(text: str, share: float) -> int:
-    """Where the text is cut so that `share` of its words stand before; at least one word on both sides, if there are two."""
+    """Where the text is cut so that `share` of its words stand before; at least one word on both
+    sides, if there are two.
+    """
     found = list(_WORD.finditer(text))
     count = min(max(1, round(share * len(found))), max(1, len(found) - 1))
     return found[count - 1].end() if found else 0
@@ -104,13 +137,21 @@ def _cut(text: str, share: float) -> int:
 
 def _text(value: Any, name: str) -> str:
     if not isinstance(value, str):
-        raise TemplateError(f"the filter '{name}' changes text, not {type(value).__name__}")
+        raise TemplateError(
+            f"the filter '{name}' changes text, not {type(value).__name__}"
+        )
     if not value.strip():
         raise TemplateError(f"the filter '{name}' has no text to change")
     return value
 
 
 def _share(value: Any, name: str) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 1:
-        raise TemplateError(f"the filter '{name}' takes a share between 0 and 1, not {value!r}")
+    if (
+        isinstance(value, bool)
+        or not isinstance(value, int | float)
+        or not 0 < value < 1
+    ):
+        raise TemplateError(
+            f"the filter '{name}' takes a share between 0 and 1, not {value!r}"
+        )
     return float(value)

@@ -1,4 +1,6 @@
-"""A task whose data cannot be fetched, beside others that are run: one sample in the place of all, which fails."""
+"""A task whose data cannot be fetched, beside others that are run: one sample in the place of all,
+which fails.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,9 @@ from evalwright.core.tasks import Strategy
 
 
 class AllRows:
-    """The one sample (`core.tasks.SampleSource`). metadata: what the task says of it, `no data` with the reason."""
+    """The one sample (`core.tasks.SampleSource`). metadata: what the task says of it, `no data`
+    with the reason.
+    """
 
     content_hash = "no data"
 
@@ -33,7 +37,10 @@ class AllRows:
 
 
 class Unreachable:
-    """Fails without a request. It needs and uses the models of the strategy in whose place it stands."""
+    """Fails without a request.
+
+    It needs and uses the models of the strategy in whose place it stands.
+    """
 
     def __init__(self, strategy: Strategy, reason: str) -> None:
         self.needs: frozenset[Ability] = strategy.needs

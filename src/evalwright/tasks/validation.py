@@ -1,4 +1,6 @@
-"""Validates a document against the schema, and says what is wrong in one sentence with file and line."""
+"""Validates a document against the schema, and says what is wrong in one sentence with file and
+line.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,10 @@ _KINDS = {
 
 
 def validated(document: Document) -> TaskFile:
-    """The document as a TaskFile. Raises TaskError for its first mistake, in the order of the file's lines."""
+    """The document as a TaskFile.
+
+    Raises TaskError for its first mistake, in the order of the file's lines.
+    """
     from pydantic import ValidationError
 
     try:
@@ -45,7 +50,10 @@ def _error(document: Document, error: ValidationError) -> TaskError:
     def order(details: ErrorDetails) -> tuple[int, int]:
         place = document.place(_path(details, document.value))
         # A misspelt key is often why another is missing, so it comes first.
-        return (0 if details["type"] == "extra_forbidden" else 1, place.line if place else 0)
+        return (
+            0 if details["type"] == "extra_forbidden" else 1,
+            place.line if place else 0,
+        )
 
     first = min(mistakes, key=order)
     path = _path(first, document.value)
@@ -67,7 +75,8 @@ def _path(details: ErrorDetails, value: Any) -> KeyPath:
 
 
 def _message(details: ErrorDetails, path: KeyPath) -> str:
-    kind, name = details["type"], _dotted(path)
+    kind = details["type"]
+    name = _dotted(path)
     if kind == "extra_forbidden":
         return _unknown_key(path)
     if kind == "missing":
@@ -75,9 +84,13 @@ def _message(details: ErrorDetails, path: KeyPath) -> str:
     if kind == "value_error":
         return f"{details['ctx']['error']}."
     if kind in _KINDS:
-        quoted = kind == "string_type" and isinstance(details["input"], bool | type(None))
+        quoted = kind == "string_type" and isinstance(
+            details["input"], bool | type(None)
+        )
         hint = " (put quotes around it to make it text)" if quoted else ""
-        return f"`{name}` must be {_KINDS[kind]}, not {kind_of(details['input'])}{hint}."
+        return (
+            f"`{name}` must be {_KINDS[kind]}, not {kind_of(details['input'])}{hint}."
+        )
     if kind == "literal_error":
         wanted = str(details["ctx"]["expected"]).replace("'", "")
         near = closest(str(details["input"]), wanted.replace(" or ", ", ").split(", "))
@@ -96,10 +109,15 @@ def _unknown_key(path: KeyPath) -> str:
     near = closest(key, known)
     if near:
         return f"unknown key `{key}`{where}; did you mean `{near[0]}`?"
-    homes = [".".join((*place, key)) for place, other in PARTS.items() if key in other.model_fields]
+    homes = [
+        ".".join((*place, key))
+        for place, other in PARTS.items()
+        if key in other.model_fields
+    ]
     if homes:
         return (
-            f"unknown key `{key}`{where}; it belongs in `{homes[0].rpartition('.')[0] or 'the file itself'}`."
+            f"unknown key `{key}`{where}; it belongs in"
+            f" `{homes[0].rpartition('.')[0] or 'the file itself'}`."
         )
     elsewhere: dict[str, str] = {}
     for place, other in PARTS.items():

@@ -1,8 +1,10 @@
-"""Reads a YAML file into plain values that know their lines, with no surprises in what a scalar means.
+"""Reads a YAML file into plain values that know their lines, with no surprises in what a scalar
+means.
 
-Plain scalars are read by the core schema of YAML 1.2, decimal numbers only: `no`, `on`, `2024-01-31`, `1_000`, `12:30`,
-`007` and `0x1F` stay the text that was written. A decimal fraction remembers how it was written, so `version: 1.10` is
-"1.10". Tags are refused, so nothing in a file can make an object; a key may stand only once.
+Plain scalars are read by the core schema of YAML 1.2, decimal numbers only: `no`, `on`,
+`2024-01-31`, `1_000`, `12:30`, `007` and `0x1F` stay the text that was written. A decimal fraction
+remembers how it was written, so `version: 1.10` is "1.10". Tags are refused, so nothing in a file
+can make an object; a key may stand only once.
 """
 
 from __future__ import annotations
@@ -33,7 +35,9 @@ LARGEST = 1 << 26
 _PLACED_DEPTH = 6
 _DEEP_BLOCK = re.compile(rf"(?m)^(?:[ ]|[-?] ){{{MAX_DEPTH},}}")
 _INTEGER = re.compile(r"-?(0|[1-9][0-9]*)")
-_FLOAT = re.compile(r"-?((0|[1-9][0-9]*)\.[0-9]*|\.[0-9]+|(0|[1-9][0-9]*)(?=[eE]))([eE][-+]?[0-9]+)?")
+_FLOAT = re.compile(
+    r"-?((0|[1-9][0-9]*)\.[0-9]*|\.[0-9]+|(0|[1-9][0-9]*)(?=[eE]))([eE][-+]?[0-9]+)?"
+)
 _WORDS = {
     **dict.fromkeys(("", "~", "null", "Null", "NULL"), None),
     **dict.fromkeys(("true", "True", "TRUE"), True),
@@ -84,9 +88,10 @@ class Trust:
 class Document:
     """A mapping and where each part of it was written.
 
-    name: what errors call it where a part has no place. base: the folder of relative paths written in it. A document
-    that was not read from a file has no places. files: every file that took part. bases: folders of what was put over the
-    file from elsewhere, by key. trust: whose task files may read files anywhere.
+    name: what errors call it where a part has no place. base: the folder of relative paths written
+    in it. A document that was not read from a file has no places. files: every file that took part.
+    bases: folders of what was put over the file from elsewhere, by key. trust: whose task files may
+    read files anywhere.
     """
 
     value: dict[str, Any]
@@ -130,22 +135,32 @@ class Document:
     def allowed(self, path: KeyPath, file: Path) -> Path:
         """A file that is named at `path`, if this file may read it. Raises TaskError.
 
-        A task file reads what lies in its folder, the working folder and those of $EVALWRIGHT_TASKS, and nothing hidden there;
-        one in a folder that the person trusts reads what it wants, and so do overrides and Python.
+        A task file reads what lies in its folder, the working folder and those of
+        $EVALWRIGHT_TASKS, and nothing hidden there; one in a folder that the person trusts reads
+        what it wants, and so do overrides and Python.
         """
         place = self.place(path)
-        if place is None or any(path[:length] in self.bases for length in range(1, len(path) + 1)):
+        if place is None or any(
+            path[:length] in self.bases for length in range(1, len(path) + 1)
+        ):
             return file
-        folders = map(Path, filter(None, os.environ.get("EVALWRIGHT_TASKS", "").split(os.pathsep)))
+        folders = map(
+            Path, filter(None, os.environ.get("EVALWRIGHT_TASKS", "").split(os.pathsep))
+        )
         if is_within(file, place.file.parent, Path.cwd(), *folders):
             return file
-        if any(place.file.resolve().is_relative_to(folder.resolve()) for folder in self.trust.folders):
+        if any(
+            place.file.resolve().is_relative_to(folder.resolve())
+            for folder in self.trust.folders
+        ):
             self.trust.used = True
             return file
         raise self.error(
             path,
-            f"'{shown(file)}' is outside of this file's folder and the working folder (links followed), or hidden there, so it is "
-            f"not read. If you trust the task files in '{shown(place.file.parent)}', add --trust '{shown(place.file.parent)}'.",
+            f"'{shown(file)}' is outside of this file's folder and the working folder"
+            " (links followed), or hidden there, so it is not read. If you trust the"
+            f" task files in '{shown(place.file.parent)}', add --trust"
+            f" '{shown(place.file.parent)}'.",
         )
 
     def error(self, path: KeyPath, message: str) -> TaskError:
@@ -162,22 +177,29 @@ def shown(path: Path) -> str:
 
 
 def read_document(path: Path, kind: str = "task file") -> Document:
-    """The mapping in a YAML file. kind: what it is in messages. Raises TaskError with file and line for whatever is wrong with it."""
+    """The mapping in a YAML file. kind: what it is in messages.
+
+    Raises TaskError with file and line for whatever is wrong with it.
+    """
     import yaml
 
     try:
         text = ordinary(path, LARGEST).read_bytes().decode("utf-8-sig")
     except OSError as error:
-        raise TaskError(f"The {kind} '{shown(path)}' cannot be read: {error.strerror}.") from None
+        raise TaskError(
+            f"The {kind} '{shown(path)}' cannot be read: {error.strerror}."
+        ) from None
     except UnicodeDecodeError as error:
         line = path.read_bytes()[: error.start].count(b"\n") + 1
-        raise TaskError(f"{shown(path)}:{line}: the file is not UTF-8 text; save it as UTF-8.") from None
+        raise TaskError(
+            f"{shown(path)}:{line}: the file is not UTF-8 text; save it as UTF-8."
+        ) from None
     if odd := _ODD_BREAKS.search(text):
         line = text[: odd.start()].count("\n") + 1
         escape = f"\\u{ord(odd[0]):04x}"
         raise TaskError(
-            f"{shown(path)}:{line}: the file has a character (U+{ord(odd[0]):04X}) that YAML treats as a line break; "
-            f"write it as {escape} in double quotes."
+            f"{shown(path)}:{line}: the file has a character (U+{ord(odd[0]):04X}) that"
+            f" YAML treats as a line break; write it as {escape} in double quotes."
         )
     try:
         if too_deep(text):
@@ -186,7 +208,9 @@ def read_document(path: Path, kind: str = "task file") -> Document:
     except yaml.MarkedYAMLError as error:
         raise TaskError(_syntax_message(path, error)) from None
     except (yaml.YAMLError, ValueError) as error:
-        raise TaskError(f"{shown(path)}: this is not YAML: {str(error).splitlines()[0]}.") from None
+        raise TaskError(
+            f"{shown(path)}: this is not YAML: {str(error).splitlines()[0]}."
+        ) from None
     except RecursionError:
         raise TaskError(f"{shown(path)}: the file is nested too deeply.") from None
     if node is None:
@@ -196,24 +220,32 @@ def read_document(path: Path, kind: str = "task file") -> Document:
         MAX_NODES < expanded_size(node) < math.inf
     ):  # a handful of lines with aliases could stand for billions of values
         raise TaskError(
-            f"{shown(path)}: the file has more than {MAX_NODES:,} values; keep rows in a data file."
+            f"{shown(path)}: the file has more than {MAX_NODES:,} values; keep rows in"
+            " a data file."
         )
     builder = _Builder(path)
     value = builder.build(node, ())
     if not isinstance(value, dict):
-        raise TaskError(f"{shown(path)}:1: a {kind} is a mapping (`key: value`), not {kind_of(value)}.")
+        raise TaskError(
+            f"{shown(path)}:1: a {kind} is a mapping (`key: value`), not"
+            f" {kind_of(value)}."
+        )
     return Document(value, shown(path), path.parent, builder.places, (path,))
 
 
 def too_deep(text: str) -> bool:
-    """Whether YAML is nested deeper than `MAX_DEPTH`: the parser would take its time, and end the program, over thousands."""
+    """Whether YAML is nested deeper than `MAX_DEPTH`: the parser would take its time, and end the
+    program, over thousands.
+    """
     import yaml
 
     if text.count("[") + text.count("{") <= MAX_DEPTH and not _DEEP_BLOCK.search(text):
         return False
     depth = 0
     try:
-        for event in yaml.parse(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
+        for event in yaml.parse(
+            text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+        ):
             if isinstance(event, yaml.CollectionStartEvent):
                 depth += 1
             elif isinstance(event, yaml.CollectionEndEvent):
@@ -226,14 +258,20 @@ def too_deep(text: str) -> bool:
 
 
 def expanded_size(node: yaml.Node) -> float:
-    """How many values a file has once its aliases are written out; infinite where an alias is inside what it stands for."""
+    """How many values a file has once its aliases are written out; infinite where an alias is
+    inside what it stands for.
+    """
     sizes: dict[int, float] = {}
 
     def size(one: yaml.Node) -> float:
         if id(one) not in sizes:
             sizes[id(one)] = math.inf
             value = () if isinstance(one.value, str) else one.value
-            parts = (part for each in value for part in (each if isinstance(each, tuple) else (each,)))
+            parts = (
+                part
+                for each in value
+                for part in (each if isinstance(each, tuple) else (each,))
+            )
             sizes[id(one)] = 1 + sum(map(size, parts))
         return sizes[id(one)]
 
@@ -244,21 +282,35 @@ def kind_of(value: object) -> str:
     """What a value is, in words for a person."""
     if value is None:
         return "nothing (null)"
-    names = {bool: "true or false", int: "a whole number", float: "a number", str: "text"}
+    names = {
+        bool: "true or false",
+        int: "a whole number",
+        float: "a number",
+        str: "text",
+    }
     for kind, words in names.items():
         if isinstance(value, kind):
             return words
     if isinstance(value, Mapping):
         return "a mapping"
-    return "a list" if isinstance(value, list | tuple | set) else f"an object of '{type(value).__name__}'"
+    return (
+        "a list"
+        if isinstance(value, list | tuple | set)
+        else f"an object of '{type(value).__name__}'"
+    )
 
 
 def plain(value: Any) -> Any:
-    """A value as JSON would give it back. Raises TaskError where it holds something that JSON has not."""
+    """A value as JSON would give it back.
+
+    Raises TaskError where it holds something that JSON has not.
+    """
     try:
         return json.loads(json.dumps(value))
     except (TypeError, ValueError) as error:
-        raise TaskError(f"A task's definition can contain only JSON values: {error}.") from None
+        raise TaskError(
+            f"A task's definition can contain only JSON values: {error}."
+        ) from None
 
 
 @cache
@@ -298,14 +350,19 @@ class _Builder:
         if isinstance(node, yaml.ScalarNode):
             return self._scalar(node)
         if id(node) in self._open:
-            raise self._error(node, "an alias (*) is inside the value that it refers to")
+            raise self._error(
+                node, "an alias (*) is inside the value that it refers to"
+            )
         self._open.add(id(node))
         try:
             if isinstance(node, yaml.MappingNode):
                 return self._mapping(node, path)
             if node.tag != "tag:yaml.org,2002:seq":
                 raise self._tag_error(node)
-            return [self.build(item, (*path, index)) for index, item in enumerate(node.value)]
+            return [
+                self.build(item, (*path, index))
+                for index, item in enumerate(node.value)
+            ]
         except RecursionError:
             raise self._error(node, "the file is nested too deeply") from None
         finally:
@@ -320,10 +377,14 @@ class _Builder:
         out: dict[str, Any] = {}
         merged: dict[str, Any] = {}
         # What is merged comes first, so that places are those of the mapping's own keys.
-        for key_node, value_node in sorted(node.value, key=lambda pair: pair[0].value != "<<"):
+        for key_node, value_node in sorted(
+            node.value, key=lambda pair: pair[0].value != "<<"
+        ):
             if not isinstance(key_node, yaml.ScalarNode):
                 raise self._error(
-                    key_node, "a key must be text; put quotes around a value that begins with { or ["
+                    key_node,
+                    "a key must be text; put quotes around a value that begins with {"
+                    " or [",
                 )
             if key_node.tag not in (_PLAIN, "tag:yaml.org,2002:str"):
                 raise self._tag_error(key_node)
@@ -332,7 +393,10 @@ class _Builder:
                 merged |= self._merged(value_node, path)
                 continue
             if key in lines:
-                raise self._error(key_node, f"the key '{key}' is given twice (first in line {lines[key]})")
+                raise self._error(
+                    key_node,
+                    f"the key '{key}' is given twice (first in line {lines[key]})",
+                )
             lines[key] = key_node.start_mark.line + 1
             if len(path) + 1 < _PLACED_DEPTH:
                 self.places[(*path, key)] = Place(self.file, lines[key])
@@ -340,11 +404,15 @@ class _Builder:
         return merged | out
 
     def _merged(self, node: yaml.Node, path: KeyPath) -> dict[str, Any]:
-        """What a merge key (`<<: *NAME`, or a list of them, the first of which counts most) puts under a mapping's own keys."""
+        """What a merge key (`<<: *NAME`, or a list of them, the first of which counts most) puts
+        under a mapping's own keys.
+        """
         import yaml
 
         merged: dict[str, Any] = {}
-        for one in reversed(node.value if isinstance(node, yaml.SequenceNode) else [node]):
+        for one in reversed(
+            node.value if isinstance(node, yaml.SequenceNode) else [node]
+        ):
             if not isinstance(one, yaml.MappingNode):
                 raise self._error(one, "'<<' merges mappings, and this is none")
             merged |= self.build(one, path)
@@ -368,7 +436,9 @@ class _Builder:
 
     def _tag_error(self, node: yaml.Node) -> TaskError:
         tag = node.tag.replace("tag:yaml.org,2002:", "!!")
-        return self._error(node, f"the tag '{tag}' is not allowed here; write plain values")
+        return self._error(
+            node, f"the tag '{tag}' is not allowed here; write plain values"
+        )
 
     def _place(self, node: yaml.Node) -> Place:
         return Place(self.file, node.start_mark.line + 1)

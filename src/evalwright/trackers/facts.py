@@ -23,8 +23,9 @@ _NOT_NAME = re.compile(r"[^\w.\-/ ]+")
 class TrackedRun:
     """A finished run for a tracker.
 
-    key: the run's own, the same when it is resumed. settings: texts by name. numbers: "TASK/METRIC" with its interval's ends
-    "TASK/METRIC.low" and ".high", and counts. usage: tokens, requests, US dollars and seconds. files: the record and the samples.
+    key: the run's own, the same when it is resumed. settings: texts by name. numbers: "TASK/METRIC"
+    with its interval's ends "TASK/METRIC.low" and ".high", and counts. usage: tokens, requests, US
+    dollars and seconds. files: the record and the samples.
     """
 
     name: str
@@ -39,33 +40,61 @@ class TrackedRun:
 
 def tracked(run: Run, key: str) -> TrackedRun:
     """The facts of a run."""
-    settings = {_named(name): str(masked(text)) for name, text in _settings(run).items() if text}
+    settings = {
+        _named(name): str(masked(text)) for name, text in _settings(run).items() if text
+    }
     numbers = {_named(name): float(x) for name, x in _numbers(run) if math.isfinite(x)}
     started = datetime.fromisoformat(str(run.data["started"]))
     ended = started + timedelta(seconds=float(run.data["seconds"]))
     files = (run.folder / RUN_FILE, run.samples_file)
-    return TrackedRun(str(masked(run.name)), key, settings, numbers, _usage(run), started, ended, files)
+    return TrackedRun(
+        str(masked(run.name)),
+        key,
+        settings,
+        numbers,
+        _usage(run),
+        started,
+        ended,
+        files,
+    )
 
 
 def _settings(run: Run) -> dict[str, str]:
-    settings = {"model": run.model, "label": run.label, "evalwright": str(run.data.get("evalwright", ""))}
+    settings = {
+        "model": run.model,
+        "label": run.label,
+        "evalwright": str(run.data.get("evalwright", "")),
+    }
     settings |= {"fingerprint": str(run.data["model"].get("fingerprint", ""))}
     settings |= {f"task.{task.name}.version": task.version for task in run.tasks}
-    settings |= {f"role.{role}": str(one.get("name", "")) for role, one in run.data.get("roles", {}).items()}
+    settings |= {
+        f"role.{role}": str(one.get("name", ""))
+        for role, one in run.data.get("roles", {}).items()
+    }
     for name, value in masked_arguments(dict(run.data["configuration"])).items():
-        plain = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+        plain = (
+            value
+            if isinstance(value, str)
+            else json.dumps(value, ensure_ascii=False, default=str)
+        )
         settings[f"configuration.{name}"] = plain
     return settings
 
 
 def _numbers(run: Run) -> Iterator[tuple[str, float]]:
     places = [(task.name, task.metrics) for task in run.tasks]
-    for place, metrics in [*places, *((f"group.{group.name}", group.metrics) for group in run.groups)]:
+    for place, metrics in [
+        *places,
+        *((f"group.{group.name}", group.metrics) for group in run.groups),
+    ]:
         for metric in metrics:
             one = metric.estimate
             for end, value in (("", one.value), (".low", one.low), (".high", one.high)):
                 # Two levels, never more: some stores keep them as folders and files.
-                yield f"{place.replace('/', '.')}/{metric.label.replace('/', '.')}{end}", value
+                yield (
+                    f"{place.replace('/', '.')}/{metric.label.replace('/', '.')}{end}",
+                    value,
+                )
     for task in run.tasks:
         for what in ("samples", "missing", "unsure"):
             yield f"{task.name.replace('/', '.')}/{what}", getattr(task, f"n_{what}")
@@ -73,9 +102,20 @@ def _numbers(run: Run) -> Iterator[tuple[str, float]]:
 
 def _usage(run: Run) -> dict[str, float]:
     usage: Mapping[str, Any] = run.data["usage"]
-    found = {"seconds": run.data["seconds"], "cost_usd": run.cost, **(usage.get("usage") or {})}
-    found |= {"requests_sent": usage.get("sent"), "responses_stored": usage.get("stored")}
-    return {f"usage/{name}": float(x) for name, x in found.items() if isinstance(x, int | float)}
+    found = {
+        "seconds": run.data["seconds"],
+        "cost_usd": run.cost,
+        **(usage.get("usage") or {}),
+    }
+    found |= {
+        "requests_sent": usage.get("sent"),
+        "responses_stored": usage.get("stored"),
+    }
+    return {
+        f"usage/{name}": float(x)
+        for name, x in found.items()
+        if isinstance(x, int | float)
+    }
 
 
 def _named(name: str) -> str:

@@ -1,4 +1,6 @@
-"""MLflow: a run in the experiment $MLFLOW_EXPERIMENT_NAME or "evalwright". where: the tracking URI, in place of MLflow's own."""
+"""MLflow: a run in the experiment $MLFLOW_EXPERIMENT_NAME or "evalwright". where: the tracking URI,
+in place of MLflow's own.
+"""
 
 from __future__ import annotations
 
@@ -26,10 +28,17 @@ def log(run: TrackedRun, where: str, before: str) -> str:
     if not made:
         tags = {"evalwright_run": run.key, "mlflow.source.name": "evalwright"}
         made = client.create_run(experiment, started, tags, run.name).info.run_id
-    numbers = [Metric(key, value, ended, 0) for key, value in {**run.numbers, **run.usage}.items()]
-    settings = [] if before else [Param(key, value) for key, value in run.settings.items()]
+    numbers = [
+        Metric(key, value, ended, 0)
+        for key, value in {**run.numbers, **run.usage}.items()
+    ]
+    settings = (
+        [] if before else [Param(key, value) for key, value in run.settings.items()]
+    )
     for start in range(0, max(len(numbers), len(settings)), MOST):
-        client.log_batch(made, numbers[start : start + MOST], settings[start : start + MOST])
+        client.log_batch(
+            made, numbers[start : start + MOST], settings[start : start + MOST]
+        )
     for file in run.files:
         client.log_artifact(made, str(file))
     client.set_terminated(made, "FINISHED", ended)

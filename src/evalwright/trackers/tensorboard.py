@@ -1,4 +1,6 @@
-"""TensorBoard: event files in a folder of the run's name under `where`, else $TENSORBOARD_LOGDIR, else "tensorboard"."""
+"""TensorBoard: event files in a folder of the run's name under `where`, else $TENSORBOARD_LOGDIR,
+else "tensorboard".
+"""
 
 from __future__ import annotations
 
@@ -9,22 +11,35 @@ from evalwright.trackers.facts import TrackedRun
 
 
 def log(run: TrackedRun, where: str, before: str) -> str:
-    """Write the run's numbers as scalars and its settings as a text; what an earlier command wrote of it is replaced."""
+    """Write the run's numbers as scalars and its settings as a text; what an earlier command wrote
+    of it is replaced.
+    """
     from tensorboard.compat.proto.event_pb2 import Event
     from tensorboard.compat.proto.summary_pb2 import Summary
     from tensorboard.plugins.text.metadata import create_summary_metadata
     from tensorboard.summary.writer.event_file_writer import EventFileWriter
     from tensorboard.util.tensor_util import make_tensor_proto
 
-    folder = Path(where or os.environ.get("TENSORBOARD_LOGDIR") or "tensorboard", f"{run.name}-{run.key[:8]}")
+    folder = Path(
+        where or os.environ.get("TENSORBOARD_LOGDIR") or "tensorboard",
+        f"{run.name}-{run.key[:8]}",
+    )
     for old in folder.glob("events.out.tfevents.*") if before else ():
         old.unlink()
-    rows = "".join(f"| {name} | {text.replace('|', '/')} |\n" for name, text in run.settings.items())
+    rows = "".join(
+        f"| {name} | {text.replace('|', '/')} |\n"
+        for name, text in run.settings.items()
+    )
     table = make_tensor_proto(f"| setting | value |\n| --- | --- |\n{rows}".encode())
-    values = [Summary.Value(tag=name, simple_value=x) for name, x in {**run.numbers, **run.usage}.items()]
+    values = [
+        Summary.Value(tag=name, simple_value=x)
+        for name, x in {**run.numbers, **run.usage}.items()
+    ]
     kind = create_summary_metadata("settings", "")
     values.append(Summary.Value(tag="settings", metadata=kind, tensor=table))
     writer = EventFileWriter(str(folder))
-    writer.add_event(Event(wall_time=run.ended.timestamp(), step=0, summary=Summary(value=values)))
+    writer.add_event(
+        Event(wall_time=run.ended.timestamp(), step=0, summary=Summary(value=values))
+    )
     writer.close()
     return folder.name

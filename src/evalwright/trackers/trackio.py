@@ -1,4 +1,6 @@
-"""trackio: a run in the project `where`, else $TRACKIO_PROJECT, else "evalwright", in trackio's own local folder."""
+"""trackio: a run in the project `where`, else $TRACKIO_PROJECT, else "evalwright", in trackio's own
+local folder.
+"""
 
 from __future__ import annotations
 

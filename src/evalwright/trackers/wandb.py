@@ -1,4 +1,6 @@
-"""Weights & Biases: a run in the project `where` (ENTITY/PROJECT for one of a team), else $WANDB_PROJECT, else "evalwright". Offline with WANDB_MODE=offline."""
+"""Weights & Biases: a run in the project `where` (ENTITY/PROJECT for one of a team), else
+$WANDB_PROJECT, else "evalwright". Offline with WANDB_MODE=offline.
+"""
 
 from __future__ import annotations
 
@@ -12,21 +14,37 @@ def _check() -> None:
     """Raise ConfigurationError where it would ask for a key after the run."""
     import wandb
 
-    if wandb.setup().settings.mode == "online" and not wandb.login(prompt=False, verify=False):
-        raise ConfigurationError("wandb has no key: run `wandb login`, or set WANDB_MODE=offline.")
+    if wandb.setup().settings.mode == "online" and not wandb.login(
+        prompt=False, verify=False
+    ):
+        raise ConfigurationError(
+            "wandb has no key: run `wandb login`, or set WANDB_MODE=offline."
+        )
 
 
 def log(run: TrackedRun, where: str, before: str) -> str:
-    """Write the run's settings and numbers, with its files as an artifact; the id follows from the run, so it is one run for ever."""
+    """Write the run's settings and numbers, with its files as an artifact; the id follows from the
+    run, so it is one run for ever.
+    """
     import wandb
 
-    entity, _, project = (where or os.environ.get("WANDB_PROJECT") or "evalwright").rpartition("/")
+    entity, _, project = (
+        where or os.environ.get("WANDB_PROJECT") or "evalwright"
+    ).rpartition("/")
     own = {"console": "off", "silent": True, "disable_git": True, "disable_code": True}
     quiet = wandb.Settings(**own, x_disable_stats=True)
     with wandb.init(
-        project=project, entity=entity or None, id=run.key, name=run.name, job_type="evaluation", resume="allow", settings=quiet,
-        reinit="create_new", config=dict(run.settings), allow_val_change=True,
-    ) as logged:  # fmt: skip
+        project=project,
+        entity=entity or None,
+        id=run.key,
+        name=run.name,
+        job_type="evaluation",
+        resume="allow",
+        settings=quiet,
+        reinit="create_new",
+        config=dict(run.settings),
+        allow_val_change=True,
+    ) as logged:
         logged.summary.update({**run.numbers, **run.usage})
         artifact = wandb.Artifact(f"run-{run.key[:16]}", "evaluation")
         for file in run.files:

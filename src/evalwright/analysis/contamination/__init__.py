@@ -1,1 +1,3 @@
-"""Where questions come from, and whether a model may have seen them: dates, rewrites, overlap with a corpus, versions."""
+"""Where questions come from, and whether a model may have seen them: dates, rewrites, overlap with
+a corpus, versions.
+"""

@@ -1,6 +1,8 @@
-"""Every question in other words, written by a model, and options in another order, which takes none.
+"""Every question in other words, written by a model, and options in another order, which takes
+none.
 
-A model writes a paraphrase of any question and the opposite of a yes or no question. What it writes is checked, not trusted.
+A model writes a paraphrase of any question and the opposite of a yes or no question. What it writes
+is checked, not trusted.
 """
 
 from __future__ import annotations
@@ -35,21 +37,27 @@ MOST_TOKENS = 2048
 
 _INSTRUCTIONS: dict[Kind, str] = {
     "paraphrase": (
-        "Say the question between the marks in other words. Change its wording and the order of its parts as much as you can, and "
-        "keep its meaning: the same answer must be right, in the same form, and no other. Keep every name, number, unit and date. "
-        "Add nothing, leave nothing out, and do not answer it. Write the new question alone, on one line."
+        "Say the question between the marks in other words. Change its wording and the"
+        " order of its parts as much as you can, and keep its meaning: the same answer"
+        " must be right, in the same form, and no other. Keep every name, number, unit"
+        " and date. Add nothing, leave nothing out, and do not answer it. Write the new"
+        " question alone, on one line."
     ),
     "negate": (
-        "Turn the yes or no question (or statement) between the marks into its opposite, so that whoever would say yes to it says "
-        "no to yours, and the other way round. Keep every name, number, unit and date. Do not answer it. Write the new question "
-        "alone, on one line."
+        "Turn the yes or no question (or statement) between the marks into its"
+        " opposite, so that whoever would say yes to it says no to yours, and the other"
+        " way round. Keep every name, number, unit and date. Do not answer it. Write"
+        " the new question alone, on one line."
     ),
 }
-_OPEN, _CLOSE = "<<<", ">>>"
+_OPEN = "<<<"
+_CLOSE = ">>>"
 _QUOTES = (('"', '"'), ("“", "”"), ("'", "'"), (_OPEN, _CLOSE))
 _OPPOSITE = {"yes": "no", "no": "yes", "true": "false", "false": "true"}
 _SPEAKS_OF_OTHERS = re.compile(
-    r"\b(?:all|none|both|neither|either|any) of (?:the|these|those)\b|\b(?:both|neither|either)\b.*\b[A-H]\b|^[A-H] (?:and|or|&) [A-H]\b",
+    r"\b(?:all|none|both|neither|either|any) of"
+    r" (?:the|these|those)\b|\b(?:both|neither|either)\b.*\b[A-H]\b|^[A-H] (?:and|or|&)"
+    r" [A-H]\b",
     re.IGNORECASE,
 )
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
@@ -69,13 +77,17 @@ class Rewrite:
 
 @dataclass(slots=True)
 class Rewritten:
-    """What came of a task. refused: how many originals have no rewrite of a kind, by kind and reason."""
+    """What came of a task. refused: how many originals have no rewrite of a kind, by kind and
+    reason.
+    """
 
     rewrites: list[Rewrite] = field(default_factory=list)
     refused: Counter[tuple[str, str]] = field(default_factory=Counter)
     n_originals: int = 0
 
-    def take(self, original: Sample, sample: Sample | None, kind: str, by: str, none: str) -> None:
+    def take(
+        self, original: Sample, sample: Sample | None, kind: str, by: str, none: str
+    ) -> None:
         """Keep a rewrite that passes the checks, or count why not."""
         why = none if sample is None else problem(original, sample, kind)
         if why or sample is None:
@@ -84,41 +96,66 @@ class Rewritten:
             self.rewrites.append(Rewrite(original, sample, kind, by))
 
 
-def rewrite(task: Task, kinds: Sequence[Kind], model: Model | None, home: Path) -> Rewritten:
-    """Every sample in every kind. A model's replies are kept in the store at `home` and never paid for twice.
+def rewrite(
+    task: Task, kinds: Sequence[Kind], model: Model | None, home: Path
+) -> Rewritten:
+    """Every sample in every kind.
 
-    Raises ConfigurationError where a kind needs a model and there is none, AbilityError for one that writes no text.
+    A model's replies are kept in the store at `home` and never paid for twice.
+
+    Raises ConfigurationError where a kind needs a model and there is none, AbilityError for one
+    that writes no text.
     """
     written = [kind for kind in kinds if kind in _INSTRUCTIONS]
     out = Rewritten(n_originals=sum(1 for _ in _originals(task)))
     if "shuffle" in kinds:
         for sample in _originals(task):
-            out.take(sample, shuffle(sample), "shuffle", "rule", "its options cannot be reordered")
+            out.take(
+                sample,
+                shuffle(sample),
+                "shuffle",
+                "rule",
+                "its options cannot be reordered",
+            )
     if not written:
         return out
     if model is None:
         raise ConfigurationError(f"The kind '{written[0]}': name one with --by.")
     if "generate" not in model.abilities:
-        raise AbilityError(f"'{model.name}' cannot generate text, so it cannot rewrite questions.")
-    made: Rewritten = run_blocking(lambda: _rewrite_all(out, task, written, model, home))
+        raise AbilityError(
+            f"'{model.name}' cannot generate text, so it cannot rewrite questions."
+        )
+    made: Rewritten = run_blocking(
+        lambda: _rewrite_all(out, task, written, model, home)
+    )
     return made
 
 
 def shuffle(sample: Sample) -> Sample | None:
-    """The options in another order, with a right one in another place; None where options speak of each other's places."""
-    if len(sample.choices) < 2 or any(_SPEAKS_OF_OTHERS.search(choice) for choice in sample.choices):
+    """The options in another order, with a right one in another place; None where options speak of
+    each other's places.
+    """
+    if len(sample.choices) < 2 or any(
+        _SPEAKS_OF_OTHERS.search(choice) for choice in sample.choices
+    ):
         return None
     for attempt in range(20):
         order = list(shuffled(len(sample.choices), f"rewrite {attempt} of {sample.id}"))
         gold = tuple(order.index(place) for place in sample.gold)
         if gold != sample.gold:
-            return replace(sample, choices=tuple(sample.choices[place] for place in order), gold=gold)
+            return replace(
+                sample,
+                choices=tuple(sample.choices[place] for place in order),
+                gold=gold,
+            )
     return None
 
 
 def with_opposite_answer(sample: Sample) -> Sample | None:
     """A yes or no question with the other answer; None for any other question."""
-    said = [text.strip().casefold().rstrip(".") for text in sample.choices or sample.targets]
+    said = [
+        text.strip().casefold().rstrip(".") for text in sample.choices or sample.targets
+    ]
     if sample.choices:
         if len(said) != 2 or len(sample.gold) != 1 or _OPPOSITE.get(said[0]) != said[1]:
             return None
@@ -128,7 +165,10 @@ def with_opposite_answer(sample: Sample) -> Sample | None:
     words = [_OPPOSITE[word] for word in said]
     cased = zip(sample.targets, words, strict=True)
     return replace(
-        sample, targets=tuple(word.capitalize() if old[:1].isupper() else word for old, word in cased)
+        sample,
+        targets=tuple(
+            word.capitalize() if old[:1].isupper() else word for old, word in cased
+        ),
     )
 
 
@@ -152,7 +192,9 @@ async def _rewrite_all(
             wanted = [(sample, kind) for sample in _originals(task) for kind in kinds]
 
             async def all_of_them() -> list[tuple[Sample | None, str]]:
-                return await asyncio.gather(*(one(sample, kind) for sample, kind in wanted))
+                return await asyncio.gather(
+                    *(one(sample, kind) for sample, kind in wanted)
+                )
 
             found = await interruptible(all_of_them(), engine)
     for (sample, kind), (rewritten, why) in zip(wanted, found, strict=True):
@@ -160,7 +202,9 @@ async def _rewrite_all(
     return out
 
 
-async def _rewrite(sample: Sample, kind: Kind, ask: Ask, chat: bool) -> tuple[Sample | None, str]:
+async def _rewrite(
+    sample: Sample, kind: Kind, ask: Ask, chat: bool
+) -> tuple[Sample | None, str]:
     """The rewritten sample, or None and why there is none."""
     # Which answer of an opposite is right is not for the model to say.
     frame = with_opposite_answer(sample) if kind == "negate" else sample
@@ -178,7 +222,12 @@ async def _rewrite(sample: Sample, kind: Kind, ask: Ask, chat: bool) -> tuple[Sa
     said = separated.answer.strip()
     for opening, closing in _QUOTES:
         inner = said[len(opening) : -len(closing)]
-        if inner and said.startswith(opening) and said.endswith(closing) and opening not in inner:
+        if (
+            inner
+            and said.startswith(opening)
+            and said.endswith(closing)
+            and opening not in inner
+        ):
             said = inner.strip()
     if refusal_in(said):
         return None, "the model refused"
@@ -188,20 +237,28 @@ async def _rewrite(sample: Sample, kind: Kind, ask: Ask, chat: bool) -> tuple[Sa
 
 
 def problem(original: Sample, rewritten: Sample, kind: str) -> str:
-    """Why a rewrite is refused, as far as a program can see; "" for one that may stay. A person looks at the rest."""
-    before, after = _folded(original.input), _folded(rewritten.input)
+    """Why a rewrite is refused, as far as a program can see; "" for one that may stay.
+
+    A person looks at the rest.
+    """
+    before = _folded(original.input)
+    after = _folded(rewritten.input)
     if not after:
         return "it is empty"
     if kind == "shuffle":
         same = sorted(original.choices) == sorted(rewritten.choices)
-        kept = {original.choices[i] for i in original.gold} == {rewritten.choices[i] for i in rewritten.gold}
+        kept = {original.choices[i] for i in original.gold} == {
+            rewritten.choices[i] for i in rewritten.gold
+        }
         return "" if same and kept else "the options are not the same"
     if before == after and original.passages == rewritten.passages:
         return "it is the original wording"
     if len(after) > _LONGER * len(before) + 200:
         return "it is much longer than the original"
     targets = zip(original.targets, rewritten.targets, strict=False)
-    if not rewritten.choices and any(_says(after, new) and not _says(before, old) for old, new in targets):
+    if not rewritten.choices and any(
+        _says(after, new) and not _says(before, old) for old, new in targets
+    ):
         return "it gives the answer away" if kind != "negate" else ""
     if Counter(_NUMBER.findall(before)) != Counter(_NUMBER.findall(after)):
         return "its numbers are not the original's"
@@ -214,4 +271,7 @@ def _folded(text: str) -> str:
 
 def _says(text: str, target: str) -> bool:
     wanted = _folded(target).strip(" .,;:!?\"'")
-    return bool(wanted) and re.search(rf"(?<!\w){re.escape(wanted)}(?!\w)", text) is not None
+    return (
+        bool(wanted)
+        and re.search(rf"(?<!\w){re.escape(wanted)}(?!\w)", text) is not None
+    )

@@ -1,7 +1,9 @@
-"""Which n-grams of questions occur in a corpus of the user's own: files of any size, read once, in flat memory.
+"""Which n-grams of questions occur in a corpus of the user's own: files of any size, read once, in
+flat memory.
 
-Text is compared by its words: NFKC, case folded, without punctuation; a Han, Kana, Hangul or Thai character is a word. An n-gram
-never reaches across two documents, which are whole text files, or the lines of JSON Lines.
+Text is compared by its words: NFKC, case folded, without punctuation; a Han, Kana, Hangul or Thai
+character is a word. An n-gram never reaches across two documents, which are whole text files, or
+the lines of JSON Lines.
 """
 
 from __future__ import annotations
@@ -37,7 +39,9 @@ _LONGEST_LINE = 64 << 20
 """Characters of a line of a corpus: a packed file can hold one that would fill the memory."""
 _MOST_UNPACKED = 200
 _UNPACKED_FREELY = 1 << 30
-"""Bytes that any packed file may unpack to; beyond them at most so many times its size: text grows 3 to 20 times, a bomb a thousand."""
+"""Bytes that any packed file may unpack to; beyond them at most so many times its size: text grows
+3 to 20 times, a bomb a thousand.
+"""
 _TEXT = (".txt", ".md", ".text")
 _LINES = (".jsonl", ".ndjson")
 _MULTIPLIER = 0x9E3779B97F4A7C15
@@ -45,7 +49,8 @@ _MULTIPLIER = 0x9E3779B97F4A7C15
 
 @dataclass(frozen=True, slots=True)
 class GramCount:
-    """Of one question: n of its n-grams, how many different ones it has, how many of them the corpus has, and how often in all.
+    """Of one question: n of its n-grams, how many different ones it has, how many of them the
+    corpus has, and how often in all.
 
     n is 0 where the question is too short to be looked for.
     """
@@ -75,15 +80,19 @@ def words_of(text: str) -> list[str]:
     return _WORD.findall(unicodedata.normalize("NFKC", text).casefold())
 
 
-def scan_corpus(questions: Sequence[str], places: Sequence[Path], n: int = N) -> CorpusScan:
-    """Look for the n-grams of `questions` in files and folders (.txt, .md, .jsonl, .ndjson, each also .gz).
+def scan_corpus(
+    questions: Sequence[str], places: Sequence[Path], n: int = N
+) -> CorpusScan:
+    """Look for the n-grams of `questions` in files and folders (.txt, .md, .jsonl, .ndjson, each
+    also .gz).
 
-    A question of LEAST to n words is looked for whole. Raises ConfigurationError for an n under LEAST, a place that is
-    not there or has no such file, and a file that cannot be read.
+    A question of LEAST to n words is looked for whole. Raises ConfigurationError for an n under
+    LEAST, a place that is not there or has no such file, and a file that cannot be read.
     """
     if n < LEAST:
         raise ConfigurationError(
-            f"n-grams need at least {LEAST} words, not {n}: shorter ones occur in any text."
+            f"n-grams need at least {LEAST} words, not {n}: shorter ones occur in any"
+            " text."
         )
     index = _Index([words_of(question) for question in questions], n)
     files = [file for place in places for file in _files(place)]
@@ -93,12 +102,17 @@ def scan_corpus(questions: Sequence[str], places: Sequence[Path], n: int = N) ->
             words += sum(map(index.read, _documents(file)))
         except (OSError, EOFError, zlib.error) as error:
             reason = getattr(error, "strerror", None) or error
-            raise ConfigurationError(f"The corpus file '{file}' cannot be read: {reason}.") from error
+            raise ConfigurationError(
+                f"The corpus file '{file}' cannot be read: {reason}."
+            ) from error
     return CorpusScan(len(files), words, index.result())
 
 
 class _Index:
-    """The n-grams of all questions by length, and how often each was met. Words are numbers, 0 for those of no question."""
+    """The n-grams of all questions by length, and how often each was met.
+
+    Words are numbers, 0 for those of no question.
+    """
 
     def __init__(self, questions: Sequence[Sequence[str]], n: int) -> None:
         self.codes: dict[str, int] = {}
@@ -106,8 +120,15 @@ class _Index:
         by_length: dict[int, set[tuple[int, ...]]] = {}
         for words in questions:
             length = 0 if len(words) < LEAST else min(n, len(words))
-            ids = [self.codes.setdefault(word, len(self.codes) + 1) for word in words if length]
-            grams = {tuple(ids[start : start + length]) for start in range(len(ids) - length + 1)}
+            ids = [
+                self.codes.setdefault(word, len(self.codes) + 1)
+                for word in words
+                if length
+            ]
+            grams = {
+                tuple(ids[start : start + length])
+                for start in range(len(ids) - length + 1)
+            }
             self.own.append(list(grams) if length else [])
             by_length.setdefault(length, set()).update(self.own[-1])
         by_length.pop(0, None)
@@ -120,7 +141,9 @@ class _Index:
         )
 
     def read(self, pieces: Iterator[str]) -> int:
-        """Count the n-grams of one document, given in pieces that end between words; how many words it has."""
+        """Count the n-grams of one document, given in pieces that end between words; how many words
+        it has.
+        """
         longest = max(self.hashes, default=0)
         tail = np.zeros(0, np.uint64)
         total = 0
@@ -129,14 +152,18 @@ class _Index:
             total += len(found)
             if not longest or not found:
                 continue
-            ids = np.concatenate([tail, np.array([self.codes.get(word, 0) for word in found], np.uint64)])
+            ids = np.concatenate(
+                [tail, np.array([self.codes.get(word, 0) for word in found], np.uint64)]
+            )
             for length, known in self.hashes.items():
                 # Of the words carried over, only those that a gram of this length can still need.
                 self._count(ids[max(0, len(tail) - length + 1) :], length, known)
             tail = ids[-(longest - 1) :]
         return total
 
-    def _count(self, ids: NDArray[np.uint64], length: int, known: NDArray[np.uint64]) -> None:
+    def _count(
+        self, ids: NDArray[np.uint64], length: int, known: NDArray[np.uint64]
+    ) -> None:
         """Count the windows that are grams; a hash only says where to look."""
         if len(ids) < length:
             return
@@ -153,7 +180,9 @@ class _Index:
         for own in self.own:
             times = [self.counts[gram] for gram in own]
             n = len(own[0]) if own else 0
-            out.append(GramCount(n, len(own), sum(count > 0 for count in times), sum(times)))
+            out.append(
+                GramCount(n, len(own), sum(count > 0 for count in times), sum(times))
+            )
         return tuple(out)
 
 
@@ -165,15 +194,19 @@ def _hashes(windows: NDArray[np.uint64]) -> NDArray[np.uint64]:
     return out
 
 
-# -- files ------------------------------------------------------------------------------------------------------------------
+# -- files -----------------------------------------------------------------------------
 
 
 def _files(place: Path) -> list[Path]:
     if place.is_dir():
-        found = sorted(path for path in place.rglob("*") if path.is_file() and _kind(path))
+        found = sorted(
+            path for path in place.rglob("*") if path.is_file() and _kind(path)
+        )
         if not found:
             kinds = ", ".join((*_TEXT, *_LINES))
-            raise ConfigurationError(f"The folder '{place}' has no text file: {kinds}, each also with .gz.")
+            raise ConfigurationError(
+                f"The folder '{place}' has no text file: {kinds}, each also with .gz."
+            )
         return found
     if not place.is_file():
         raise ConfigurationError(f"The corpus '{place}' does not exist.")
@@ -198,7 +231,8 @@ def _documents(path: Path) -> Iterator[Iterator[str]]:
         while line := file.readline(_LONGEST_LINE):
             if len(line) == _LONGEST_LINE:
                 raise ConfigurationError(
-                    f"A line of the corpus '{path}' has more than {_LONGEST_LINE:,} characters: write one document per line."
+                    f"A line of the corpus '{path}' has more than {_LONGEST_LINE:,}"
+                    " characters: write one document per line."
                 )
             if line.strip():
                 yield iter([_strings(line)])
@@ -212,7 +246,8 @@ class _Unpacked(gzip.GzipFile):
         place = Path(str(self.name))
         if self.tell() > max(_UNPACKED_FREELY, _MOST_UNPACKED * place.stat().st_size):
             raise ConfigurationError(
-                f"'{place}' unpacks to more than {_MOST_UNPACKED} times its size, which no text does. It is not read further."
+                f"'{place}' unpacks to more than {_MOST_UNPACKED} times its size, which"
+                " no text does. It is not read further."
             )
         return out
 

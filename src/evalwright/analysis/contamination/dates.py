@@ -1,6 +1,7 @@
 """Dates as questions have them: a year, a month or a day, and which side of a cut-off they lie on.
 
-"2024-06" is a span from the 1st to the 30th. What lies across the cut-off is on neither side: it is counted and left out.
+"2024-06" is a span from the 1st to the 30th. What lies across the cut-off is on neither side: it is
+counted and left out.
 """
 
 from __future__ import annotations
@@ -27,7 +28,9 @@ class Span:
 
 
 def parse_span(value: Any) -> Span | None:
-    """The span of "2024", "2024-06", "2024-06-15" (a time after it is ignored), a number that is a year; else None."""
+    """The span of "2024", "2024-06", "2024-06-15" (a time after it is ignored), a number that is a
+    year; else None.
+    """
     if isinstance(value, bool) or value is None:
         return None
     found = _FORM.fullmatch(str(value)[:40])
@@ -43,18 +46,31 @@ def parse_span(value: Any) -> Span | None:
 
 
 def read_cut_off(text: str) -> date:
-    """The last day of a cut-off such as "2024-06" or "2024-06-15". Raises ConfigurationError for what is no date."""
+    """The last day of a cut-off such as "2024-06" or "2024-06-15".
+
+    Raises ConfigurationError for what is no date.
+    """
     found = parse_span(text)
     if found is None:
-        raise ConfigurationError(f"The cut-off '{text}' is not a date, such as 2024-06 or 2024-06-15.")
+        raise ConfigurationError(
+            f"The cut-off '{text}' is not a date, such as 2024-06 or 2024-06-15."
+        )
     return found.last
 
 
 def side_of(value: Any, cut_off: date) -> Side:
-    """Whether a date is before (up to and on) the cut-off, after it, across it, not there, or not readable as a date."""
+    """Whether a date is before (up to and on) the cut-off, after it, across it, not there, or not
+    readable as a date.
+    """
     if value is None or not str(value).strip():
         return "undated"
     span = parse_span(value)
     if span is None:
         return "unreadable"
-    return "before" if span.last <= cut_off else "after" if span.first > cut_off else "across"
+    return (
+        "before"
+        if span.last <= cut_off
+        else "after"
+        if span.first > cut_off
+        else "across"
+    )

@@ -1,5 +1,7 @@
-"""Whether a model may have memorised a task's questions, in numbers: scores before and after a cut-off date, by overlap with a corpus, and the
-paired drop from original to rewritten wordings, less that of control items."""
+"""Whether a model may have memorised a task's questions, in numbers: scores before and after a
+cut-off date, by overlap with a corpus, and the paired drop from original to rewritten wordings,
+less that of control items.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,12 @@ from typing import Any, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from evalwright.analysis.contamination.corpus import CorpusScan, GramCount, N, scan_corpus
+from evalwright.analysis.contamination.corpus import (
+    CorpusScan,
+    GramCount,
+    N,
+    scan_corpus,
+)
 from evalwright.analysis.contamination.dates import Side, read_cut_off, side_of
 from evalwright.core.errors import ConfigurationError, RunError, UnknownName, UsageError
 from evalwright.core.plain import Plain
@@ -33,7 +40,9 @@ from evalwright.statistics import (
 
 @dataclass(frozen=True, slots=True)
 class ContaminationReport(Plain):
-    """What there is to say of one run. suspicious: some task's paired drop exceeds that of its control items."""
+    """What there is to say of one run. suspicious: some task's paired drop exceeds that of its
+    control items.
+    """
 
     run: str
     model: str
@@ -54,24 +63,33 @@ def contamination_report(
     corpus: Sequence[str | Path] = (),
     n: int = N,
 ) -> ContaminationReport:
-    """Report on one run. Rewrites are looked for in the run itself and in `rewrites`, runs of the same model.
+    """Report on one run.
 
-    cut_off: the model's, e.g. "2024-06"; items dated after it are control items. date_key: which metadata has the date; by default the
-    first of `DATE_KEYS` that divides a task's items.
-    control: "key=value" of the metadata of further control items. corpus: files and folders in which the questions' n-grams are
-    looked for. Raises ConfigurationError where it has nothing to report on, and where a run of rewrites is another model's.
+    Rewrites are looked for in the run itself and in `rewrites`, runs of the same model.
+
+    cut_off: the model's, e.g. "2024-06"; items dated after it are control items. date_key: which
+    metadata has the date; by default the first of `DATE_KEYS` that divides a task's items. control:
+    "key=value" of the metadata of further control items. corpus: files and folders in which the
+    questions' n-grams are looked for. Raises ConfigurationError where it has nothing to report on,
+    and where a run of rewrites is another model's.
     """
     key, equals, value = control.partition("=")
     if control and not (key and equals):
         raise ConfigurationError(
-            f"--control takes key=value of items' metadata, such as control=true, not '{control}'."
+            "--control takes key=value of items' metadata, such as control=true, not"
+            f" '{control}'."
         )
-    clean = Control(read_cut_off(cut_off) if cut_off else None, date_key or DATE_KEYS[0], key, value)
+    clean = Control(
+        read_cut_off(cut_off) if cut_off else None, date_key or DATE_KEYS[0], key, value
+    )
     for other in rewrites:
-        if other.data["model"].get("fingerprint") != run.data["model"].get("fingerprint"):
+        if other.data["model"].get("fingerprint") != run.data["model"].get(
+            "fingerprint"
+        ):
             raise ConfigurationError(
-                f"'{other.id}' is a run of '{other.label}' and '{run.id}' one of '{run.label}': a paired drop needs one "
-                f"model. Evaluate '{run.label}' on the rewritten task."
+                f"'{other.id}' is a run of '{other.label}' and '{run.id}' one of"
+                f" '{run.label}': a paired drop needs one model. Evaluate '{run.label}'"
+                " on the rewritten task."
             )
     own = list(read_items(run).values())
     others = [items for other in rewrites for items in read_items(other).values()]
@@ -79,18 +97,24 @@ def contamination_report(
     found: list[Drop] = []
     for items in own:
         try:
-            dated = clean if date_key else replace(clean, date_key=dividing_key(items, clean))
+            dated = (
+                clean
+                if date_key
+                else replace(clean, date_key=dividing_key(items, clean))
+            )
             cut_offs += [one] if (one := by_cut_off(items, dated)) else []
             found += drops(items, rewrites_of(items, [*own, *others]), clean)
         except ValueError as error:
             raise ConfigurationError(
-                f"The scores of '{items.task}' ({items.metric}) cannot be compared: {error}."
+                f"The scores of '{items.task}' ({items.metric}) cannot be compared:"
+                f" {error}."
             ) from error
     met = overlaps(own, [Path(place) for place in corpus], n) if corpus else []
     if rewrites and not found:
         raise RunError(
-            f"No sample of {', '.join(repr(other.id) for other in rewrites)} is a rewrite of one of '{run.id}'. "
-            f"`evalwright tasks rewrite` makes them; each names its original in the metadata '{OF}'."
+            f"No sample of {', '.join(repr(other.id) for other in rewrites)} is a"
+            f" rewrite of one of '{run.id}'. `evalwright tasks rewrite` makes them;"
+            f" each names its original in the metadata '{OF}'."
         )
     if not cut_offs and not found and not met:
         raise _nothing_to_report(run, own, clean, date_key)
@@ -101,22 +125,29 @@ def contamination_report(
         cut_offs=tuple(cut_offs),
         drops=tuple(found),
         overlaps=tuple(met),
-        suspicious=any(one.check is not None and one.check.suspicious for one in whole_drops(found)),
+        suspicious=any(
+            one.check is not None and one.check.suspicious for one in whole_drops(found)
+        ),
     )
 
 
 DATE_KEYS = ("created_at", "known_since", "date", "year")
-"""Metadata that may have an item's date, in the order in which they are tried: when the question was written, when its answer became
-known, and what benchmarks call the date of an examination."""
+"""Metadata that may have an item's date, in the order in which they are tried: when the question
+was written, when its answer became known, and what benchmarks call the date of an examination.
+"""
 
 
 def dividing_key(items: Items, control: Control) -> str:
-    """The first key by which a task's items lie on both sides of the cut-off, else the first by which any lies on a side."""
+    """The first key by which a task's items lie on both sides of the cut-off, else the first by
+    which any lies on a side.
+    """
     dividing = DATE_KEYS[0]
     most_sides = 0
     for key in DATE_KEYS:
         dated = replace(control, date_key=key)
-        sides = {dated.side(metadata) for metadata in items.metadata if OF not in metadata}
+        sides = {
+            dated.side(metadata) for metadata in items.metadata if OF not in metadata
+        }
         n_sides = len(sides & {"before", "after"})
         if n_sides > most_sides:
             dividing = key
@@ -124,24 +155,33 @@ def dividing_key(items: Items, control: Control) -> str:
     return dividing
 
 
-def _nothing_to_report(run: Run, tasks: Sequence[Items], control: Control, date_key: str) -> UsageError:
+def _nothing_to_report(
+    run: Run, tasks: Sequence[Items], control: Control, date_key: str
+) -> UsageError:
     """Why there is nothing to say about a run, and what would give something."""
     if control.cut_off is None:
         return ConfigurationError(
-            f"There is nothing to report for '{run.id}': give --rewrites (a run of the same model on a rewritten task, see "
-            f"`evalwright tasks rewrite`), --cut-off for samples with a date in their metadata ({', '.join(DATE_KEYS)}, or --date-key), "
-            "or --corpus."
+            f"There is nothing to report for '{run.id}': give --rewrites (a run of the"
+            " same model on a rewritten task, see `evalwright tasks rewrite`),"
+            " --cut-off for samples with a date in their metadata"
+            f" ({', '.join(DATE_KEYS)}, or --date-key), or --corpus."
         )
-    keys = sorted({str(key) for items in tasks for metadata in items.metadata for key in metadata})
+    keys = sorted(
+        {str(key) for items in tasks for metadata in items.metadata for key in metadata}
+    )
     present = f" They have: {', '.join(keys[:MOST_KEYS])}." if keys else ""
     if date_key and date_key not in keys:
         return UnknownName(
-            "metadata in --date-key", date_key, keys, f"No sample of '{run.id}' has it.{present}"
+            "metadata in --date-key",
+            date_key,
+            keys,
+            f"No sample of '{run.id}' has it.{present}",
         )
     missing = f"'{date_key}'" if date_key else ", ".join(DATE_KEYS)
     return ConfigurationError(
-        f"No sample of '{run.id}' has a date in its metadata ({missing}), so --cut-off divides nothing.{present} Name the one with the "
-        "date with --date-key, or give --rewrites or --corpus."
+        f"No sample of '{run.id}' has a date in its metadata ({missing}), so --cut-off"
+        f" divides nothing.{present} Name the one with the date with --date-key, or"
+        " give --rewrites or --corpus."
     )
 
 
@@ -150,7 +190,9 @@ MOST_KEYS = 20
 
 
 def whole_drops(found: Sequence[Drop]) -> list[Drop]:
-    """Per task the drop over all its rewrites, on which alone a conclusion rests: no picking of kinds."""
+    """Per task the drop over all its rewrites, on which alone a conclusion rests: no picking of
+    kinds.
+    """
     whole: dict[str, Drop] = {}
     for one in found:
         if one.kind == ALL or one.task not in whole:
@@ -158,18 +200,25 @@ def whole_drops(found: Sequence[Drop]) -> list[Drop]:
     return list(whole.values())
 
 
-# -- a run's items: scores by item and draw, clusters, and what is known of their origin ---------------------------------
+# -- a run's items: scores by item and draw, clusters, and what is known of their origin
 
 
 OF, OF_TASK, KIND, BY, CHECKED = REWRITE_KEYS = (
-    "rewrite_of", "rewrite_task", "rewrite_kind", "rewrite_by", "rewrite_checked",
-)  # fmt: skip
-"""Metadata of a rewritten sample: the id and task of its original, its kind, what made it, whether a person checked it."""
+    "rewrite_of",
+    "rewrite_task",
+    "rewrite_kind",
+    "rewrite_by",
+    "rewrite_checked",
+)
+"""Metadata of a rewritten sample: the id and task of its original, its kind, what made it, whether
+a person checked it.
+"""
 
 
 @dataclass(slots=True, kw_only=True)
 class Items(ItemRows):
-    """The items of one task of a run, in the order of the record, by the scorer of the task's main metric.
+    """The items of one task of a run, in the order of the record, by the scorer of the task's main
+    metric.
 
     metadata: of each item, as recorded. texts: their questions.
     """
@@ -202,7 +251,10 @@ def read_items(run: Run) -> dict[str, Items]:
     """The items of every task that has a main metric. Raises RunError where records cannot be read."""
     found = {
         task.name: Items(
-            task=task.name, metric=task.main.label, scorer=task.main.scorer, bounded=task.main.kind in BOUNDED
+            task=task.name,
+            metric=task.main.label,
+            scorer=task.main.scorer,
+            bounded=task.main.kind in BOUNDED,
         )
         for task in run.tasks
         if task.main
@@ -212,7 +264,9 @@ def read_items(run: Run) -> dict[str, Items]:
 
 
 class Groups:
-    """Groups of one task's items, with cluster codes that are the same in all of them; an item without a cluster is alone."""
+    """Groups of one task's items, with cluster codes that are the same in all of them; an item
+    without a cluster is alone.
+    """
 
     def __init__(self, items: Items) -> None:
         self.items = items
@@ -222,32 +276,48 @@ class Groups:
         """A cluster code per item, (n,)."""
         clusters = self.items.clusters
         names = [
-            ("cluster", clusters[place]) if clusters[place] else ("item", str(place)) for place in places
+            ("cluster", clusters[place]) if clusters[place] else ("item", str(place))
+            for place in places
         ]
-        return np.array([self._codes.setdefault(name, len(self._codes)) for name in names], np.int64)
+        return np.array(
+            [self._codes.setdefault(name, len(self._codes)) for name in names], np.int64
+        )
 
     def mean(self, places: Sequence[int]) -> Estimate | None:
         """The mean score of a group; None for an empty one."""
         if not places:
             return None
         scores, clusters = self._scored(places)
-        return mean_interval(scores, clusters=clusters, value_range=self.items.value_range)
+        return mean_interval(
+            scores, clusters=clusters, value_range=self.items.value_range
+        )
 
-    def difference(self, a: Sequence[int], b: Sequence[int]) -> UnpairedComparison | None:
+    def difference(
+        self, a: Sequence[int], b: Sequence[int]
+    ) -> UnpairedComparison | None:
         """The mean of one group less that of another; None where one is empty."""
         if not a or not b:
             return None
-        (scores_a, clusters_a), (scores_b, clusters_b) = self._scored(a), self._scored(b)
+        (scores_a, clusters_a), (scores_b, clusters_b) = (
+            self._scored(a),
+            self._scored(b),
+        )
         limits = self.items.value_range
         return compare_unpaired(
-            scores_a, scores_b, clusters_a=clusters_a, clusters_b=clusters_b, value_range=limits
+            scores_a,
+            scores_b,
+            clusters_a=clusters_a,
+            clusters_b=clusters_b,
+            value_range=limits,
         )
 
-    def _scored(self, places: Sequence[int]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    def _scored(
+        self, places: Sequence[int]
+    ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
         return self.items.matrix(places), self.codes(places)
 
 
-# -- before and after a date, and from original to rewritten wordings ----------------------------------------------------
+# -- before and after a date, and from original to rewritten wordings ------------------
 
 
 ALL = "all"
@@ -258,8 +328,9 @@ ALL = "all"
 class CutOff(Plain):
     """One task's score before and after a date. before, after: None where no item is on that side.
 
-    across: items whose date does not say on which side they are; undated: those without one. shared_clusters: clusters with
-    items on both sides, which the interval does not know of. unreadable: items with a text or a number where a date should be.
+    across: items whose date does not say on which side they are; undated: those without one.
+    shared_clusters: clusters with items on both sides, which the interval does not know of.
+    unreadable: items with a text or a number where a date should be.
     """
 
     task: str
@@ -277,10 +348,11 @@ class CutOff(Plain):
 
 @dataclass(frozen=True, slots=True)
 class Drop(Plain):
-    """One task's originals against their rewrites of one kind ("all": each item's mean over its rewrites).
+    """One task's originals against their rewrites of one kind ("all": each item's mean over its
+    rewrites).
 
-    drop: of the items that the model may have seen. check: the same less the control items' drop, None without control.
-    rewrites: how many; unchecked: of those, how many no person has checked.
+    drop: of the items that the model may have seen. check: the same less the control items' drop,
+    None without control. rewrites: how many; unchecked: of those, how many no person has checked.
     """
 
     task: str
@@ -294,7 +366,9 @@ class Drop(Plain):
 
 @dataclass(frozen=True, slots=True)
 class Control:
-    """Which items a model cannot have seen: those dated after its cut-off, and those with a value in their metadata."""
+    """Which items a model cannot have seen: those dated after its cut-off, and those with a value
+    in their metadata.
+    """
 
     cut_off: date | None = None
     date_key: str = "created_at"
@@ -305,26 +379,40 @@ class Control:
         """Whether an item with this metadata is a control item."""
         if self.key and self.key in metadata:
             value = metadata[self.key]
-            if (str(value).lower() if isinstance(value, bool) else str(value)) == self.value:
+            if (
+                str(value).lower() if isinstance(value, bool) else str(value)
+            ) == self.value:
                 return True
         return self.side(metadata) == "after"
 
     def side(self, metadata: Mapping[str, Any]) -> str:
-        """On which side of the cut-off an item is; "across" where its date does not say, "" without a cut-off."""
-        return "" if self.cut_off is None else side_of(metadata.get(self.date_key), self.cut_off)
+        """On which side of the cut-off an item is; "across" where its date does not say, "" without
+        a cut-off.
+        """
+        return (
+            ""
+            if self.cut_off is None
+            else side_of(metadata.get(self.date_key), self.cut_off)
+        )
 
 
 def by_cut_off(items: Items, control: Control) -> CutOff | None:
-    """The score before and after; None without a cut-off, and where no item is dated. Rewrites are not counted."""
+    """The score before and after; None without a cut-off, and where no item is dated.
+
+    Rewrites are not counted.
+    """
     sides: dict[str, list[int]] = {side: [] for side in ("", *get_args(Side))}
     for place, metadata in enumerate(items.metadata):
         if OF not in metadata:
             sides[control.side(metadata)].append(place)
-    before, after = sides["before"], sides["after"]
+    before = sides["before"]
+    after = sides["after"]
     if control.cut_off is None or not (before or after):
         return None
     groups = Groups(items)
-    named = [{items.clusters[place] for place in part} - {""} for part in (before, after)]
+    named = [
+        {items.clusters[place] for place in part} - {""} for part in (before, after)
+    ]
     return CutOff(
         task=items.task,
         metric=items.metric,
@@ -342,7 +430,9 @@ def by_cut_off(items: Items, control: Control) -> CutOff | None:
 
 @dataclass(frozen=True, slots=True)
 class ScoredRewrite:
-    """A rewrite's kind, whether a person has checked it, and the mean score of its draws, nan where all failed."""
+    """A rewrite's kind, whether a person has checked it, and the mean score of its draws, nan where
+    all failed.
+    """
 
     kind: str
     checked: bool
@@ -390,16 +480,25 @@ def _drop(items: Items, found: Rewrites, control: Control, kind: str) -> Drop:
 
     def scores(control_items: bool) -> tuple[Any, Any, Any]:
         """Scores of originals and of their rewrites, a row per original, and their clusters."""
-        places = [place for place in chosen if control.has(items.metadata[place]) == control_items]
+        places = [
+            place
+            for place in chosen
+            if control.has(items.metadata[place]) == control_items
+        ]
         rewritten = padded([[one.score for one in chosen[place]] for place in places])
         return items.matrix(places), rewritten, groups.codes(places)
 
     *seen, clusters = scores(False)
     *unseen, control_clusters = scores(True)
-    limits, check = items.value_range, None
+    limits = items.value_range
+    check = None
     if len(seen[0]) and len(unseen[0]):
         check = contamination_check(
-            *seen, *unseen, clusters=clusters, control_clusters=control_clusters, value_range=limits
+            *seen,
+            *unseen,
+            clusters=clusters,
+            control_clusters=control_clusters,
+            value_range=limits,
         )
     every = [one for several in chosen.values() for one in several]
     drop = compare_paired(*seen, clusters=clusters, value_range=limits)
@@ -407,7 +506,7 @@ def _drop(items: Items, found: Rewrites, control: Control, kind: str) -> Drop:
     return Drop(items.task, items.metric, kind, len(every), unchecked, drop, check)
 
 
-# -- overlap with a corpus -----------------------------------------------------------------------------------------------
+# -- overlap with a corpus -------------------------------------------------------------
 
 
 MOST = 0.8
@@ -418,9 +517,9 @@ MOST = 0.8
 class Overlap(Plain):
     """One task against a corpus.
 
-    classes: score of the questions of which the corpus has none, some (under 80 of 100), or most of the n-grams.
-    difference: some or most, less none; None where one side is empty. too_short: questions that were not looked for. samples:
-    by id, what was found of each.
+    classes: score of the questions of which the corpus has none, some (under 80 of 100), or most of
+    the n-grams. difference: some or most, less none; None where one side is empty. too_short:
+    questions that were not looked for. samples: by id, what was found of each.
     """
 
     task: str
@@ -434,20 +533,35 @@ class Overlap(Plain):
     samples: Mapping[str, GramCount]
 
 
-def overlaps(tasks: Sequence[Items], corpus: Sequence[Path], n: int = N) -> list[Overlap]:
+def overlaps(
+    tasks: Sequence[Items], corpus: Sequence[Path], n: int = N
+) -> list[Overlap]:
     """Every task against a corpus, which is read once for all. Rewrites are not looked for."""
     own = [
-        (items, [place for place, metadata in enumerate(items.metadata) if OF not in metadata])
+        (
+            items,
+            [
+                place
+                for place, metadata in enumerate(items.metadata)
+                if OF not in metadata
+            ],
+        )
         for items in tasks
     ]
-    scan = scan_corpus([items.texts[place] for items, places in own for place in places], corpus, n)
+    scan = scan_corpus(
+        [items.texts[place] for items, places in own for place in places], corpus, n
+    )
     counts = iter(scan.found)
     return [
-        _overlap(items, {place: next(counts) for place in places}, scan, n) for items, places in own if places
+        _overlap(items, {place: next(counts) for place in places}, scan, n)
+        for items, places in own
+        if places
     ]
 
 
-def _overlap(items: Items, found: Mapping[int, GramCount], scan: CorpusScan, n: int) -> Overlap:
+def _overlap(
+    items: Items, found: Mapping[int, GramCount], scan: CorpusScan, n: int
+) -> Overlap:
     by_class: dict[str, list[int]] = {"": [], "none": [], "some": [], "most": []}
     for place, one in found.items():
         name = "none" if not one.found else "most" if one.share >= MOST else "some"
@@ -461,7 +575,9 @@ def _overlap(items: Items, found: Mapping[int, GramCount], scan: CorpusScan, n: 
         files=scan.files,
         words=scan.words,
         classes={name: groups.mean(part) for name, part in by_class.items()},
-        difference=groups.difference(sorted([*by_class["some"], *by_class["most"]]), by_class["none"]),
+        difference=groups.difference(
+            sorted([*by_class["some"], *by_class["most"]]), by_class["none"]
+        ),
         too_short=too_short,
         samples={items.ids[place]: one for place, one in found.items()},
     )

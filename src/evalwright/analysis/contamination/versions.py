@@ -1,6 +1,8 @@
-"""What changed between two versions of a task set: samples added and removed, wordings, references and origins changed.
+"""What changed between two versions of a task set: samples added and removed, wordings, references
+and origins changed.
 
-Samples are matched by their ids. A sample that only got another id has the same content hash, and is said to be renamed.
+Samples are matched by their ids. A sample that only got another id has the same content hash, and
+is said to be renamed.
 """
 
 from __future__ import annotations
@@ -20,7 +22,9 @@ _HEX = 16
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One sample in both versions. what: "wording", "references", "metadata"; before, after: those parts of it."""
+    """One sample in both versions. what: "wording", "references", "metadata"; before, after: those
+    parts of it.
+    """
 
     id: str
     what: tuple[str, ...]
@@ -41,7 +45,9 @@ class SettingChange:
 
 @dataclass(frozen=True, slots=True)
 class TaskDiff:
-    """Two versions of a task. renamed: (old id, new id) of samples with equal content. unchanged: how many are equal."""
+    """Two versions of a task. renamed: (old id, new id) of samples with equal content. unchanged:
+    how many are equal.
+    """
 
     a: str
     b: str
@@ -60,7 +66,9 @@ class TaskDiff:
 
     @property
     def same_scores(self) -> bool:
-        """Whether scores of both versions are of the same questions, prompted and judged in the same way."""
+        """Whether scores of both versions are of the same questions, prompted and judged in the
+        same way.
+        """
         judged = any(set(change.what) - {"metadata"} for change in self.changed)
         return not (self.added or self.removed or judged or self.settings)
 
@@ -72,13 +80,19 @@ class TaskDiff:
 
 def diff_tasks(a: Task, b: Task) -> TaskDiff:
     """Compare two versions of a task, sample by sample. Memory grows with the number of samples."""
-    before, after = ({sample.id: _parts(sample) for sample in task.samples} for task in (a, b))
+    before, after = (
+        {sample.id: _parts(sample) for sample in task.samples} for task in (a, b)
+    )
     gone = [name for name in before if name not in after]
     new = [name for name in after if name not in before]
     by_content: dict[str, list[str]] = {}
     for name in new:
         by_content.setdefault(_hash(after[name]), []).append(name)
-    renamed = [(name, same.pop(0)) for name in gone if (same := by_content.get(_hash(before[name])))]
+    renamed = [
+        (name, same.pop(0))
+        for name in gone
+        if (same := by_content.get(_hash(before[name])))
+    ]
     moved_from, moved_to = ({pair[side] for pair in renamed} for side in (0, 1))
     changed = tuple(
         _change(name, parts, after[name])
@@ -109,7 +123,11 @@ def diff_tasks(a: Task, b: Task) -> TaskDiff:
 
 
 def _parts(sample: Sample) -> dict[str, Any]:
-    right = sorted(sample.choices[place] for place in sample.gold) if sample.choices else list(sample.targets)
+    right = (
+        sorted(sample.choices[place] for place in sample.gold)
+        if sample.choices
+        else list(sample.targets)
+    )
     return {
         "wording": {
             "input": sample.input,
@@ -117,7 +135,10 @@ def _parts(sample: Sample) -> dict[str, Any]:
             "passages": [[passage.id, passage.text] for passage in sample.passages],
         },
         "references": right,
-        "metadata": {**sample.metadata, **({"cluster": sample.cluster} if sample.cluster else {})},
+        "metadata": {
+            **sample.metadata,
+            **({"cluster": sample.cluster} if sample.cluster else {}),
+        },
     }
 
 
@@ -143,4 +164,8 @@ def _differing(one: Any, other: Any) -> Any:
     """Of a mapping only the keys that differ."""
     if not isinstance(one, Mapping):
         return one
-    return {key: value for key, value in one.items() if key not in other or other[key] != value}
+    return {
+        key: value
+        for key, value in one.items()
+        if key not in other or other[key] != value
+    }

@@ -1,7 +1,8 @@
-"""A run's score corrected by people, and the difference of two: what the judge says, what labels alone say, and both together.
+"""A run's score corrected by people, and the difference of two: what the judge says, what labels
+alone say, and both together.
 
-Labels of answers chosen by hand, as the explorer's "Label this" collects them, say how the judge fared on these alone: nothing there is
-an estimate of the run, and no interval is given.
+Labels of answers chosen by hand, as the explorer's "Label this" collects them, say how the judge
+fared on these alone: nothing there is an estimate of the run, and no interval is given.
 """
 
 from __future__ import annotations
@@ -17,7 +18,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evalwright.analysis.judge_validation.labels import Evidence, LabelFile, gather, read_label_files, sets_of
+from evalwright.analysis.judge_validation.labels import (
+    Evidence,
+    LabelFile,
+    gather,
+    read_label_files,
+    sets_of,
+)
 from evalwright.analysis.judge_validation.probes import look_for_faults
 from evalwright.analysis.judge_validation.verdicts import read_verdicts
 from evalwright.core.errors import ConfigurationError, RunError
@@ -42,7 +49,9 @@ SCHEMA = 1
 
 @dataclass(frozen=True, slots=True)
 class Excess(Plain):
-    """By how much the judge's score is above people's on the same answers, with its interval; 0 to 1."""
+    """By how much the judge's score is above people's on the same answers, with its interval; 0 to
+    1.
+    """
 
     value: float
     low: float
@@ -57,9 +66,11 @@ class Excess(Plain):
 
 @dataclass(frozen=True, slots=True)
 class LabelCounts(Plain):
-    """What the numbers rest on, in answers. drawn: rows of the set; labelled: of these with a label, unlabelled: without.
+    """What the numbers rest on, in answers. drawn: rows of the set; labelled: of these with a
+    label, unlabelled: without.
 
-    without_verdict: labelled answers that the judge gave no verdict on, which are in no number. labellers: labels by person.
+    without_verdict: labelled answers that the judge gave no verdict on, which are in no number.
+    labellers: labels by person.
     """
 
     verdicts: int
@@ -74,11 +85,12 @@ class LabelCounts(Plain):
 class JudgeCalibration:
     """A judge's verdicts on one run, corrected by labels.
 
-    judge: its own score; labels_alone: what the labels say without it
-    (in a stratified set weighted by strata, which are made of verdicts); corrected: both together. narrower: by which share the
-    corrected interval is narrower than that of the labels alone (below 0: wider). faults: results of the probes, by name;
-    unknown: for the others the reason why there is none. set, design, seed: of the labelling set. labels: names and SHA-256
-    of the tables. left_out: answers that could not be drawn, having no verdict. drawn_from: the run that the set was drawn from.
+    judge: its own score; labels_alone: what the labels say without it (in a stratified set weighted
+    by strata, which are made of verdicts); corrected: both together. narrower: by which share the
+    corrected interval is narrower than that of the labels alone (below 0: wider). faults: results
+    of the probes, by name; unknown: for the others the reason why there is none. set, design, seed:
+    of the labelling set. labels: names and SHA-256 of the tables. left_out: answers that could not
+    be drawn, having no verdict. drawn_from: the run that the set was drawn from.
     """
 
     run: str
@@ -108,21 +120,31 @@ class JudgeCalibration:
 
 
 def calibrate_judge(
-    run: Run, label_files: Sequence[str | Path], *, scorer: str = "", level: float = 0.95
+    run: Run,
+    label_files: Sequence[str | Path],
+    *,
+    scorer: str = "",
+    level: float = 0.95,
 ) -> JudgeCalibration:
     """Correct a run's verdicts by the labels in one or several tables.
 
-    scorer: another one of the run than the set was drawn for. level: of the intervals of the three scores.
-    Raises ConfigurationError for labels that cannot be used, with file and line, and where they are too few.
+    scorer: another one of the run than the set was drawn for. level: of the intervals of the three
+    scores. Raises ConfigurationError for labels that cannot be used, with file and line, and where
+    they are too few.
     """
     refuse_left_out([run], "calibrate")
     files = read_label_files(label_files)
     evidence = gather(run, files, sets_of(files, [run]), scorer)
-    verdicts, drawn, clusters = evidence.verdicts, evidence.drawn, evidence.verdicts.clusters
-    of_mean = partial(corrected_mean, evidence.judge, evidence.human, strata=evidence.strata)
+    verdicts = evidence.verdicts
+    drawn = evidence.drawn
+    clusters = evidence.verdicts.clusters
+    of_mean = partial(
+        corrected_mean, evidence.judge, evidence.human, strata=evidence.strata
+    )
     alone, corrected = alone_and_corrected(
         partial(of_mean, clusters=clusters, level=level),
-        f"None of the labelled answers has a verdict of '{verdicts.scorer}': label others, or name another scorer.",
+        f"None of the labelled answers has a verdict of '{verdicts.scorer}': label"
+        " others, or name another scorer.",
     )
     faults, unknown = look_for_faults(evidence)
     return JudgeCalibration(
@@ -159,22 +181,36 @@ def _own_score(evidence: Evidence, level: float) -> Estimate:
 def alone_and_corrected(
     score: Callable[..., JudgeCorrection], nothing: str
 ) -> tuple[JudgeCorrection, JudgeCorrection]:
-    """The score by labels alone (judge weight 0) and corrected. Raises ConfigurationError; `nothing`: without any label."""
+    """The score by labels alone (judge weight 0) and corrected.
+
+    Raises ConfigurationError; `nothing`: without any label.
+    """
     with failing_as(ConfigurationError, "These labels are not enough", ValueError):
-        alone, corrected = score(judge_weight=0.0), score()
+        alone = score(judge_weight=0.0)
+        corrected = score()
     if not corrected.n_labels:
         raise ConfigurationError(nothing)
     return alone, corrected
 
 
 def _excess(evidence: Evidence, level: float) -> Excess:
-    """The judge's score less people's on the answers that people saw, weighted where chances were unequal."""
+    """The judge's score less people's on the answers that people saw, weighted where chances were
+    unequal.
+    """
     clusters = evidence.verdicts.clusters
     if evidence.strata is None:
-        found = compare_paired(evidence.judge, evidence.human, missing=False, clusters=clusters, level=level)
+        found = compare_paired(
+            evidence.judge,
+            evidence.human,
+            missing=False,
+            clusters=clusters,
+            level=level,
+        )
         return Excess(found.difference, found.low, found.high, f"paired, {found.test}")
     excess = evidence.judge - evidence.human
-    mean = weighted_mean(excess, evidence.judge, clusters, evidence.strata, (-1.0, 1.0), level)
+    mean = weighted_mean(
+        excess, evidence.judge, clusters, evidence.strata, (-1.0, 1.0), level
+    )
     return Excess(mean.value, mean.low, mean.high, "paired, weighted by strata")
 
 
@@ -186,11 +222,19 @@ def weighted_mean(
     value_range: tuple[float, float],
     level: float,
 ) -> JudgeCorrection:
-    """The mean of labels, weighted by strata: their correction of a judge that says 0 wherever it has a verdict."""
+    """The mean of labels, weighted by strata: their correction of a judge that says 0 wherever it
+    has a verdict.
+    """
     nothing = np.where(np.isnan(verdicts), np.nan, 0.0)
     return corrected_mean(
-        nothing, labels, clusters=clusters, strata=strata, judge_weight=0.0, value_range=value_range, level=level
-    )  # fmt: skip
+        nothing,
+        labels,
+        clusters=clusters,
+        strata=strata,
+        judge_weight=0.0,
+        value_range=value_range,
+        level=level,
+    )
 
 
 def _counts(evidence: Evidence) -> LabelCounts:
@@ -209,13 +253,22 @@ def _counts(evidence: Evidence) -> LabelCounts:
 
 def narrower(alone: JudgeCorrection, corrected: JudgeCorrection) -> float:
     """By which share the corrected interval is narrower; nan where there is no interval."""
-    before, after = alone.high - alone.low, corrected.high - corrected.low
+    before = alone.high - alone.low
+    after = corrected.high - corrected.low
     return 1 - after / before if before > 0 and math.isfinite(after) else math.nan
 
 
 def keep_calibration(run: Run, found: Mapping[str, Any], name: str) -> Path:
-    """Write a result into the run's folder as `calibration-<name>.json`, whole or not at all. Raises RunError."""
-    safe = "".join(char if char.isalnum() or char in "._+-" else "-" for char in name).strip(".-") or "scorer"
+    """Write a result into the run's folder as `calibration-<name>.json`, whole or not at all.
+
+    Raises RunError.
+    """
+    safe = (
+        "".join(
+            char if char.isalnum() or char in "._+-" else "-" for char in name
+        ).strip(".-")
+        or "scorer"
+    )
     path = run.folder / f"calibration-{safe[:100]}.json"
     with failing_as(RunError, f"'{path}' cannot be written"):
         write_json(path, found)
@@ -226,9 +279,10 @@ def keep_calibration(run: Run, found: Mapping[str, Any], name: str) -> Path:
 class JudgeDifference:
     """Run a minus run b: by the judge, by labels alone, and corrected.
 
-    favour: by how much more the judge exceeds people on a than on b; where only one of the two is of the judge's family, this
-    is what it gives its own. drawn: items in the set, labelled: those whose answers were labelled in both runs.
-    names: what the runs are called in sentences. scorer_b: of the judge of run b.
+    favour: by how much more the judge exceeds people on a than on b; where only one of the two is
+    of the judge's family, this is what it gives its own. drawn: items in the set, labelled: those
+    whose answers were labelled in both runs. names: what the runs are called in sentences.
+    scorer_b: of the judge of run b.
     """
 
     a: str
@@ -252,28 +306,46 @@ class JudgeDifference:
 
     def as_dict(self) -> dict[str, Any]:
         """The JSON form, which `calibration-<scorer>-<run b>.json` holds."""
-        return {"schema": SCHEMA, "kind": "difference", **plain_fields(self, ("names", "scorer_b"))}
+        return {
+            "schema": SCHEMA,
+            "kind": "difference",
+            **plain_fields(self, ("names", "scorer_b")),
+        }
 
 
 def calibrate_difference(
-    a: Run, b: Run, label_files: Sequence[str | Path], *, scorer: str = "", level: float = 0.95
+    a: Run,
+    b: Run,
+    label_files: Sequence[str | Path],
+    *,
+    scorer: str = "",
+    level: float = 0.95,
 ) -> JudgeDifference:
     """Correct the difference of two runs by labels of a set that was drawn for both.
 
-    Raises ConfigurationError for labels that cannot be used, with file and line, and where the set was drawn for one run only.
+    Raises ConfigurationError for labels that cannot be used, with file and line, and where the set
+    was drawn for one run only.
     """
     refuse_left_out([a, b], "calibrate")
     files = read_label_files(label_files)
     sets = sets_of(files, [a, b])
-    first, second = gather(a, files, sets, scorer), gather(b, files, sets, scorer)
-    if first.drawn.partner != second.drawn.name or second.drawn.partner != first.drawn.name:
+    first = gather(a, files, sets, scorer)
+    second = gather(b, files, sets, scorer)
+    if (
+        first.drawn.partner != second.drawn.name
+        or second.drawn.partner != first.drawn.name
+    ):
         raise ConfigurationError(
-            f"These labels are not of one set for both runs, so their items are not the same. Draw one: "
-            f"evalwright judge sample {a.id} {b.id}"
+            "These labels are not of one set for both runs, so their items are not the"
+            f" same. Draw one: evalwright judge sample {a.id} {b.id}"
         )
-    _, in_a, in_b = np.intersect1d(first.verdicts.keys, second.verdicts.keys, return_indices=True)
-    judge_a, human_a = first.judge[in_a], first.human[in_a]
-    judge_b, human_b = second.judge[in_b], second.human[in_b]
+    _, in_a, in_b = np.intersect1d(
+        first.verdicts.keys, second.verdicts.keys, return_indices=True
+    )
+    judge_a = first.judge[in_a]
+    human_a = first.human[in_a]
+    judge_b = second.judge[in_b]
+    human_b = second.human[in_b]
     clusters = first.verdicts.clusters[in_a]
     strata = None if first.strata is None else first.strata[in_a]
     score = partial(corrected_difference, judge_a, human_a, judge_b, human_b)
@@ -282,7 +354,9 @@ def calibrate_difference(
         "No item has labels for the answers of both runs: label both rows of an item.",
     )
     excess = (judge_a - human_a) - (judge_b - human_b)
-    favour = weighted_mean(excess, judge_a - judge_b, clusters, strata, (-2.0, 2.0), level)
+    favour = weighted_mean(
+        excess, judge_a - judge_b, clusters, strata, (-2.0, 2.0), level
+    )
     return JudgeDifference(
         a=a.id,
         b=b.id,
@@ -295,7 +369,9 @@ def calibrate_difference(
         samples_sha256=(a.samples_sha256, b.samples_sha256),
         drawn=len(first.drawn.rows),
         labelled=corrected.n_labels,
-        judge=compare_paired(judge_a, judge_b, missing=False, clusters=clusters, level=level),
+        judge=compare_paired(
+            judge_a, judge_b, missing=False, clusters=clusters, level=level
+        ),
         labels_alone=alone,
         corrected=corrected,
         narrower=narrower(alone, corrected),
@@ -305,7 +381,7 @@ def calibrate_difference(
     )
 
 
-# -- answers chosen by hand ----------------------------------------------------------------------------------------------
+# -- answers chosen by hand ------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -321,7 +397,9 @@ class ChosenAnswer(Plain):
 
 @dataclass(frozen=True, slots=True)
 class ChosenLabels(Plain):
-    """What a judge said of labelled answers. alike: as people did; higher, lower: than they. without_verdict: the judge gave none."""
+    """What a judge said of labelled answers. alike: as people did; higher, lower: than they.
+    without_verdict: the judge gave none.
+    """
 
     run: str
     scorer: str
@@ -340,10 +418,13 @@ def chosen_by_hand(files: Sequence[LabelFile]) -> bool:
     return bool(rows) and all(rows)
 
 
-def beside_chosen(run: Run, files: Sequence[LabelFile], scorer: str = "") -> ChosenLabels:
+def beside_chosen(
+    run: Run, files: Sequence[LabelFile], scorer: str = ""
+) -> ChosenLabels:
     """The judge's verdicts beside labels of chosen answers.
 
-    Raises ConfigurationError, with file and line, for an answer that the run does not have, and where no row has a label.
+    Raises ConfigurationError, with file and line, for an answer that the run does not have, and
+    where no row has a label.
     """
     verdicts = read_verdicts(run, scorer)
     places = {key: place for place, key in enumerate(verdicts.keys.tolist())}
@@ -354,13 +435,16 @@ def beside_chosen(run: Run, files: Sequence[LabelFile], scorer: str = "") -> Cho
         task, name, draw = label.answer
         if hashed(f"{task}\0{name}\0{draw}") not in places:
             raise ConfigurationError(
-                f"{label.where}: the run '{run.id}' has no answer '{name}' (repeat {draw + 1}) of '{task}' that '{verdicts.scorer}' scored."
+                f"{label.where}: the run '{run.id}' has no answer '{name}' (repeat"
+                f" {draw + 1}) of '{task}' that '{verdicts.scorer}' scored."
             )
         if not math.isnan(label.value):
             said[label.answer].append(label.value)
             labellers[label.labeller] = labellers.get(label.labeller, 0) + 1
     if not said:
-        raise ConfigurationError("No answer has a label yet. Write 1 or 0 into the column 'label'.")
+        raise ConfigurationError(
+            "No answer has a label yet. Write 1 or 0 into the column 'label'."
+        )
     found = []
     for answer, given in said.items():
         verdict = verdicts.values[places[hashed("{}\0{}\0{}".format(*answer))]]

@@ -1,8 +1,10 @@
-"""Labelling sets: which answers people are to look at, drawn with known chances and kept beside the run; and their rows.
+"""Labelling sets: which answers people are to look at, drawn with known chances and kept beside the
+run; and their rows.
 
-A set is named by its content, so that the same command draws the same set again. Its file `labelling-<set>.json` in the
-run's folder holds all that the correction needs later. Labels are of answers: they serve every run with the same answers,
-whoever judged them. The rows that people label show no word of what the judge said.
+A set is named by its content, so that the same command draws the same set again. Its file
+`labelling-<set>.json` in the run's folder holds all that the correction needs later. Labels are of
+answers: they serve every run with the same answers, whoever judged them. The rows that people label
+show no word of what the judge said.
 """
 
 from __future__ import annotations
@@ -19,7 +21,11 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import TypeAdapter, ValidationError
 
-from evalwright.analysis.judge_validation.verdicts import CONFIDENCE, Verdicts, shown_answer
+from evalwright.analysis.judge_validation.verdicts import (
+    CONFIDENCE,
+    Verdicts,
+    shown_answer,
+)
 from evalwright.core.errors import ConfigurationError, RunError
 from evalwright.core.plain import Plain
 from evalwright.runs.reader import Run
@@ -33,12 +39,15 @@ USUAL_SIZE = 200
 
 @dataclass(frozen=True, slots=True)
 class LabelSet(Plain):
-    """What people are to label of one run. Positions count the records of `tasks` in the run's order, from 0.
+    """What people are to label of one run.
 
-    name: by which the rows of sheets are known. run, scorer, samples_sha256: what it was drawn from; answers: a digest of
-    those answers. rows: the positions drawn, in the order drawn; probabilities: of each of them. strata: of all
-    records, -1 where none could be drawn; None for a simple random set. left_out: positions that could not be drawn for
-    want of a verdict. partner: the other run's set where two runs were drawn together, else "".
+    Positions count the records of `tasks` in the run's order, from 0.
+
+    name: by which the rows of sheets are known. run, scorer, samples_sha256: what it was drawn
+    from; answers: a digest of those answers. rows: the positions drawn, in the order drawn;
+    probabilities: of each of them. strata: of all records, -1 where none could be drawn; None for a
+    simple random set. left_out: positions that could not be drawn for want of a verdict. partner:
+    the other run's set where two runs were drawn together, else "".
     """
 
     name: str
@@ -58,7 +67,9 @@ class LabelSet(Plain):
     schema: Literal[1] = 1
 
     def row_name(self, number: int) -> str:
-        """What the row of that number (from 0) is called in sheets: nothing that a spreadsheet takes for a number or date."""
+        """What the row of that number (from 0) is called in sheets: nothing that a spreadsheet
+        takes for a number or date.
+        """
         return f"{self.name}-{number + 1:0{len(str(len(self.rows)))}d}"
 
     def check(self, records: int) -> None:
@@ -71,20 +82,30 @@ class LabelSet(Plain):
             and (self.strata is None or len(self.strata) == records)
         )
         if not sound:
-            raise RunError(f"labelling-{self.name}.json was changed: it is not the set that was drawn.")
+            raise RunError(
+                f"labelling-{self.name}.json was changed: it is not the set that was"
+                " drawn."
+            )
 
 
-def draw_set(verdicts: Verdicts, size: int | None, design: Design, seed: int) -> LabelSet:
+def draw_set(
+    verdicts: Verdicts, size: int | None, design: Design, seed: int
+) -> LabelSet:
     """Draw what to label of one run; `size` None is 200, or all where there are fewer.
 
-    Graded verdicts are taken for the judge's confidence where it states none between 0 and 1, so that a stratified set has more of the
-    doubtful ones. Raises ConfigurationError for a size that cannot be drawn.
+    Graded verdicts are taken for the judge's confidence where it states none between 0 and 1, so
+    that a stratified set has more of the doubtful ones. Raises ConfigurationError for a size that
+    cannot be drawn.
     """
     sure = verdicts.parts[CONFIDENCE]
-    stated = bool((~np.isnan(sure)).any() and ((sure >= 0) & (sure <= 1) | np.isnan(sure)).all())
+    stated = bool(
+        (~np.isnan(sure)).any() and ((sure >= 0) & (sure <= 1) | np.isnan(sure)).all()
+    )
     confidence = sure if stated else verdicts.values if verdicts.graded else None
     positions = np.arange(len(verdicts.values))
-    (drawn,) = _drawn([verdicts], [positions], verdicts.values, confidence, size, design, seed)
+    (drawn,) = _drawn(
+        [verdicts], [positions], verdicts.values, confidence, size, design, seed
+    )
     return drawn
 
 
@@ -93,16 +114,18 @@ def draw_sets(
 ) -> tuple[LabelSet, LabelSet]:
     """Draw the same items of two runs, for the difference between them: `size` answers of each.
 
-    Strata, where asked for, are by the difference of the two verdicts. Raises ConfigurationError where they have no item in
-    common, and for a size that cannot be drawn.
+    Strata, where asked for, are by the difference of the two verdicts. Raises ConfigurationError
+    where they have no item in common, and for a size that cannot be drawn.
     """
     _, in_a, in_b = np.intersect1d(a.keys, b.keys, return_indices=True)
     order = np.argsort(in_a)
-    in_a, in_b = in_a[order], in_b[order]
+    in_a = in_a[order]
+    in_b = in_b[order]
     differences = a.values[in_a] - b.values[in_b]
     if not len(differences) or np.isnan(differences).all():
         raise ConfigurationError(
-            f"No item has a verdict both in the run '{a.run.id}' and in '{b.run.id}': nothing can be compared."
+            f"No item has a verdict both in the run '{a.run.id}' and in '{b.run.id}':"
+            " nothing can be compared."
         )
     first, second = _drawn([a, b], [in_a, in_b], differences, None, size, design, seed)
     return first, second
@@ -121,14 +144,20 @@ def _drawn(
     wanted = min(USUAL_SIZE, there) if size is None else size
     if not 1 <= wanted <= there:
         raise ConfigurationError(
-            f"--n must be between 1 and {there}, the answers with a verdict, not {wanted}."
+            f"--n must be between 1 and {there}, the answers with a verdict, not"
+            f" {wanted}."
         )
     with failing_as(ConfigurationError, "No labelling set can be drawn", ValueError):
-        found = draw_labelling_set(values, wanted, design=design, confidence=confidence, seed=seed)
+        found = draw_labelling_set(
+            values, wanted, design=design, confidence=confidence, seed=seed
+        )
     names = [_name(source, sources, wanted, design, seed) for source in sources]
-    chosen, chances = np.array(found.indices), np.array(found.probabilities)
+    chosen = np.array(found.indices)
+    chances = np.array(found.probabilities)
     sets = []
-    for name, partner, source, own in zip(names, names[::-1], sources, positions, strict=True):
+    for name, partner, source, own in zip(
+        names, names[::-1], sources, positions, strict=True
+    ):
         strata = np.full(len(source.values), -1, dtype=np.int64)
         strata[own] = found.strata
         sets.append(
@@ -152,7 +181,9 @@ def _drawn(
     return sets
 
 
-def _name(own: Verdicts, sources: list[Verdicts], size: int, design: str, seed: int) -> str:
+def _name(
+    own: Verdicts, sources: list[Verdicts], size: int, design: str, seed: int
+) -> str:
     """A name by content: letters first, so that no spreadsheet reads a number or a date into it."""
     facts = [
         [v.run.id, v.scorer, v.tasks, v.digest, blake2b(v.values.tobytes()).hexdigest()]
@@ -168,20 +199,32 @@ def set_file(folder: Path, name: str) -> Path:
 
 
 def keep_set(folder: Path, drawn: LabelSet) -> Path:
-    """Write the set into the run's folder; the file is the old or the new one, whole. Raises RunError."""
+    """Write the set into the run's folder; the file is the old or the new one, whole.
+
+    Raises RunError.
+    """
     path = set_file(folder, drawn.name)
     try:
         write_json(path, drawn.as_dict())
     except OSError as error:
-        raise RunError(f"'{path}' cannot be written: {error.strerror}. Nothing was drawn.") from error
+        raise RunError(
+            f"'{path}' cannot be written: {error.strerror}. Nothing was drawn."
+        ) from error
     return path
 
 
 def find_set(name: str, folders: list[Path]) -> LabelSet | None:
-    """The set of that name in one of the runs' folders, or beside them; None where there is none. Raises RunError."""
+    """The set of that name in one of the runs' folders, or beside them; None where there is none.
+
+    Raises RunError.
+    """
     beside = {folder.parent for folder in folders}
     places = [set_file(folder, name) for folder in folders]
-    places += [path for parent in sorted(beside) for path in sorted(parent.glob(f"*/labelling-{name}.json"))]
+    places += [
+        path
+        for parent in sorted(beside)
+        for path in sorted(parent.glob(f"*/labelling-{name}.json"))
+    ]
     for path in places:
         if path.is_file():
             return _read(path, name)
@@ -206,7 +249,10 @@ _TOGETHER = 10
 
 @dataclass(frozen=True, slots=True)
 class SheetRow:
-    """One answer to label. row: its name in the set. The texts are as they were recorded: whoever shows them makes them safe."""
+    """One answer to label. row: its name in the set.
+
+    The texts are as they were recorded: whoever shows them makes them safe.
+    """
 
     row: str
     task: str
@@ -220,8 +266,10 @@ class SheetRow:
 
 
 def sheet_rows(pairs: Sequence[tuple[Run, LabelSet]]) -> list[SheetRow]:
-    """The rows of one set in the order drawn. Of two sets both answers of ten items at a time, mixed at random: it is not seen which
-    run an answer is of or compares the two, and whoever stops early has labelled pairs.
+    """The rows of one set in the order drawn.
+
+    Of two sets both answers of ten items at a time, mixed at random: it is not seen which run an
+    answer is of or compares the two, and whoever stops early has labelled pairs.
 
     Raises RunError where the records are not those that the set was drawn from.
     """
@@ -249,19 +297,26 @@ def _rows_of(run: Run, drawn: LabelSet) -> list[SheetRow]:
                 found[number] = _sheet_row(row, drawn.row_name(number))
             position += 1
     if len(found) != len(numbers):
-        raise RunError(f"The run '{run.id}' has other records than those that were drawn from.")
+        raise RunError(
+            f"The run '{run.id}' has other records than those that were drawn from."
+        )
     return [found[number] for number in range(len(numbers))]
 
 
 def _sheet_row(row: Mapping[str, Any], name: str) -> SheetRow:
     choices = [str(choice) for choice in row.get("choices", ())]
     targets = [str(target) for target in row["targets"]]
-    targets = targets or [choices[place] for place in row.get("gold", ()) if place < len(choices)]
+    targets = targets or [
+        choices[place] for place in row.get("gold", ()) if place < len(choices)
+    ]
     return SheetRow(
         row=name,
         **{part: str(row[part]) for part in ("task", "id", "draw", "input")},
         choices="\n".join(choices),
-        context="\n\n".join(f"[{passage['id']}] {passage['text']}" for passage in row.get("passages", ())),
+        context="\n\n".join(
+            f"[{passage['id']}] {passage['text']}"
+            for passage in row.get("passages", ())
+        ),
         reference=" | ".join(targets),
         answer=shown_answer(row) or "",
     )

@@ -1,7 +1,8 @@
 """Labels that come back, each row checked, and set beside the verdicts they are about.
 
-Tables are read in whatever form a spreadsheet left them in: CSV with commas, semicolons or tabs, with or without a byte order
-mark, in UTF-8, UTF-16 or Windows-1252, with any line ends. A fault is told with its file and line.
+Tables are read in whatever form a spreadsheet left them in: CSV with commas, semicolons or tabs,
+with or without a byte order mark, in UTF-8, UTF-16 or Windows-1252, with any line ends. A fault is
+told with its file and line.
 """
 
 from __future__ import annotations
@@ -28,8 +29,12 @@ from evalwright.tasks.files import failing_as
 
 ROW_NAME = re.compile(r"(s[0-9a-f]{8})-([0-9]{1,9})", re.IGNORECASE)
 WORDS: Mapping[str, float] = {
-    **dict.fromkeys(("1", "yes", "y", "true", "pass", "passed", "right", "correct"), 1.0),
-    **dict.fromkeys(("0", "no", "n", "false", "fail", "failed", "wrong", "incorrect"), 0.0),
+    **dict.fromkeys(
+        ("1", "yes", "y", "true", "pass", "passed", "right", "correct"), 1.0
+    ),
+    **dict.fromkeys(
+        ("0", "no", "n", "false", "fail", "failed", "wrong", "incorrect"), 0.0
+    ),
 }
 """What people write for right and wrong, in lower case."""
 
@@ -39,7 +44,8 @@ _LONGEST = 1 << 28
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """One row of a returned table. number: of the row in its set, from 0; value: nan where the row has no label.
+    """One row of a returned table. number: of the row in its set, from 0; value: nan where the row
+    has no label.
 
     answer: task, id and draw where the answer was chosen by hand, so that it is of no set.
     """
@@ -69,8 +75,9 @@ class LabelFile:
 def read_label_files(paths: Sequence[str | Path]) -> list[LabelFile]:
     """Read returned tables. A row's labeller is its column `labeller`, else the file's name.
 
-    Raises ConfigurationError, with file and line: for a file that cannot be read or has no columns `row` and `label`, a row
-    that is of no set, a label that is none, and two labels of one person for one row.
+    Raises ConfigurationError, with file and line: for a file that cannot be read or has no columns
+    `row` and `label`, a row that is of no set, a label that is none, and two labels of one person
+    for one row.
     """
     files = [_read(Path(path), several=len(paths) > 1) for path in paths]
     first: dict[tuple[object, ...], str] = {}
@@ -80,8 +87,13 @@ def read_label_files(paths: Sequence[str | Path]) -> list[LabelFile]:
             if key in first:
                 raise ConfigurationError(
                     f"{label.where}: the row was already labelled in {first[key]}"
-                    + (f", labelled by '{_short(label.labeller)}' too" if label.labeller else "")
-                    + ". Each person labels a row once: remove one of them, or name the people in the column 'labeller'."
+                    + (
+                        f", labelled by '{_short(label.labeller)}' too"
+                        if label.labeller
+                        else ""
+                    )
+                    + ". Each person labels a row once: remove one of them, or name the"
+                    " people in the column 'labeller'."
                 )
             first[key] = label.where
     return files
@@ -91,7 +103,9 @@ def _read(path: Path, *, several: bool) -> LabelFile:
     with failing_as(ConfigurationError, f"The labels '{path}' cannot be read"):
         data = ordinary(path).read_bytes()
     if data[:4] == b"PK\x03\x04":
-        raise ConfigurationError(f"The labels '{path}' are a workbook. Save the sheet as CSV.")
+        raise ConfigurationError(
+            f"The labels '{path}' are a workbook. Save the sheet as CSV."
+        )
     if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
         text = data.decode("utf-16", "replace")
     else:
@@ -108,8 +122,11 @@ def _rows(text: str, path: Path) -> Iterator[tuple[int, dict[str, str]]]:
     """The line each row begins in, and its cells by the header's names in lower case."""
     first, _, rest = text.partition("\n")
     skipped = 0
-    if first.strip().lower().startswith("sep="):  # a hint that spreadsheets write for themselves
-        text, skipped = rest, 1
+    if (
+        first.strip().lower().startswith("sep=")
+    ):  # a hint that spreadsheets write for themselves
+        text = rest
+        skipped = 1
     header = text.partition("\n")[0].strip("\r")
     delimiter = max(",;\t", key=header.count)
     csv.field_size_limit(_LONGEST)
@@ -118,14 +135,17 @@ def _rows(text: str, path: Path) -> Iterator[tuple[int, dict[str, str]]]:
     begins = 1 + skipped
     try:
         for cells in reader:
-            line, begins = begins, reader.line_num + 1 + skipped
+            line = begins
+            begins = reader.line_num + 1 + skipped
             if not names:
                 names = [cell.strip().lower() for cell in cells]
                 _check_header(names, path, line)
             elif any(cell.strip() for cell in cells):
                 yield line, dict(zip(names, cells, strict=False))
     except csv.Error as error:
-        raise ConfigurationError(f"{path}, line {begins}: this is not CSV: {error}.") from error
+        raise ConfigurationError(
+            f"{path}, line {begins}: this is not CSV: {error}."
+        ) from error
     if not names:
         raise ConfigurationError(f"The labels '{path}' are empty.")
 
@@ -133,17 +153,22 @@ def _rows(text: str, path: Path) -> Iterator[tuple[int, dict[str, str]]]:
 def _check_header(names: list[str], path: Path, line: int) -> None:
     for wanted in ("row", "label"):
         if names.count(wanted) > 1:
-            raise ConfigurationError(f"{path}, line {line}: the column '{wanted}' is given twice.")
+            raise ConfigurationError(
+                f"{path}, line {line}: the column '{wanted}' is given twice."
+            )
         if wanted not in names:
             near = closest(wanted, names, 1)
             hint = f" Is '{near[0]}' meant?" if near else ""
             raise ConfigurationError(
-                f"{path}, line {line}: the column '{wanted}' is missing.{hint} Labels go into the table that "
-                "`evalwright judge sample` wrote, which keeps its header."
+                f"{path}, line {line}: the column '{wanted}' is missing.{hint} Labels"
+                " go into the table that `evalwright judge sample` wrote, which keeps"
+                " its header."
             )
 
 
-def _labels(rows: Iterator[tuple[int, dict[str, str]]], path: Path, own: str) -> Iterator[Label]:
+def _labels(
+    rows: Iterator[tuple[int, dict[str, str]]], path: Path, own: str
+) -> Iterator[Label]:
     for line, cells in rows:
         where = f"{path}, line {line}"
         name = cells.get("row", "").strip().lstrip("'")
@@ -153,16 +178,26 @@ def _labels(rows: Iterator[tuple[int, dict[str, str]]], path: Path, own: str) ->
         drawn = (found[1].lower(), int(found[2]) - 1) if found else ("", -1)
         if not answer and drawn[1] < 0:
             raise ConfigurationError(
-                f"{where}: '{_short(name)}' in the column 'row' is not a row of a labelling set (such as s0a1b2c3d-007)."
+                f"{where}: '{_short(name)}' in the column 'row' is not a row of a"
+                " labelling set (such as s0a1b2c3d-007)."
             )
-        yield Label(*drawn, _value(cells.get("label", ""), where), labeller, where, answer)
+        yield Label(
+            *drawn, _value(cells.get("label", ""), where), labeller, where, answer
+        )
 
 
 def _answer(cells: Mapping[str, str]) -> tuple[str, str, int] | None:
     """The answer that a row without a name is about, None where it says none."""
-    task, name = (re.sub(r"^'(?=\s*[=+\-@])", "", cells.get(column, "")) for column in ("task", "id"))
+    task, name = (
+        re.sub(r"^'(?=\s*[=+\-@])", "", cells.get(column, ""))
+        for column in ("task", "id")
+    )
     draw = cells.get("draw", "").strip() or "0"
-    return (task, name, int(draw)) if task and name and re.fullmatch("[0-9]{1,9}", draw) else None
+    return (
+        (task, name, int(draw))
+        if task and name and re.fullmatch("[0-9]{1,9}", draw)
+        else None
+    )
 
 
 def _value(text: str, where: str) -> float:
@@ -177,8 +212,9 @@ def _value(text: str, where: str) -> float:
         value = math.nan
     if not 0.0 <= value <= 1.0:
         raise ConfigurationError(
-            f"{where}: the label '{_short(text.strip())}' is not a label: write 1 for right and 0 for wrong (or yes and no), a "
-            "number between them where a part of the answer is right, or leave the cell empty."
+            f"{where}: the label '{_short(text.strip())}' is not a label: write 1 for"
+            " right and 0 for wrong (or yes and no), a number between them where a"
+            " part of the answer is right, or leave the cell empty."
         )
     return value
 
@@ -189,16 +225,19 @@ def _short(text: str) -> str:
 
 
 EQUAL_CHANCES = 1.1
-"""Labels whose chances differ by no more than this factor are counted alike where a figure knows no weights."""
+"""Labels whose chances differ by no more than this factor are counted alike where a figure knows no
+weights.
+"""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Evidence:
     """A run's verdicts and what people said of some of them.
 
-    verdicts: of all records of the set's tasks. judge (records,): the values, nan where there is none or none could be drawn.
-    people (records, labellers): nan where there is no label. human (records,): the mean of those who looked. strata
-    (records,) or None. equal_chances: whether every answer was as likely to be drawn. n_unlabelled: rows of the set without a label.
+    verdicts: of all records of the set's tasks. judge (records,): the values, nan where there is
+    none or none could be drawn. people (records, labellers): nan where there is no label. human
+    (records,): the mean of those who looked. strata (records,) or None. equal_chances: whether
+    every answer was as likely to be drawn. n_unlabelled: rows of the set without a label.
     """
 
     verdicts: Verdicts
@@ -219,60 +258,84 @@ class Evidence:
 
 
 def sets_of(files: Sequence[LabelFile], runs: Sequence[Run]) -> dict[str, LabelSet]:
-    """The sets that the labels are of, by name. Raises ConfigurationError, with file and line, for one that is not known."""
+    """The sets that the labels are of, by name.
+
+    Raises ConfigurationError, with file and line, for one that is not known.
+    """
     labels = [label for file in files for label in file.labels]
     if chosen := next((label for label in labels if label.answer), None):
         raise ConfigurationError(
-            f"{chosen.where}: this answer was chosen by hand. Only labels of answers that were drawn by chance (`evalwright judge sample`) "
-            "can correct a score: hand in those of chosen answers by themselves, for one run."
+            f"{chosen.where}: this answer was chosen by hand. Only labels of answers"
+            " that were drawn by chance (`evalwright judge sample`) can correct a"
+            " score: hand in those of chosen answers by themselves, for one run."
         )
     folders = [run.folder for run in runs]
     names = sorted({label.set for label in labels})
-    sets = {name: found for name in names if (found := find_set(name, folders)) is not None}
+    sets = {
+        name: found for name in names if (found := find_set(name, folders)) is not None
+    }
     partners = {drawn.partner for drawn in sets.values()}
     for label in labels:
         drawn = sets.get(label.set)
         if drawn is None and label.set not in partners:
             raise ConfigurationError(
-                f"{label.where}: the labelling set '{label.set}' is unknown: it belongs to another run, or its file "
-                f"labelling-{label.set}.json is no longer in the folder of the run '{runs[0].id}'."
+                f"{label.where}: the labelling set '{label.set}' is unknown: it belongs"
+                f" to another run, or its file labelling-{label.set}.json is no longer"
+                f" in the folder of the run '{runs[0].id}'."
             )
         if drawn is not None and label.number >= len(drawn.rows):
             raise ConfigurationError(
-                f"{label.where}: the labelling set '{label.set}' has {len(drawn.rows)} rows, and this names "
-                f"row {label.number + 1}."
+                f"{label.where}: the labelling set '{label.set}' has {len(drawn.rows)}"
+                f" rows, and this names row {label.number + 1}."
             )
     return sets
 
 
-def gather(run: Run, files: Sequence[LabelFile], sets: Mapping[str, LabelSet], scorer: str = "") -> Evidence:
-    """One run's verdicts with the labels of its set. `scorer`: of the run; "" the one that the set was drawn for.
+def gather(
+    run: Run, files: Sequence[LabelFile], sets: Mapping[str, LabelSet], scorer: str = ""
+) -> Evidence:
+    """One run's verdicts with the labels of its set.
 
-    Rows of the other half of a set that was drawn for two runs are passed over. Raises ConfigurationError where the labels are
-    of another run's answers, of several sets, or there are none.
+    `scorer`: of the run; "" the one that the set was drawn for.
+
+    Rows of the other half of a set that was drawn for two runs are passed over. Raises
+    ConfigurationError where the labels are of another run's answers, of several sets, or there are
+    none.
     """
     labels = [label for file in files for label in file.labels]
     drawn, verdicts = _own_set(run, labels, sets, scorer)
     for label in labels:
         if label.set not in (drawn.name, drawn.partner):
             raise ConfigurationError(
-                f"{label.where}: this row is of the labelling set '{label.set}', drawn from the run '{sets[label.set].run}', and "
-                f"others are of '{drawn.name}'. Labels of different sets cannot be combined, because they were drawn with different probabilities."
+                f"{label.where}: this row is of the labelling set '{label.set}', drawn"
+                f" from the run '{sets[label.set].run}', and others are of"
+                f" '{drawn.name}'. Labels of different sets cannot be combined, because"
+                " they were drawn with different probabilities."
             )
-    return _evidence(verdicts, drawn, [label for label in labels if label.set == drawn.name])
+    return _evidence(
+        verdicts, drawn, [label for label in labels if label.set == drawn.name]
+    )
 
 
 def _own_set(
     run: Run, labels: Sequence[Label], sets: Mapping[str, LabelSet], scorer: str
 ) -> tuple[LabelSet, Verdicts]:
-    """The set whose answers are those of the run: its own one before one of a run with the same answers."""
+    """The set whose answers are those of the run: its own one before one of a run with the same
+    answers.
+    """
     if not sets:
-        raise ConfigurationError("The labels have no row. Fill in what `evalwright judge sample` wrote.")
+        raise ConfigurationError(
+            "The labels have no row. Fill in what `evalwright judge sample` wrote."
+        )
     names = {task["name"] for task in run.data["tasks"]}
-    scorers = {one["name"] for task in run.data["tasks"] for one in task.get("scorers", ())}
+    scorers = {
+        one["name"] for task in run.data["tasks"] for one in task.get("scorers", ())
+    }
     for drawn in sorted(sets.values(), key=lambda drawn: drawn.run != run.id):
         if set(drawn.tasks) <= names:
-            own = scorer or (drawn.scorer if drawn.scorer in scorers or drawn.run == run.id else "")
+            own = scorer or (
+                drawn.scorer if drawn.scorer in scorers or drawn.run == run.id else ""
+            )
             verdicts = read_verdicts(run, own, drawn.tasks)
             if verdicts.tasks == drawn.tasks and verdicts.digest == drawn.answers:
                 drawn.check(len(verdicts.values))
@@ -280,10 +343,15 @@ def _own_set(
     first = next(label for label in labels if label.set in sets)
     other = sets[first.set]
     own_run = other.run == run.id
-    why = "whose answers have changed since" if own_run else f"not from '{run.id}', which has other answers"
+    why = (
+        "whose answers have changed since"
+        if own_run
+        else f"not from '{run.id}', which has other answers"
+    )
     raise ConfigurationError(
-        f"{first.where}: the labelling set '{other.name}' was drawn from the run '{other.run}', {why}. "
-        f"Draw one from this run: evalwright judge sample {run.id}"
+        f"{first.where}: the labelling set '{other.name}' was drawn from the run"
+        f" '{other.run}', {why}. Draw one from this run: evalwright judge sample"
+        f" {run.id}"
     )
 
 
@@ -294,12 +362,16 @@ def _evidence(verdicts: Verdicts, drawn: LabelSet, labels: Sequence[Label]) -> E
     for label in given:
         if not graded and label.value not in (0.0, 1.0):
             raise ConfigurationError(
-                f"{label.where}: the label {label.value:g} is out of range: this judge says right or wrong, so labels are 1 or 0."
+                f"{label.where}: the label {label.value:g} is out of range: this judge"
+                " says right or wrong, so labels are 1 or 0."
             )
     if not given:
-        places = " and ".join(sorted({label.where.rpartition(", line ")[0] for label in labels}))
+        places = " and ".join(
+            sorted({label.where.rpartition(", line ")[0] for label in labels})
+        )
         raise ConfigurationError(
-            f"{places or 'The labels'}: no row of the set '{drawn.name}' has a label yet. Write 1 or 0 into the column 'label'."
+            f"{places or 'The labels'}: no row of the set '{drawn.name}' has a label"
+            " yet. Write 1 or 0 into the column 'label'."
         )
     labellers = tuple(sorted({label.labeller for label in given}))
     codes = {name: number for number, name in enumerate(labellers)}

@@ -1,7 +1,8 @@
-"""Several judges of the same answers: how often each is content, and how far they agree, from recorded scores alone.
+"""Several judges of the same answers: how often each is content, and how far they agree, from
+recorded scores alone.
 
-The judges may be those of one run (a scorer that asks several at once keeps each one's probability) or of several runs with
-the same answers, as scoring a run again gives them. No request is sent.
+The judges may be those of one run (a scorer that asks several at once keeps each one's probability)
+or of several runs with the same answers, as scoring a run again gives them. No request is sent.
 """
 
 from __future__ import annotations
@@ -20,7 +21,13 @@ from evalwright.core.errors import ConfigurationError, UnknownName
 from evalwright.core.plain import Plain
 from evalwright.runs.reader import Run
 from evalwright.scorers.registry import bind
-from evalwright.statistics import Estimate, cohen_kappa, gwet_ac1, mean_interval, raw_agreement
+from evalwright.statistics import (
+    Estimate,
+    cohen_kappa,
+    gwet_ac1,
+    mean_interval,
+    raw_agreement,
+)
 
 GRADED = ("judge-rating", "judge-rubric")
 """Scorers whose values are grades, a yes from their threshold on."""
@@ -28,12 +35,16 @@ MOST_DISPUTED = 10
 """Answers shown on which the judges differ most."""
 
 Columns = NDArray[np.float64]
-"""A row for each answer of the first run, a column for each judge, nan where it gave none: (answers, judges)."""
+"""A row for each answer of the first run, a column for each judge, nan where it gave none:
+(answers, judges).
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Rater:
-    """One judge. name: the model's, with the run's where two have one name. share: of its answers that it passes."""
+    """One judge. name: the model's, with the run's where two have one name. share: of its answers
+    that it passes.
+    """
 
     name: str
     run: str
@@ -57,7 +68,9 @@ class RaterPair:
 
 @dataclass(frozen=True, slots=True)
 class Disputed:
-    """An answer on which judges differ: their probabilities (or verdicts), in the order of the raters; nan where none."""
+    """An answer on which judges differ: their probabilities (or verdicts), in the order of the
+    raters; nan where none.
+    """
 
     task: str
     id: str
@@ -68,7 +81,8 @@ class Disputed:
 class PanelAgreement(Plain):
     """How far judges agree. raw, ac1: of all of them together. n: answers that at least two judged.
 
-    n_left_out: answers with fewer verdicts than two. n_other: answers of further runs that are not those of the first.
+    n_left_out: answers with fewer verdicts than two. n_other: answers of further runs that are not
+    those of the first.
     """
 
     raters: tuple[Rater, ...]
@@ -81,53 +95,73 @@ class PanelAgreement(Plain):
     disputed: tuple[Disputed, ...]
 
 
-def judges_agreement(runs: Sequence[Run], *, scorer: str = "", level: float = 0.95) -> PanelAgreement:
+def judges_agreement(
+    runs: Sequence[Run], *, scorer: str = "", level: float = 0.95
+) -> PanelAgreement:
     """The agreement of all judges of some runs on the answers of the first.
 
-    scorer: whose judges; "" takes every scorer that asks a model. Verdicts are a scorer's 0 and 1, or where it asks several
-    judges each one's probability against the scorer's threshold. Draws of an item, and items of a cluster, count as one unit.
+    scorer: whose judges; "" takes every scorer that asks a model. Verdicts are a scorer's 0 and 1,
+    or where it asks several judges each one's probability against the scorer's threshold. Draws of
+    an item, and items of a cluster, count as one unit.
 
-    Raises ConfigurationError for fewer than two judges and for runs without a common answer, UnknownName for a scorer that
-    no run has, RunError for records that cannot be read.
+    Raises ConfigurationError for fewer than two judges and for runs without a common answer,
+    UnknownName for a scorer that no run has, RunError for records that cannot be read.
     """
     if not 0 < level < 1:
-        raise ConfigurationError(f"The confidence level must be between 0 and 1, not {level:g}.")
+        raise ConfigurationError(
+            f"The confidence level must be between 0 and 1, not {level:g}."
+        )
     judges = [judge for run in runs for judge in judges_of(run, scorer)]
     if len(judges) < 2:
         found = f" ('{judges[0].name}')" if judges else ""
         raise ConfigurationError(
-            f"Agreement needs at least two judges, and there {'is one' if judges else 'are none'}{found}: name a run whose "
-            f"scorer asks several (`judges: [a, b]`), or several runs with the same answers."
+            "Agreement needs at least two judges, and there"
+            f" {'is one' if judges else 'are none'}{found}: name a run whose scorer"
+            " asks several (`judges: [a, b]`), or several runs with the same answers."
         )
     roles = tuple({"score", *(judge.part for judge in judges)} - {""})
     first, *others = (Records(run, parts=roles) for run in runs)
     shape = (len(first.lengths), len(judges))
-    votes, shown = np.full(shape, np.nan), np.full(shape, np.nan)
+    votes = np.full(shape, np.nan)
+    shown = np.full(shape, np.nan)
     n_other = 0
     for run, records in zip(runs, (first, *others), strict=True):
         own, places = _same_answers(first, records)
         n_other += len(records.lengths) - len(own)
         for column, judge in enumerate(judges):
             if judge.run is run:
-                votes[places, column], shown[places, column] = (one[own] for one in judge.votes(records))
-    return _agreement(runs[0], judges, votes, shown, first.ints("clusters"), level, n_other)
+                votes[places, column], shown[places, column] = (
+                    one[own] for one in judge.votes(records)
+                )
+    return _agreement(
+        runs[0], judges, votes, shown, first.ints("clusters"), level, n_other
+    )
 
 
-def _same_answers(first: Records, other: Records) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _same_answers(
+    first: Records, other: Records
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Which records are of an answer that the first has too, and its place there."""
     keys = first.ints("keys")
     if not len(keys):
         return np.zeros(0, np.int64), np.zeros(0, np.int64)
     order = np.argsort(keys, kind="stable")
-    found = order[np.minimum(np.searchsorted(keys, other.ints("keys"), sorter=order), len(keys) - 1)]
-    same = (keys[found] == other.ints("keys")) & (first.ints("answers")[found] == other.ints("answers"))
+    found = order[
+        np.minimum(
+            np.searchsorted(keys, other.ints("keys"), sorter=order), len(keys) - 1
+        )
+    ]
+    same = (keys[found] == other.ints("keys")) & (
+        first.ints("answers")[found] == other.ints("answers")
+    )
     return np.flatnonzero(same), found[same]
 
 
 @dataclass(frozen=True, slots=True)
 class RecordedJudge:
-    """Where one judge's verdicts stand. part: of the score, "" for its value. threshold: from which a part is a yes; of a scorer whose
-    values are grades (graded) the value too."""
+    """Where one judge's verdicts stand. part: of the score, "" for its value. threshold: from which
+    a part is a yes; of a scorer whose values are grades (graded) the value too.
+    """
 
     run: Run
     scorer: str
@@ -137,7 +171,9 @@ class RecordedJudge:
     name: str
     graded: bool = False
 
-    def votes(self, records: Records) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def votes(
+        self, records: Records
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Its verdicts, and its own numbers where it has some, (records,)."""
         values = records.column(self.scorer, self.part)
         if self.part or self.graded:
@@ -161,7 +197,14 @@ def judges_of(run: Run, wanted: str) -> Iterator[RecordedJudge]:
             roles = bind(scorer["kind"], scorer["options"], name).roles
         except UnknownName:  # of an imported run: its verdicts are all that is known
             if name == wanted or name == "consistency":
-                yield RecordedJudge(run, name, "", "", math.nan, f"{scorer['options'].get('judge') or name}")
+                yield RecordedJudge(
+                    run,
+                    name,
+                    "",
+                    "",
+                    math.nan,
+                    f"{scorer['options'].get('judge') or name}",
+                )
             continue
         except ConfigurationError:  # it was compared with a run that is elsewhere now
             roles = tuple(run.data.get("roles", {}))
@@ -197,12 +240,14 @@ def _agreement(
     judged = there.sum(axis=1) >= 2
     if not judged.any():
         raise ConfigurationError(
-            "No answer has the verdicts of two judges: the runs must have the same answers, as `evalwright score` gives them."
+            "No answer has the verdicts of two judges: the runs must have the same"
+            " answers, as `evalwright score` gives them."
         )
     if not np.isin(votes[there], (0.0, 1.0)).all():
         scorers = ", ".join(dict.fromkeys(judge.scorer for judge in judges))
         raise ConfigurationError(
-            f"The scores of {scorers} are not 0 and 1 throughout, so they are not verdicts."
+            f"The scores of {scorers} are not 0 and 1 throughout, so they are not"
+            " verdicts."
         )
     names = _names(judges)
 
@@ -211,7 +256,8 @@ def _agreement(
         return mean_interval(votes[own, column], clusters=clusters[own], level=level)
 
     def pair(a: int, b: int) -> RaterPair:
-        one, other = votes[:, a], votes[:, b]
+        one = votes[:, a]
+        other = votes[:, b]
         return RaterPair(
             names[a],
             names[b],
@@ -244,8 +290,16 @@ def _disputed(run: Run, votes: Columns, shown: Columns) -> tuple[Disputed, ...]:
         return ()
     spread = np.nanmax(shown[differ], axis=1) - np.nanmin(shown[differ], axis=1)
     chosen = differ[np.argsort(-spread, kind="stable")[:MOST_DISPUTED]].tolist()
-    rows = {place: row for place, row in enumerate(islice(run.rows(), max(chosen) + 1)) if place in chosen}
+    rows = {
+        place: row
+        for place, row in enumerate(islice(run.rows(), max(chosen) + 1))
+        if place in chosen
+    }
     return tuple(
-        Disputed(str(rows[place]["task"]), str(rows[place]["id"]), tuple(map(float, shown[place])))
+        Disputed(
+            str(rows[place]["task"]),
+            str(rows[place]["id"]),
+            tuple(map(float, shown[place])),
+        )
         for place in chosen
     )

@@ -1,8 +1,10 @@
 """A judge's faults, each looked for where the data allow it; where they do not, the reason is told.
 
-With labels of people a probe takes the evidence. Without them, from recorded scores alone, a bias for long answers may be right (longer
-answers may be better), so the number says what the judge does, not that it is wrong; self-preference is told from quality by other
-judges of the same answers. A probe returns a result with `as_dict`, or raises ValueError with the reason why nothing can be said.
+With labels of people a probe takes the evidence. Without them, from recorded scores alone, a bias
+for long answers may be right (longer answers may be better), so the number says what the judge
+does, not that it is wrong; self-preference is told from quality by other judges of the same
+answers. A probe returns a result with `as_dict`, or raises ValueError with the reason why nothing
+can be said.
 """
 
 from __future__ import annotations
@@ -50,12 +52,16 @@ from evalwright.statistics import (
 )
 
 _MOST_GRADES = 11
-"""Graded verdicts with more distinct values are numbers, whose agreement with labels is a matter of distance."""
+"""Graded verdicts with more distinct values are numbers, whose agreement with labels is a matter of
+distance.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class GradedAgreement(Plain):
-    """Krippendorff's alpha for numbers: judge with people, and people among themselves (None where no answer has two labels)."""
+    """Krippendorff's alpha for numbers: judge with people, and people among themselves (None where
+    no answer has two labels).
+    """
 
     judge_alpha: Estimate
     ceiling_alpha: Estimate | None
@@ -66,7 +72,9 @@ def look_for_faults(evidence: Evidence) -> tuple[dict[str, Any], dict[str, str]]
     return look_for({name: partial(probe, evidence) for name, probe in PROBES.items()})
 
 
-def look_for(probes: Mapping[str, Callable[[], Any]]) -> tuple[dict[str, Any], dict[str, str]]:
+def look_for(
+    probes: Mapping[str, Callable[[], Any]],
+) -> tuple[dict[str, Any], dict[str, str]]:
     """The same of any probes."""
     found: dict[str, Any] = {}
     unknown: dict[str, str] = {}
@@ -83,16 +91,29 @@ def _rogan_gladen(evidence: Evidence) -> RoganGladen:
     _need_binary(evidence)
     clusters = evidence.verdicts.clusters[~np.isnan(evidence.judge)]
     if len(np.unique(clusters)) < len(clusters):
-        raise ValueError("its interval assumes independent items, and these are in clusters")
+        raise ValueError(
+            "its interval assumes independent items, and these are in clusters"
+        )
     if ((~np.isnan(evidence.people)).sum(axis=1) > 1).any():
-        raise ValueError("it needs one label per item, and several people labelled the same ones")
-    judge, human = evidence.judge, evidence.human
+        raise ValueError(
+            "it needs one label per item, and several people labelled the same ones"
+        )
+    judge = evidence.judge
+    human = evidence.human
     labelled = ~np.isnan(human) & ~np.isnan(judge)
     rest = judge[~labelled & ~np.isnan(judge)]
-    right, wrong = labelled & (human == 1), labelled & (human == 0)
+    right = labelled & (human == 1)
+    wrong = labelled & (human == 0)
     counts = [
         int(np.count_nonzero(rows))
-        for rows in (rest == 1, rest == rest, right & (judge == 1), right, wrong & (judge == 0), wrong)
+        for rows in (
+            rest == 1,
+            rest == rest,
+            right & (judge == 1),
+            right,
+            wrong & (judge == 0),
+            wrong,
+        )
     ]
     found = rogan_gladen(*counts)
     if not found.useful:
@@ -103,7 +124,9 @@ def _rogan_gladen(evidence: Evidence) -> RoganGladen:
 def _agreement(evidence: Evidence) -> JudgeAgreement | GradedAgreement:
     _need_equal_chances(evidence)
     rows = evidence.labelled
-    judge, people, clusters = evidence.judge[rows], evidence.people[rows], evidence.verdicts.clusters[rows]
+    judge = evidence.judge[rows]
+    people = evidence.people[rows]
+    clusters = evidence.verdicts.clusters[rows]
     values = np.unique(np.concatenate([judge, people.ravel()]))
     if np.count_nonzero(~np.isnan(values)) <= _MOST_GRADES:
         return judge_agreement(judge, people, clusters=clusters)
@@ -125,7 +148,9 @@ def _acquiescence(evidence: Evidence) -> AcquiescenceProbe:
 def _length(evidence: Evidence) -> LengthProbe:
     _need_binary(evidence)
     _need_both(evidence.judge)
-    return length_bias(evidence.judge, _log_lengths(evidence), clusters=evidence.verdicts.clusters)
+    return length_bias(
+        evidence.judge, _log_lengths(evidence), clusters=evidence.verdicts.clusters
+    )
 
 
 def _length_of_people(evidence: Evidence) -> LengthProbe:
@@ -138,9 +163,14 @@ def _length_of_people(evidence: Evidence) -> LengthProbe:
 
 
 def _position(evidence: Evidence) -> SwapProbe:
-    forth, back = (evidence.verdicts.parts[part] for part in (ANSWER_FIRST, ANSWER_SECOND))
+    forth, back = (
+        evidence.verdicts.parts[part] for part in (ANSWER_FIRST, ANSWER_SECOND)
+    )
     if not (~np.isnan(forth) & ~np.isnan(back)).any():
-        raise ValueError(f"no score has verdicts in both orders ('{ANSWER_FIRST}' and '{ANSWER_SECOND}')")
+        raise ValueError(
+            f"no score has verdicts in both orders ('{ANSWER_FIRST}' and"
+            f" '{ANSWER_SECOND}')"
+        )
     return swap_consistency(forth, back, clusters=evidence.verdicts.clusters)
 
 
@@ -149,8 +179,12 @@ def _repeats(evidence: Evidence) -> RepeatProbe:
     verdicts = evidence.verdicts
     judged = np.flatnonzero(~np.isnan(verdicts.values))
     order = judged[np.lexsort((verdicts.answers[judged], verdicts.items[judged]))]
-    same = (np.diff(verdicts.items[order]) == 0) & (np.diff(verdicts.answers[order]) == 0)
-    group = np.concatenate([[0], np.cumsum(~same)]) if len(order) else np.zeros(0, np.int64)
+    same = (np.diff(verdicts.items[order]) == 0) & (
+        np.diff(verdicts.answers[order]) == 0
+    )
+    group = (
+        np.concatenate([[0], np.cumsum(~same)]) if len(order) else np.zeros(0, np.int64)
+    )
     sizes = np.bincount(group)
     if not (sizes >= 2).any():
         raise ValueError("no answer was judged more than once")
@@ -158,7 +192,9 @@ def _repeats(evidence: Evidence) -> RepeatProbe:
     table = np.full((len(sizes), int(sizes.max())), np.nan)
     table[group, np.arange(len(order)) - starts[group]] = verdicts.values[order]
     several = sizes >= 2
-    return repeat_flips(table[several], clusters=verdicts.clusters[order[starts[several]]])
+    return repeat_flips(
+        table[several], clusters=verdicts.clusters[order[starts[several]]]
+    )
 
 
 def _stated(measure: Callable[..., Any]) -> Callable[[Evidence], Any]:
@@ -168,7 +204,9 @@ def _stated(measure: Callable[..., Any]) -> Callable[[Evidence], Any]:
         sure, human, clusters = _probabilities(evidence)
         found = measure(sure, human, clusters=clusters)
         if isinstance(found, Estimate) and found.value != found.value:
-            raise ValueError("people called all of the labelled answers right, or all wrong")
+            raise ValueError(
+                "people called all of the labelled answers right, or all wrong"
+            )
         return found
 
     return probe
@@ -191,13 +229,17 @@ PROBES: Mapping[str, Callable[[Evidence], Any]] = {
 
 def _need_equal_chances(evidence: Evidence) -> None:
     if not evidence.equal_chances:
-        raise ValueError("the labels were drawn with unequal chances; draw a random set for it")
+        raise ValueError(
+            "the labels were drawn with unequal chances; draw a random set for it"
+        )
 
 
 def _need_binary(evidence: Evidence) -> None:
     said = np.concatenate([evidence.judge, evidence.people.ravel()])
     if not ((said == 0) | (said == 1) | np.isnan(said)).all():
-        raise ValueError("it needs verdicts and labels that say right or wrong, and these are graded")
+        raise ValueError(
+            "it needs verdicts and labels that say right or wrong, and these are graded"
+        )
 
 
 def _need_both(verdicts: NDArray[np.float64]) -> None:
@@ -211,8 +253,12 @@ def _rows_of_labels(evidence: Evidence) -> NDArray[np.int64]:
     return rows
 
 
-def _single_labels(evidence: Evidence) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]]:
-    """Verdict, label and cluster for each label: an item that two people saw stands there twice, in one cluster."""
+def _single_labels(
+    evidence: Evidence,
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]]:
+    """Verdict, label and cluster for each label: an item that two people saw stands there twice, in
+    one cluster.
+    """
     rows = _rows_of_labels(evidence)
     labels = evidence.people[~np.isnan(evidence.people)]
     return evidence.judge[rows], labels, evidence.verdicts.clusters[rows]
@@ -226,14 +272,20 @@ def _log_lengths(evidence: Evidence) -> NDArray[np.float64]:
     return log_lengths(lengths)
 
 
-def _probabilities(evidence: Evidence) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]]:
-    """What the judge takes for the chance that an answer is right, and whether a person called it right, by label."""
+def _probabilities(
+    evidence: Evidence,
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]]:
+    """What the judge takes for the chance that an answer is right, and whether a person called it
+    right, by label.
+    """
     judge, human, clusters = _single_labels(evidence)
     stated = evidence.verdicts.parts[CONFIDENCE][_rows_of_labels(evidence)]
     if evidence.verdicts.graded:
         sure = judge
     elif (~np.isnan(stated)).any():
-        sure = np.where(judge == 1, stated, 1 - stated)  # confidence is that the verdict holds
+        sure = np.where(
+            judge == 1, stated, 1 - stated
+        )  # confidence is that the verdict holds
     else:
         raise ValueError("the judge gives no probability, only right or wrong")
     if not ((human == 0) | (human == 1)).all():
@@ -242,7 +294,7 @@ def _probabilities(evidence: Evidence) -> tuple[NDArray[np.float64], NDArray[np.
     return sure, human, clusters
 
 
-# -- from recorded scores alone ------------------------------------------------------------------------------------------
+# -- from recorded scores alone --------------------------------------------------------
 
 
 LENGTH_RATIO = "log length ratio"
@@ -252,8 +304,10 @@ F64 = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class SelfPreference(Plain):
-    """A judge on the answers of its own model, less the other judges on the same answers: `own`; the same on other models' answers:
-    `others`; `excess`: own less others, by item, from -2 to 2 (own alone, where the score compares two answers)."""
+    """A judge on the answers of its own model, less the other judges on the same answers: `own`;
+    the same on other models' answers: `others`; `excess`: own less others, by item, from -2 to 2
+    (own alone, where the score compares two answers).
+    """
 
     own: Estimate
     others: Estimate | None
@@ -262,7 +316,9 @@ class SelfPreference(Plain):
 
 @dataclass(frozen=True, slots=True)
 class JudgeBias(Plain):
-    """What one judge does in one scorer. unknown: by bias the reason why nothing can be said. n: its verdicts."""
+    """What one judge does in one scorer. unknown: by bias the reason why nothing can be said. n:
+    its verdicts.
+    """
 
     judge: str
     scorer: str
@@ -289,19 +345,28 @@ class _Table:
     second: F64
 
 
-def judge_biases(runs: Sequence[Run], *, scorer: str = "", level: float = 0.95) -> list[JudgeBias]:
-    """The biases of every judge of some runs. scorer: whose judges; "" takes every scorer that asks a model.
+def judge_biases(
+    runs: Sequence[Run], *, scorer: str = "", level: float = 0.95
+) -> list[JudgeBias]:
+    """The biases of every judge of some runs. scorer: whose judges; "" takes every scorer that asks
+    a model.
 
-    Raises ConfigurationError where no score is a judge's, UnknownName for a scorer that no run has, RunError for records that
-    cannot be read.
+    Raises ConfigurationError where no score is a judge's, UnknownName for a scorer that no run has,
+    RunError for records that cannot be read.
     """
     if not 0 < level < 1:
-        raise ConfigurationError(f"The confidence level must be between 0 and 1, not {level:g}.")
+        raise ConfigurationError(
+            f"The confidence level must be between 0 and 1, not {level:g}."
+        )
     found: dict[tuple[str, str], list[tuple[Run, _Table]]] = {}
     for run in runs:
         # What rules decided for the most part is not a judge's.
         scorers = [one for task in run.data["tasks"] for one in task["scorers"]]
-        mixed = {one["name"] for one in scorers if not {"unsure", "undecided"}.isdisjoint(one["options"])}
+        mixed = {
+            one["name"]
+            for one in scorers
+            if not {"unsure", "undecided"}.isdisjoint(one["options"])
+        }
         judges = [one for one in judges_of(run, scorer) if one.scorer not in mixed]
         roles = [one.part for one in judges if one.part]
         names = (ANSWER_FIRST, ANSWER_SECOND, LENGTH_RATIO)
@@ -312,25 +377,45 @@ def judge_biases(runs: Sequence[Run], *, scorer: str = "", level: float = 0.95) 
             if not np.isnan(table.values).all():
                 found.setdefault((one.name, one.scorer), []).append((run, table))
     if not found:
-        raise ConfigurationError("No score of these runs is a judge's, so there is no bias to look for.")
+        raise ConfigurationError(
+            "No score of these runs is a judge's, so there is no bias to look for."
+        )
     out = []
     for (judge, name), own in found.items():
-        others = [each for (_, other), each in found.items() if other == name and each is not own]
+        others = [
+            each
+            for (_, other), each in found.items()
+            if other == name and each is not own
+        ]
         out.append(_bias(judge, name, own, others, level))
     return out
 
 
 def _table(judge: RecordedJudge, records: Records) -> _Table:
     def part(name: str) -> F64:
-        return records.column(judge.scorer, f"{judge.part} {name}" if judge.part else name)
+        return records.column(
+            judge.scorer, f"{judge.part} {name}" if judge.part else name
+        )
 
     values = records.column(judge.scorer, judge.part)
-    ratio, lengths = part(LENGTH_RATIO), records.lengths
+    ratio = part(LENGTH_RATIO)
+    lengths = records.lengths
     pairs = not np.isnan(ratio).all() or not np.isnan(part(ANSWER_FIRST)).all()
-    verdicts = values if pairs else np.where(np.isnan(values), np.nan, values >= judge.threshold)
-    shown = ratio if pairs else log_lengths(lengths), part(ANSWER_FIRST), part(ANSWER_SECOND)
-    keys, clusters = records.ints("keys"), records.ints("clusters")
-    return _Table(judge.run.model == judge.name, pairs, keys, clusters, values, verdicts, *shown)
+    verdicts = (
+        values
+        if pairs
+        else np.where(np.isnan(values), np.nan, values >= judge.threshold)
+    )
+    shown = (
+        ratio if pairs else log_lengths(lengths),
+        part(ANSWER_FIRST),
+        part(ANSWER_SECOND),
+    )
+    keys = records.ints("keys")
+    clusters = records.ints("clusters")
+    return _Table(
+        judge.run.model == judge.name, pairs, keys, clusters, values, verdicts, *shown
+    )
 
 
 def _bias(
@@ -354,16 +439,23 @@ def _bias(
         return length_bias(verdicts, joined("lengths"), clusters=clusters, level=level)
 
     def position() -> SwapProbe:
-        first, second = joined("first"), joined("second")
+        first = joined("first")
+        second = joined("second")
         if not (~np.isnan(first) & ~np.isnan(second)).any():
-            raise ValueError("no score has verdicts in both orders, as those of judge-pair do")
+            raise ValueError(
+                "no score has verdicts in both orders, as those of judge-pair do"
+            )
         return swap_consistency(first, second, clusters=clusters, level=level)
 
     preference = partial(_self_preference, own, others, level)
-    found, unknown = look_for({"length": length, "position": position, "self_preference": preference})
+    found, unknown = look_for(
+        {"length": length, "position": position, "self_preference": preference}
+    )
     results = found.get("length"), found.get("position"), found.get("self_preference")
     n = int((~np.isnan(joined("values"))).sum())
-    return JudgeBias(judge, scorer, tuple(run.id for run, _ in own), n, *results, unknown)
+    return JudgeBias(
+        judge, scorer, tuple(run.id for run, _ in own), n, *results, unknown
+    )
 
 
 def _self_preference(
@@ -373,7 +465,8 @@ def _self_preference(
         raise ValueError("no run is of the judge's own model")
     if not others:
         raise ValueError(
-            "one judge alone cannot tell its own answers' quality from its preference: use several (`judges`)"
+            "one judge alone cannot tell its own answers' quality from its preference:"
+            " use several (`judges`)"
         )
     excess = {True: dict[int, list[float]](), False: dict[int, list[float]]()}
     clusters: dict[int, int] = {}
@@ -382,26 +475,40 @@ def _self_preference(
         if not beside:
             continue
         for place, key in enumerate(table.keys.tolist()):
-            said = [one.values[place] for one in beside if not math.isnan(one.values[place])]
+            said = [
+                one.values[place] for one in beside if not math.isnan(one.values[place])
+            ]
             if said and not math.isnan(table.values[place]):
-                excess[table.own].setdefault(key, []).append(float(table.values[place] - np.mean(said)))
+                excess[table.own].setdefault(key, []).append(
+                    float(table.values[place] - np.mean(said))
+                )
                 clusters[key] = int(table.clusters[place])
     means = {
-        side: {key: float(np.mean(values)) for key, values in found.items()} for side, found in excess.items()
+        side: {key: float(np.mean(values)) for key, values in found.items()}
+        for side, found in excess.items()
     }
     if not means[True]:
-        raise ValueError("no answer of the judge's own model was judged by another judge too")
+        raise ValueError(
+            "no answer of the judge's own model was judged by another judge too"
+        )
 
     def mean(values: Mapping[int, float], most: float = 1.0) -> Estimate:
         codes = np.array([clusters[key] for key in values])
         scores = np.array(list(values.values()))
-        return mean_interval(scores, clusters=codes, value_range=(-most, most), level=level)
+        return mean_interval(
+            scores, clusters=codes, value_range=(-most, most), level=level
+        )
 
     if own[0][1].pairs:
         return SelfPreference(mean(means[True]), None, mean(means[True]))
-    both = {key: value - means[False][key] for key, value in means[True].items() if key in means[False]}
+    both = {
+        key: value - means[False][key]
+        for key, value in means[True].items()
+        if key in means[False]
+    }
     if not both:
         raise ValueError(
-            "no answer of another model to the same items was judged, so leniency cannot be told from preference"
+            "no answer of another model to the same items was judged, so leniency"
+            " cannot be told from preference"
         )
     return SelfPreference(mean(means[True]), mean(means[False]), mean(both, 2.0))

@@ -1,4 +1,6 @@
-"""A run's verdicts as arrays: one scorer's values for every record, with what the judge's faults may depend on."""
+"""A run's verdicts as arrays: one scorer's values for every record, with what the judge's faults
+may depend on.
+"""
 
 from __future__ import annotations
 
@@ -11,23 +13,36 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evalwright.core.errors import ConfigurationError, EvalwrightError, UnknownName, check_known
+from evalwright.core.errors import (
+    ConfigurationError,
+    EvalwrightError,
+    UnknownName,
+    check_known,
+)
 from evalwright.runs.reader import Run
 from evalwright.runs.scores import NAN, cluster_code, hashed
 from evalwright.scorers.registry import bind
 
-CONFIDENCE, ANSWER_FIRST, ANSWER_SECOND = PARTS = ("confidence", "answer_first", "answer_second")
-"""Parts of a score that are read: how sure the judge is (0 to 1), and its verdicts with the answer shown first and second."""
+CONFIDENCE, ANSWER_FIRST, ANSWER_SECOND = PARTS = (
+    "confidence",
+    "answer_first",
+    "answer_second",
+)
+"""Parts of a score that are read: how sure the judge is (0 to 1), and its verdicts with the answer
+shown first and second.
+"""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Verdicts:
-    """One scorer's verdicts on the records of some tasks, in the run's order; every array has the shape (records,).
+    """One scorer's verdicts on the records of some tasks, in the run's order; every array has the
+    shape (records,).
 
-    values: 0 to 1, nan where there is none. keys: hashed task, id and draw. items: hashed task and id. clusters: draws of
-    one item share one, and items of one cluster. answers: hashed answer texts. lengths: characters of answers, nan where
-    there is none. parts: of the score, by the names in PARTS, nan where it has none. unsure: which verdicts a careful reader
-    might argue with. digest: of which answers were given, whatever was thought of them.
+    values: 0 to 1, nan where there is none. keys: hashed task, id and draw. items: hashed task and
+    id. clusters: draws of one item share one, and items of one cluster. answers: hashed answer
+    texts. lengths: characters of answers, nan where there is none. parts: of the score, by the
+    names in PARTS, nan where it has none. unsure: which verdicts a careful reader might argue with.
+    digest: of which answers were given, whatever was thought of them.
     """
 
     run: Run
@@ -51,20 +66,27 @@ class Verdicts:
 
 
 def read_verdicts(run: Run, scorer: str = "", tasks: Sequence[str] = ()) -> Verdicts:
-    """The verdicts of a scorer ("": the only one, or the only one that asks a model) on some tasks (none: all that it scored).
+    """The verdicts of a scorer ("": the only one, or the only one that asks a model) on some tasks
+    (none: all that it scored).
 
-    Raises UnknownName for names that the run lacks, ConfigurationError where several scorers could be meant or the values are
-    not between 0 and 1, and RunError where the records cannot be read.
+    Raises UnknownName for names that the run lacks, ConfigurationError where several scorers could
+    be meant or the values are not between 0 and 1, and RunError where the records cannot be read.
     """
     known = [task["name"] for task in run.data["tasks"]]
     check_known("task", tasks, known, f"The run '{run.id}' has ")
     records = Records(run, tasks or known)
     chosen = _chosen(run, records.scorers, scorer)
     scored = [name for name in records.digests if (name, chosen) in records.scored]
-    kept = np.isin(records.ints("tasks"), [list(records.digests).index(name) for name in scored])
+    kept = np.isin(
+        records.ints("tasks"), [list(records.digests).index(name) for name in scored]
+    )
     whole = blake2b(digest_size=16)
     for name in scored:
-        whole.update(f"{name}\0{records.digests[name].hexdigest()}\n".encode(errors="surrogatepass"))
+        whole.update(
+            f"{name}\0{records.digests[name].hexdigest()}\n".encode(
+                errors="surrogatepass"
+            )
+        )
     found = Verdicts(
         run=run,
         scorer=chosen,
@@ -74,38 +96,58 @@ def read_verdicts(run: Run, scorer: str = "", tasks: Sequence[str] = ()) -> Verd
         unsure=records.unsure(chosen)[kept],
         parts={part: records.column(chosen, part)[kept] for part in PARTS},
         digest=whole.hexdigest(),
-        **{name: records.ints(name)[kept] for name in ("keys", "items", "clusters", "answers")},
+        **{
+            name: records.ints(name)[kept]
+            for name in ("keys", "items", "clusters", "answers")
+        },
     )
     _check_values(found)
     return found
 
 
 def shown_answer(row: Mapping[str, Any]) -> str | None:
-    """A record's answer as people see it: the text, or the option that was chosen; None where there is none, or none that counts."""
+    """A record's answer as people see it: the text, or the option that was chosen; None where there
+    is none, or none that counts.
+    """
     if "answer" not in row or "failure" in row:
         return None
-    text, choice, choices = str(row["answer"]), row.get("choice"), row.get("choices", ())
-    return str(choices[choice]) if not text and choice is not None and choice < len(choices) else text
+    text = str(row["answer"])
+    choice = row.get("choice")
+    choices = row.get("choices", ())
+    return (
+        str(choices[choice])
+        if not text and choice is not None and choice < len(choices)
+        else text
+    )
 
 
 def log_lengths(lengths: NDArray[np.float64]) -> NDArray[np.float64]:
     """The logarithms of answers' lengths over the middle one's, nan for an empty answer or none."""
     known = lengths[lengths > 0]
     out = np.full(len(lengths), np.nan)
-    return np.log(lengths / (np.median(known) if len(known) else 1.0), out=out, where=lengths > 0)
+    return np.log(
+        lengths / (np.median(known) if len(known) else 1.0), out=out, where=lengths > 0
+    )
 
 
 class Records:
-    """The records of some tasks of a run (none: of all) as columns, read once. parts: of scores, those to keep.
+    """The records of some tasks of a run (none: of all) as columns, read once. parts: of scores,
+    those to keep.
 
-    digests: by task in the order met, of the answers. scored: the pairs of task and scorer that have a score.
+    digests: by task in the order met, of the answers. scored: the pairs of task and scorer that
+    have a score.
     """
 
-    def __init__(self, run: Run, tasks: Sequence[str] = (), parts: Sequence[str] = PARTS) -> None:
+    def __init__(
+        self, run: Run, tasks: Sequence[str] = (), parts: Sequence[str] = PARTS
+    ) -> None:
         self.digests: dict[str, Any] = {}
         self.scored: set[tuple[str, str]] = set()
         self.scorers: dict[str, None] = {}
-        self._ints = {name: array("q") for name in ("tasks", "keys", "items", "clusters", "answers")}
+        self._ints = {
+            name: array("q")
+            for name in ("tasks", "keys", "items", "clusters", "answers")
+        }
         self._lengths = array("d")
         self._columns: dict[tuple[str, str], array[float]] = {}
         self._unsure: dict[str, list[int]] = {}
@@ -116,7 +158,9 @@ class Records:
                 self._add(row, parts)
 
     def _add(self, row: Mapping[str, Any], parts: Sequence[str]) -> None:
-        task, draw, answer = str(row["task"]), row["draw"], shown_answer(row)
+        task = str(row["task"])
+        draw = row["draw"]
+        answer = shown_answer(row)
         name = f"{task}\0{row['id']}"
         item = hashed(name)
         own = {
@@ -154,7 +198,9 @@ class Records:
         return np.frombuffer(self._lengths, np.float64)
 
     def unsure(self, scorer: str) -> NDArray[np.bool_]:
-        """Which records have a score of this scorer that a careful reader might argue with, (records,)."""
+        """Which records have a score of this scorer that a careful reader might argue with,
+        (records,).
+        """
         found = np.zeros(len(self._lengths), np.bool_)
         found[self._unsure.get(scorer, [])] = True
         return found
@@ -177,18 +223,29 @@ def _chosen(run: Run, scorers: Mapping[str, None], wanted: str) -> str:
             raise UnknownName(f"scorer in the run '{run.id}'", wanted, names, there)
         return wanted
     if not names:
-        raise ConfigurationError(f"The run '{run.id}' has no scored answer, so there is nothing to label.")
+        raise ConfigurationError(
+            f"The run '{run.id}' has no scored answer, so there is nothing to label."
+        )
     asking = [name for name in names if _asks(run, name)]
     for several in (names, asking):
         if len(several) == 1:
             return several[0]
     listed = ", ".join(names)
-    raise ConfigurationError(f"The run '{run.id}' has several scorers: {listed}. Name one with --scorer.")
+    raise ConfigurationError(
+        f"The run '{run.id}' has several scorers: {listed}. Name one with --scorer."
+    )
 
 
 def _asks(run: Run, name: str) -> bool:
-    """Whether a scorer of the run asks a model; not known of a plug-in that is not loaded, or of another framework."""
-    own = (one for task in run.data["tasks"] for one in task.get("scorers", ()) if one["name"] == name)
+    """Whether a scorer of the run asks a model; not known of a plug-in that is not loaded, or of
+    another framework.
+    """
+    own = (
+        one
+        for task in run.data["tasks"]
+        for one in task.get("scorers", ())
+        if one["name"] == name
+    )
     try:
         return any(bind(one["kind"], one["options"], name).roles for one in own)
     except EvalwrightError:
@@ -198,9 +255,12 @@ def _asks(run: Run, name: str) -> bool:
 def _check_values(found: Verdicts) -> None:
     values = found.values[~np.isnan(found.values)]
     if not len(values):
-        raise ConfigurationError(f"The scorer '{found.scorer}' gave no verdict in the run '{found.run.id}'.")
+        raise ConfigurationError(
+            f"The scorer '{found.scorer}' gave no verdict in the run '{found.run.id}'."
+        )
     if not (values.min() >= 0 and values.max() <= 1):
         raise ConfigurationError(
-            f"The values of the scorer '{found.scorer}' run from {values.min():g} to {values.max():g}; people can check "
-            "verdicts between 0 and 1. Name another scorer with --scorer."
+            f"The values of the scorer '{found.scorer}' run from {values.min():g} to"
+            f" {values.max():g}; people can check verdicts between 0 and 1. Name"
+            " another scorer with --scorer."
         )

@@ -1,7 +1,9 @@
-"""What other designs of a task's comparison would show: more items, more repeats of each, more prompts; and what repeats are worth.
+"""What other designs of a task's comparison would show: more items, more repeats of each, more
+prompts; and what repeats are worth.
 
-Runs of a task with the same items and another prompt (the same data by their hash; `-T prompt...`, or a task of another name) are prompts of
-the same questions. The comparison is made exactly as `evalwright compare` makes it, so the row of the design that was run has its numbers.
+Runs of a task with the same items and another prompt (the same data by their hash; `-T prompt...`,
+or a task of another name) are prompts of the same questions. The comparison is made exactly as
+`evalwright compare` makes it, so the row of the design that was run has its numbers.
 """
 
 from __future__ import annotations
@@ -18,7 +20,12 @@ from numpy.typing import NDArray
 
 from evalwright.analysis.comparison import read_matrices
 from evalwright.analysis.next_step import design_of
-from evalwright.analysis.power.forecasts import Amount, DesignForecast, DrawsForecast, PartsForecast
+from evalwright.analysis.power.forecasts import (
+    Amount,
+    DesignForecast,
+    DrawsForecast,
+    PartsForecast,
+)
 from evalwright.analysis.power.opening import MeasuredRun
 from evalwright.analysis.power.settings import Aim
 from evalwright.analysis.power.spending import ModelBasis
@@ -42,7 +49,9 @@ F64 = NDArray[np.float64]
 
 
 class MeasuredPair(NamedTuple):
-    """Two models on a task as `compare` sees them: the matrix, the comparison, and the design with what is known of its parts."""
+    """Two models on a task as `compare` sees them: the matrix, the comparison, and the design with
+    what is known of its parts.
+    """
 
     names: str
     found: Matrix
@@ -56,20 +65,30 @@ class MeasuredPair(NamedTuple):
 
 
 def measured_pair(
-    task: str, sources: Sequence[MeasuredRun], clusters: NDArray[np.int64] | None, aim: Aim
+    task: str,
+    sources: Sequence[MeasuredRun],
+    clusters: NDArray[np.int64] | None,
+    aim: Aim,
 ) -> MeasuredPair | None:
-    """The two models of these runs that show least, or None where the runs are not of two models on common items."""
+    """The two models of these runs that show least, or None where the runs are not of two models on
+    common items.
+    """
     if {"variance", "discordant", "design_effect"} & set(aim.assumed):
         return None
     runs = of_one_prompt(task, sources)
     pairs = [(a, b) for a, b in combinations(runs, 2) if a.run.label != b.run.label]
-    found = [_pair(task, a, b, sources, clusters, aim) for a, b in pairs or list(combinations(runs, 2))]
+    found = [
+        _pair(task, a, b, sources, clusters, aim)
+        for a, b in pairs or list(combinations(runs, 2))
+    ]
     known = [one for one in found if one is not None]
     return max(known, key=lambda one: one.design.visible(one.n), default=None)
 
 
 def of_one_prompt(task: str, sources: Sequence[MeasuredRun]) -> list[MeasuredRun]:
-    """Those runs of a task that have the prompt of the first, where they are of several models; else all."""
+    """Those runs of a task that have the prompt of the first, where they are of several models;
+    else all.
+    """
     runs = [source for source in sources if task in source.tasks]
     same = [one for one in runs if _prompt(one, task) == _prompt(runs[0], task)]
     return same if len({one.run.label for one in same}) > 1 else runs
@@ -88,7 +107,8 @@ def _pair(
         return None
     made = paired_of(matrix, level=aim.level, power=aim.power)
     part = matrix.part(matrix.common())
-    values, ids = part.values, part.clusters
+    values = part.values
+    ids = part.clusters
     plain = design_of(matrix, made)
     if plain is None:
         return None
@@ -98,14 +118,20 @@ def _pair(
         parts=variance_parts(one, other, clusters=codes, level=aim.level),
         clusters=more_clustered(values[0] - values[1], ids, clusters),
     )
-    names = (a.run.label, b.run.label) if a.run.label != b.run.label else (a.run.id, b.run.id)
+    names = (
+        (a.run.label, b.run.label)
+        if a.run.label != b.run.label
+        else (a.run.id, b.run.id)
+    )
     return MeasuredPair(f"{names[0]} and {names[1]}", matrix, made, design)
 
 
 def _matrices(a: MeasuredRun, b: MeasuredRun) -> list[Matrix]:
     try:
         return read_matrices([a.run, b.run])
-    except RunError:  # scored otherwise, or nothing in common: then there is nothing to go by
+    except (
+        RunError
+    ):  # scored otherwise, or nothing in common: then there is nothing to go by
         return []
 
 
@@ -114,7 +140,9 @@ def _prompt(source: MeasuredRun, task: str) -> str:
     return json.dumps([task, prompt], sort_keys=True, default=str)
 
 
-def _variants(task: str, model: MeasuredRun, sources: Sequence[MeasuredRun]) -> dict[str, Measured]:
+def _variants(
+    task: str, model: MeasuredRun, sources: Sequence[MeasuredRun]
+) -> dict[str, Measured]:
     """What a model's runs measured on the items of a task, by prompt; the run's own prompt first."""
     data = model.run.record(task)["content_hash"]
     scorer = model.tasks[task].metric
@@ -122,7 +150,10 @@ def _variants(task: str, model: MeasuredRun, sources: Sequence[MeasuredRun]) -> 
     for source in sources:
         if source.run.label == model.run.label:
             for name, measured in source.tasks.items():
-                if measured.metric == scorer and source.run.record(name)["content_hash"] == data:
+                if (
+                    measured.metric == scorer
+                    and source.run.record(name)["content_hash"] == data
+                ):
                     out.setdefault(_prompt(source, name), measured)
     return out
 
@@ -130,14 +161,23 @@ def _variants(task: str, model: MeasuredRun, sources: Sequence[MeasuredRun]) -> 
 def _scores(
     task: str, a: MeasuredRun, b: MeasuredRun, sources: Sequence[MeasuredRun]
 ) -> tuple[F64, F64, NDArray[np.int64] | None]:
-    """Scores (items, prompts, draws) of both models on the prompts and items that both have, and clusters of the items."""
-    if a.run.label == b.run.label:  # the prompt, or a setting, is what is compared, and no noise
+    """Scores (items, prompts, draws) of both models on the prompts and items that both have, and
+    clusters of the items.
+    """
+    if (
+        a.run.label == b.run.label
+    ):  # the prompt, or a setting, is what is compared, and no noise
         ours, theirs = ({"": run.tasks[task]} for run in (a, b))
     else:
-        ours, theirs = _variants(task, a, sources), _variants(task, b, sources)
+        ours = _variants(task, a, sources)
+        theirs = _variants(task, b, sources)
     keys = [key for key in ours if key in theirs] or [next(iter(ours))]
     mine = [ours[key] for key in keys]
-    others = [theirs[key] for key in keys] if keys[0] in theirs else [next(iter(theirs.values()))]
+    others = (
+        [theirs[key] for key in keys]
+        if keys[0] in theirs
+        else [next(iter(theirs.values()))]
+    )
     common = set(mine[0].ids).intersection(*(one.ids for one in (*mine[1:], *others)))
     first = mine[0]
     there = np.array([name in common for name in first.ids])
@@ -151,11 +191,13 @@ def _stacked(measured: Sequence[Measured], ids: Sequence[str]) -> F64:
     out = np.full((len(ids), len(measured), draws), np.nan)
     for number, one in enumerate(measured):
         places = {name: place for place, name in enumerate(one.ids)}
-        out[:, number, : one.scores.shape[1]] = one.scores[[places[name] for name in ids]]
+        out[:, number, : one.scores.shape[1]] = one.scores[
+            [places[name] for name in ids]
+        ]
     return out
 
 
-# -- what is said of them ----------------------------------------------------------------------------------------------
+# -- what is said of them --------------------------------------------------------------
 
 
 def parts_forecast(pair: MeasuredPair) -> PartsForecast:
@@ -163,13 +205,20 @@ def parts_forecast(pair: MeasuredPair) -> PartsForecast:
     parts = pair.design.parts
     assert parts is not None
     on = f"measured on {counted(parts.items, 'item')} of {pair.names}"
-    single, one = "one draw of each item", "one prompt"
+    single = "one draw of each item"
+    one = "one prompt"
     part = "the runs have {}, so this is part of the items' share"
     return PartsForecast(
         item=_amount(parts.item, on, ""),
-        draw=_amount(parts.draw, f"{on}, {parts.repeats:g} repeats", part.format(single)),
-        prompt=_amount(parts.prompt, f"{on}, {parts.prompts} prompts", part.format(one)),
-        shift=_amount(parts.shift, f"{on}, {parts.prompts} prompts", f"the runs have {one}"),
+        draw=_amount(
+            parts.draw, f"{on}, {parts.repeats:g} repeats", part.format(single)
+        ),
+        prompt=_amount(
+            parts.prompt, f"{on}, {parts.prompts} prompts", part.format(one)
+        ),
+        shift=_amount(
+            parts.shift, f"{on}, {parts.prompts} prompts", f"the runs have {one}"
+        ),
     )
 
 
@@ -179,25 +228,38 @@ def _amount(limits: Limits, on: str, unknown: str) -> Amount:
     return Amount(limits.value, limits.low, limits.high, on)
 
 
-def designs_of(pair: MeasuredPair, n_total: int, repeats: bool, aim: Aim) -> Iterator[DesignForecast]:
-    """The design that was run, all items, and what more items, more repeats or more prompts would buy; then the cheapest.
+def designs_of(
+    pair: MeasuredPair, n_total: int, repeats: bool, aim: Aim
+) -> Iterator[DesignForecast]:
+    """The design that was run, all items, and what more items, more repeats or more prompts would
+    buy; then the cheapest.
 
     repeats: whether answers are drawn at random, so that another draw is another answer.
     """
-    design, parts = pair.design, pair.design.parts
+    design = pair.design
+    parts = pair.design.parts
     assert parts is not None
     made = parts.repeats
     known = repeats and not math.isnan(parts.draw.value)
     several = not math.isnan(parts.shift.value)
     more = [made * 2, made * 4] if known else []
-    rows = [(pair.n, made, 1), (n_total, made, 1), (2 * n_total, made, 1), (4 * n_total, made, 1)]
+    rows = [
+        (pair.n, made, 1),
+        (n_total, made, 1),
+        (2 * n_total, made, 1),
+        (4 * n_total, made, 1),
+    ]
     rows += [(n_total, count, 1) for count in more]
     rows += [(n_total, made, count) for count in PROMPTS] if several else []
     grid = [2**k for k in range(MOST_REPEATS.bit_length())] if known else [made]
-    options = [(design.items_for(aim.difference, k), k, 1) for k in sorted({made, *grid})]
+    options = [
+        (design.items_for(aim.difference, k), k, 1) for k in sorted({made, *grid})
+    ]
     reached = [(n, k, p) for n, k, p in options if n is not None]
     here = [one for one in reached if one[0] <= n_total]
-    cheapest = min(here or reached, key=lambda one: one[0] * one[1] * one[2], default=None)
+    cheapest = min(
+        here or reached, key=lambda one: one[0] * one[1] * one[2], default=None
+    )
     if cheapest is not None:
         rows.append(cheapest)
     for items, count, prompts in dict.fromkeys(rows):
@@ -215,7 +277,8 @@ def designs_of(pair: MeasuredPair, n_total: int, repeats: bool, aim: Aim) -> Ite
         )
 
 
-# -- repeats: how many an item are worth their price, and whether more of them can make up for items that do not exist ---
+# -- repeats: how many an item are worth their price, and whether more of them can make up for items
+# that do not exist ---
 
 
 MOST_DRAWS = 64
@@ -232,23 +295,37 @@ def draws_of(
     aim: Aim,
     pair: MeasuredPair | None = None,
 ) -> DrawsForecast:
-    """What draws are worth on this task. sources: runs of it; models: those under test; pair: two of the runs compared."""
+    """What draws are worth on this task. sources: runs of it; models: those under test; pair: two
+    of the runs compared.
+    """
     if not drawn_at_random(task):
-        return DrawsForecast(task.draws, Amount(1, basis=GREEDY), Amount(None, basis=GREEDY))
+        return DrawsForecast(
+            task.draws, Amount(1, basis=GREEDY), Amount(None, basis=GREEDY)
+        )
     within, draws, basis = _within(sources, aim.assumed)
     if not within:
         unknown = Amount(
-            None, basis="needs a run with two or more draws an item, or --assume within=VARIANCE"
+            None,
+            basis=(
+                "needs a run with two or more draws an item, or --assume"
+                " within=VARIANCE"
+            ),
         )
         return DrawsForecast(task.draws, unknown, unknown)
     n_total = len(task.samples)
     if pair is not None and "within" not in aim.assumed:
         needed = _needed_of(pair, n_total, aim, basis)
     else:
-        noise = [variance / count for variance, count in zip(within, draws, strict=True)]
-        between = (spread.paired.value or 0.0) - (sum(noise) if len(noise) > 1 else 2 * noise[0])
+        noise = [
+            variance / count for variance, count in zip(within, draws, strict=True)
+        ]
+        between = (spread.paired.value or 0.0) - (
+            sum(noise) if len(noise) > 1 else 2 * noise[0]
+        )
         needed = _needed(n_total, max(0.0, between), within, spread, aim, basis)
-    return DrawsForecast(task.draws, _best(spread, sources, models, aim.assumed), needed)
+    return DrawsForecast(
+        task.draws, _best(spread, sources, models, aim.assumed), needed
+    )
 
 
 def drawn_at_random(task: Task) -> bool:
@@ -267,9 +344,17 @@ def _needed_of(pair: MeasuredPair, n_total: int, aim: Aim, basis: str) -> Amount
 
 
 def _too_few(limit: float, aim: Aim) -> Amount:
-    """Why no number of draws that is proposed shows the difference. limit: what draws without end would show."""
+    """Why no number of draws that is proposed shows the difference. limit: what draws without end
+    would show.
+    """
     if limit > aim.difference:
-        return Amount(None, basis=f"no number of draws replaces items: the limit is {100 * limit:.1f} points")
+        return Amount(
+            None,
+            basis=(
+                f"no number of draws replaces items: the limit is {100 * limit:.1f}"
+                " points"
+            ),
+        )
     return Amount(None, basis=f"more than {MOST_DRAWS} draws")
 
 
@@ -287,7 +372,10 @@ def _within(
 
 
 def _best(
-    spread: Variances, sources: Sequence[Measured], models: Sequence[ModelBasis], assumed: Mapping[str, float]
+    spread: Variances,
+    sources: Sequence[Measured],
+    models: Sequence[ModelBasis],
+    assumed: Mapping[str, float],
 ) -> Amount:
     """The draws that make one model's mean the most precise for the money."""
     per_item, per_draw, said = _costs(models)
@@ -295,21 +383,36 @@ def _best(
         single = spread.single.value or 0.0
         between = single - assumed["within"]
         if between <= 0:
-            return Amount(MOST_DRAWS, basis="items do not differ, so any number of draws")
-        best = best_draws(assumed["within"], between, per_item=per_item, per_draw=per_draw, most=MOST_DRAWS)
+            return Amount(
+                MOST_DRAWS, basis="items do not differ, so any number of draws"
+            )
+        best = best_draws(
+            assumed["within"],
+            between,
+            per_item=per_item,
+            per_draw=per_draw,
+            most=MOST_DRAWS,
+        )
         return Amount(best, basis=f"{ASSUMED}; {said}")
     for source in sources:
         between, within = variance_components(source.scores)
         if not math.isnan(within):
-            best = best_draws(within, between, per_item=per_item, per_draw=per_draw, most=MOST_DRAWS)
+            best = best_draws(
+                within, between, per_item=per_item, per_draw=per_draw, most=MOST_DRAWS
+            )
             share = between / (between + within) if between + within > 0 else math.nan
             said = f"measured on {source.run.label}; {said}"
-            return Amount(best, basis=f"{100 * share:.0f}% of the variance is between items, {said}")
+            return Amount(
+                best,
+                basis=f"{100 * share:.0f}% of the variance is between items, {said}",
+            )
     return Amount(None, basis="no run has two draws of an item")
 
 
 def _costs(models: Sequence[ModelBasis]) -> tuple[float, float, str]:
-    """What is paid once an item and for every draw, in tokens: a local model reads the prompt of several draws once."""
+    """What is paid once an item and for every draw, in tokens: a local model reads the prompt of
+    several draws once.
+    """
     own = [one.own for one in models if one.own is not None and one.own.counts_tokens]
     if own and all(isinstance(one.model, LocalModel) for one in models):
         into = sum(float(source.input_tokens.mean()) for source in own)
@@ -319,7 +422,12 @@ def _costs(models: Sequence[ModelBasis]) -> tuple[float, float, str]:
 
 
 def _needed(
-    n_total: int, between: float, within: list[float], spread: Variances, aim: Aim, basis: str
+    n_total: int,
+    between: float,
+    within: list[float],
+    spread: Variances,
+    aim: Aim,
+    basis: str,
 ) -> Amount:
     """The draws of both models with which all items show the difference."""
     draws = np.arange(1, MOST_DRAWS + 1)
@@ -327,7 +435,9 @@ def _needed(
     design = spread.design.value or 1.0
 
     def seen(variance: Any) -> Any:
-        return smallest_visible_difference(n_total, variance * design, level=aim.level, power=aim.power)
+        return smallest_visible_difference(
+            n_total, variance * design, level=aim.level, power=aim.power
+        )
 
     enough = np.flatnonzero(seen(variance) <= aim.difference)
     if len(enough):

@@ -1,4 +1,6 @@
-"""What is expected of runs that were not made yet, as typed records: what a task can show, and what a run would take."""
+"""What is expected of runs that were not made yet, as typed records: what a task can show, and what
+a run would take.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +15,9 @@ from evalwright.core.plain import Plain
 class Amount:
     """A number, the bounds between which it may lie, and what it rests on.
 
-    value None: not known; `basis` says why, and `low` and `high` what is known of it all the same. low is the optimistic
-    bound of what is paid or needed. Without bounds (None) the number is as exact as its basis.
+    value None: not known; `basis` says why, and `low` and `high` what is known of it all the same.
+    low is the optimistic bound of what is paid or needed. Without bounds (None) the number is as
+    exact as its basis.
     """
 
     value: float | None
@@ -39,7 +42,10 @@ class Amount:
 
     def through(self, function: Callable[[float], float]) -> Amount:
         """The amount with an increasing function applied to its number and both bounds."""
-        value, low, high = (None if x is None else function(x) for x in (self.value, self.low, self.high))
+        value, low, high = (
+            None if x is None else function(x)
+            for x in (self.value, self.low, self.high)
+        )
         return Amount(value, low, high, self.basis)
 
     def times(self, factor: float) -> Amount:
@@ -53,10 +59,11 @@ class Amount:
 
 @dataclass(frozen=True, slots=True)
 class ModelForecast:
-    """What a run takes of one model: requests and tokens of the model under test, US dollars, seconds.
+    """What a run takes of one model: requests and tokens of the model under test, US dollars,
+    seconds.
 
-    stored: requests for all items of the task that the store answers already, which take nothing of this; None where not all
-    were looked up.
+    stored: requests for all items of the task that the store answers already, which take nothing of
+    this; None where not all were looked up.
     """
 
     requests: Amount
@@ -69,7 +76,9 @@ class ModelForecast:
 
 @dataclass(frozen=True, slots=True)
 class JudgeForecast:
-    """What a judge takes that reads only what rules are unsure of. model: "" where none is named for the role."""
+    """What a judge takes that reads only what rules are unsure of. model: "" where none is named
+    for the role.
+    """
 
     role: str
     model: str
@@ -79,7 +88,9 @@ class JudgeForecast:
 
 @dataclass(frozen=True, slots=True)
 class DrawsForecast:
-    """Draws an item: `planned` by the task, `best` for the money, and `needed` where all items are too few."""
+    """Draws an item: `planned` by the task, `best` for the money, and `needed` where all items are
+    too few.
+    """
 
     planned: int
     best: Amount
@@ -88,8 +99,9 @@ class DrawsForecast:
 
 @dataclass(frozen=True, slots=True)
 class PartsForecast:
-    """Parts of the variance of one item's difference of two models: of items, of one draw of both, of the prompt on single items; and
-    `shift`, the variance of the mean difference between prompts."""
+    """Parts of the variance of one item's difference of two models: of items, of one draw of both,
+    of the prompt on single items; and `shift`, the variance of the mean difference between prompts.
+    """
 
     item: Amount
     draw: Amount
@@ -99,10 +111,12 @@ class PartsForecast:
 
 @dataclass(frozen=True, slots=True)
 class DesignForecast:
-    """What a comparison of so many items, repeats and prompts shows: half of its interval, and the smallest difference it detects.
+    """What a comparison of so many items, repeats and prompts shows: half of its interval, and the
+    smallest difference it detects.
 
-    With one prompt both are about that prompt, with several about prompts like these. answers: of each model. made: it was run;
-    cheapest: the fewest answers that detect the wished difference; enough: whether it does.
+    With one prompt both are about that prompt, with several about prompts like these. answers: of
+    each model. made: it was run; cheapest: the fewest answers that detect the wished difference;
+    enough: whether it does.
     """
 
     items: int
@@ -120,12 +134,14 @@ class DesignForecast:
 class TaskForecast(Plain):
     """What one task can show.
 
-    n_total: its items, in `n_clusters` clusters (None: every item is alone). paired_variance, single_variance: of one item's
-    difference of two models, and of one item's score. design_effect: what clusters multiply variances by.
-    items_for_difference, items_for_half_width: items that are needed. visible_paired, visible_unpaired: the smallest
-    difference that all items show, of two models on the same items and on different ones; half_width: of one model's
-    interval on all items. n_used: items that the plan takes. models: what that takes, by model. parts, designs: of runs of two
-    models, what their difference varies by, and what other designs would show; None and () without such runs.
+    n_total: its items, in `n_clusters` clusters (None: every item is alone). paired_variance,
+    single_variance: of one item's difference of two models, and of one item's score. design_effect:
+    what clusters multiply variances by. items_for_difference, items_for_half_width: items that are
+    needed. visible_paired, visible_unpaired: the smallest difference that all items show, of two
+    models on the same items and on different ones; half_width: of one model's interval on all
+    items. n_used: items that the plan takes. models: what that takes, by model. parts, designs: of
+    runs of two models, what their difference varies by, and what other designs would show; None and
+    () without such runs.
     """
 
     task: str
@@ -150,7 +166,9 @@ class TaskForecast(Plain):
 
     @property
     def enough(self) -> bool | None:
-        """Whether the task has the items that the difference needs; None where it is not known how many."""
+        """Whether the task has the items that the difference needs; None where it is not known how
+        many.
+        """
         needed = self.items_for_difference.value
         return None if needed is None else needed <= self.n_total
 
@@ -163,11 +181,12 @@ class TaskForecast(Plain):
 class Forecast(Plain):
     """A plan for some tasks and models.
 
-    difference, half_width, level, power: what is to be seen. pilot: items of each task that were run for the plan, None
-    for no pilot; pilot_runs: their records; pilot_failed: samples of them without a score. visible_overall: the smallest
-    difference that the average over several tasks shows. models: what a run takes, by model, over all tasks. judges: of unsure answers, with
-    what they take beside that. command: what
-    runs it. conclusion: the plan in words, filled in by `reports.documents.plan`.
+    difference, half_width, level, power: what is to be seen. pilot: items of each task that were
+    run for the plan, None for no pilot; pilot_runs: their records; pilot_failed: samples of them
+    without a score. visible_overall: the smallest difference that the average over several tasks
+    shows. models: what a run takes, by model, over all tasks. judges: of unsure answers, with what
+    they take beside that. command: what runs it. conclusion: the plan in words, filled in by
+    `reports.documents.plan`.
     """
 
     difference: float

@@ -1,4 +1,6 @@
-"""What a judge of unsure answers takes: between no request and one for every answer, or what a pilot's share of unsure readings says."""
+"""What a judge of unsure answers takes: between no request and one for every answer, or what a
+pilot's share of unsure readings says.
+"""
 
 from __future__ import annotations
 
@@ -50,32 +52,52 @@ def judge_forecasts(
                 n_answers = forecast.n_used * model.tasks[number].draws
                 own = _requests(forecast.task, model, n_answers, sources, level)
                 requests.setdefault(role, []).append(own)
-                per_answer = _tokens_of_an_answer(usage.input_tokens, usage.output_tokens, n_answers)
-                tokens.setdefault(role, []).append(own.times(per_answer + RUBRIC_TOKENS))
+                per_answer = _tokens_of_an_answer(
+                    usage.input_tokens, usage.output_tokens, n_answers
+                )
+                tokens.setdefault(role, []).append(
+                    own.times(per_answer + RUBRIC_TOKENS)
+                )
     for role, parts in requests.items():
         spec = configuration.roles.get(role)
         whole = total(parts)
         if spec is None:
             yield JudgeForecast(
-                role, "", whole, Amount(None, basis=f"no model is named for the role '{role}'")
+                role,
+                "",
+                whole,
+                Amount(None, basis=f"no model is named for the role '{role}'"),
             )
             continue
         judge = objects.open(spec, home=configuration.home)
         if isinstance(judge, LocalModel):
-            yield JudgeForecast(role, judge.name, whole, Amount(0.0, basis="runs on this machine"))
+            yield JudgeForecast(
+                role, judge.name, whole, Amount(0.0, basis="runs on this machine")
+            )
             continue
         price = prices.get(judge.name, prices.get("")) or known_price(judge)
-        yield JudgeForecast(role, judge.name, whole, _money(judge.name, price, whole, total(tokens[role])))
+        yield JudgeForecast(
+            role,
+            judge.name,
+            whole,
+            _money(judge.name, price, whole, total(tokens[role])),
+        )
 
 
 def _roles_of_second_readers(task: Task) -> tuple[str, ...]:
     """The roles of scorers that read again what rules are unsure of."""
-    second: list[Scorer] = [scorer for scorer in task.scorers if "unsure" in scorer.options]
+    second: list[Scorer] = [
+        scorer for scorer in task.scorers if "unsure" in scorer.options
+    ]
     return tuple(dict.fromkeys(role for scorer in second for role in scorer.roles))
 
 
 def _requests(
-    task: str, model: PlannedModel, n_answers: int, sources: Sequence[MeasuredRun], level: float
+    task: str,
+    model: PlannedModel,
+    n_answers: int,
+    sources: Sequence[MeasuredRun],
+    level: float,
 ) -> Amount:
     """Requests to the judge for one model's answers to one task."""
     known = [source for source in sources if task in source.tasks]
@@ -85,14 +107,27 @@ def _requests(
         if not result.n_samples:
             continue
         if source.run.data.get("roles"):
-            share = Amount(min(1.0, source.judges), basis=f"as in {source.run.id}, which had a judge")
+            share = Amount(
+                min(1.0, source.judges),
+                basis=f"as in {source.run.id}, which had a judge",
+            )
         else:
-            unsure = [1.0] * result.n_unsure + [0.0] * (result.n_samples - result.n_unsure)
+            unsure = [1.0] * result.n_unsure + [0.0] * (
+                result.n_samples - result.n_unsure
+            )
             interval = mean_interval(unsure, level=level)
-            basis = f"{count(result.n_unsure)} of {counted(result.n_samples, 'reading')} of {source.run.id} are unsure"
+            basis = (
+                f"{count(result.n_unsure)} of {counted(result.n_samples, 'reading')} of"
+                f" {source.run.id} are unsure"
+            )
             share = Amount(interval.value, interval.low, interval.high, basis)
         return share.times(n_answers)
-    return Amount(None, 0.0, float(n_answers), "only unsure answers are sent, from none of them to all")
+    return Amount(
+        None,
+        0.0,
+        float(n_answers),
+        "only unsure answers are sent, from none of them to all",
+    )
 
 
 def _tokens_of_an_answer(into: Amount, out: Amount, n_answers: int) -> float:
@@ -108,7 +143,10 @@ def _money(name: str, price: Price | None, requests: Amount, tokens: Amount) -> 
         requests.times(VERDICT_TOKENS * price.output / 1e6),
         requests.times(price.request),
     ]
-    basis = f"at most question, answer and about {RUBRIC_TOKENS} tokens of instruction in, about {VERDICT_TOKENS} out"
+    basis = (
+        f"at most question, answer and about {RUBRIC_TOKENS} tokens of instruction in,"
+        f" about {VERDICT_TOKENS} out"
+    )
     if requests.value is None:
         return Amount(None, 0.0, sum(part.most or 0.0 for part in parts), basis)
     return total(parts).because(basis)

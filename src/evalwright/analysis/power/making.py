@@ -1,4 +1,6 @@
-"""A plan is made: sources are opened or run, every task is measured against the aim, and what it takes is added up."""
+"""A plan is made: sources are opened or run, every task is measured against the aim, and what it
+takes is added up.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,12 @@ from evalwright.analysis.power.designs import (
     of_one_prompt,
     parts_forecast,
 )
-from evalwright.analysis.power.forecasts import Amount, Forecast, ModelForecast, TaskForecast
+from evalwright.analysis.power.forecasts import (
+    Amount,
+    Forecast,
+    ModelForecast,
+    TaskForecast,
+)
 from evalwright.analysis.power.judges import judge_forecasts
 from evalwright.analysis.power.opening import (
     MeasuredRun,
@@ -33,7 +40,14 @@ from evalwright.analysis.power.opening import (
     planned_models,
 )
 from evalwright.analysis.power.settings import Aim
-from evalwright.analysis.power.spending import ModelBasis, add_up, known_price, read_prompts, total, usage_of
+from evalwright.analysis.power.spending import (
+    ModelBasis,
+    add_up,
+    known_price,
+    read_prompts,
+    total,
+    usage_of,
+)
 from evalwright.analysis.power.variances import Variances, variances_of
 from evalwright.analysis.trees import Average
 from evalwright.core.errors import ConfigurationError, RunError, UnknownName
@@ -71,21 +85,27 @@ def plan(
     progress: ProgressReporter | None = None,
     **settings: Any,
 ) -> Forecast:
-    """What it takes to see a difference, what the tasks can show at most, and what a run costs, before it is made.
+    """What it takes to see a difference, what the tasks can show at most, and what a run costs,
+    before it is made.
 
-    difference, half_width: in the unit of scores (0.02 is 2 points). pilot: run that many items of each task first, by
-    `evaluate`: the answers are in the store, so the run that follows does not pay for them again. runs: stored runs of the
-    tasks to go by, two of them for how two models differ. assume: see `settings.ASSUMPTIONS`; wins over what was measured.
-    prices: by model name, "" for all others; else those of the table of prices. settings: as of `evaluate`; models may be
+    difference, half_width: in the unit of scores (0.02 is 2 points). pilot: run that many items of
+    each task first, by `evaluate`: the answers are in the store, so the run that follows does not
+    pay for them again. runs: stored runs of the tasks to go by, two of them for how two models
+    differ. assume: see `settings.ASSUMPTIONS`; wins over what was measured. prices: by model name,
+    "" for all others; else those of the table of prices. settings: as of `evaluate`; models may be
     left out where `runs` name them.
 
     No request is sent without a pilot, and no weights are loaded. Raises UsageError.
     """
     aim = Aim(difference, half_width, level, power, dict(assume or {}))
     if pilot is not None and runs:
-        raise ConfigurationError("Use a pilot or stored runs, not both: leave out --pilot or --from.")
+        raise ConfigurationError(
+            "Use a pilot or stored runs, not both: leave out --pilot or --from."
+        )
     if pilot is not None and pilot < 2:
-        raise ConfigurationError(f"A pilot needs at least 2 items to show how much they vary, not {pilot}.")
+        raise ConfigurationError(
+            f"A pilot needs at least 2 items to show how much they vary, not {pilot}."
+        )
     objects = Objects()
     configuration = configuration_of(tasks, models, objects, settings)
     sources = [measured_run(opened(run, configuration.out)) for run in as_list(runs)]
@@ -95,40 +115,66 @@ def plan(
     names = [one.model.name for one in planned]
     for name in prices or {}:
         if name and name not in names:
-            raise UnknownName("model in --price", name, names, f"Planned: {', '.join(names)}.")
+            raise UnknownName(
+                "model in --price", name, names, f"Planned: {', '.join(names)}."
+            )
     for task in planned[0].tasks:
-        measured = [source.tasks[task.name] for source in sources if task.name in source.tasks]
+        measured = [
+            source.tasks[task.name] for source in sources if task.name in source.tasks
+        ]
         if _metric(task, measured) in BOUNDED:
             aim.check_bounded(task.name)
     if pilot is not None:
-        sources = [measured_run(run) for run in pilot_runs(configuration, pilot, objects, progress)]
+        sources = [
+            measured_run(run)
+            for run in pilot_runs(configuration, pilot, objects, progress)
+        ]
     with _known(home_folder(configuration.home)) as known:
         found = [
-            _task(number, planned, sources, aim, prices or {}, configuration.seed, known)
+            _task(
+                number, planned, sources, aim, prices or {}, configuration.seed, known
+            )
             for number in range(len(planned[0].tasks))
         ]
-    made, pairs = [one for one, _ in found], [pair for _, pair in found]
+    made = [one for one, _ in found]
+    pairs = [pair for _, pair in found]
     totals = {name: add_up([task.models[name] for task in made]) for name in names}
-    judges = tuple(judge_forecasts(configuration, objects, planned, made, sources, prices or {}, level))
+    judges = tuple(
+        judge_forecasts(
+            configuration, objects, planned, made, sources, prices or {}, level
+        )
+    )
     return Forecast(
         difference=difference,
         half_width=half_width,
         level=level,
         power=power,
         pilot=pilot,
-        pilot_runs=tuple(str(source.run.folder) for source in sources) if pilot is not None else (),
-        pilot_failed=sum(source.run.n_missing for source in sources) if pilot is not None else 0,
+        pilot_runs=(
+            tuple(str(source.run.folder) for source in sources)
+            if pilot is not None
+            else ()
+        ),
+        pilot_failed=(
+            sum(source.run.n_missing for source in sources) if pilot is not None else 0
+        ),
         tasks=tuple(made),
         visible_overall=_overall(made, pairs, aim),
         models=totals,
-        notes=tuple(_notes(planned, made, totals, sources, pilot, [judge.role for judge in judges])),
+        notes=tuple(
+            _notes(
+                planned, made, totals, sources, pilot, [judge.role for judge in judges]
+            )
+        ),
         command=_command(_with_roles(configuration, planned[0].tasks, sources), made),
         judges=judges,
     )
 
 
 def _metric(task: Task, measured: Sequence[Measured]) -> str:
-    return task.metrics[0].kind if task.metrics else measured[0].metric if measured else ""
+    return (
+        task.metrics[0].kind if task.metrics else measured[0].metric if measured else ""
+    )
 
 
 @contextmanager
@@ -159,7 +205,8 @@ def _task(
     alike = [source.tasks[task.name] for source in of_one_prompt(task.name, sources)]
     spread = variances_of(bounded, clusters, alike, aim)
     pair = measured_pair(task.name, sources, clusters, aim)
-    single, paired = _product(spread.single, spread.design), _product(spread.paired, spread.design)
+    single = _product(spread.single, spread.design)
+    paired = _product(spread.paired, spread.design)
     n_total = len(task.samples)
     if pair is None:
         need, visible = _assumed(n_total, paired, spread, bounded, aim)
@@ -167,11 +214,15 @@ def _task(
         need, visible = _measured(n_total, pair, spread.paired, aim)
     if spread.half is None:
         narrow = single.through(
-            lambda v: max(1, int(items_for_half_width(aim.half_width, v, level=aim.level)))
+            lambda v: max(
+                1, int(items_for_half_width(aim.half_width, v, level=aim.level))
+            )
         )
         half = aim.visible(n_total, single, bounded, _HALF)
     else:
-        narrow = spread.half.through(lambda h: max(1, math.ceil((h / aim.half_width) ** 2)))
+        narrow = spread.half.through(
+            lambda h: max(1, math.ceil((h / aim.half_width) ** 2))
+        )
         half = spread.half.times(1 / math.sqrt(n_total))
     needed = [amount.value for amount in (need, narrow) if amount.value is not None]
     n_used = min(n_total, int(max(needed))) if needed else n_total
@@ -189,18 +240,26 @@ def _task(
         items_for_difference=need,
         items_for_half_width=narrow,
         visible_paired=visible,
-        visible_unpaired=aim.visible(n_total, single.times(2.0), bounded)
-        if spread.half is None
-        else half.through(lambda h: aim.unpaired(h, bounded)),
+        visible_unpaired=(
+            aim.visible(n_total, single.times(2.0), bounded)
+            if spread.half is None
+            else half.through(lambda h: aim.unpaired(h, bounded))
+        ),
         half_width=half,
         n_used=n_used,
         draws=draws_of(task, spread, alike, bases, aim, pair),
         models={
-            one.model.name: usage_of(basis, n_used * task.draws, n_total * task.draws, aim)
+            one.model.name: usage_of(
+                basis, n_used * task.draws, n_total * task.draws, aim
+            )
             for one, basis in zip(planned, bases, strict=True)
         },
         parts=None if pair is None else parts_forecast(pair),
-        designs=() if pair is None else tuple(designs_of(pair, n_total, drawn_at_random(task), aim)),
+        designs=(
+            ()
+            if pair is None
+            else tuple(designs_of(pair, n_total, drawn_at_random(task), aim))
+        ),
     )
     return forecast, pair
 
@@ -208,28 +267,47 @@ def _task(
 def _assumed(
     n_total: int, paired: Amount, spread: Variances, bounded: bool, aim: Aim
 ) -> tuple[Amount, Amount]:
-    """Items that the difference needs, and the difference that all items show, by the normal approximation of a variance."""
+    """Items that the difference needs, and the difference that all items show, by the normal
+    approximation of a variance.
+    """
     need = paired.through(
-        lambda v: max(1, int(items_for_difference(aim.difference, v, level=aim.level, power=aim.power)))
+        lambda v: max(
+            1,
+            int(
+                items_for_difference(
+                    aim.difference, v, level=aim.level, power=aim.power
+                )
+            ),
+        )
     )
     visible = aim.visible(n_total, paired, bounded)
     if spread.binary:  # of right-or-wrong scores not less than any could show
         design = spread.design.value or 1.0
-        least = least_visible_difference(n_total, design=design, level=aim.level, power=aim.power)
+        least = least_visible_difference(
+            n_total, design=design, level=aim.level, power=aim.power
+        )
         visible = visible.through(lambda x: max(x, least))
     return need, visible
 
 
-def _measured(n_total: int, pair: MeasuredPair, variance: Amount, aim: Aim) -> tuple[Amount, Amount]:
+def _measured(
+    n_total: int, pair: MeasuredPair, variance: Amount, aim: Aim
+) -> tuple[Amount, Amount]:
     """The same from a comparison that was made, with the limits of its variance."""
-    design, basis, whole = pair.design, variance.basis, variance.value
+    design = pair.design
+    basis = variance.basis
+    whole = variance.value
     if pair.made.n < pair.n:
         basis += (
-            f"; {pair.made.n:,} of {pair.n:,} items have a score from both, and the same share is expected"
+            f"; {pair.made.n:,} of {pair.n:,} items have a score from both, and the"
+            " same share is expected"
         )
 
     def ends(of: Callable[[float], float | None]) -> Amount:
-        low, high = (of(end / whole) if end and whole else None for end in (variance.low, variance.high))
+        low, high = (
+            of(end / whole) if end and whole else None
+            for end in (variance.low, variance.high)
+        )
         return Amount(of(1.0), low, high, basis)
 
     return (
@@ -239,10 +317,16 @@ def _measured(n_total: int, pair: MeasuredPair, variance: Amount, aim: Aim) -> t
 
 
 def _of_task(source: MeasuredRun, task: str) -> Measured:
-    """What a run measured on a task. Raises UnknownName with the closest tasks of the run, RunError without scores."""
+    """What a run measured on a task.
+
+    Raises UnknownName with the closest tasks of the run, RunError without scores.
+    """
     if task not in source.tasks:
         source.run.task(task)
-        raise RunError(f"The run '{source.run.id}' has no metric on '{task}', so a plan cannot use it.")
+        raise RunError(
+            f"The run '{source.run.id}' has no metric on '{task}', so a plan cannot"
+            " use it."
+        )
     return source.tasks[task]
 
 
@@ -254,8 +338,11 @@ def _basis(
     seed: int,
     known: Callable[[bytes], bool],
 ) -> ModelBasis:
-    """What is known of one model on one task: what it would be sent, and what runs of it or of others measured."""
-    task, model = one.tasks[number], one.model
+    """What is known of one model on one task: what it would be sent, and what runs of it or of
+    others measured.
+    """
+    task = one.tasks[number]
+    model = one.model
     own = next((source for source in sources if source.run.model == model.name), None)
     other = next((source for source in sources if source is not own), None)
     return ModelBasis(
@@ -273,18 +360,26 @@ def _product(a: Amount, b: Amount) -> Amount:
     """Two amounts multiplied, bounds with bounds."""
     if a.value is None or b.value is None:
         return Amount(None, basis=a.basis if a.value is None else b.basis)
-    low = None if a.low is None and b.low is None else (a.least or 0.0) * (b.least or 0.0)
-    high = None if a.high is None and b.high is None else (a.most or 0.0) * (b.most or 0.0)
+    low = (
+        None if a.low is None and b.low is None else (a.least or 0.0) * (b.least or 0.0)
+    )
+    high = (
+        None if a.high is None and b.high is None else (a.most or 0.0) * (b.most or 0.0)
+    )
     plain = b.value == 1.0 and b.high in (None, 1.0)
     basis = a.basis if plain else f"{a.basis}; design effect {b.value:.2f}, {b.basis}"
     return Amount(a.value * b.value, low, high, basis)
 
 
-def _overall(tasks: Sequence[TaskForecast], pairs: Sequence[MeasuredPair | None], aim: Aim) -> Amount | None:
-    """The smallest difference that the average over tasks shows, every task counting the same, with all items.
+def _overall(
+    tasks: Sequence[TaskForecast], pairs: Sequence[MeasuredPair | None], aim: Aim
+) -> Amount | None:
+    """The smallest difference that the average over tasks shows, every task counting the same, with
+    all items.
 
-    Of runs of the same two models that of their comparison, scaled by what the single tasks show with all items. Else the variance of
-    that difference is sum_t (variance_t / n_t) / T^2. None for one task and for tasks in different units.
+    Of runs of the same two models that of their comparison, scaled by what the single tasks show
+    with all items. Else the variance of that difference is sum_t (variance_t / n_t) / T^2. None for
+    one task and for tasks in different units.
     """
     if len(tasks) < 2 or not all(task.bounded for task in tasks):
         return None
@@ -295,12 +390,16 @@ def _overall(tasks: Sequence[TaskForecast], pairs: Sequence[MeasuredPair | None]
         basis = f"the comparison of {known[0].names}"
 
         def seen(end: str) -> float:
-            own = math.hypot(*(getattr(task.visible_paired, end) or 0.0 for task in tasks))
+            own = math.hypot(
+                *(getattr(task.visible_paired, end) or 0.0 for task in tasks)
+            )
             return made.smallest_visible_difference * own / now
 
         return Amount(seen("value"), seen("least"), seen("most"), basis)
     parts = [
-        _product(task.paired_variance, task.design_effect).times(1 / (task.n_total * len(tasks) ** 2))
+        _product(task.paired_variance, task.design_effect).times(
+            1 / (task.n_total * len(tasks) ** 2)
+        )
         for task in tasks
     ]
     return aim.visible(1, total(parts), True)
@@ -315,33 +414,61 @@ def _notes(
     forecast_roles: Sequence[str],
 ) -> Iterator[str]:
     if pilot is not None:
-        answers = sum(int(found.requests.sum()) for source in sources for found in source.tasks.values())
-        yield f"The pilot's {answers:,} answers are in the store: the run that follows requests only the rest."
+        answers = sum(
+            int(found.requests.sum())
+            for source in sources
+            for found in source.tasks.values()
+        )
+        yield (
+            f"The pilot's {answers:,} answers are in the store: the run that follows"
+            " requests only the rest."
+        )
     elif stored := sum(usage.stored or 0 for usage in models.values()):
-        yield f"The store already has {stored:,} of these answers: they are neither requested nor paid for again."
-    roles = sorted({role for task in planned[0].tasks for role in task.roles}.difference(forecast_roles))
+        yield (
+            f"The store already has {stored:,} of these answers: they are neither"
+            " requested nor paid for again."
+        )
+    roles = sorted(
+        {role for task in planned[0].tasks for role in task.roles}.difference(
+            forecast_roles
+        )
+    )
     if roles:
         share = max((source.judges for source in sources), default=0.0)
         known = f", about {share:.2g} for each of the model's own" if share else ""
         yield (
-            f"Requests, tokens and cost are those of the models under test, without the other roles: {', '.join(roles)}{known}."
+            "Requests, tokens and cost are those of the models under test, without the"
+            f" other roles: {', '.join(roles)}{known}."
         )
     for task in tasks:
         if task.metric not in ("accuracy", "exact-match", "mean", ""):
-            yield f"{task.task}: planned for the mean of its items' scores, which {task.metric} is not."
+            yield (
+                f"{task.task}: planned for the mean of its items' scores, which"
+                f" {task.metric} is not."
+            )
         if task.draws.planned > 1:
-            yield f"{task.task}: {task.draws.planned} draws of each item are included in the requests, tokens and cost."
+            yield (
+                f"{task.task}: {task.draws.planned} draws of each item are included in"
+                " the requests, tokens and cost."
+            )
 
 
 def _with_roles(
     configuration: Configuration, tasks: Sequence[Task], sources: Sequence[MeasuredRun]
 ) -> Configuration:
-    """With a model in every role that a scorer needs: as given, else that of a run gone by, else "..." to be filled in."""
+    """With a model in every role that a scorer needs: as given, else that of a run gone by, else
+    "..." to be filled in.
+    """
     roles = dict(configuration.roles)
     needed = {role for task in tasks for role in task.roles} - {TARGET}
     for role in sorted(needed - roles.keys()):
-        named = [(one.run.data["configuration"].get("roles") or {}).get(role) or {} for one in sources]
-        found: Mapping[str, Any] = next((spec for spec in named if "model" in spec), {"model": "..."})
+        named = [
+            (one.run.data["configuration"].get("roles") or {}).get(role) or {}
+            for one in sources
+        ]
+        found: Mapping[str, Any] = next(
+            (spec for spec in named if "model" in spec), {"model": "..."}
+        )
         roles[role] = ModelSpec(found["model"], found.get("arguments", {}))
     return replace(configuration, roles=roles)
 

@@ -1,4 +1,6 @@
-"""What a plan goes by and for: runs with what they measured, a pilot that is really run, and models with their tasks."""
+"""What a plan goes by and for: runs with what they measured, a pilot that is really run, and models
+with their tasks.
+"""
 
 from __future__ import annotations
 
@@ -42,33 +44,47 @@ class PlannedModel:
     tasks: Sequence[Task]
 
 
-def configuration_of(tasks: Any, models: Any, objects: Objects, settings: dict[str, Any]) -> Configuration:
+def configuration_of(
+    tasks: Any, models: Any, objects: Objects, settings: dict[str, Any]
+) -> Configuration:
     """The evaluation that is planned, as `evaluate` would have it."""
     if settings.get("limit") is not None:
         raise ConfigurationError(
-            "A plan covers whole tasks: leave out limit. To measure on some items, use pilot."
+            "A plan covers whole tasks: leave out limit. To measure on some items, use"
+            " pilot."
         )
     configuration = objects.configuration(tasks, models, settings)
     if not configuration.tasks:
         raise ConfigurationError(
-            "Nothing to plan: name at least one task. `evalwright tasks list` shows them."
+            "Nothing to plan: name at least one task. `evalwright tasks list` shows"
+            " them."
         )
     return configuration
 
 
 def pilot_runs(
-    configuration: Configuration, pilot: int, objects: Objects, progress: ProgressReporter | None
+    configuration: Configuration,
+    pilot: int,
+    objects: Objects,
+    progress: ProgressReporter | None,
 ) -> list[Run]:
-    """The first items of the run that follows, really run. A pilot that was made before, without failures, is read."""
+    """The first items of the run that follows, really run.
+
+    A pilot that was made before, without failures, is read.
+    """
     wanted = replace(configuration, limit=pilot, name="")
     made: dict[int, Run] = {}
     for place, planned in enumerate(make_plans(wanted, objects)):
-        if (planned.folder / RUN_FILE).exists() and not (run := open_run(planned.folder)).n_missing:
+        if (planned.folder / RUN_FILE).exists() and not (
+            run := open_run(planned.folder)
+        ).n_missing:
             made[place] = run
     rest = [place for place in range(len(wanted.models)) if place not in made]
     if rest:
         left = replace(wanted, models=tuple(wanted.models[place] for place in rest))
-        new = run_blocking(lambda: evaluate_configuration(left, progress=progress, objects=objects))
+        new = run_blocking(
+            lambda: evaluate_configuration(left, progress=progress, objects=objects)
+        )
         made |= dict(zip(rest, new, strict=True))
     return [made[place] for place in sorted(made)]
 
@@ -89,20 +105,33 @@ def measured_run(run: Run) -> MeasuredRun:
 def models_of(sources: Sequence[MeasuredRun]) -> tuple[ModelSpec, ...]:
     """The models of the runs, as their configurations name them."""
     if not sources:
-        raise ConfigurationError("No models given. Name at least one with --model, for example demo/small.")
+        raise ConfigurationError(
+            "No models given. Name at least one with --model, for example demo/small."
+        )
     specs = {}
     for source in sources:
         for named in source.run.data["configuration"].get("models", ()):
-            given: Mapping[str, Any] = {"model": named} if isinstance(named, str) else named
+            given: Mapping[str, Any] = (
+                {"model": named} if isinstance(named, str) else named
+            )
             name = str(given.get("model", source.run.model))
-            specs[source.run.model] = ModelSpec(name, given.get("arguments", {}), given.get("label", ""))
+            specs[source.run.model] = ModelSpec(
+                name, given.get("arguments", {}), given.get("label", "")
+            )
     return tuple(specs.values())
 
 
-def planned_models(configuration: Configuration, objects: Objects) -> list[PlannedModel]:
-    """The models under test, each with the tasks as it would get them. Raises UsageError; opens no weights."""
+def planned_models(
+    configuration: Configuration, objects: Objects
+) -> list[PlannedModel]:
+    """The models under test, each with the tasks as it would get them.
+
+    Raises UsageError; opens no weights.
+    """
     if not configuration.models:
-        raise ConfigurationError("The runs name no model: name one with --model, for example demo/small.")
+        raise ConfigurationError(
+            "The runs name no model: name one with --model, for example demo/small."
+        )
     objects.providers(configuration)
     loaded: dict[bool, list[Task]] = {}
     out = []
@@ -115,16 +144,24 @@ def planned_models(configuration: Configuration, objects: Objects) -> list[Plann
             missing = task.strategy.needs - model.abilities
             if missing:
                 raise AbilityError(
-                    f"The task '{task.name}' needs a model that can do: {', '.join(sorted(missing))}; "
-                    f"'{model.name}' can do: {', '.join(sorted(model.abilities))}."
+                    f"The task '{task.name}' needs a model that can do:"
+                    f" {', '.join(sorted(missing))}; '{model.name}' can do:"
+                    f" {', '.join(sorted(model.abilities))}."
                 )
         out.append(PlannedModel(spec, model, loaded[chat]))
-    roles = {role: objects.open(spec, home=configuration.home) for role, spec in configuration.roles.items()}
+    roles = {
+        role: objects.open(spec, home=configuration.home)
+        for role, spec in configuration.roles.items()
+    }
     every = [task for one in out for task in one.tasks]
-    check_effects(configuration, [one.model for one in out], roles, every, objects.tasks)
+    check_effects(
+        configuration, [one.model for one in out], roles, every, objects.tasks
+    )
     names = [one.model.name for one in out]
     if len(set(names)) != len(names):
-        raise ConfigurationError(f"The model '{max(names, key=names.count)}' is named twice.")
+        raise ConfigurationError(
+            f"The model '{max(names, key=names.count)}' is named twice."
+        )
     return out
 
 
@@ -133,5 +170,7 @@ def _tasks_of(configuration: Configuration, chat: bool, objects: Objects) -> lis
     out = list(filtered(out, read_conditions(configuration.where)).tasks)
     for task in out:
         if not len(task.samples):
-            raise ConfigurationError(f"The task '{task.name}' has no samples, so there is nothing to plan.")
+            raise ConfigurationError(
+                f"The task '{task.name}' has no samples, so there is nothing to plan."
+            )
     return out

@@ -1,4 +1,6 @@
-"""What a plan is asked for: the difference to be seen, what is assumed, and prices; checked before anything is loaded."""
+"""What a plan is asked for: the difference to be seen, what is assumed, and prices; checked before
+anything is loaded.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,10 @@ from evalwright.statistics._quantiles import normal_quantile
 ASSUMPTIONS = {
     "accuracy": "the share of right answers, between 0 and 1",
     "design_effect": "what clusters multiply variances by, at least 1",
-    "discordant": "the share of items that one of two models gets right and the other wrong, between 0 and 1",
+    "discordant": (
+        "the share of items that one of two models gets right and the other wrong,"
+        " between 0 and 1"
+    ),
     "output_tokens": "tokens of one answer",
     "variance": "the variance over items of the difference of two models' scores",
     "within": "the variance of one draw around its item's mean score",
@@ -25,8 +30,9 @@ ASSUMPTIONS = {
 
 @dataclass(frozen=True, slots=True)
 class Aim:
-    """The smallest difference of two models that is to be seen with probability `power` at `level`, and the half width of
-    one model's interval; both in the unit of scores (0.02 is 2 points of accuracy). assumed: by the names of ASSUMPTIONS.
+    """The smallest difference of two models that is to be seen with probability `power` at `level`,
+    and the half width of one model's interval; both in the unit of scores (0.02 is 2 points of
+    accuracy). assumed: by the names of ASSUMPTIONS.
 
     Raises ConfigurationError, or UnknownName with the closest names of assumptions.
     """
@@ -42,15 +48,19 @@ class Aim:
             value = getattr(self, name)
             if not (math.isfinite(value) and value > 0):
                 raise ConfigurationError(
-                    f"The {name.replace('_', ' ')} must be above 0, for example 0.02 for 2 points, not {value:g}."
+                    f"The {name.replace('_', ' ')} must be above 0, for example 0.02"
+                    f" for 2 points, not {value:g}."
                 )
         for name, usual in (("level", 0.95), ("power", 0.8)):
             value = getattr(self, name)
             if not 0 < value < 1:
-                raise ConfigurationError(f"The {name} must be between 0 and 1, as {usual}, not {value:g}.")
+                raise ConfigurationError(
+                    f"The {name} must be between 0 and 1, as {usual}, not {value:g}."
+                )
         if self.power < 0.5:
             raise ConfigurationError(
-                f"A power of {self.power:g}, under 0.5, means missing the difference more often than not."
+                f"A power of {self.power:g}, under 0.5, means missing the difference"
+                " more often than not."
             )
         self._check_assumed()
 
@@ -61,18 +71,24 @@ class Aim:
             least = 1.0 if name == "design_effect" else 0.0
             most = 1.0 if name in ("accuracy", "discordant") else math.inf
             if not (math.isfinite(value) and least <= value <= most):
-                raise ConfigurationError(f"'{name}' is {ASSUMPTIONS[name]}; {value:g} cannot be.")
+                raise ConfigurationError(
+                    f"'{name}' is {ASSUMPTIONS[name]}; {value:g} cannot be."
+                )
         if "variance" in assumed and "discordant" in assumed:
             raise ConfigurationError(
-                "Assume either 'discordant' or 'variance', not both: one determines the other."
+                "Assume either 'discordant' or 'variance', not both: one determines the"
+                " other."
             )
         if assumed.get("discordant", math.inf) < self.difference:
             raise ConfigurationError(
-                f"Models that differ by {self.difference:g} disagree on at least that share of the items, so 'discordant' "
-                f"cannot be {assumed['discordant']:g}."
+                f"Models that differ by {self.difference:g} disagree on at least that"
+                " share of the items, so 'discordant' cannot be"
+                f" {assumed['discordant']:g}."
             )
         if assumed.get("variance", 1.0) == 0.0:
-            raise ConfigurationError("'variance' cannot be 0: then a single item would show any difference.")
+            raise ConfigurationError(
+                "'variance' cannot be 0: then a single item would show any difference."
+            )
 
     def check_bounded(self, task: str) -> None:
         """Raise ConfigurationError where scores from 0 to 1 cannot differ by that much."""
@@ -80,15 +96,22 @@ class Aim:
             value = getattr(self, name)
             if value >= 1:
                 raise ConfigurationError(
-                    f"The {name.replace('_', ' ')} is given in the unit of scores, which are between 0 and 1 on '{task}': "
-                    f"2 points are 0.02, and {value:g} cannot be."
+                    f"The {name.replace('_', ' ')} is given in the unit of scores,"
+                    f" which are between 0 and 1 on '{task}': 2 points are 0.02, and"
+                    f" {value:g} cannot be."
                 )
 
-    def visible(self, n: int, variance: Amount, bounded: bool, power: float | None = None) -> Amount:
+    def visible(
+        self, n: int, variance: Amount, bounded: bool, power: float | None = None
+    ) -> Amount:
         """The smallest difference that n items show; scores between 0 and 1 show none above 1."""
 
         def seen(v: float) -> float:
-            found = float(smallest_visible_difference(n, v, level=self.level, power=power or self.power))
+            found = float(
+                smallest_visible_difference(
+                    n, v, level=self.level, power=power or self.power
+                )
+            )
             return min(1.0, found) if bounded else found
 
         return variance.through(seen)
@@ -106,21 +129,26 @@ def read_assumptions(texts: Sequence[str]) -> dict[str, float]:
     for pair in (part.strip() for text in texts for part in text.split(",")):
         name, equals, value = (part.strip() for part in pair.partition("="))
         if not equals or not name:
-            raise ConfigurationError(f"--assume takes name=number, for example accuracy=0.7, not '{pair}'.")
+            raise ConfigurationError(
+                f"--assume takes name=number, for example accuracy=0.7, not '{pair}'."
+            )
         out[name] = _number(value, f"--assume {name}")
     return out
 
 
 def read_prices(texts: Sequence[str]) -> dict[str, Price]:
-    """`["0.15/0.60", "openai/m=2/8"]` as prices by model; "" is that of all others. Raises ConfigurationError."""
+    """`["0.15/0.60", "openai/m=2/8"]` as prices by model; "" is that of all others.
+
+    Raises ConfigurationError.
+    """
     out: dict[str, Price] = {}
     for text in texts:
         model, equals, rest = text.rpartition("=")
         into, slash, outof = rest.partition("/")
         if not slash or (equals and not model.strip()):
             raise ConfigurationError(
-                f"--price takes dollars for a million tokens in and out, IN/OUT or MODEL=IN/OUT, for example 0.15/0.60, "
-                f"not '{text}'."
+                "--price takes dollars for a million tokens in and out, IN/OUT or"
+                f" MODEL=IN/OUT, for example 0.15/0.60, not '{text}'."
             )
         price = Price(_number(into, "--price"), _number(outof, "--price"))
         if min(price.input, price.output) < 0:

@@ -1,4 +1,6 @@
-"""How much the scores of a task vary, and what that rests on: an assumption, runs, or the worst case."""
+"""How much the scores of a task vary, and what that rests on: an assumption, runs, or the worst
+case.
+"""
 
 from __future__ import annotations
 
@@ -31,10 +33,12 @@ WORST = "worst case: nothing has been measured"
 
 @dataclass(frozen=True, slots=True)
 class Variances:
-    """Mean score, variance of one item's score and of one item's difference of two models, and the design effect.
+    """Mean score, variance of one item's score and of one item's difference of two models, and the
+    design effect.
 
-    binary: whether the paired variance is that of right-or-wrong scores, so that a difference needs discordant items. half: of runs,
-    half of the interval of one model's mean if it rested on one item; that of n is it over the root of n.
+    binary: whether the paired variance is that of right-or-wrong scores, so that a difference needs
+    discordant items. half: of runs, half of the interval of one model's mean if it rested on one
+    item; that of n is it over the root of n.
     """
 
     score: Amount
@@ -46,7 +50,9 @@ class Variances:
 
 
 class CommonItems(NamedTuple):
-    """Items that two runs both have, in the order of the first: scores (n,) of each, and cluster codes or None."""
+    """Items that two runs both have, in the order of the first: scores (n,) of each, and cluster
+    codes or None.
+    """
 
     a: NDArray[np.float64]
     b: NDArray[np.float64]
@@ -59,18 +65,30 @@ def _common_items(a: Measured, b: Measured) -> CommonItems:
     both = [(place, places[name]) for place, name in enumerate(a.ids) if name in places]
     left, right = np.array(both, dtype=np.int64).reshape(-1, 2).T
     codes = None if a.clusters is None else a.clusters[left]
-    names = (a.run.label, b.run.label) if a.run.label != b.run.label else (a.run.id, b.run.id)
-    return CommonItems(a.means[left], b.means[right], codes, f"{names[0]} and {names[1]}")
+    names = (
+        (a.run.label, b.run.label)
+        if a.run.label != b.run.label
+        else (a.run.id, b.run.id)
+    )
+    return CommonItems(
+        a.means[left], b.means[right], codes, f"{names[0]} and {names[1]}"
+    )
 
 
 def variances_of(
-    bounded: bool, clusters: NDArray[np.int64] | None, sources: Sequence[Measured], aim: Aim
+    bounded: bool,
+    clusters: NDArray[np.int64] | None,
+    sources: Sequence[Measured],
+    aim: Aim,
 ) -> Variances:
     """The variances of a task. clusters: a code per item of the whole task, None where no clusters."""
     commons = [_common_items(a, b) for a, b in combinations(sources, 2)]
     score, single, half = _single(bounded, clusters, sources, aim)
-    right_or_wrong = all(np.isin(one.means[~np.isnan(one.means)], (0.0, 1.0)).all() for one in sources)
-    paired, design = _paired(bounded, commons, single, aim), _design(clusters, sources, commons, aim)
+    right_or_wrong = all(
+        np.isin(one.means[~np.isnan(one.means)], (0.0, 1.0)).all() for one in sources
+    )
+    paired = _paired(bounded, commons, single, aim)
+    design = _design(clusters, sources, commons, aim)
     binary = bounded and "variance" not in aim.assumed and right_or_wrong
     return Variances(score, single, paired, design, binary, half)
 
@@ -85,28 +103,52 @@ def _largest(found: Sequence[Amount]) -> Amount | None:
 
 
 def _single(
-    bounded: bool, clusters: NDArray[np.int64] | None, sources: Sequence[Measured], aim: Aim
+    bounded: bool,
+    clusters: NDArray[np.int64] | None,
+    sources: Sequence[Measured],
+    aim: Aim,
 ) -> tuple[Amount, Amount, Amount | None]:
-    """Mean score, variance of one item's score, and `Variances.half`; of several runs those of the one that varies most."""
+    """Mean score, variance of one item's score, and `Variances.half`; of several runs those of the
+    one that varies most.
+    """
     if "accuracy" in aim.assumed and bounded:
         p = aim.assumed["accuracy"]
-        return Amount(p, basis=ASSUMED), Amount(p * (1 - p), basis=f"accuracy {p:g}, {ASSUMED}"), None
+        return (
+            Amount(p, basis=ASSUMED),
+            Amount(p * (1 - p), basis=f"accuracy {p:g}, {ASSUMED}"),
+            None,
+        )
     value_range = (0.0, 1.0) if bounded else None
     found = []
     for source in sources:
-        means, ids = source.means, source.clusters
-        limits = score_variance(means, clusters=ids, value_range=value_range, level=aim.level)
-        estimate = mean_interval(means, clusters=ids, value_range=value_range, level=aim.level)
+        means = source.means
+        ids = source.clusters
+        limits = score_variance(
+            means, clusters=ids, value_range=value_range, level=aim.level
+        )
+        estimate = mean_interval(
+            means, clusters=ids, value_range=value_range, level=aim.level
+        )
         basis = _on_items(estimate.n, source.run.label, aim)
         variance = _amount(limits, basis)
         if variance is not None:
-            low, high = _finite(estimate.low), _finite(estimate.high)
+            low = _finite(estimate.low)
+            high = _finite(estimate.high)
             half = None
-            if low is not None and high is not None and "design_effect" not in aim.assumed:
-                whole = (high - low) / 2 * math.sqrt(len(means) * more_clustered(means, ids, clusters))
+            if (
+                low is not None
+                and high is not None
+                and "design_effect" not in aim.assumed
+            ):
+                whole = (
+                    (high - low)
+                    / 2
+                    * math.sqrt(len(means) * more_clustered(means, ids, clusters))
+                )
                 value = variance.value or 1.0
                 least, most = (
-                    whole * math.sqrt(end / value) if end else None for end in (variance.low, variance.high)
+                    whole * math.sqrt(end / value) if end else None
+                    for end in (variance.low, variance.high)
                 )
                 half = Amount(whole, least, most, basis)
             found.append((variance, Amount(estimate.value, low, high, basis), half))
@@ -114,48 +156,79 @@ def _single(
         variance, score, half = max(found, key=lambda one: one[0].value or 0.0)
         return score, variance, half
     if bounded:
-        return Amount(0.5, 0.0, 1.0, WORST), Amount(0.25, basis=f"{WORST}: half of the answers right"), None
+        return (
+            Amount(0.5, 0.0, 1.0, WORST),
+            Amount(0.25, basis=f"{WORST}: half of the answers right"),
+            None,
+        )
     unknown = Amount(
-        None, basis="scores of this metric have no limits, so their variance can only be measured on runs"
+        None,
+        basis=(
+            "scores of this metric have no limits, so their variance can only be"
+            " measured on runs"
+        ),
     )
     return unknown, unknown, None
 
 
 def more_clustered(
-    values: NDArray[np.float64], ids: NDArray[np.int64] | None, clusters: NDArray[np.int64] | None
+    values: NDArray[np.float64],
+    ids: NDArray[np.int64] | None,
+    clusters: NDArray[np.int64] | None,
 ) -> float:
-    """What the clusters of the whole task multiply variances by, over what those of the items asked (ids) do.
+    """What the clusters of the whole task multiply variances by, over what those of the items asked
+    (ids) do.
 
-    Some of a task's items have thinner clusters than all of them have; the correlation within clusters is the same.
+    Some of a task's items have thinner clusters than all of them have; the correlation within
+    clusters is the same.
     """
     if ids is None or clusters is None:
         return 1.0
     rho = cluster_correlation(values, ids).value
     if math.isnan(rho):
         return 1.0
-    return design_effect(rho, cluster_weight(clusters)) / design_effect(rho, cluster_weight(ids))
+    return design_effect(rho, cluster_weight(clusters)) / design_effect(
+        rho, cluster_weight(ids)
+    )
 
 
-def _paired(bounded: bool, commons: Sequence[CommonItems], single: Amount, aim: Aim) -> Amount:
+def _paired(
+    bounded: bool, commons: Sequence[CommonItems], single: Amount, aim: Aim
+) -> Amount:
     if "variance" in aim.assumed:
         return Amount(aim.assumed["variance"], basis=ASSUMED)
     if "discordant" in aim.assumed:
         share = aim.assumed["discordant"]
-        return Amount(share, basis=f"{100 * share:g}% of the items discordant, {ASSUMED}")
-    found, span = [], (0.0, 1.0) if bounded else None
+        return Amount(
+            share, basis=f"{100 * share:g}% of the items discordant, {ASSUMED}"
+        )
+    found = []
+    span = (0.0, 1.0) if bounded else None
     for common in commons:
         limits = difference_variance(
-            common.a, common.b, aim.difference, clusters=common.clusters, value_range=span, level=aim.level
+            common.a,
+            common.b,
+            aim.difference,
+            clusters=common.clusters,
+            value_range=span,
+            level=aim.level,
         )
         both = int(np.count_nonzero(~np.isnan(common.a - common.b)))
         amount = _amount(limits, _on_items(both, common.names, aim))
         found += [amount] if amount else []
-    basis = f"two models that err independently; {single.basis}" if single.known else single.basis
+    basis = (
+        f"two models that err independently; {single.basis}"
+        if single.known
+        else single.basis
+    )
     return _largest(found) or single.times(2.0).because(basis)
 
 
 def _design(
-    clusters: NDArray[np.int64] | None, sources: Sequence[Measured], commons: Sequence[CommonItems], aim: Aim
+    clusters: NDArray[np.int64] | None,
+    sources: Sequence[Measured],
+    commons: Sequence[CommonItems],
+    aim: Aim,
 ) -> Amount:
     if "design_effect" in aim.assumed:
         return Amount(aim.assumed["design_effect"], basis=ASSUMED)
@@ -163,19 +236,34 @@ def _design(
     if weight == 1.0:
         return Amount(1.0, basis="no clusters")
     seen = [(common.a - common.b, common.clusters, common.names) for common in commons]
-    seen = seen or [(source.means, source.clusters, source.run.label) for source in sources]
+    seen = seen or [
+        (source.means, source.clusters, source.run.label) for source in sources
+    ]
     found = []
     for values, ids, names in seen:
-        limits = None if ids is None else cluster_correlation(values, ids, level=aim.level)
+        limits = (
+            None if ids is None else cluster_correlation(values, ids, level=aim.level)
+        )
         if limits is not None and not math.isnan(limits.value):
-            value, low, high = (design_effect(x, weight) for x in (limits.value, limits.low, limits.high))
-            basis = f"correlation within clusters {limits.value:.2f}, {_on_items(len(values), names, aim)}"
+            value, low, high = (
+                design_effect(x, weight)
+                for x in (limits.value, limits.low, limits.high)
+            )
+            basis = (
+                f"correlation within clusters {limits.value:.2f},"
+                f" {_on_items(len(values), names, aim)}"
+            )
             found.append(Amount(value, low, high, basis))
-    return _largest(found) or Amount(weight, 1.0, weight, "worst case: items of one cluster are identical")
+    return _largest(found) or Amount(
+        weight, 1.0, weight, "worst case: items of one cluster are identical"
+    )
 
 
 def _amount(limits: Limits, basis: str) -> Amount | None:
-    """Limits as an amount. Where no spread was seen, the upper limit is what counts; None where there is nothing."""
+    """Limits as an amount.
+
+    Where no spread was seen, the upper limit is what counts; None where there is nothing.
+    """
     if math.isnan(limits.value) or (limits.value == 0.0 and math.isnan(limits.high)):
         return None
     if limits.value == 0.0:

@@ -1,4 +1,6 @@
-"""Puts a submission that was verified into a folder of runs: with the scores made here, not those that it brought."""
+"""Puts a submission that was verified into a folder of runs: with the scores made here, not those
+that it brought.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,10 @@ def add_submission(found: Verification, folder: Path) -> Run:
     """
     if not found.ok:
         problems = f"{len(found.problems)} problems"
-        raise RunError(f"'{found.submission.path}' could not be verified ({problems}): it is not added.")
+        raise RunError(
+            f"'{found.submission.path}' could not be verified ({problems}): it is not"
+            " added."
+        )
     identity = fingerprint_of({"submission": found.submission.hash})
     # A folder's name and nothing else, whatever the file says.
     wanted = slug(str(found.submission.run.get("id") or "submission"))
@@ -37,7 +42,9 @@ def add_submission(found: Verification, folder: Path) -> Run:
         there = open_run(place)
         if there.data.get("identity") == identity:
             return there
-        raise RunError(f"'{place}' already has another run; a submission never replaces one.")
+        raise RunError(
+            f"'{place}' already has another run; a submission never replaces one."
+        )
     with RunWriter(place) as writer:
         for position, record in enumerate(found.records):
             writer.add(position, record)
@@ -51,14 +58,22 @@ def _record(found: Verification, run_id: str, identity: str) -> dict[str, Any]:
     answers = [record.answer for record in found.records if record.answer is not None]
     usage = sum((answer.usage for answer in answers), Usage())
     seconds: Any = run.get("seconds")
-    kept = {key: settings[key] for key in ("limit", "seed", "where", "format") if key in settings}
+    kept = {
+        key: settings[key]
+        for key in ("limit", "seed", "where", "format")
+        if key in settings
+    }
     return {
         "schema": SCHEMA_VERSION,
         "evalwright": __version__,
         "id": run_id,
         "identity": identity,
         "started": _started(run.get("started")),
-        "seconds": float(seconds) if type(seconds) in (int, float) and 0 <= seconds < 1e12 else 0.0,
+        "seconds": (
+            float(seconds)
+            if type(seconds) in (int, float) and 0 <= seconds < 1e12
+            else 0.0
+        ),
         "model": _model(mapping(run.get("model"))),
         "roles": {},
         "configuration": {
@@ -75,14 +90,22 @@ def _record(found: Verification, run_id: str, identity: str) -> dict[str, Any]:
         },
         "environment": _environment(mapping(run.get("environment"))),
         "usage": {
-            "requested": 0, "asked": 0, "stored": 0, "joined": 0, "failed": 0, "retries": 0,
-            "usage": {}, "cost": None, "failures": {}, "answers": usage.as_dict(),
+            "requested": 0,
+            "asked": 0,
+            "stored": 0,
+            "joined": 0,
+            "failed": 0,
+            "retries": 0,
+            "usage": {},
+            "cost": None,
+            "failures": {},
+            "answers": usage.as_dict(),
         },
         "tasks": [
             {**result.as_dict(), **task_record(task)}
             for task, result in zip(found.tasks, found.results, strict=True)
         ],
-    }  # fmt: skip
+    }
 
 
 def _model(model: Mapping[str, Any]) -> dict[str, Any]:
@@ -106,7 +129,9 @@ def _environment(given: Mapping[str, Any]) -> dict[str, Any]:
         "python": _text(given.get("python")) or "unknown",
         "platform": _text(given.get("platform")) or "unknown",
         "processors": processors if type(processors) is int else None,
-        "libraries": {_text(key): _text(value) for key, value in list(libraries.items())[:50]},
+        "libraries": {
+            _text(key): _text(value) for key, value in list(libraries.items())[:50]
+        },
         "git_commit": _text(given.get("git_commit")) or None,
     }
 

@@ -1,7 +1,9 @@
-"""The file of a submission: one JSON document (gzip where its name ends in .gz) of raw answers, with a hash over all of it.
+"""The file of a submission: one JSON document (gzip where its name ends in .gz) of raw answers,
+with a hash over all of it.
 
-It holds what scoring needs and what a reader wants to know, and nothing of the machine: no path, no address, no key. The hash
-shows damage and careless edits; what shows a false score is that the answers are scored again.
+It holds what scoring needs and what a reader wants to know, and nothing of the machine: no path, no
+address, no key. The hash shows damage and careless edits; what shows a false score is that the
+answers are scored again.
 """
 
 from __future__ import annotations
@@ -22,7 +24,12 @@ from evalwright.core.errors import RunError
 from evalwright.core.private import ordinary
 from evalwright.core.requests import Prompt, prompt_payload
 from evalwright.core.samples import Sample, SampleRecord
-from evalwright.core.secrets import holds_secret, key_in, mask_message, remember_environment
+from evalwright.core.secrets import (
+    holds_secret,
+    key_in,
+    mask_message,
+    remember_environment,
+)
 from evalwright.models.remote.keys import read_env_file
 from evalwright.runs.confirmed import confirm
 from evalwright.runs.reader import Run
@@ -43,7 +50,10 @@ _PATH = re.compile(r"^(?:/|~|\.{1,2}[/\\]|[A-Za-z]:[\\/]|\\\\|file:)")
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """A submission as it was read. `data` has the parts that it must have; what is in them is unchecked."""
+    """A submission as it was read.
+
+    `data` has the parts that it must have; what is in them is unchecked.
+    """
 
     path: Path
     data: Mapping[str, Any]
@@ -62,13 +72,17 @@ class Submission:
         return _hash(self.data)
 
 
-# -- writing ------------------------------------------------------------------------------------------------------------
+# -- writing ---------------------------------------------------------------------------
 
 
-def make_submission(run: Run, path: Path, *, allow_key_like: bool = False) -> Submission:
-    """Write a run as one file. allow_key_like: also where a text has the form of a key, but is none that is known here.
+def make_submission(
+    run: Run, path: Path, *, allow_key_like: bool = False
+) -> Submission:
+    """Write a run as one file. allow_key_like: also where a text has the form of a key, but is none
+    that is known here.
 
-    Raises RunError where it cannot be one: failed samples, tasks that others do not have, a key in it.
+    Raises RunError where it cannot be one: failed samples, tasks that others do not have, a key in
+    it.
     """
     _check_fit(run)
     run = confirm(run)
@@ -81,31 +95,44 @@ def make_submission(run: Run, path: Path, *, allow_key_like: bool = False) -> Su
         "run": _without_key(_run_part(run), "run.json", allow_key_like),
         "tasks": [_task_part(task) for task in run.data["tasks"]],
         "samples": [
-            _without_key(_row(record), f"Line {number} of samples.jsonl", allow_key_like)
+            _without_key(
+                _row(record), f"Line {number} of samples.jsonl", allow_key_like
+            )
             for number, record in enumerate(run.samples(), 1)
         ],
     }
     # As it will be read: so the hash is of the same values.
     data = json.loads(to_json(content))
     data["sha256"] = _hash(data)
-    packed = (to_json(data, separators=(",", ":")) + "\n").encode("utf-8", "backslashreplace")
+    packed = (to_json(data, separators=(",", ":")) + "\n").encode(
+        "utf-8", "backslashreplace"
+    )
     if len(packed) > MOST_BYTES:
-        raise RunError(f"The run has {len(packed):,} bytes; a submission has at most {MOST_BYTES:,}.")
+        raise RunError(
+            f"The run has {len(packed):,} bytes; a submission has at most"
+            f" {MOST_BYTES:,}."
+        )
     with failing_as(RunError, f"'{path}' cannot be written"):
-        write_bytes(path, gzip.compress(packed, mtime=0) if path.suffix == ".gz" else packed)
+        write_bytes(
+            path, gzip.compress(packed, mtime=0) if path.suffix == ".gz" else packed
+        )
     return Submission(path, data, True)
 
 
-def _without_key(part: dict[str, Any], place: str, allow_key_like: bool) -> dict[str, Any]:
+def _without_key(
+    part: dict[str, Any], place: str, allow_key_like: bool
+) -> dict[str, Any]:
     """A part of the file itself. Raises RunError where it has a key."""
     text = json.dumps(part, ensure_ascii=False, default=str)
     if holds_secret(text):
         raise RunError(
-            f"{place} has one of your keys in it: nothing was written. Make the run again; responses are masked now."
+            f"{place} has one of your keys in it: nothing was written. Make the run"
+            " again; responses are masked now."
         )
     if not allow_key_like and (found := key_in(text)):
         raise RunError(
-            f"{place} has a text with the form of a key ('{found}...'): nothing was written. If it is none, add --allow-key-like."
+            f"{place} has a text with the form of a key ('{found}...'): nothing was"
+            " written. If it is none, add --allow-key-like."
         )
     return part
 
@@ -122,15 +149,23 @@ def _check_fit(run: Run) -> None:
             "has overridden settings of its tasks",
             "a run of the task as it is",
         ),
-        (configuration.get("dialect"), "has another framework's tasks", "a run of the task as it is"),
-        (partial, "is a shard, was stopped early or scored again", "a whole run as it was made"),
+        (
+            configuration.get("dialect"),
+            "has another framework's tasks",
+            "a run of the task as it is",
+        ),
+        (
+            partial,
+            "is a shard, was stopped early or scored again",
+            "a whole run as it was made",
+        ),
     ):
         if unfit:
             raise RunError(f"The run '{run.id}' {what}: submit {instead}.")
     if failed:
         raise RunError(
-            f"{failed} samples of the run '{run.id}' failed, and a submission is whole. Run the same command again: only "
-            "these are sent."
+            f"{failed} samples of the run '{run.id}' failed, and a submission is whole."
+            " Run the same command again: only these are sent."
         )
 
 
@@ -144,7 +179,9 @@ def _run_part(run: Run) -> dict[str, Any]:
         "seconds": data["seconds"],
         "model": {key: data["model"][key] for key in _MODEL if key in data["model"]},
         "arguments": _arguments(configuration),
-        "configuration": {key: configuration[key] for key in _SETTINGS if key in configuration},
+        "configuration": {
+            key: configuration[key] for key in _SETTINGS if key in configuration
+        },
         "environment": {key: data["environment"].get(key) for key in _ENVIRONMENT},
         "usage": data["usage"],
     }
@@ -155,9 +192,15 @@ def _run_part(run: Run) -> dict[str, Any]:
 
 
 def _arguments(configuration: Mapping[str, Any]) -> dict[str, Any]:
-    """How the model was set: numbers, switches and words; no address, no headers, no nested settings."""
+    """How the model was set: numbers, switches and words; no address, no headers, no nested
+    settings.
+    """
     given = mapping((configuration.get("models") or [{}])[0]).get("arguments", {})
-    kept = {key: value for key, value in given.items() if isinstance(value, bool | int | float | str)}
+    kept = {
+        key: value
+        for key, value in given.items()
+        if isinstance(value, bool | int | float | str)
+    }
     return {key: value for key, value in kept.items() if "://" not in str(value)}
 
 
@@ -191,14 +234,20 @@ def _task_part(task: Mapping[str, Any]) -> dict[str, Any]:
         "n_samples": task["n_samples"],
         "draws": task["draws"],
         "metrics": [
-            {key: metric.get(key) for key in ("label", "value", "low", "high", "n", "n_missing")}
+            {
+                key: metric.get(key)
+                for key in ("label", "value", "low", "high", "n", "n_missing")
+            }
             for metric in task["metrics"]
         ],
     }
 
 
 def _row(record: SampleRecord) -> dict[str, Any]:
-    """What scoring a sample again needs. The question is the reader's own; its hash says that it is the same."""
+    """What scoring a sample again needs.
+
+    The question is the reader's own; its hash says that it is the same.
+    """
     answer = record.answer
     if answer is None:
         raise RunError(f"The sample '{record.sample.id}' has no answer.")
@@ -215,7 +264,10 @@ def _row(record: SampleRecord) -> dict[str, Any]:
         "responses": responses,
         "answer": answer.text,
         "scores": {
-            name: {"value": score.value, **({"label": score.label} if score.label else {})}
+            name: {
+                "value": score.value,
+                **({"label": score.label} if score.label else {}),
+            }
             for name, score in record.scores.items()
         },
     }
@@ -223,7 +275,9 @@ def _row(record: SampleRecord) -> dict[str, Any]:
 
 def sample_hash(sample: Sample) -> str:
     """Of a sample's question and what is right."""
-    return _digest([sample.input, list(sample.targets), list(sample.choices), list(sample.gold)])
+    return _digest(
+        [sample.input, list(sample.targets), list(sample.choices), list(sample.gold)]
+    )
 
 
 def prompt_hash(prompt: Prompt) -> str:
@@ -243,14 +297,19 @@ def _digest(value: Any) -> str:
 
 def _hash(data: Mapping[str, Any]) -> str:
     rest = {key: value for key, value in data.items() if key != "sha256"}
-    return hashlib.sha256(json.dumps(rest, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+    return hashlib.sha256(
+        json.dumps(rest, sort_keys=True, separators=(",", ":")).encode()
+    ).hexdigest()
 
 
-# -- reading ------------------------------------------------------------------------------------------------------------
+# -- reading ---------------------------------------------------------------------------
 
 
 def read_submission(path: Path) -> Submission:
-    """A submission from its file. Raises RunError for what is none; what it says is not checked here."""
+    """A submission from its file.
+
+    Raises RunError for what is none; what it says is not checked here.
+    """
     with failing_as(RunError, f"'{path}' cannot be read"):
         text = _unpacked(path)
     try:
@@ -260,9 +319,15 @@ def read_submission(path: Path) -> Submission:
     except (ValueError, RecursionError) as error:
         raise RunError(f"'{path}' is not valid JSON: {str(error)[:200]}.") from error
     if not isinstance(data, dict) or data.get("format") != FORMAT:
-        raise RunError(f"'{path}' is not a submission: `evalwright submit make RUN --into FILE` writes one.")
+        raise RunError(
+            f"'{path}' is not a submission: `evalwright submit make RUN --into FILE`"
+            " writes one."
+        )
     if data.get("version") != VERSION:
-        raise RunError(f"'{path}' has version {str(data.get('version'))[:20]}; this version reads {VERSION}.")
+        raise RunError(
+            f"'{path}' has version {str(data.get('version'))[:20]}; this version reads"
+            f" {VERSION}."
+        )
     for part in sorted(_PARTS - data.keys()):
         raise RunError(f"'{path}' is not a complete submission: '{part}' is missing.")
     for part, kind in (("run", dict), ("tasks", list), ("samples", list)):
@@ -277,9 +342,16 @@ def _unpacked(path: Path) -> bytes:
         packed = file.read(2) == b"\x1f\x8b"
         file.seek(0)
         with failing_as(
-            RunError, f"'{path}' is a broken gzip file", (EOFError, zlib.error, gzip.BadGzipFile)
+            RunError,
+            f"'{path}' is a broken gzip file",
+            (EOFError, zlib.error, gzip.BadGzipFile),
         ):
-            text = (gzip.GzipFile(fileobj=file) if packed else file).read(MOST_BYTES + 1)
+            text = (gzip.GzipFile(fileobj=file) if packed else file).read(
+                MOST_BYTES + 1
+            )
     if len(text) > MOST_BYTES:
-        raise RunError(f"'{path}' is larger than {MOST_BYTES >> 20} MiB, the largest size of a submission.")
+        raise RunError(
+            f"'{path}' is larger than {MOST_BYTES >> 20} MiB, the largest size of a"
+            " submission."
+        )
     return text

@@ -1,8 +1,10 @@
-"""Is a submission what it says? Every answer is formed again from its raw responses by the installed task, and scored again.
+"""Is a submission what it says?
 
-Found are: changes after it was made, unknown, missing and doubled samples, other questions or prompts than the task's, answers
-that are not what the responses say, and scores and metrics that the answers do not have. What cannot be found is whether that
-model really gave these responses.
+Every answer is formed again from its raw responses by the installed task, and scored again.
+
+Found are: changes after it was made, unknown, missing and doubled samples, other questions or
+prompts than the task's, answers that are not what the responses say, and scores and metrics that
+the answers do not have. What cannot be found is whether that model really gave these responses.
 """
 
 from __future__ import annotations
@@ -16,7 +18,12 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from evalwright.analysis.submission.files import Submission, mapping, prompt_hash, sample_hash
+from evalwright.analysis.submission.files import (
+    Submission,
+    mapping,
+    prompt_hash,
+    sample_hash,
+)
 from evalwright.core.errors import ConfigurationError, EvalwrightError, closest
 from evalwright.core.plain import Plain, plain
 from evalwright.core.requests import Request
@@ -43,7 +50,9 @@ _MOST_TASKS = 1000
 
 @dataclass(frozen=True, slots=True)
 class Problem(Plain):
-    """One thing that is wrong. kind: in a few words. task, id: of the sample, "" where it is none's."""
+    """One thing that is wrong. kind: in a few words. task, id: of the sample, "" where it is
+    none's.
+    """
 
     kind: str
     message: str
@@ -51,13 +60,17 @@ class Problem(Plain):
     id: str = ""
 
     def __str__(self) -> str:
-        where = ", ".join(part for part in (self.task, f"'{self.id}'" if self.id else "") if part)
+        where = ", ".join(
+            part for part in (self.task, f"'{self.id}'" if self.id else "") if part
+        )
         return f"{where}: {self.message}" if where else self.message
 
 
 @dataclass(slots=True)
 class Verification:
-    """What was found. tasks: as they are installed; records: the answers scored again; results: their metrics."""
+    """What was found. tasks: as they are installed; records: the answers scored again; results:
+    their metrics.
+    """
 
     submission: Submission
     problems: list[Problem] = field(default_factory=list)
@@ -83,27 +96,41 @@ class Verification:
             "rows": len(self.submission.data["samples"]),
             "scored_again": len(self.records),
             "metrics": {
-                result.name: {metric.label: metric.estimate.as_dict() for metric in result.metrics}
+                result.name: {
+                    metric.label: metric.estimate.as_dict() for metric in result.metrics
+                }
                 for result in self.results
             },
             "problems": plain(self.problems),
         }
 
 
-def verify_submission(submission: Submission, *, task_files: Sequence[Path] = ()) -> Verification:
-    """Check a submission against the installed tasks, or those in `task_files`, which the reader trusts.
+def verify_submission(
+    submission: Submission, *, task_files: Sequence[Path] = ()
+) -> Verification:
+    """Check a submission against the installed tasks, or those in `task_files`, which the reader
+    trusts.
 
-    Raises UsageError only where a file of `task_files` is wrong; everything about the submission is a Problem.
+    Raises UsageError only where a file of `task_files` is wrong; everything about the submission is
+    a Problem.
     """
     found = Verification(submission)
     if not submission.intact:
-        found.wrong("changed", "the content does not match its SHA-256: it was changed after it was written")
+        found.wrong(
+            "changed",
+            "the content does not match its SHA-256: it was changed after it was"
+            " written",
+        )
     _check_run(found)
     own: dict[str, Task] = {}
     for file in task_files:
         own |= {task.name: task for task in load_tasks(str(file), **_form(submission))}
     claims = _claims(found)
-    tasks = {name: task for name, claim in claims.items() if (task := _task(found, claim, own))}
+    tasks = {
+        name: task
+        for name, claim in claims.items()
+        if (task := _task(found, claim, own))
+    }
     found.tasks += tasks.values()
     rows = _rows(found, claims)
     for name, task in tasks.items():
@@ -114,25 +141,39 @@ def verify_submission(submission: Submission, *, task_files: Sequence[Path] = ()
 def _check_run(found: Verification) -> None:
     """Note what the file says of its run that cannot be, or would not be what is shown of it."""
     run = found.submission.run
-    model, settings = mapping(run.get("model")), mapping(run.get("configuration"))
+    model = mapping(run.get("model"))
+    settings = mapping(run.get("configuration"))
     for key in ("name", "label"):
         name = model.get(key)
         if isinstance(name, str) and has_control(name):
-            found.wrong("impossible", f"'run.model.{key}' has control characters: '{printable(name)[:60]}'")
+            found.wrong(
+                "impossible",
+                f"'run.model.{key}' has control characters: '{printable(name)[:60]}'",
+            )
     for fault in impossible_amounts(
         {part: run.get(part) for part in ("seconds", "usage", "hardware")}, "run"
     ):
         found.wrong("impossible", fault)
     where = settings.get("where")
-    if where and not (isinstance(where, list) and all(isinstance(one, str) for one in where)):
+    if where and not (
+        isinstance(where, list) and all(isinstance(one, str) for one in where)
+    ):
         found.wrong(
-            "filter", f"its filter cannot be used: {printable(str(where))[:60]} is no list of conditions"
+            "filter",
+            f"its filter cannot be used: {printable(str(where))[:60]} is no list of"
+            " conditions",
         )
-    limit, seed = settings.get("limit"), settings.get("seed")
+    limit = settings.get("limit")
+    seed = settings.get("seed")
     if limit is not None and _limit(limit) is None:
-        found.wrong("impossible", f"its limit is {printable(str(limit))[:60]}, which is none")
+        found.wrong(
+            "impossible", f"its limit is {printable(str(limit))[:60]}, which is none"
+        )
     if seed is not None and type(seed) is not int:
-        found.wrong("impossible", f"its seed is {printable(str(seed))[:60]}, which is no whole number")
+        found.wrong(
+            "impossible",
+            f"its seed is {printable(str(seed))[:60]}, which is no whole number",
+        )
 
 
 def _limit(limit: Any) -> int | float | None:
@@ -141,7 +182,7 @@ def _limit(limit: Any) -> int | float | None:
     return limit if share or (type(limit) is int and limit > 0) else None
 
 
-# -- tasks --------------------------------------------------------------------------------------------------------------
+# -- tasks -----------------------------------------------------------------------------
 
 
 def _claims(found: Verification) -> dict[str, Mapping[str, Any]]:
@@ -168,14 +209,20 @@ def _form(submission: Submission) -> dict[str, Any]:
     return {"prompt_format": form if form in ("chat", "text") else "auto", "chat": chat}
 
 
-def _task(found: Verification, claim: Mapping[str, Any], own: Mapping[str, Task]) -> Task | None:
+def _task(
+    found: Verification, claim: Mapping[str, Any], own: Mapping[str, Task]
+) -> Task | None:
     """The task as it is installed, or one of the reader's own, with the submission's filter."""
     name = str(claim["name"])
     task = own.get(name) or _installed(found, name)
     if task is None:
         return None
     where = mapping(found.submission.run.get("configuration")).get("where")
-    conditions = [one for one in where if isinstance(one, str)] if isinstance(where, list) else []
+    conditions = (
+        [one for one in where if isinstance(one, str)]
+        if isinstance(where, list)
+        else []
+    )
     try:
         (task,) = filtered([task], read_conditions(conditions)).tasks
     except (ConfigurationError, ValueError) as error:
@@ -186,20 +233,26 @@ def _task(found: Verification, claim: Mapping[str, Any], own: Mapping[str, Task]
         version, content = map(printable, claimed)
         found.wrong(
             "another version",
-            f"made with version {version} of the task's data ({content[:12]}), here it is version {task.version} "
-            f"({task.samples.content_hash[:12]})",
+            f"made with version {version} of the task's data ({content[:12]}), here it"
+            f" is version {task.version} ({task.samples.content_hash[:12]})",
             name,
         )
     return task
 
 
 def _installed(found: Verification, name: str) -> Task | None:
-    """An installed task. Only names that the index has are loaded: a name is never taken for a path."""
+    """An installed task.
+
+    Only names that the index has are loaded: a name is never taken for a path.
+    """
     known = TaskIndex(()).names()
     if name not in known:
         near = closest(name[:200], known)
         meant = f"; did you mean '{near[0]}'?" if near else ""
-        message = f"there is no task of this name here{meant} (a file of your own: --task FILE)"
+        message = (
+            f"there is no task of this name here{meant} (a file of your own: --task"
+            " FILE)"
+        )
         found.wrong("unknown task", message, name)
         return None
     try:
@@ -213,7 +266,7 @@ def _installed(found: Verification, name: str) -> Task | None:
     return task
 
 
-# -- rows ---------------------------------------------------------------------------------------------------------------
+# -- rows ------------------------------------------------------------------------------
 
 Key = tuple[str, str, int]
 
@@ -228,9 +281,15 @@ def _rows(found: Verification, names: Collection[str]) -> dict[Key, Mapping[str,
             continue
         key = (row["task"], row["id"], row["draw"])
         if row["task"] not in names:
-            found.wrong("unknown task", f"row {place} is of a task that is not listed", *key[:2])
+            found.wrong(
+                "unknown task", f"row {place} is of a task that is not listed", *key[:2]
+            )
         elif key in rows:
-            found.wrong("doubled", f"row {place} is the sample a second time (draw {row['draw']})", *key[:2])
+            found.wrong(
+                "doubled",
+                f"row {place} is the sample a second time (draw {row['draw']})",
+                *key[:2],
+            )
         else:
             rows[key] = row
     return rows
@@ -239,7 +298,13 @@ def _rows(found: Verification, names: Collection[str]) -> dict[Key, Mapping[str,
 def _shape(row: Any) -> str:
     if not isinstance(row, Mapping):
         return "it is not an object"
-    for key, kind in (("task", str), ("id", str), ("answer", str), ("responses", list), ("scores", dict)):
+    for key, kind in (
+        ("task", str),
+        ("id", str),
+        ("answer", str),
+        ("responses", list),
+        ("scores", dict),
+    ):
         if not isinstance(row.get(key), kind):
             return f"`{key}` is missing or not valid"
     if not isinstance(row.get("draw"), int) or isinstance(row["draw"], bool):
@@ -248,11 +313,17 @@ def _shape(row: Any) -> str:
 
 
 async def _verify_task(
-    found: Verification, task: Task, claim: Mapping[str, Any], rows: Mapping[Key, Mapping[str, Any]]
+    found: Verification,
+    task: Task,
+    claim: Mapping[str, Any],
+    rows: Mapping[Key, Mapping[str, Any]],
 ) -> None:
     unscored = [one.name for one in task.scorers if one.roles or one.kind in PROGRAMS]
     if unscored:
-        message = f"{', '.join(unscored)} uses a model or runs programs, so its scores cannot be checked here"
+        message = (
+            f"{', '.join(unscored)} uses a model or runs programs, so its scores cannot"
+            " be checked here"
+        )
         found.wrong("not verifiable", message, task.name)
         return
     seen: set[Key] = set()
@@ -277,7 +348,9 @@ async def _verify_task(
     for name in missing:
         found.wrong("missing", "the sample has no row", task.name, name)
     known = {sample.id for sample in task.samples} if rows.keys() - seen else set()
-    for _, name, draw in sorted(key for key in rows if key[0] == task.name and key not in seen):
+    for _, name, draw in sorted(
+        key for key in rows if key[0] == task.name and key not in seen
+    ):
         message = "the task has no such sample"
         if name in known:
             message = f"draw {draw} of it is not one of these settings"
@@ -291,10 +364,13 @@ async def _verify_task(
 def _expected(found: Verification, task: Task) -> array[int]:
     """The places of the samples that these settings ask for, in the order of the task."""
     settings = mapping(found.submission.run.get("configuration"))
-    limit, seed = settings.get("limit"), settings.get("seed")
+    limit = settings.get("limit")
+    seed = settings.get("seed")
     whole = _limit(limit)
     start = seed if isinstance(seed, int) and not isinstance(seed, bool) else 0
-    return array("q", sorted(sample_order(len(task.samples), start, whole, task.order == "file")))
+    return array(
+        "q", sorted(sample_order(len(task.samples), start, whole, task.order == "file"))
+    )
 
 
 class _CannotScore(Exception):
@@ -305,7 +381,9 @@ class _CannotScore(Exception):
         self.kind = kind
 
 
-async def _again(task: Task, index: int, draw: int, row: Mapping[str, Any]) -> SampleRecord:
+async def _again(
+    task: Task, index: int, draw: int, row: Mapping[str, Any]
+) -> SampleRecord:
     """The record that the task makes of the row's raw responses. Raises _CannotScore."""
     try:
         responses = [_response(one) for one in row["responses"]]
@@ -328,31 +406,55 @@ async def _again(task: Task, index: int, draw: int, row: Mapping[str, Any]) -> S
     if failure is not None:
         raise _CannotScore("not scored", failure.message)
     if next(given, None) is not None:
-        raise _CannotScore("broken", "it has more responses than the task sends requests")
+        raise _CannotScore(
+            "broken", "it has more responses than the task sends requests"
+        )
     return record
 
 
 def _number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and not math.isnan(value)
+    return (
+        isinstance(value, int | float)
+        and not isinstance(value, bool)
+        and not math.isnan(value)
+    )
 
 
 def _is_token(value: Any) -> bool:
     """As `TokenLogProb.as_dict` writes it."""
-    if not isinstance(value, list) or not 2 <= len(value) <= 3 or not isinstance(value[0], str):
+    if (
+        not isinstance(value, list)
+        or not 2 <= len(value) <= 3
+        or not isinstance(value[0], str)
+    ):
         return False
     others = value[2] if len(value) == 3 else []
-    known = isinstance(others, list) and all(isinstance(one, list) and len(one) == 2 for one in others)
-    return _number(value[1]) and known and all(isinstance(one[0], str) and _number(one[1]) for one in others)
+    known = isinstance(others, list) and all(
+        isinstance(one, list) and len(one) == 2 for one in others
+    )
+    return (
+        _number(value[1])
+        and known
+        and all(isinstance(one[0], str) and _number(one[1]) for one in others)
+    )
 
 
 _RESPONSE: Mapping[str, Callable[[Any], bool]] = {
     **dict.fromkeys(
-        ("text", "reasoning", "finish_reason", "stopped_at"), lambda value: isinstance(value, str)
+        ("text", "reasoning", "finish_reason", "stopped_at"),
+        lambda value: isinstance(value, str),
     ),
     **dict.fromkeys(("log_likelihood", "tokens_scored"), _number),
     "is_greedy": lambda value: isinstance(value, bool),
-    "tokens": lambda value: isinstance(value, list) and all(_is_token(one) for one in value),
-    "values": lambda value: isinstance(value, list) and all(isinstance(one, int | float) for one in value),
+    "tokens": (
+        lambda value: isinstance(value, list) and all(_is_token(one) for one in value)
+    ),
+    "values": (
+        lambda value: (
+            isinstance(value, list)
+            and all(isinstance(one, int | float) for one in value)
+        )
+    ),
     "usage": lambda value: (
         isinstance(value, Mapping)
         and all(isinstance(one, int) and 0 <= one < 1 << 40 for one in value.values())
@@ -373,26 +475,39 @@ def _response(data: Any) -> Response:
     return Response.from_dict(dict(data))
 
 
-def _check_row(found: Verification, task: Task, record: SampleRecord, row: Mapping[str, Any]) -> None:
+def _check_row(
+    found: Verification, task: Task, record: SampleRecord, row: Mapping[str, Any]
+) -> None:
     """Note what differs between a row and what its responses make."""
-    answer, sample = record.answer, record.sample
+    answer = record.answer
+    sample = record.sample
     assert answer is not None
 
     def wrong(kind: str, message: str) -> None:
         found.wrong(kind, message, task.name, sample.id)
 
     if row.get("sample_sha256") != sample_hash(sample):
-        wrong("another question", "the question, its options or its targets differ from the task's")
+        wrong(
+            "another question",
+            "the question, its options or its targets differ from the task's",
+        )
     if row.get("prompt_sha256") != prompt_hash(answer.prompt):
         wrong("another prompt", "the prompt differs from the task's")
     if row["answer"] != answer.text:
-        claimed, real = printable(row["answer"][:60]), printable(answer.text[:60])
-        wrong("wrong answer", f"the answer is given as '{claimed}', but its response says '{real}'")
+        claimed = printable(row["answer"][:60])
+        real = printable(answer.text[:60])
+        wrong(
+            "wrong answer",
+            f"the answer is given as '{claimed}', but its response says '{real}'",
+        )
     for name, score in record.scores.items():
         claim = mapping(row["scores"].get(name))
-        value, label = claim.get("value"), claim.get("label", "")
+        value = claim.get("value")
+        label = claim.get("label", "")
         if not _same(value, score.value) or label != score.label:
-            said = "no score" if value is None else printable(f"{value} {label}".strip())
+            said = (
+                "no score" if value is None else printable(f"{value} {label}".strip())
+            )
             real = f"{score.value:g} {score.label}".strip()
             why = f" ({printable(score.explanation)})" if score.explanation else ""
             wrong("wrong score", f"{name} is given as {said}, and is {real}{why}")
@@ -400,7 +515,9 @@ def _check_row(found: Verification, task: Task, record: SampleRecord, row: Mappi
         wrong("wrong score", f"{printable(name)} is not a score of this task")
 
 
-def _check_metrics(found: Verification, result: TaskResult, claim: Mapping[str, Any]) -> None:
+def _check_metrics(
+    found: Verification, result: TaskResult, claim: Mapping[str, Any]
+) -> None:
     listed = claim.get("metrics")
     claims = {
         one["label"]: one
@@ -408,15 +525,22 @@ def _check_metrics(found: Verification, result: TaskResult, claim: Mapping[str, 
         if isinstance(one, Mapping) and isinstance(one.get("label"), str)
     }
     for metric in result.metrics:
-        claimed, real = claims.pop(metric.label, {}), metric.estimate.as_dict()
+        claimed = claims.pop(metric.label, {})
+        real = metric.estimate.as_dict()
         keys = ("value", "low", "high", "n", "n_missing")
-        key = next((key for key in keys if not _same(claimed.get(key), real[key])), None)
+        key = next(
+            (key for key in keys if not _same(claimed.get(key), real[key])), None
+        )
         if key is not None:
             said = printable(str(claimed.get(key)))
             message = f"{metric.label}: {key} is given as {said}, and is {real[key]}"
             found.wrong("wrong metric", message, result.name)
     for label in claims:
-        found.wrong("wrong metric", f"{printable(label)} is not a metric of this task", result.name)
+        found.wrong(
+            "wrong metric",
+            f"{printable(label)} is not a metric of this task",
+            result.name,
+        )
 
 
 def _same(claimed: Any, real: float | None) -> bool:

@@ -44,24 +44,38 @@ class Examined:
 
 
 def examine(
-    tasks: Sequence[Task], *, name: str = "", model: Model | None = None, run: Run | None = None
+    tasks: Sequence[Task],
+    *,
+    name: str = "",
+    model: Model | None = None,
+    run: Run | None = None,
 ) -> Iterator[Examined]:
     """Verdicts on each of the tasks, then on answers that ignore the question over all of them.
 
-    name: what the tasks were named by. model: whose context the prompts must fit; it is not asked. run: whose answers the
-    tasks' scorers should be able to read.
+    name: what the tasks were named by. model: whose context the prompts must fit; it is not asked.
+    run: whose answers the tasks' scorers should be able to read.
     """
     materials = []
     for task in tasks:
         material = material_of(task)
         materials.append(material)
-        yield Examined(task.name, f"{task.name}, version {task.version}", tuple(_all(material, model, run)))
+        yield Examined(
+            task.name,
+            f"{task.name}, version {task.version}",
+            tuple(_all(material, model, run)),
+        )
     title = name or ", ".join(task.name for task in tasks)
-    yield Examined(title, f"{title}: answers that ignore the question", tuple(check_ignorance(materials)))
+    yield Examined(
+        title,
+        f"{title}: answers that ignore the question",
+        tuple(check_ignorance(materials)),
+    )
 
 
 def _all(material: Material, model: Model | None, run: Run | None) -> Iterator[Finding]:
-    yield Check("samples").ok(f"{len(material.samples)} samples read, ids unique{_spread(material)}")
+    yield Check("samples").ok(
+        f"{len(material.samples)} samples read, ids unique{_spread(material)}"
+    )
     for check in _CHECKS:
         yield from check(material)
     if model is not None:
@@ -73,7 +87,11 @@ def _all(material: Material, model: Model | None, run: Run | None) -> Iterator[F
 def _spread(material: Material) -> str:
     parts = []
     for key in material.task.slices:
-        values = {str(sample.metadata[key]) for sample in material.samples if sample.metadata.get(key)}
+        values = {
+            str(sample.metadata[key])
+            for sample in material.samples
+            if sample.metadata.get(key)
+        }
         if len(values) > 1:
             parts.append(f"{len(values)} values of {key}")
     clusters = {sample.cluster or sample.id for sample in material.samples}

@@ -24,15 +24,21 @@ _EXAMPLES = 3
 
 
 def check_extraction(material: Material, run: Run) -> Iterator[Finding]:
-    """The share of a run's answers that the task's main scorer, as it is now, can read, with its interval."""
+    """The share of a run's answers that the task's main scorer, as it is now, can read, with its
+    interval.
+    """
     name = material.task.name
     scorer, reason = judged(material)
     if name not in [task.name for task in run.tasks]:
         yield _CHECK.skipped(f"the run '{run.id}' has no answers to {name}")
     elif scorer is None or not material.generates:
-        yield _CHECK.skipped(reason or "answers are chosen by likelihood, so there is nothing to extract")
+        yield _CHECK.skipped(
+            reason or "answers are chosen by likelihood, so there is nothing to extract"
+        )
     elif is_dialect(scorer.kind):
-        what = "another framework's filters do not separate an answer that cannot be read"
+        what = (
+            "another framework's filters do not separate an answer that cannot be read"
+        )
         yield _CHECK.skipped(f"{what} from a wrong one")
     else:
         yield from _checked(run, name, scorer)
@@ -45,7 +51,8 @@ def _checked(run: Run, task: str, scorer: Scorer) -> Iterator[Finding]:
     unread: dict[str, str] = {}
     failed = cut = 0
     for record in run.samples():
-        answer, name = record.answer, record.sample.id
+        answer = record.answer
+        name = record.sample.id
         if record.task != task or answer is None or record.failure is not None:
             failed += record.task == task
             continue
@@ -54,9 +61,13 @@ def _checked(run: Run, task: str, scorer: Scorer) -> Iterator[Finding]:
         codes[name] = clusters.setdefault(record.sample.cluster or name, len(clusters))
         if not is_read:
             unread.setdefault(name, answer.text)
-            cut += any(response.finish_reason == "length" for response in answer.responses)
+            cut += any(
+                response.finish_reason == "length" for response in answer.responses
+            )
     if not read:
-        yield _CHECK.skipped(f"the run '{run.id}' has no answer to this task ({failed} failed)")
+        yield _CHECK.skipped(
+            f"the run '{run.id}' has no answer to this task ({failed} failed)"
+        )
         return
     values = [sum(draws) / len(draws) for draws in read.values()]
     share = mean_interval(values, clusters=[codes[name] for name in read])
@@ -74,7 +85,10 @@ def _is_read(sample: Sample, answer: Answer, scorer: Scorer) -> bool:
     if not answer.text.strip():
         return False
     try:
-        return checked_score(scorer.function(sample, answer), scorer.name, sample.id).label != _UNREAD
+        return (
+            checked_score(scorer.function(sample, answer), scorer.name, sample.id).label
+            != _UNREAD
+        )
     except ConfigurationError:
         raise
     except Exception:

@@ -17,7 +17,9 @@ _SHOWN = 60
 
 @dataclass(frozen=True, slots=True)
 class Finding(Plain):
-    """One verdict on a task. check: what was looked at, e.g. "shots". samples: ids of all samples that show it."""
+    """One verdict on a task. check: what was looked at, e.g. "shots". samples: ids of all samples
+    that show it.
+    """
 
     verdict: CheckVerdict
     check: str
@@ -50,8 +52,12 @@ class Check:
 
     def fault(self, text: str, samples: Sequence[str] = ()) -> Finding:
         """A fault; the text ends with the first of its samples."""
-        named = ", ".join(samples[:_LISTED]) + (", ..." if len(samples) > _LISTED else "")
-        return Finding("fault", self.name, f"{text}: {named}" if samples else text, tuple(samples))
+        named = ", ".join(samples[:_LISTED]) + (
+            ", ..." if len(samples) > _LISTED else ""
+        )
+        return Finding(
+            "fault", self.name, f"{text}: {named}" if samples else text, tuple(samples)
+        )
 
     def verdicts(self, faults: Sequence[Finding], well: str) -> Iterator[Finding]:
         """The faults, or that all is well."""

@@ -1,11 +1,20 @@
-"""The gold answer scores 1: every accepted form of it, said as the task wants it said; and a wrong choice scores 0."""
+"""The gold answer scores 1: every accepted form of it, said as the task wants it said; and a wrong
+choice scores 0.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from string import ascii_uppercase
 
-from evalwright.analysis.task_checks.asking import cited, continuing, preferences, saying, unjudged, worths
+from evalwright.analysis.task_checks.asking import (
+    cited,
+    continuing,
+    preferences,
+    saying,
+    unjudged,
+    worths,
+)
 from evalwright.analysis.task_checks.findings import Check, Finding, quoted
 from evalwright.analysis.task_checks.material import Material
 from evalwright.analysis.words import counted
@@ -21,7 +30,9 @@ def check_gold(material: Material) -> Iterator[Finding]:
     for scorer in material.task.scorers:
         reason = unjudged(material.task, scorer)
         if reason:
-            yield _CHECK.skipped(f"{scorer.name}: {reason}" if scorer.name not in reason else reason)
+            yield _CHECK.skipped(
+                f"{scorer.name}: {reason}" if scorer.name not in reason else reason
+            )
             continue
         try:
             if material.chooses:
@@ -29,7 +40,9 @@ def check_gold(material: Material) -> Iterator[Finding]:
             elif material.continues:
                 yield from _continuations(material, scorer)
             elif not any(sample.targets for sample in material.samples):
-                yield _CHECK.skipped(f"{scorer.name}: no sample has a target, so there is no gold answer")
+                yield _CHECK.skipped(
+                    f"{scorer.name}: no sample has a target, so there is no gold answer"
+                )
             else:
                 yield _texts(material, scorer)
         except ScoringError as error:
@@ -40,11 +53,21 @@ def _choices(material: Material, scorer: Scorer) -> Iterator[Finding]:
     """All preferences of all samples: 1 where a right option is the most likely, else 0."""
     found = [one for one in preferences(material, scorer) if one[0].gold]
     faults = []
-    for which, right, wanted in (("the gold option", True, 1.0), ("a wrong option", False, 0.0)):
-        bad = [one.id for one, place, value in found if (place in one.gold) == right and value != wanted]
+    for which, right, wanted in (
+        ("the gold option", True, 1.0),
+        ("a wrong option", False, 0.0),
+    ):
+        bad = [
+            one.id
+            for one, place, value in found
+            if (place in one.gold) == right and value != wanted
+        ]
         ids = list(dict.fromkeys(bad))
         if ids:
-            text = f"{which} is the most likely, but {counted(len(ids), 'sample')} do not score {wanted:g}"
+            text = (
+                f"{which} is the most likely, but {counted(len(ids), 'sample')} do not"
+                f" score {wanted:g}"
+            )
             faults.append(_CHECK.fault(f"{scorer.name}: {text}", ids))
     yield from _CHECK.verdicts(
         faults, f"{scorer.name}: the gold option scores 1 on all samples, every other 0"
@@ -55,18 +78,32 @@ def _continuations(material: Material, scorer: Scorer) -> Iterator[Finding]:
     samples = material.askable
     right = worths(material, scorer, ((one, continuing(True)) for one in samples))
     wrong = worths(material, scorer, ((one, continuing(False)) for one in samples))
-    bad = [one.id for one, high, low in zip(samples, right, wrong, strict=True) if (high, low) != (1.0, 0.0)]
-    text = f"a greedy target does not score 1, or another 0, on {counted(len(bad), 'sample')}"
+    bad = [
+        one.id
+        for one, high, low in zip(samples, right, wrong, strict=True)
+        if (high, low) != (1.0, 0.0)
+    ]
+    text = (
+        "a greedy target does not score 1, or another 0, on"
+        f" {counted(len(bad), 'sample')}"
+    )
     faults = [_CHECK.fault(f"{scorer.name}: {text}", bad)] if bad else []
     yield from _CHECK.verdicts(
-        faults, f"{scorer.name}: a target that greedy decoding gives scores 1, another 0"
+        faults,
+        f"{scorer.name}: a target that greedy decoding gives scores 1, another 0",
     )
 
 
 def _texts(material: Material, scorer: Scorer) -> Finding:
     having = [sample for sample in material.askable if sample.targets]
-    forms = [(sample, form) for sample in having for form in gold_forms(material, sample)]
-    values = worths(material, scorer, ((sample, saying(cited(sample, form))) for sample, form in forms))
+    forms = [
+        (sample, form) for sample in having for form in gold_forms(material, sample)
+    ]
+    values = worths(
+        material,
+        scorer,
+        ((sample, saying(cited(sample, form))) for sample, form in forms),
+    )
     scored = list(zip(forms, values, strict=True))
     right = {sample.id for (sample, _), value in scored if value == 1.0}
     wrong: dict[str, str] = {}
@@ -75,17 +112,25 @@ def _texts(material: Material, scorer: Scorer) -> Finding:
         if value != 1.0 and not (sample.choices and sample.id in right):
             wrong.setdefault(sample.id, form)
     if not wrong:
-        several = f" ({len(forms):,} forms)" if len(forms) > len(material.samples) else ""
+        several = (
+            f" ({len(forms):,} forms)" if len(forms) > len(material.samples) else ""
+        )
         return _CHECK.ok(f"{scorer.name}: gold answers score 1 on all samples{several}")
     first, form = next(iter(wrong.items()))
     which = f"the gold answer does not score 1 on {counted(len(wrong), 'sample')}"
-    return _CHECK.fault(f"{scorer.name}: {which} ({quoted(form)} of '{first}')", list(wrong))
+    return _CHECK.fault(
+        f"{scorer.name}: {which} ({quoted(form)} of '{first}')", list(wrong)
+    )
 
 
 def gold_forms(material: Material, sample: Sample) -> list[str]:
-    """Texts that say a right answer: every target; of options also the letters; and what a shot would say."""
+    """Texts that say a right answer: every target; of options also the letters; and what a shot
+    would say.
+    """
     forms = list(sample.targets)
-    forms += [ascii_uppercase[place] for place in sample.gold if place < len(ascii_uppercase)]
+    forms += [
+        ascii_uppercase[place] for place in sample.gold if place < len(ascii_uppercase)
+    ]
     shots = getattr(material.renderer, "shots", None)
     if shots is not None and (shown := material.renderer.answer(sample)):
         forms.append(shown)

@@ -1,8 +1,10 @@
-"""Answers that ignore the question score what chance gives, and the right option's place and length say nothing about which it is.
+"""Answers that ignore the question score what chance gives, and the right option's place and length
+say nothing about which it is.
 
-Empty, "I don't know", the question itself, always the same: judged over all tasks that are run together, because a part may be
-right to expect one answer ("no answer" to questions that have none). Chance is the mean share of right options, 0 where there
-are none; what it can give with so many samples is Wilson's interval around it, at `LEVEL`.
+Empty, "I don't know", the question itself, always the same: judged over all tasks that are run
+together, because a part may be right to expect one answer ("no answer" to questions that have
+none). Chance is the mean share of right options, 0 where there are none; what it can give with so
+many samples is Wilson's interval around it, at `LEVEL`.
 """
 
 from __future__ import annotations
@@ -25,22 +27,31 @@ from evalwright.core.tasks import Scorer
 from evalwright.statistics import wilson
 
 LEVEL = 0.999
-"""Of the interval of chance. High, because one task is tried with many answers, and a person checks many tasks."""
+"""Of the interval of chance.
+
+High, because one task is tried with many answers, and a person checks many tasks.
+"""
 
 LEAST_EXCESS = 0.05
 """So much above chance is no fault, however many samples show it."""
 
 MOST_FOR_NOTHING = 0.5
-"""A text that ignores the question and still gets this much shows a fault, however few samples there are."""
+"""A text that ignores the question and still gets this much shows a fault, however few samples
+there are.
+"""
 
 ONE_LABEL = 0.9
-"""Where all samples have the same options, one of them may be right more often than others; this often is a fault."""
+"""Where all samples have the same options, one of them may be right more often than others; this
+often is a fault.
+"""
 
 LEAST_SAMPLES = 10
 """Fewer say nothing of where right options stand."""
 
 REFUSING = frozenset({"stress"})
-"""Scorers to which declining is right: what it is worth is judged on the tasks that are asked together with theirs."""
+"""Scorers to which declining is right: what it is worth is judged on the tasks that are asked
+together with theirs.
+"""
 
 _CHECK = Check("answers that ignore the question")
 _LABELS = Check("labels")
@@ -73,7 +84,10 @@ class AgainstChance:
     def __str__(self) -> str:
         if self.chance == 0:
             return f"{points(self.mean)}% (by chance: up to {points(self.high)}%)"
-        return f"{points(self.mean)}% (by chance: {points(self.low)} to {points(self.high)}%)"
+        return (
+            f"{points(self.mean)}% (by chance: {points(self.low)} to"
+            f" {points(self.high)}%)"
+        )
 
 
 def against_chance(
@@ -99,27 +113,34 @@ def check_ignorance(materials: Sequence[Material]) -> Iterator[Finding]:
         if scorer is None:
             yield _CHECK.skipped(f"{material.task.name}: {reason}")
         elif material.continues and not material.chooses:
-            yield _CHECK.skipped(f"{material.task.name}: one continuation is scored: nothing to choose")
+            yield _CHECK.skipped(
+                f"{material.task.name}: one continuation is scored: nothing to choose"
+            )
         else:
             asked.append(JudgedTask(material, scorer, material.askable))
     choosing = [one for one in asked if one.material.chooses]
-    saying_so = [one for one in asked if not one.material.chooses and one.material.generates]
+    saying_so = [
+        one for one in asked if not one.material.chooses and one.material.generates
+    ]
     try:
         yield from _letters(choosing, _by_likelihood)
         yield from _letters(
-            [one for one in saying_so if all(sample.choices for sample in one.samples)], _by_letter
+            [one for one in saying_so if all(sample.choices for sample in one.samples)],
+            _by_letter,
         )
         yield from _texts(saying_so)
     except ScoringError as error:
         yield _CHECK.fault(f"an answer that ignores the question: {error}")
 
 
-# -- always the same option ---------------------------------------------------------------------------------------------
+# -- always the same option ------------------------------------------------------------
 
 
 def _by_likelihood(one: JudgedTask, place: int) -> tuple[list[Sample], list[float]]:
     """The samples that have an option at that place, and what choosing it is worth for each."""
-    found = [entry for entry in preferences(one.material, one.scorer) if entry[1] == place]
+    found = [
+        entry for entry in preferences(one.material, one.scorer) if entry[1] == place
+    ]
     return [sample for sample, _, _ in found], [value for _, _, value in found]
 
 
@@ -127,18 +148,25 @@ def _by_letter(one: JudgedTask, place: int) -> tuple[list[Sample], list[float]]:
     """The same, where the letter of the option is said."""
     having = [sample for sample in one.samples if place < len(sample.choices)]
     reply = saying(ascii_uppercase[place])
-    return having, worths(one.material, one.scorer, ((sample, reply) for sample in having))
+    return having, worths(
+        one.material, one.scorer, ((sample, reply) for sample in having)
+    )
 
 
 def _letters(
-    asked: Sequence[JudgedTask], worths_of: Callable[[JudgedTask, int], tuple[list[Sample], list[float]]]
+    asked: Sequence[JudgedTask],
+    worths_of: Callable[[JudgedTask, int], tuple[list[Sample], list[float]]],
 ) -> Iterator[Finding]:
     n = sum(len(one.samples) for one in asked)
     if 0 < n < LEAST_SAMPLES:
-        yield _CHECK.skipped(f"{counted(n, 'sample')} with options: too few to judge one always chosen")
+        yield _CHECK.skipped(
+            f"{counted(n, 'sample')} with options: too few to judge one always chosen"
+        )
         return
     found: dict[int, AgainstChance] = {}
-    most = max((len(sample.choices) for one in asked for sample in one.samples), default=0)
+    most = max(
+        (len(sample.choices) for one in asked for sample in one.samples), default=0
+    )
     for place in range(min(most, len(ascii_uppercase))):
         values: list[float] = []
         samples: list[Sample] = []
@@ -146,7 +174,9 @@ def _letters(
             having, got_there = worths_of(one, place)
             samples += having
             values += got_there
-        found[place] = against_chance(values, samples, [chance_of(sample) for sample in samples])
+        found[place] = against_chance(
+            values, samples, [chance_of(sample) for sample in samples]
+        )
     if not found:
         return
     # Where all samples have the same options in one order, these are labels, and no places.
@@ -156,36 +186,57 @@ def _letters(
     for place, got in bad.items():
         name = f"always {ascii_uppercase[place]}{f' ({fixed[place]})' if fixed else ''}"
         if fixed and got.mean < ONE_LABEL:
-            yield _CHECK.note(f"{name}: {got}: the labels are not balanced, so read scores beside this one")
+            yield _CHECK.note(
+                f"{name}: {got}: the labels are not balanced, so read scores beside"
+                " this one"
+            )
         else:
-            yield _CHECK.fault(f"{name}: {got}: the labels are skewed towards {ascii_uppercase[place]}")
+            yield _CHECK.fault(
+                f"{name}: {got}: the labels are skewed towards {ascii_uppercase[place]}"
+            )
     if not bad:
         best = max(found, key=lambda place: found[place].mean)
-        yield _CHECK.ok(f"always the same option: at most {found[best]}, for {ascii_uppercase[best]}")
+        yield _CHECK.ok(
+            f"always the same option: at most {found[best]}, for"
+            f" {ascii_uppercase[best]}"
+        )
 
 
-# -- the same words -----------------------------------------------------------------------------------------------------
+# -- the same words --------------------------------------------------------------------
 
 
 def _texts(asked: Sequence[JudgedTask]) -> Iterator[Finding]:
     n = sum(len(one.samples) for one in asked)
     if n < 2:
         if n:
-            yield _CHECK.skipped("one sample is too few for answers that ignore the question")
+            yield _CHECK.skipped(
+                "one sample is too few for answers that ignore the question"
+            )
         return
     yield _judged_text("empty answers", asked, lambda sample: "")
     answerable = [one for one in asked if one.scorer.kind not in REFUSING]
     if answerable:
         yield _judged_text(
-            "'I don't know'", answerable, lambda sample: "I don't know.", _chance_of_abstaining
+            "'I don't know'",
+            answerable,
+            lambda sample: "I don't know.",
+            _chance_of_abstaining,
         )
     yield _judged_text("the question itself", asked, lambda sample: sample.input)
     if len(answerable) < len(asked):
         n = sum(len(one.samples) for one in asked if one.scorer.kind in REFUSING)
-        text = f"declining is right on {counted(n, 'sample')}: use them together with questions that have answers"
+        text = (
+            f"declining is right on {counted(n, 'sample')}: use them together with"
+            " questions that have answers"
+        )
         yield _CHECK.note(text)
-    free = [one for one in answerable if not all(sample.choices for sample in one.samples)]
-    counts = [Counter(sample.target for sample in one.samples if sample.target) for one in free]
+    free = [
+        one for one in answerable if not all(sample.choices for sample in one.samples)
+    ]
+    counts = [
+        Counter(sample.target for sample in one.samples if sample.target)
+        for one in free
+    ]
     for text in dict.fromkeys(found.most_common(1)[0][0] for found in counts if found):
         yield _constant(text, answerable)
 
@@ -212,44 +263,71 @@ def _judged_text(
 
 
 def _constant(text: str, asked: Sequence[JudgedTask]) -> Finding:
-    """The commonest gold answer: right as often as it is one, and so for labels ("yes", "no") right by chance."""
+    """The commonest gold answer: right as often as it is one, and so for labels ("yes", "no") right
+    by chance.
+    """
     name = f"always {quoted(text)}"
     values, samples = _said(asked, lambda sample: text)
-    chances = [chance_of(sample) or _label_chance(one) for one in asked for sample in one.samples]
+    chances = [
+        chance_of(sample) or _label_chance(one)
+        for one in asked
+        for sample in one.samples
+    ]
     got = against_chance(values, samples, chances)
     if _generous(got):
         return _CHECK.fault(f"{name}: {points(got.mean)}%", _right(values, samples))
     if got.chance and got.above:
-        return _CHECK.note(f"{name}: {got}: the labels are not balanced, so read scores beside this one")
+        return _CHECK.note(
+            f"{name}: {got}: the labels are not balanced, so read scores beside"
+            " this one"
+        )
     return _CHECK.ok(f"{name}: {points(got.mean)}%")
 
 
-def _said(asked: Sequence[JudgedTask], text: Callable[[Sample], str]) -> tuple[list[float], list[Sample]]:
+def _said(
+    asked: Sequence[JudgedTask], text: Callable[[Sample], str]
+) -> tuple[list[float], list[Sample]]:
     values: list[float] = []
     for one in asked:
-        values += worths(one.material, one.scorer, ((sample, saying(text(sample))) for sample in one.samples))
+        values += worths(
+            one.material,
+            one.scorer,
+            ((sample, saying(text(sample))) for sample in one.samples),
+        )
     return values, [sample for one in asked for sample in one.samples]
 
 
 def _generous(got: AgainstChance) -> bool:
-    return got.mean >= (ONE_LABEL if got.chance >= MOST_FOR_NOTHING / 2 else MOST_FOR_NOTHING)
+    return got.mean >= (
+        ONE_LABEL if got.chance >= MOST_FOR_NOTHING / 2 else MOST_FOR_NOTHING
+    )
 
 
 def _right(values: Sequence[float], samples: Sequence[Sample]) -> list[str]:
-    return [sample.id for sample, value in zip(samples, values, strict=True) if value >= MOST_FOR_NOTHING]
+    return [
+        sample.id
+        for sample, value in zip(samples, values, strict=True)
+        if value >= MOST_FOR_NOTHING
+    ]
 
 
 def _label_chance(one: JudgedTask) -> float:
     """What guessing gives where free answers are a few labels; else 0."""
     counts = Counter(sample.target for sample in one.samples)
-    return 1 / len(counts) if len(counts) > 1 and len(one.samples) >= _FEW_LABELS * len(counts) else 0.0
+    return (
+        1 / len(counts)
+        if len(counts) > 1 and len(one.samples) >= _FEW_LABELS * len(counts)
+        else 0.0
+    )
 
 
 RARE = 0.001
 """Places so uneven come by chance in one of so many tasks; more is a skew."""
 
 LEAST_SKEW = 0.1
-"""A letter that is right so much more often than the others would have it is a skew; less does not matter."""
+"""A letter that is right so much more often than the others would have it is a skew; less does not
+matter.
+"""
 
 LEAST_LENGTH = 0.15
 _DRAWS = 9_999
@@ -257,7 +335,11 @@ _DRAWS = 9_999
 
 def check_labels(material: Material) -> Iterator[Finding]:
     """The places of gold options, and whether the longest option is too often the gold one."""
-    samples = [sample for sample in material.samples if len(sample.choices) > 1 and len(sample.gold) == 1]
+    samples = [
+        sample
+        for sample in material.samples
+        if len(sample.choices) > 1 and len(sample.gold) == 1
+    ]
     if not samples:
         return
     if len(samples) < LEAST_SAMPLES:
@@ -276,7 +358,8 @@ def _places(samples: Sequence[Sample]) -> Finding:
     worst = max(excess, key=excess.__getitem__)
     names = [*ascii_uppercase, *map(str, range(26, len(seen)))]
     shares = ", ".join(
-        f"{name} {points(count / n)}%" for name, count in list(zip(names, seen, strict=False))[:10]
+        f"{name} {points(count / n)}%"
+        for name, count in list(zip(names, seen, strict=False))[:10]
     )
     told = f"gold options are in places {shares} (p = {p:.2g} if places were even)"
     if p >= RARE or excess[worst] < LEAST_SKEW:
@@ -289,20 +372,26 @@ def _places(samples: Sequence[Sample]) -> Finding:
 
 
 def place_test(samples: Sequence[Sample]) -> tuple[float, list[float], list[float]]:
-    """Pearson's chi-square of the gold options' places against even ones, its p-value by simulation (9,999 draws).
+    """Pearson's chi-square of the gold options' places against even ones, its p-value by simulation
+    (9,999 draws).
 
-    Returns p, and how often each place was seen and expected. Exact also where samples differ in their number of
-    options, or are few: every draw puts each sample's gold option at one of its own places (Hope 1968).
+    Returns p, and how often each place was seen and expected. Exact also where samples differ in
+    their number of options, or are few: every draw puts each sample's gold option at one of its own
+    places (Hope 1968).
     """
     sizes = Counter(len(sample.choices) for sample in samples)
     most = max(sizes)
-    seen = np.bincount([sample.gold[0] for sample in samples], minlength=most).astype(np.float64)
+    seen = np.bincount([sample.gold[0] for sample in samples], minlength=most).astype(
+        np.float64
+    )
     expected = np.zeros(most)
     drawn = np.zeros((_DRAWS, most))
     chance = np.random.default_rng(0)
     for size, count in sorted(sizes.items()):
         expected[:size] += count / size
-        drawn[:, :size] += chance.multinomial(count, np.full(size, 1 / size), size=_DRAWS)
+        drawn[:, :size] += chance.multinomial(
+            count, np.full(size, 1 / size), size=_DRAWS
+        )
     distance = ((drawn - expected) ** 2 / expected).sum(axis=1)
     own = float(((seen - expected) ** 2 / expected).sum())
     p = (1 + int((distance >= own - 1e-9).sum())) / (1 + _DRAWS)
@@ -311,17 +400,25 @@ def place_test(samples: Sequence[Sample]) -> tuple[float, list[float], list[floa
 
 def _length(samples: Sequence[Sample]) -> Finding:
     """How often the one longest option is the gold one, beside chance."""
-    chosen, right = list[Sample](), list[float]()
+    chosen = list[Sample]()
+    right = list[float]()
     for sample in samples:
         lengths = [len(choice.strip()) for choice in sample.choices]
         if lengths.count(max(lengths)) == 1:
             chosen.append(sample)
             right.append(float(lengths.index(max(lengths)) == sample.gold[0]))
     if len(chosen) < LEAST_SAMPLES:
-        return _LABELS.skipped(f"one option is the longest in {len(chosen)} samples, too few to judge by")
+        return _LABELS.skipped(
+            f"one option is the longest in {len(chosen)} samples, too few to judge by"
+        )
     got = against_chance(right, chosen, [chance_of(sample) for sample in chosen])
-    text = f"the longest option is the gold one in {got} of {counted(len(chosen), 'sample')}"
+    text = (
+        f"the longest option is the gold one in {got} of"
+        f" {counted(len(chosen), 'sample')}"
+    )
     if got.above and got.mean > got.chance + LEAST_LENGTH:
-        ids = [sample.id for sample, is_gold in zip(chosen, right, strict=True) if is_gold]
+        ids = [
+            sample.id for sample, is_gold in zip(chosen, right, strict=True) if is_gold
+        ]
         return _LABELS.fault(f"{text}: its length gives it away", ids)
     return _LABELS.ok(text)

@@ -1,4 +1,6 @@
-"""A task read once for all checks: its samples, the question of each as it is rendered, and the requests as they would be sent."""
+"""A task read once for all checks: its samples, the question of each as it is rendered, and the
+requests as they would be sent.
+"""
 
 from __future__ import annotations
 
@@ -36,9 +38,9 @@ _WORD = re.compile(r"\w+")
 class Material:
     """What the checks look at. All sequences have one entry per sample.
 
-    questions: the user's turn, without instruction and shots. requests: what would be sent, () where that failed; `broken`
-    says why, by id. renderer: a task file's own, None for other tasks. dialect: another framework's name, "" for none.
-    preferred: see `asking.preferences`.
+    questions: the user's turn, without instruction and shots. requests: what would be sent, ()
+    where that failed; `broken` says why, by id. renderer: a task file's own, None for other tasks.
+    dialect: another framework's name, "" for none. preferred: see `asking.preferences`.
     """
 
     task: Task
@@ -57,12 +59,17 @@ class Material:
 
     @property
     def chooses(self) -> bool:
-        """Whether every sample's options are compared by likelihood, or by the probabilities of a judge of pairs."""
+        """Whether every sample's options are compared by likelihood, or by the probabilities of a
+        judge of pairs.
+        """
         return bool(self.samples) and all(
             len(sample.choices) >= 2
             and (
                 isinstance(asked[0], Classify)
-                or (len(asked) >= len(sample.choices) and isinstance(asked[0], LogLikelihood))
+                or (
+                    len(asked) >= len(sample.choices)
+                    and isinstance(asked[0], LogLikelihood)
+                )
             )
             for sample, asked in zip(self.samples, self.requests, strict=True)
             if asked
@@ -71,13 +78,19 @@ class Material:
     @property
     def generates(self) -> bool:
         """Whether the model answers in its own words."""
-        return any(isinstance(request, Generate) for asked in self.requests for request in asked[:1])
+        return any(
+            isinstance(request, Generate)
+            for asked in self.requests
+            for request in asked[:1]
+        )
 
     @property
     def continues(self) -> bool:
         """Whether the likelihood of one given continuation is asked for."""
         asked = [one for one in self.requests if one]
-        return bool(asked) and all(len(one) == 1 and isinstance(one[0], LogLikelihood) for one in asked)
+        return bool(asked) and all(
+            len(one) == 1 and isinstance(one[0], LogLikelihood) for one in asked
+        )
 
 
 def material_of(task: Task) -> Material:
@@ -86,9 +99,15 @@ def material_of(task: Task) -> Material:
     render = getattr(task.strategy, "render", None)
     renderer = render if hasattr(render, "question") else None
     found = asyncio.run(all_requests(task, samples))
-    broken = {sample.id: why for sample, (_, why) in zip(samples, found, strict=True) if why}
+    broken = {
+        sample.id: why for sample, (_, why) in zip(samples, found, strict=True) if why
+    }
     questions = [
-        renderer.question(sample) if renderer and sample.id not in broken else sample.input
+        (
+            renderer.question(sample)
+            if renderer and sample.id not in broken
+            else sample.input
+        )
         for sample in samples
     ]
     return Material(
@@ -103,12 +122,20 @@ def material_of(task: Task) -> Material:
 
 
 def preview(task: Task, index: int) -> list[Request]:
-    """The requests that a sample would send, exactly. What depends on an earlier reply shows a placeholder for it."""
+    """The requests that a sample would send, exactly.
+
+    What depends on an earlier reply shows a placeholder for it.
+    """
     return asyncio.run(requests_of(task, task.samples[index]))
 
 
-async def all_requests(task: Task, samples: Iterable[Sample]) -> list[tuple[list[Request], str]]:
-    """The requests of each sample, or none and why. Raises TaskError where the task itself is wrong."""
+async def all_requests(
+    task: Task, samples: Iterable[Sample]
+) -> list[tuple[list[Request], str]]:
+    """The requests of each sample, or none and why.
+
+    Raises TaskError where the task itself is wrong.
+    """
     out: list[tuple[list[Request], str]] = []
     for sample in samples:
         try:
@@ -116,7 +143,11 @@ async def all_requests(task: Task, samples: Iterable[Sample]) -> list[tuple[list
         except TaskError:
             raise
         except Exception as error:
-            kind = "" if isinstance(error, EvalwrightError) else f"{type(error).__name__}: "
+            kind = (
+                ""
+                if isinstance(error, EvalwrightError)
+                else f"{type(error).__name__}: "
+            )
             out.append(([], f"{kind}{error}" or "no reason is given"))
     return out
 
@@ -132,7 +163,13 @@ async def requests_of(task: Task, sample: Sample) -> list[Request]:
         asked.append(request)
         values = (0.5,) if isinstance(request, Reward) else (0.5, 0.5)
         token = TokenLogProb(PLACEHOLDER, 0.0)
-        return Response(PLACEHOLDER, log_likelihood=0.0, is_greedy=False, values=values, tokens=(token,))
+        return Response(
+            PLACEHOLDER,
+            log_likelihood=0.0,
+            is_greedy=False,
+            values=values,
+            tokens=(token,),
+        )
 
     try:
         await task.strategy(sample, ask, 0)
@@ -143,14 +180,16 @@ async def requests_of(task: Task, sample: Sample) -> list[Request]:
 
 
 async def answered(task: Task, sample: Sample, ask: Ask) -> Answer:
-    """The strategy's answer where `ask` answers it; of one that chooses among draws with another model, that of a draw."""
+    """The strategy's answer where `ask` answers it; of one that chooses among draws with another
+    model, that of a draw.
+    """
     strategy = task.strategy
     while getattr(strategy, "roles", None) and hasattr(strategy, "inner"):
         strategy = strategy.inner
     return await strategy(sample, ask, 0)
 
 
-# -- texts --------------------------------------------------------------------------------------------------------------
+# -- texts -----------------------------------------------------------------------------
 
 
 def normalised(text: str) -> str:
@@ -165,7 +204,9 @@ def words(text: str) -> str:
 
 def prompt_text(prompt: Prompt) -> str:
     """A prompt as one text."""
-    return prompt if isinstance(prompt, str) else "\n\n".join(turn.text for turn in prompt)
+    return (
+        prompt if isinstance(prompt, str) else "\n\n".join(turn.text for turn in prompt)
+    )
 
 
 def request_prompt(request: Request) -> Prompt:
@@ -186,4 +227,8 @@ def turns(prompt: Prompt) -> Sequence[Message]:
 
 def where(material: Material, wrong: Callable[[int, Sample], bool]) -> list[str]:
     """Ids of the samples of which `wrong` is true."""
-    return [sample.id for index, sample in enumerate(material.samples) if wrong(index, sample)]
+    return [
+        sample.id
+        for index, sample in enumerate(material.samples)
+        if wrong(index, sample)
+    ]

@@ -19,9 +19,15 @@ from evalwright.core.samples import Sample
 
 _CHECK = Check("metadata")
 
-_SCRIPTS = tomllib.loads(Path(__file__).with_name("scripts.toml").read_text(encoding="utf-8"))
+_SCRIPTS = tomllib.loads(
+    Path(__file__).with_name("scripts.toml").read_text(encoding="utf-8")
+)
 _OF_TAG, _OF_LANGUAGE = (
-    {code: frozenset(names.split()) for names, row in _SCRIPTS.items() for code in row[part].split()}
+    {
+        code: frozenset(names.split())
+        for names, row in _SCRIPTS.items()
+        for code in row[part].split()
+    }
     for part in ("tags", "languages")
 )
 LEAST_SCRIPT = 0.5
@@ -34,21 +40,36 @@ _FIXED_CHANCE = frozenset({"balanced-accuracy", "macro-f1"})
 
 def check_metadata(material: Material) -> Iterator[Finding]:
     """Verdicts on clusters, dates, languages and chance; what is not claimed is not judged."""
-    found = [*_clusters(material), *_dates(material), *_languages(material), *_chance(material)]
+    found = [
+        *_clusters(material),
+        *_dates(material),
+        *_languages(material),
+        *_chance(material),
+    ]
     yield from found
     if all(finding.ok for finding in found):
         yield _CHECK.ok("clusters, dates, languages and chance match what is stated")
 
 
 def _clusters(material: Material) -> Iterator[Finding]:
-    claimed = [sample for sample in material.samples if sample.cluster and sample.cluster != sample.id]
+    claimed = [
+        sample
+        for sample in material.samples
+        if sample.cluster and sample.cluster != sample.id
+    ]
     sizes = Counter(sample.cluster or sample.id for sample in material.samples)
     if claimed and len(sizes) == len(material.samples) > 1:
-        yield _CHECK.fault("clusters are stated, and each has one sample", [sample.id for sample in claimed])
+        yield _CHECK.fault(
+            "clusters are stated, and each has one sample",
+            [sample.id for sample in claimed],
+        )
 
 
 def _dates(material: Material) -> Iterator[Finding]:
-    wrong: dict[str, list[Sample]] = {"not a date (2024, 2024-05 or 2024-05-31)": [], "in the future": []}
+    wrong: dict[str, list[Sample]] = {
+        "not a date (2024, 2024-05 or 2024-05-31)": [],
+        "in the future": [],
+    }
     unread, future = wrong.values()
     tomorrow = datetime.now(UTC).date() + timedelta(days=1)
     for sample in material.samples:
@@ -60,7 +81,8 @@ def _dates(material: Material) -> Iterator[Finding]:
             future.append(sample)
     for what, samples in wrong.items():
         if samples:
-            shown, n = quoted(str(samples[0].metadata["created_at"])), counted(len(samples), "sample")
+            shown = quoted(str(samples[0].metadata["created_at"]))
+            n = counted(len(samples), "sample")
             text = f"created_at of {n} is {what} ({shown})"
             yield _CHECK.fault(text, [sample.id for sample in samples])
 
@@ -74,30 +96,54 @@ def _languages(material: Material) -> Iterator[Finding]:
         if wanted is None:
             unknown[language] += bool(language)
             continue
-        letters = [_script(char) for char in f"{sample.input} {' '.join(sample.choices)}" if char.isalpha()]
+        letters = [
+            _script(char)
+            for char in f"{sample.input} {' '.join(sample.choices)}"
+            if char.isalpha()
+        ]
         own = sum(name in wanted for name in letters)
         by_language.setdefault(language, []).append((sample, own, len(letters)))
     for language, found in by_language.items():
-        own, all_letters = sum(hits for _, hits, _ in found), sum(total for _, _, total in found)
+        own = sum(hits for _, hits, _ in found)
+        all_letters = sum(total for _, _, total in found)
         if all_letters and own / all_letters < LEAST_SCRIPT:
-            ids = [sample.id for sample, hits, total in found if hits < LEAST_SCRIPT * total]
+            ids = [
+                sample.id
+                for sample, hits, total in found
+                if hits < LEAST_SCRIPT * total
+            ]
             share = points(own / all_letters)
-            text = f"the language is '{language}', and {share}% of its letters are of its script"
+            text = (
+                f"the language is '{language}', and {share}% of its letters are of its"
+                " script"
+            )
             yield _CHECK.fault(text, ids)
             continue
-        strange = [one.id for one, hits, total in found if total >= 10 and hits < LEAST_SCRIPT * total]
+        strange = [
+            one.id
+            for one, hits, total in found
+            if total >= 10 and hits < LEAST_SCRIPT * total
+        ]
         if strange:
-            text = f"{counted(len(strange), 'sample')} of language '{language}' in another script"
+            text = (
+                f"{counted(len(strange), 'sample')} of language '{language}' in another"
+                " script"
+            )
             yield _CHECK.note(text, strange)
     if +unknown:
-        yield _CHECK.skipped(f"the script of the language {quoted(next(iter(+unknown)))} is not known here")
+        yield _CHECK.skipped(
+            f"the script of the language {quoted(next(iter(+unknown)))} is not known"
+            " here"
+        )
 
 
 @lru_cache(maxsize=1024)
 def script_of(language: str) -> frozenset[str] | None:
     """The script of a language tag ("de", "pt-BR", "zho_Hans"), None where it is not known."""
     code, *subtags = language.lower().replace("_", "-").split("-")
-    return next((_OF_TAG[tag] for tag in subtags if tag in _OF_TAG), _OF_LANGUAGE.get(code))
+    return next(
+        (_OF_TAG[tag] for tag in subtags if tag in _OF_TAG), _OF_LANGUAGE.get(code)
+    )
 
 
 @lru_cache(maxsize=8192)
@@ -117,7 +163,9 @@ def _chance(material: Material) -> Iterator[Finding]:
     declared = next((metadata[key] for key in _CHANCE_KEYS if key in metadata), None)
     assuming = sorted({spec.kind for spec in material.task.metrics} & _FIXED_CHANCE)
     if odd:
-        counts = ", ".join(f"{size} in {count:,}" for size, count in sorted(sizes.items()))
+        counts = ", ".join(
+            f"{size} in {count:,}" for size, count in sorted(sizes.items())
+        )
         told = f"samples differ in their number of options ({counts})"
         if declared is not None or assuming:
             why = f"a chance of {declared} is declared"
@@ -132,11 +180,18 @@ def _chance(material: Material) -> Iterator[Finding]:
 
 def _declared(declared: object, chance: float) -> Iterator[Finding]:
     try:
-        value = float(str(declared).rstrip("%")) / (100 if str(declared).endswith("%") else 1)
+        value = float(str(declared).rstrip("%")) / (
+            100 if str(declared).endswith("%") else 1
+        )
     except ValueError:
-        yield _CHECK.fault(f"the declared chance {quoted(str(declared))} is not a number")
+        yield _CHECK.fault(
+            f"the declared chance {quoted(str(declared))} is not a number"
+        )
         return
     value = value / 100 if value > 1 else value
     if abs(value - chance) > _CHANCE_ROUNDING:
-        text = f"a chance of {points(value)}% is declared, and guessing gives {points(chance)}%"
+        text = (
+            f"a chance of {points(value)}% is declared, and guessing gives"
+            f" {points(chance)}%"
+        )
         yield _CHECK.fault(text)

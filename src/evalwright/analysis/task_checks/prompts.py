@@ -1,4 +1,6 @@
-"""What is sent is whole, with no template left unrendered; and with a model, it fits into its context and begins with one BOS."""
+"""What is sent is whole, with no template left unrendered; and with a model, it fits into its
+context and begins with one BOS.
+"""
 
 from __future__ import annotations
 
@@ -6,27 +8,46 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 
 from evalwright.analysis.task_checks.findings import Check, Finding, quoted
-from evalwright.analysis.task_checks.material import Material, prompt_text, request_prompt, turns
+from evalwright.analysis.task_checks.material import (
+    Material,
+    prompt_text,
+    request_prompt,
+    turns,
+)
 from evalwright.analysis.words import counted
 from evalwright.core.errors import EvalwrightError
 from evalwright.core.requests import Generate, LogLikelihood, Prompt, Request
 from evalwright.models.base import Model
 from evalwright.models.local.tokens import Reader
 
-_PROMPTS, _CONTEXT = Check("prompts"), Check("context")
-_UNRENDERED = re.compile(r"(?<![\\\^_\w}])\{\{-?\s*[A-Za-z_][\w.\[\]'\"|() ]*-?\}\}|\{%-?\s*[a-z]+[^%]*%\}")
-_OBJECT = re.compile(r"\[object \w+\]|<[\w.]+ object at 0x[0-9a-f]+>|<bound method |<built-in method ")
-_MISSING = re.compile(r"(?:^|[:=]\s)\s*(?:None|nan|NaN|undefined|null)[.,;]?\s*$", re.MULTILINE)
+_PROMPTS = Check("prompts")
+_CONTEXT = Check("context")
+_UNRENDERED = re.compile(
+    r"(?<![\\\^_\w}])\{\{-?\s*[A-Za-z_][\w.\[\]'\"|() ]*-?\}\}|\{%-?\s*[a-z]+[^%]*%\}"
+)
+_OBJECT = re.compile(
+    r"\[object \w+\]|<[\w.]+ object at 0x[0-9a-f]+>|<bound method |<built-in method "
+)
+_MISSING = re.compile(
+    r"(?:^|[:=]\s)\s*(?:None|nan|NaN|undefined|null)[.,;]?\s*$", re.MULTILINE
+)
 _BEGINNINGS = (
-    "<s>", "<bos>", "[BOS]", "<|begin_of_text|>", "<|startoftext|>", "<|endoftext|>", "<｜begin▁of▁sentence｜>",
-)  # fmt: skip
+    "<s>",
+    "<bos>",
+    "[BOS]",
+    "<|begin_of_text|>",
+    "<|startoftext|>",
+    "<|endoftext|>",
+    "<｜begin▁of▁sentence｜>",
+)
 """How tokenizers write the token that begins a text, and that they put there themselves."""
 
 
 def check_prompts(material: Material) -> Iterator[Finding]:
     """Verdicts on the requests of all samples."""
     yield from _PROMPTS.verdicts(
-        list(_faults(material)), "all prompts render, and join their continuations correctly"
+        list(_faults(material)),
+        "all prompts render, and join their continuations correctly",
     )
 
 
@@ -34,7 +55,9 @@ def _faults(material: Material) -> Iterator[Finding]:
     broken = list(material.broken)
     if broken:
         reason = quoted(next(iter(material.broken.values())))
-        yield _PROMPTS.fault(f"{counted(len(broken), 'sample')} have no request ({reason})", broken)
+        yield _PROMPTS.fault(
+            f"{counted(len(broken), 'sample')} have no request ({reason})", broken
+        )
     for what, show in _KINDS.items():
         shown = {
             sample.id: text
@@ -57,7 +80,9 @@ def _shown(what: str, shown: Mapping[str, str]) -> Iterator[Finding]:
     """A fault, with the first of the texts that show it, by sample."""
     if shown:
         first = quoted(next(iter(shown.values())))
-        yield _PROMPTS.fault(f"{what} in {counted(len(shown), 'sample')} ({first})", list(shown))
+        yield _PROMPTS.fault(
+            f"{what} in {counted(len(shown), 'sample')} ({first})", list(shown)
+        )
 
 
 def _prompts(sent: tuple[Request, ...]) -> list[Prompt]:
@@ -73,7 +98,9 @@ def _matched(pattern: re.Pattern[str], sent: tuple[Request, ...]) -> str:
 
 def _begins_twice(sent: tuple[Request, ...]) -> str:
     firsts = [turns(prompt)[0].text.lstrip() for prompt in _prompts(sent) if prompt]
-    return next((mark for first in firsts for mark in _BEGINNINGS if first.startswith(mark)), "")
+    return next(
+        (mark for first in firsts for mark in _BEGINNINGS if first.startswith(mark)), ""
+    )
 
 
 def _ends_in_space(sent: tuple[Request, ...]) -> str:
@@ -92,7 +119,9 @@ def _two_spaces(sent: tuple[Request, ...]) -> str:
         if isinstance(request, LogLikelihood):
             before = prompt_text(request.context)[-30:]
             after = request.continuation
-            if (before.endswith(" ") and after.startswith(" ")) or after.startswith("  "):
+            if (before.endswith(" ") and after.startswith(" ")) or after.startswith(
+                "  "
+            ):
                 return f"{before}|{after[:30]}"
     return ""
 
@@ -100,36 +129,55 @@ def _two_spaces(sent: tuple[Request, ...]) -> str:
 _KINDS: Mapping[str, Callable[[tuple[Request, ...]], str]] = {
     "a template is left unrendered": lambda sent: _matched(_UNRENDERED, sent),
     "an object is rendered in place of its text": lambda sent: _matched(_OBJECT, sent),
-    "the prompt begins with a token that tokenizers add themselves (two BOS)": _begins_twice,
+    "the prompt begins with a token that tokenizers add themselves (two BOS)": (
+        _begins_twice
+    ),
     "the prompt ends with a space, which splits the next word's token": _ends_in_space,
     "two spaces meet where the prompt ends and the continuation begins": _two_spaces,
-    "the prompt is empty": lambda sent: "" if prompt_text(request_prompt(sent[0])).strip() else "(empty)",
+    "the prompt is empty": lambda sent: (
+        "" if prompt_text(request_prompt(sent[0])).strip() else "(empty)"
+    ),
     "the continuation that is scored is empty": lambda sent: (
         "(empty)"
-        if any(isinstance(one, LogLikelihood) and not one.continuation.strip() for one in sent)
+        if any(
+            isinstance(one, LogLikelihood) and not one.continuation.strip()
+            for one in sent
+        )
         else ""
     ),
 }
 """What may be wrong with a sample's requests, and what shows it ("" where nothing does)."""
 
 
-# -- with a model -------------------------------------------------------------------------------------------------------
+# -- with a model ----------------------------------------------------------------------
 
 
 def check_window(material: Material, model: Model) -> Iterator[Finding]:
-    """Verdicts on the requests as this model would read them. A model that keeps its tokenizer to itself is skipped."""
+    """Verdicts on the requests as this model would read them.
+
+    A model that keeps its tokenizer to itself is skipped.
+    """
     reader = model.reader()
     if reader is None:
         yield _CONTEXT.skipped(
-            f"{model.name} has no tokenizer here, so it is unknown what fits into its context"
+            f"{model.name} has no tokenizer here, so it is unknown what fits into its"
+            " context"
         )
         return
-    cut, short, twice = list[str](), list[str](), list[str]()
+    cut = list[str]()
+    short = list[str]()
+    twice = list[str]()
     refused: dict[str, str] = {}
-    longest, limit, n = 0, reader.rules.max_length, len(material.samples)
+    longest = 0
+    limit = reader.rules.max_length
+    n = len(material.samples)
     for sample, sent in zip(material.samples, material.requests, strict=True):
         try:
-            found = [_measured(reader, one) for one in sent if isinstance(one, Generate | LogLikelihood)]
+            found = [
+                _measured(reader, one)
+                for one in sent
+                if isinstance(one, Generate | LogLikelihood)
+            ]
         except EvalwrightError as error:
             refused[sample.id] = str(error)
             continue
@@ -140,35 +188,59 @@ def check_window(material: Material, model: Model) -> Iterator[Finding]:
             short.append(sample.id)
         if any(double for _, _, double in found):
             twice.append(sample.id)
-    holds = f"the context of {model.name} holds {limit:,} tokens, the longest prompt has {longest:,}"
+    holds = (
+        f"the context of {model.name} holds {limit:,} tokens, the longest prompt has"
+        f" {longest:,}"
+    )
     if cut:
-        yield _CONTEXT.fault(f"{holds}: {len(cut):,} of {counted(n, 'sample')} are cut or refused", cut)
+        yield _CONTEXT.fault(
+            f"{holds}: {len(cut):,} of {counted(n, 'sample')} are cut or refused", cut
+        )
     if short:
-        text = f"{holds}: with the answer's token limit, {len(short):,} of {counted(n, 'sample')} do not fit"
+        text = (
+            f"{holds}: with the answer's token limit, {len(short):,} of"
+            f" {counted(n, 'sample')} do not fit"
+        )
         yield _CONTEXT.fault(text, short)
     if not cut and not short:
         yield _CONTEXT.ok(holds)
     firsts = [sent[0] for sent in material.requests if sent]
     if any(isinstance(one, Generate) and one.max_tokens is None for one in firsts):
-        yield _CONTEXT.note("the task leaves the answer's length to the model, so it is not counted")
+        yield _CONTEXT.note(
+            "the task leaves the answer's length to the model, so it is not counted"
+        )
     if twice:
-        yield _CONTEXT.fault(f"{counted(len(twice), 'prompt')} would begin with two BOS tokens", twice)
+        yield _CONTEXT.fault(
+            f"{counted(len(twice), 'prompt')} would begin with two BOS tokens", twice
+        )
     if refused:
         reason = quoted(next(iter(refused.values())))
         text = f"{model.name} cannot take {counted(len(refused), 'sample')} ({reason})"
         yield _CONTEXT.fault(text, list(refused))
 
 
-def _measured(reader: Reader, request: Generate | LogLikelihood) -> tuple[int, int, bool]:
-    """Tokens before the answer (of a likelihood, all that are put in), room that the answer may take, and whether BOS is doubled."""
+def _measured(
+    reader: Reader, request: Generate | LogLikelihood
+) -> tuple[int, int, bool]:
+    """Tokens before the answer (of a likelihood, all that are put in), room that the answer may
+    take, and whether BOS is doubled.
+    """
     from evalwright.models.local.tokens import encode_pair, encode_text
 
     prompt = request.prompt if isinstance(request, Generate) else request.context
     text, rules = reader.render(prompt)
     bos = rules.bos_token
-    doubled = bos is not None and reader.encoder.encode(text, rules.add_special_tokens)[:2] == [bos, bos]
+    doubled = bos is not None and reader.encoder.encode(text, rules.add_special_tokens)[
+        :2
+    ] == [bos, bos]
     if isinstance(request, Generate):
-        return len(encode_text(reader.encoder, rules, text)), request.max_tokens or 0, doubled
-    context, continuation = encode_pair(reader.encoder, rules, text, request.continuation)
+        return (
+            len(encode_text(reader.encoder, rules, text)),
+            request.max_tokens or 0,
+            doubled,
+        )
+    context, continuation = encode_pair(
+        reader.encoder, rules, text, request.continuation
+    )
     # The last token is predicted and never put in.
     return len(context) + len(continuation) - 1, 0, doubled

@@ -1,4 +1,6 @@
-"""Worked examples: none is the question, none gives it away, each is right by its own gold, and none comes from what is evaluated."""
+"""Worked examples: none is the question, none gives it away, each is right by its own gold, and
+none comes from what is evaluated.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,12 @@ from typing import Any
 
 from evalwright.analysis.task_checks.asking import cited, judged, value_of
 from evalwright.analysis.task_checks.findings import Check, Finding, quoted
-from evalwright.analysis.task_checks.material import Material, normalised, prompt_text, request_prompt
+from evalwright.analysis.task_checks.material import (
+    Material,
+    normalised,
+    prompt_text,
+    request_prompt,
+)
 from evalwright.analysis.words import counted
 from evalwright.core.errors import ScoringError
 from evalwright.core.samples import Sample
@@ -29,7 +36,8 @@ def check_shots(material: Material) -> Iterator[Finding]:
 
 def _own_shots(material: Material, shots: Any) -> Iterator[Finding]:
     drawn: dict[tuple[str, str], Any] = {}
-    equal, leaking = list[str](), list[str]()
+    equal = list[str]()
+    leaking = list[str]()
     for sample, question in zip(material.samples, material.questions, strict=True):
         if sample.id in material.broken:
             continue
@@ -40,7 +48,10 @@ def _own_shots(material: Material, shots: Any) -> Iterator[Finding]:
             equal.append(sample.id)
         elif any(_gives_away(shot, wanted, sample) for shot in own):
             leaking.append(sample.id)
-    kinds = {"is the question itself": equal, "contains the question or its whole answer": leaking}
+    kinds = {
+        "is the question itself": equal,
+        "contains the question or its whole answer": leaking,
+    }
     faults = [
         _CHECK.fault(f"a shot {what} in {counted(len(ids), 'sample')}", ids)
         for what, ids in kinds.items()
@@ -48,7 +59,10 @@ def _own_shots(material: Material, shots: Any) -> Iterator[Finding]:
     ]
     every = list(drawn.values())
     faults += [*_evaluated(material, shots, every), *_wrong(material, every)]
-    well = f"{counted(len(drawn), 'shot')}: none is a question of the task, none is wrong by its own gold"
+    well = (
+        f"{counted(len(drawn), 'shot')}: none is a question of the task, none is wrong"
+        " by its own gold"
+    )
     yield from _CHECK.verdicts(faults, well)
 
 
@@ -56,8 +70,12 @@ def _asks_the_same(shot: Any, question: str, sample: Sample) -> bool:
     """In the same words, or the same question with the same options in any order."""
     if shot.sample is None or not sample.choices:
         return normalised(shot.user) == question
-    options = sorted(map(normalised, shot.sample.choices)) == sorted(map(normalised, sample.choices))
-    return options and normalised(shot.sample.input or shot.user) == normalised(sample.input or question)
+    options = sorted(map(normalised, shot.sample.choices)) == sorted(
+        map(normalised, sample.choices)
+    )
+    return options and normalised(shot.sample.input or shot.user) == normalised(
+        sample.input or question
+    )
 
 
 def _gives_away(shot: Any, question: str, sample: Sample) -> bool:
@@ -69,7 +87,10 @@ def _gives_away(shot: Any, question: str, sample: Sample) -> bool:
     fixed = shot.sample is not None and normalised(shot.sample.input) == asked
     if len(asked) >= _TELLING and _holds(text, asked) and not fixed:
         return True
-    return any(len(form) >= 2 * _TELLING and _holds(text, normalised(form)) for form in sample.targets)
+    return any(
+        len(form) >= 2 * _TELLING and _holds(text, normalised(form))
+        for form in sample.targets
+    )
 
 
 def _holds(text: str, part: str) -> bool:
@@ -78,22 +99,37 @@ def _holds(text: str, part: str) -> bool:
 
 
 def _evaluated(material: Material, shots: Any, drawn: list[Any]) -> Iterator[Finding]:
-    """Shots that are samples of the task. A pool of their own must not hold any; without one it is the task's choice."""
+    """Shots that are samples of the task.
+
+    A pool of their own must not hold any; without one it is the task's choice.
+    """
     pairs = zip(material.samples, material.questions, strict=True)
-    names = {_key(sample, question): sample.id for sample, question in pairs if question.strip()}
+    names = {
+        _key(sample, question): sample.id
+        for sample, question in pairs
+        if question.strip()
+    }
     keys = [_key(shot.sample, shot.user) for shot in drawn if shot.sample is not None]
     taken = [names[key] for key in keys if key in names]
     if taken:
-        told = f"the evaluated samples contain {len(taken)} of {counted(len(drawn), 'shot')}"
+        told = (
+            f"the evaluated samples contain {len(taken)} of"
+            f" {counted(len(drawn), 'shot')}"
+        )
         if shots.pool.content_hash == material.task.samples.content_hash:
-            told += "; a pool of other questions would keep them apart (few_shot: dataset)"
+            told += (
+                "; a pool of other questions would keep them apart (few_shot: dataset)"
+            )
             yield _CHECK.note(told, taken)
         else:
             yield _CHECK.fault(told, taken)
 
 
 def _key(sample: Sample, rendered: str) -> tuple[object, ...]:
-    """What a question is. Options are listed in the rendered one, and their order does not make it another."""
+    """What a question is.
+
+    Options are listed in the rendered one, and their order does not make it another.
+    """
     passages = tuple(normalised(passage.text) for passage in sample.passages)
     question = normalised((sample.input or rendered) if sample.choices else rendered)
     return question, tuple(sorted(map(normalised, sample.choices))), passages
@@ -122,15 +158,20 @@ def _wrong(material: Material, drawn: list[Any]) -> Iterator[Finding]:
         except ScoringError:
             continue  # its row lacks what the scorer reads, which says nothing of the answer
         if value != 1.0:
-            why = f"and {scorer.name} gives it {value:g} by its own gold {quoted(sample.target)}"
+            why = (
+                f"and {scorer.name} gives it {value:g} by its own gold"
+                f" {quoted(sample.target)}"
+            )
             yield _wrong_shot(sample, said, why)
 
 
 def _wrong_shot(sample: Sample, said: str, why: str) -> Finding:
-    return _CHECK.fault(f"the shot {quoted(sample.input)} answers {quoted(said)}, {why}", [sample.id])
+    return _CHECK.fault(
+        f"the shot {quoted(sample.input)} answers {quoted(said)}, {why}", [sample.id]
+    )
 
 
-# -- another framework's tasks ------------------------------------------------------------------------------------------
+# -- another framework's tasks ---------------------------------------------------------
 
 
 def _foreign_shots(material: Material) -> Iterator[Finding]:
@@ -141,19 +182,31 @@ def _foreign_shots(material: Material) -> Iterator[Finding]:
     evaluated = config.get("test_split") or config.get("validation_split")
     own = config.get("fewshot_config")
     named = [own.get("split") if isinstance(own, dict) else None]
-    named += [config.get(f"{name}_split") for name in ("fewshot", "training", "validation", "test")]
+    named += [
+        config.get(f"{name}_split")
+        for name in ("fewshot", "training", "validation", "test")
+    ]
     split = next((name for name in named if name), None)
     twice = []
-    for sample, question, asked in zip(material.samples, material.questions, material.requests, strict=True):
+    for sample, question, asked in zip(
+        material.samples, material.questions, material.requests, strict=True
+    ):
         wanted = normalised(question)
         text = normalised(prompt_text(request_prompt(asked[0]))) if asked else ""
         if len(wanted) >= _TELLING and text.count(wanted) > 1:
             twice.append(sample.id)
     if twice:
-        text = f"the question occurs twice in the prompt of {counted(len(twice), 'sample')}: in a shot, too"
+        text = (
+            "the question occurs twice in the prompt of"
+            f" {counted(len(twice), 'sample')}: in a shot, too"
+        )
         yield _CHECK.fault(text, twice)
     if split is not None and split == evaluated:
         yield _CHECK.fault(f"shots are drawn from the evaluated split '{split}'")
     if not twice and split != evaluated:
-        yield _CHECK.ok("no question occurs in its own shots, and shots come from another split")
-    yield _CHECK.skipped("whether shots are right is not checked for another framework's tasks")
+        yield _CHECK.ok(
+            "no question occurs in its own shots, and shots come from another split"
+        )
+    yield _CHECK.skipped(
+        "whether shots are right is not checked for another framework's tasks"
+    )

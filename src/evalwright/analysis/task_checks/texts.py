@@ -18,12 +18,15 @@ _TEXTS, _OPTIONS, _DUPLICATES, _PROMPTS, _LEAKS = map(
     Check, ("texts", "options", "duplicates", "prompts", "leaks")
 )
 _PLACEHOLDER = re.compile(
-    r"todo|tbd|fixme|n/a|nan|null|undefined|placeholder|\?{2,}|\.{3}|…|x{3,}|lorem ipsum.*|"
-    r"[\[<{]+\s*(?:the |your |insert |correct )*(?:answer|target|gold|text|insert.*|choice|option|todo)(?: here)?\s*[\]>}]+",
+    r"todo|tbd|fixme|n/a|nan|null|undefined|placeholder|\?{2,}|\.{3}|…|x{3,}|lorem"
+    r" ipsum.*|"
+    r"[\[<{]+\s*(?:the |your |insert |correct"
+    r" )*(?:answer|target|gold|text|insert.*|choice|option|todo)(?: here)?\s*[\]>}]+",
     re.IGNORECASE,
 )
 _GIVEN_AWAY = re.compile(
-    r"(?:correct |right |gold )?(?:answer|solution)(?: is|:| =)+\s*[\s(\"'*]*", re.IGNORECASE
+    r"(?:correct |right |gold )?(?:answer|solution)(?: is|:| =)+\s*[\s(\"'*]*",
+    re.IGNORECASE,
 )
 _READING = 60
 """Questions of so many words (median) carry a text to read, in which the answer may well stand."""
@@ -35,10 +38,16 @@ _LEAST = 5
 
 
 def check_texts(material: Material) -> Iterator[Finding]:
-    """Empty and placeholder texts, repeated options, a gold answer that is not among them, and leaks."""
-    yield from _TEXTS.verdicts(_empty(material), "no empty question, option or target, and no placeholder")
+    """Empty and placeholder texts, repeated options, a gold answer that is not among them, and
+    leaks.
+    """
+    yield from _TEXTS.verdicts(
+        _empty(material), "no empty question, option or target, and no placeholder"
+    )
     if any(sample.choices for sample in material.samples):
-        yield from _OPTIONS.verdicts(_options(material), "options differ, and the gold one is among them")
+        yield from _OPTIONS.verdicts(
+            _options(material), "options differ, and the gold one is among them"
+        )
     yield from _leaks(material)
 
 
@@ -50,9 +59,15 @@ def _empty(material: Material) -> list[Finding]:
     kinds: list[tuple[str, Callable[[int, Sample], bool]]] = [
         (
             "an empty question",
-            lambda i, one: has_questions and not (one.input if given else material.questions[i]).strip(),
+            lambda i, one: (
+                has_questions
+                and not (one.input if given else material.questions[i]).strip()
+            ),
         ),
-        ("an empty option", lambda i, one: any(not choice.strip() for choice in one.choices)),
+        (
+            "an empty option",
+            lambda i, one: any(not choice.strip() for choice in one.choices),
+        ),
         (
             "no target, or only white space",
             lambda i, one: (
@@ -63,15 +78,22 @@ def _empty(material: Material) -> list[Finding]:
         ),
         (
             "a placeholder in place of the target",
-            lambda i, one: any(_PLACEHOLDER.fullmatch(form.strip()) for form in one.targets),
+            lambda i, one: any(
+                _PLACEHOLDER.fullmatch(form.strip()) for form in one.targets
+            ),
         ),
         (
             "a placeholder in place of the question or an option",
-            lambda i, one: any(_PLACEHOLDER.fullmatch(text.strip()) for text in (one.input, *one.choices)),
+            lambda i, one: any(
+                _PLACEHOLDER.fullmatch(text.strip())
+                for text in (one.input, *one.choices)
+            ),
         ),
     ]
     return [
-        _TEXTS.fault(f"{counted(len(found), 'sample has', 'samples have')} {what}", found)
+        _TEXTS.fault(
+            f"{counted(len(found), 'sample has', 'samples have')} {what}", found
+        )
         for what, wrong in kinds
         if (found := where(material, wrong))
     ]
@@ -82,32 +104,57 @@ def _options(material: Material) -> list[Finding]:
         """Case may be what tells two options apart (mW, MW)."""
         return " ".join(unicodedata.normalize("NFC", text).split())
 
-    repeated = where(material, lambda i, one: len(set(map(exact, one.choices))) < len(one.choices))
+    repeated = where(
+        material, lambda i, one: len(set(map(exact, one.choices))) < len(one.choices)
+    )
     lost = where(material, lambda i, one: bool(one.choices) and not one.gold)
-    twice = f"{counted(len(repeated), 'sample has', 'samples have')} the same option twice"
-    absent = f"the gold answer of {counted(len(lost), 'sample')} is not among the options"
-    return [_OPTIONS.fault(text, ids) for text, ids in ((twice, repeated), (absent, lost)) if ids]
+    twice = (
+        f"{counted(len(repeated), 'sample has', 'samples have')} the same option twice"
+    )
+    absent = (
+        f"the gold answer of {counted(len(lost), 'sample')} is not among the options"
+    )
+    return [
+        _OPTIONS.fault(text, ids)
+        for text, ids in ((twice, repeated), (absent, lost))
+        if ids
+    ]
 
 
-# -- duplicates ---------------------------------------------------------------------------------------------------------
+# -- duplicates ------------------------------------------------------------------------
 
 
 def check_duplicates(material: Material) -> Iterator[Finding]:
-    """Compared are questions, options and passages, without case, white space and Unicode's ways to write one character."""
+    """Compared are questions, options and passages, without case, white space and Unicode's ways to
+    write one character.
+    """
     groups: dict[Any, list[int]] = {}
-    for index, (sample, question) in enumerate(zip(material.samples, material.questions, strict=True)):
+    for index, (sample, question) in enumerate(
+        zip(material.samples, material.questions, strict=True)
+    ):
         if question.strip():
             options = tuple(sorted(map(normalised, sample.choices)))
             passages = tuple(normalised(passage.text) for passage in sample.passages)
-            groups.setdefault((normalised(question), options, passages), []).append(index)
+            groups.setdefault((normalised(question), options, passages), []).append(
+                index
+            )
     if not groups:
-        yield _DUPLICATES.skipped("no question's text is known, so duplicates cannot be found")
+        yield _DUPLICATES.skipped(
+            "no question's text is known, so duplicates cannot be found"
+        )
     twice = [group for group in groups.values() if len(group) > 1]
-    split = [group for group in twice if len({_gold(material.samples[index]) for index in group}) > 1]
+    split = [
+        group
+        for group in twice
+        if len({_gold(material.samples[index]) for index in group}) > 1
+    ]
     same = [group for group in twice if group not in split]
     if split:
         first, second = (material.samples[index] for index in split[0][:2])
-        both = f"{quoted(first.target)} of '{first.id}', {quoted(second.target)} of '{second.id}'"
+        both = (
+            f"{quoted(first.target)} of '{first.id}', {quoted(second.target)} of"
+            f" '{second.id}'"
+        )
         text = f"{_stands(split)} more than once with different gold answers ({both})"
         yield _DUPLICATES.fault(text, _ids(material, split))
     if same:
@@ -123,16 +170,26 @@ def _same_prompts(material: Material, known: set[int]) -> Iterator[Finding]:
     for index, sent in enumerate(material.requests):
         # Rows that are alike in every part are duplicates, where their question is known.
         if sent and index not in known:
-            groups.setdefault(tuple(repr(request.payload()) for request in sent), []).append(index)
+            groups.setdefault(
+                tuple(repr(request.payload()) for request in sent), []
+            ).append(index)
     alike = [group for group in groups.values() if len(group) > 1]
     if alike:
         n = counted(sum(map(len, alike)), "sample")
-        text = f"{n} with different rows send identical requests: the prompt leaves out what differs"
+        text = (
+            f"{n} with different rows send identical requests: the prompt leaves out"
+            " what differs"
+        )
         yield _PROMPTS.fault(text, _ids(material, alike))
 
 
 def _gold(sample: Sample) -> frozenset[str]:
-    return frozenset(map(normalised, [sample.choices[place] for place in sample.gold] or sample.targets))
+    return frozenset(
+        map(
+            normalised,
+            [sample.choices[place] for place in sample.gold] or sample.targets,
+        )
+    )
 
 
 def _stands(groups: list[list[int]]) -> str:
@@ -143,21 +200,29 @@ def _ids(material: Material, groups: list[list[int]]) -> list[str]:
     return [material.samples[index].id for group in groups for index in group]
 
 
-# -- leaks --------------------------------------------------------------------------------------------------------------
+# -- leaks -----------------------------------------------------------------------------
 
 
 def _leaks(material: Material) -> Iterator[Finding]:
-    if material.task.definition and material.generates is False and not material.chooses:
+    if (
+        material.task.definition
+        and material.generates is False
+        and not material.chooses
+    ):
         return  # the text to be continued is scored, and is meant to stand there
     told = where(material, _gives_away)
     if told:
-        text = f"{counted(len(told), 'question gives', 'questions give')} the answer away"
+        text = (
+            f"{counted(len(told), 'question gives', 'questions give')} the answer away"
+        )
         yield _LEAKS.fault(text, told)
     samples = [sample for sample in material.samples if sample.input.strip()]
     if not samples:
         yield _LEAKS.skipped("no question's text is known, so leaks cannot be found")
     elif statistics.median(len(sample.input.split()) for sample in samples) > _READING:
-        yield _LEAKS.skipped("questions include a text to read, so a gold answer in them is not a leak")
+        yield _LEAKS.skipped(
+            "questions include a text to read, so a gold answer in them is not a leak"
+        )
     elif all(sample.choices for sample in samples):
         yield from _options_in_questions(samples)
     else:
@@ -177,32 +242,55 @@ def _gives_away(index: int, sample: Sample) -> bool:
 
 
 def _targets_in_questions(samples: list[Sample]) -> Iterator[Finding]:
-    asked = [sample for sample in samples if len(sample.target.strip()) >= 3 and words(sample.target).strip()]
-    held = [sample.id for sample in asked if words(sample.target) in words(sample.input)]
+    asked = [
+        sample
+        for sample in samples
+        if len(sample.target.strip()) >= 3 and words(sample.target).strip()
+    ]
+    held = [
+        sample.id for sample in asked if words(sample.target) in words(sample.input)
+    ]
     if not asked:
         return
-    told = f"{len(held):,} of {counted(len(asked), 'question')} {'contains its' if len(asked) == 1 else 'contain their'} gold answer"
+    told = (
+        f"{len(held):,} of {counted(len(asked), 'question')}"
+        f" {'contains its' if len(asked) == 1 else 'contain their'} gold answer"
+    )
     many = len(held) >= _LEAST and len(held) / len(asked) > LEAK_RATE
     yield _LEAKS.fault(told, held) if many else _LEAKS.ok(told)
 
 
 def _options_in_questions(samples: list[Sample]) -> Iterator[Finding]:
     """How often the gold option occurs in the question, beside how often a wrong one does."""
-    samples = [sample for sample in samples if sample.gold and len(sample.gold) < len(sample.choices)]
+    samples = [
+        sample
+        for sample in samples
+        if sample.gold and len(sample.gold) < len(sample.choices)
+    ]
     if not samples:
         return
-    gold, other, held = 0.0, 0.0, []
+    gold = 0.0
+    other = 0.0
+    held = []
     for sample in samples:
         text = words(sample.input)
-        stands = [words(choice) in text and bool(words(choice).strip()) for choice in sample.choices]
+        stands = [
+            words(choice) in text and bool(words(choice).strip())
+            for choice in sample.choices
+        ]
         right = [stands[place] for place in sample.gold]
-        wrong = [stand for place, stand in enumerate(stands) if place not in sample.gold]
+        wrong = [
+            stand for place, stand in enumerate(stands) if place not in sample.gold
+        ]
         gold += sum(right) / len(right)
         other += sum(wrong) / len(wrong)
         if any(right) and not any(wrong):
             held.append(sample.id)
     n = len(samples)
-    shares = f"{points(gold / n)}% of {counted(n, 'question')}, a wrong one in {points(other / n)}%"
+    shares = (
+        f"{points(gold / n)}% of {counted(n, 'question')}, a wrong one in"
+        f" {points(other / n)}%"
+    )
     told = f"the gold option occurs in {shares}"
     above = gold / n > wilson(other, n, 0.999)[1] and gold / n > other / n + 0.1
     yield _LEAKS.fault(told, held) if len(held) >= _LEAST and above else _LEAKS.ok(told)

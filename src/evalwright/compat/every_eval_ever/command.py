@@ -6,7 +6,14 @@ from pathlib import Path
 
 import click
 
-from evalwright.compat.programs import Exporter, Importer, Imports, imports_of, later, option
+from evalwright.compat.programs import (
+    Exporter,
+    Importer,
+    Imports,
+    imports_of,
+    later,
+    option,
+)
 from evalwright.runs.reader import Run
 
 
@@ -21,18 +28,25 @@ def _told(run: Run) -> list[str]:
 
 
 IMPORTER = Importer(
-    "Import the records of Every Eval Ever in PATH: an aggregate (.json, its samples beside it), or a folder with some.",
+    "Import the records of Every Eval Ever in PATH: an aggregate (.json, its samples"
+    " beside it), or a folder with some.",
     _import,
     "the model and the evaluation",
 )
 EXPORTER = Exporter(
-    "Write each task of each RUN as a record of Every Eval Ever: data/TASK/ORGANISATION/MODEL/ID.json and its samples.",
+    "Write each task of each RUN as a record of Every Eval Ever:"
+    " data/TASK/ORGANISATION/MODEL/ID.json and its samples.",
     later("every_eval_ever.exporting:export_eee"),
     ".",
     "Where the folder 'data' is made.",
     several=True,
     options=(
-        option("--organisation", metavar="NAME", default="unknown", help="Who ran the evaluation."),
+        option(
+            "--organisation",
+            metavar="NAME",
+            default="unknown",
+            help="Who ran the evaluation.",
+        ),
         option(
             "--relationship",
             type=click.Choice(["first_party", "third_party", "collaborative", "other"]),

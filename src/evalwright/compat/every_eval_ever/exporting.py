@@ -1,6 +1,8 @@
-"""Writes runs as records of Every Eval Ever, schema 0.3.0: an aggregate for each task, and a row for each sample, draw and scorer.
+"""Writes runs as records of Every Eval Ever, schema 0.3.0: an aggregate for each task, and a row
+for each sample, draw and scorer.
 
-The same run gives the same bytes. A number that does not exist, and a sample that failed, has no place there: both are left out and counted.
+The same run gives the same bytes. A number that does not exist, and a sample that failed, has no
+place there: both are left out and counted.
 """
 
 from __future__ import annotations
@@ -28,7 +30,11 @@ from evalwright.runs.writer import to_json
 from evalwright.tasks.files import write_text
 
 SCHEMA = "0.3.0"
-LABEL, EXPLANATION, DRAW, CLUSTER, PARTS = "label", "explanation", "draw", "cluster", "parts"
+LABEL = "label"
+EXPLANATION = "explanation"
+DRAW = "draw"
+CLUSTER = "cluster"
+PARTS = "parts"
 """Keys of a row's metadata that are ours; a sample's own stand beside them after `KEPT`."""
 KEPT = "sample."
 _DETAILS = ("n", "n_missing", "n_unsure", "n_clusters", "bounds")
@@ -37,45 +43,67 @@ _LIBRARIES = {"inspect_ai": "inspect_ai", "lm-eval": "lm_eval"}
 
 
 def export_eee(
-    runs: Sequence[Run], out: Path, organisation: str = "unknown", relationship: str = "other"
+    runs: Sequence[Run],
+    out: Path,
+    organisation: str = "unknown",
+    relationship: str = "other",
 ) -> Exports:
-    """Write the tasks of runs under `out/data`; return the files, and what to know. Raises RunError."""
+    """Write the tasks of runs under `out/data`; return the files, and what to know.
+
+    Raises RunError.
+    """
     refuse_left_out(runs, "export")
     files: list[Path] = []
     notes: list[str] = []
     source = {
-        "source_name": "evalwright", "source_type": "evaluation_run",
-        "source_organization_name": organisation, "evaluator_relationship": relationship,
-    }  # fmt: skip
+        "source_name": "evalwright",
+        "source_type": "evaluation_run",
+        "source_organization_name": organisation,
+        "evaluator_relationship": relationship,
+    }
     for run in runs:
         for name, records in groupby(run.samples(), key=lambda record: record.task):
             made = _aggregate(run, run.record(name), source)
             rows, lost = _rows(made, records)
             # A name in the form of version 4, as the schema wants it, made of the content.
-            digest = hashlib.sha256(to_json([made, rows]).encode("utf-8", "backslashreplace")).digest()
+            digest = hashlib.sha256(
+                to_json([made, rows]).encode("utf-8", "backslashreplace")
+            ).digest()
             stem = str(uuid.UUID(bytes=digest[:16], version=4))
             maker, _, model = made["model_info"]["id"].partition("/")
             folder = Path("data", *map(_slug, (name, maker, model.replace("/", "_"))))
             text = "".join(f"{to_json(row)}\n" for row in rows)
             if rows:
                 path = folder / f"{stem}_samples.jsonl"
-                checksum = hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()
+                checksum = hashlib.sha256(
+                    text.encode("utf-8", "backslashreplace")
+                ).hexdigest()
                 made["detailed_evaluation_results"] = {
-                    "format": "jsonl", "file_path": path.as_posix(), "hash_algorithm": "sha256", "checksum": checksum,
+                    "format": "jsonl",
+                    "file_path": path.as_posix(),
+                    "hash_algorithm": "sha256",
+                    "checksum": checksum,
                     "total_rows": len(rows),
-                }  # fmt: skip
+                }
             with writing(out / folder):
                 if rows:
                     write_text(out / path, text)
                     files.append(out / path)
-                write_text(out / folder / f"{stem}.json", to_json(made, indent=2) + "\n")
+                write_text(
+                    out / folder / f"{stem}.json", to_json(made, indent=2) + "\n"
+                )
             files.append(out / folder / f"{stem}.json")
             if lost:
                 why = "Answers without a score have no row, where one must have a score"
                 notes.append(f"{run.id}, {name}: {why}: {lost}.")
-            if without := [one["label"] for one in run.record(name)["metrics"] if one["value"] is None]:
+            if without := [
+                one["label"]
+                for one in run.record(name)["metrics"]
+                if one["value"] is None
+            ]:
                 notes.append(
-                    f"{run.id}, {name}: left out, because they have no number: {', '.join(without)}."
+                    f"{run.id}, {name}: left out, because they have no number:"
+                    f" {', '.join(without)}."
                 )
     return Exports(files, notes)
 
@@ -83,14 +111,20 @@ def export_eee(
 def model_id(name: str) -> str:
     """A model's name as ORGANISATION/MODEL."""
     plain = name.removeprefix("hf/")
-    return plain if "/" in plain.strip("/") else f"unknown/{plain.strip('/') or 'model'}"
+    return (
+        plain if "/" in plain.strip("/") else f"unknown/{plain.strip('/') or 'model'}"
+    )
 
 
-def _aggregate(run: Run, task: Mapping[str, Any], source: Mapping[str, Any]) -> dict[str, Any]:
+def _aggregate(
+    run: Run, task: Mapping[str, Any], source: Mapping[str, Any]
+) -> dict[str, Any]:
     imported = run.data["configuration"].get("imported") or {}
     made_by = _LIBRARIES.get(str(imported.get("format")), "evalwright")
     version = run.data["evalwright"] if made_by == "evalwright" else "unknown"
-    version = (run.data.get("environment") or {}).get("libraries", {}).get(made_by, version)
+    version = (
+        (run.data.get("environment") or {}).get("libraries", {}).get(made_by, version)
+    )
     started = str(run.data["started"])
     stamp = str(datetime.fromisoformat(started).timestamp())
     name = model_id(run.model)
@@ -101,32 +135,62 @@ def _aggregate(run: Run, task: Mapping[str, Any], source: Mapping[str, Any]) -> 
         "retrieved_timestamp": stamp,
         "source_metadata": dict(source),
         "eval_library": {
-            "name": made_by, "version": str(version),
-            "additional_details": {"exported_by": f"evalwright {__version__}", "run": run.id, "identity": str(run.data.get("identity", ""))},
+            "name": made_by,
+            "version": str(version),
+            "additional_details": {
+                "exported_by": f"evalwright {__version__}",
+                "run": run.id,
+                "identity": str(run.data.get("identity", "")),
+            },
         },
         "model_info": {
-            "name": run.model, "id": name, "developer": name.partition("/")[0],
-            "additional_details": {"deployment_type": "unknown", "model_availability": "unknown"},
+            "name": run.model,
+            "id": name,
+            "developer": name.partition("/")[0],
+            "additional_details": {
+                "deployment_type": "unknown",
+                "model_availability": "unknown",
+            },
         },
         "evaluation_results": [
-            _result(task, one, as_published=run.is_as_published(task["name"], one["label"]))
-            for one in task["metrics"] if one["value"] is not None
+            _result(
+                task, one, as_published=run.is_as_published(task["name"], one["label"])
+            )
+            for one in task["metrics"]
+            if one["value"] is not None
         ],
-    }  # fmt: skip
+    }
 
 
-def _result(task: Mapping[str, Any], one: Mapping[str, Any], *, as_published: bool) -> dict[str, Any]:
-    options = {spec["label"]: spec["options"] for spec in task["metric_specs"]}.get(one["label"], {})
-    low, high = metric_range(one["kind"], options) if one["kind"] in BOUNDED else ("-Infinity", "Infinity")
+def _result(
+    task: Mapping[str, Any], one: Mapping[str, Any], *, as_published: bool
+) -> dict[str, Any]:
+    options = {spec["label"]: spec["options"] for spec in task["metric_specs"]}.get(
+        one["label"], {}
+    )
+    low, high = (
+        metric_range(one["kind"], options)
+        if one["kind"] in BOUNDED
+        else ("-Infinity", "Infinity")
+    )
     uncertainty: dict[str, Any] = {"num_samples": one["n"]}
     if as_published:
         one = {**one, "standard_error": None, "low": None, "high": None, "bounds": None}
     if one.get("standard_error") is not None:
-        uncertainty["standard_error"] = {"value": one["standard_error"], "method": one["method"]}
+        uncertainty["standard_error"] = {
+            "value": one["standard_error"],
+            "method": one["method"],
+        }
     if one["low"] is not None and one["high"] is not None:
-        interval = {"lower": one["low"], "upper": one["high"], "confidence_level": one["level"]}
+        interval = {
+            "lower": one["low"],
+            "upper": one["high"],
+            "confidence_level": one["level"],
+        }
         uncertainty["confidence_interval"] = {**interval, "method": one["method"]}
-    details = {key: json.dumps(one[key]) for key in _DETAILS if one.get(key) is not None}
+    details = {
+        key: json.dumps(one[key]) for key in _DETAILS if one.get(key) is not None
+    }
     if as_published:
         details["source"] = json.dumps(AS_PUBLISHED)
     answer = task["definition"].get("answer") or {}
@@ -135,39 +199,69 @@ def _result(task: Mapping[str, Any], one: Mapping[str, Any], *, as_published: bo
         "evaluation_result_id": f"{task['name']}:{one['label']}",
         "evaluation_name": task["name"],
         "source_data": {
-            "dataset_name": task["name"], "source_type": "other",
-            "additional_details": {"version": str(task["version"]), "content_hash": str(task.get("content_hash", ""))},
+            "dataset_name": task["name"],
+            "source_type": "other",
+            "additional_details": {
+                "version": str(task["version"]),
+                "content_hash": str(task.get("content_hash", "")),
+            },
         },
         "metric_config": {
             "evaluation_description": str(task.get("description", "")),
-            "metric_id": one["kind"], "metric_name": one["label"],
-            "lower_is_better": bool(one.get("lower_is_better")) or one["kind"] in LOWER_IS_BETTER,
-            "score_type": "continuous", "min_score": low, "max_score": high,
-            "additional_details": {"scorer": one["scorer"], "options": json.dumps(options)},
+            "metric_id": one["kind"],
+            "metric_name": one["label"],
+            "lower_is_better": (
+                bool(one.get("lower_is_better")) or one["kind"] in LOWER_IS_BETTER
+            ),
+            "score_type": "continuous",
+            "min_score": low,
+            "max_score": high,
+            "additional_details": {
+                "scorer": one["scorer"],
+                "options": json.dumps(options),
+            },
         },
-        "score_details": {"score": one["value"], "details": details, "uncertainty": uncertainty},
+        "score_details": {
+            "score": one["value"],
+            "details": details,
+            "uncertainty": uncertainty,
+        },
         "generation_config": {"generation_args": sampling},
-    }  # fmt: skip
+    }
 
 
-def _rows(made: Mapping[str, Any], records: Iterable[SampleRecord]) -> tuple[list[dict[str, Any]], int]:
+def _rows(
+    made: Mapping[str, Any], records: Iterable[SampleRecord]
+) -> tuple[list[dict[str, Any]], int]:
     """The rows of a task, and how many draws have none. A row names the first metric of its scorer."""
     first: dict[str, str] = {}
     for one in made["evaluation_results"]:
-        first.setdefault(one["metric_config"]["additional_details"]["scorer"], one["evaluation_result_id"])
-    rows, lost = [], 0
+        first.setdefault(
+            one["metric_config"]["additional_details"]["scorer"],
+            one["evaluation_result_id"],
+        )
+    rows = []
+    lost = 0
     for record in records:
         scored = record.scores.items()
-        found = [_row(made, record, scorer, score, first.get(scorer)) for scorer, score in scored]
+        found = [
+            _row(made, record, scorer, score, first.get(scorer))
+            for scorer, score in scored
+        ]
         rows += found
         lost += not found
     return rows, lost
 
 
 def _row(
-    made: Mapping[str, Any], record: SampleRecord, scorer: str, score: Score, result: str | None
+    made: Mapping[str, Any],
+    record: SampleRecord,
+    scorer: str,
+    score: Score,
+    result: str | None,
 ) -> dict[str, Any]:
-    sample, answer = record.sample, record.answer
+    sample = record.sample
+    answer = record.answer
     turns = () if answer is None or isinstance(answer.prompt, str) else answer.prompt
     several = any(turn.role == "assistant" for turn in turns)
     replies = [one.text for one in answer.responses] if answer else []
@@ -190,41 +284,89 @@ def _row(
         "evaluation_name": record.task,
         "evaluation_result_id": result or f"{record.task}:{scorer}",
         "sample_id": sample.id,
-        "sample_hash": hashlib.sha256((sample.input + "".join(sample.targets)).encode("utf-8", "backslashreplace")).hexdigest(),
+        "sample_hash": (
+            hashlib.sha256(
+                (sample.input + "".join(sample.targets)).encode(
+                    "utf-8", "backslashreplace"
+                )
+            ).hexdigest()
+        ),
         "interaction_type": "multi_turn" if several else "single_turn",
         "input": {
             "raw": sample.input,
-            "formatted": answer.prompt if answer and isinstance(answer.prompt, str) and answer.prompt else None,
+            "formatted": (
+                answer.prompt
+                if answer and isinstance(answer.prompt, str) and answer.prompt
+                else None
+            ),
             "reference": list(sample.targets),
             "choices": list(sample.choices) or None,
         },
-        "output": None if several else {"raw": replies or [text], "reasoning_trace": [answer.reasoning] if answer and answer.reasoning else None},
-        "messages": list(_messages(turns, text, answer.reasoning if answer else "")) if several else None,
-        "answer_attribution": [{
-            "turn_idx": len(turns) if several else 0, "source": "messages[turn_idx].content" if several else "output.raw",
-            "extracted_value": text, "extraction_method": scorer, "is_terminal": True,
-        }],
-        "evaluation": {"score": score.value, "is_correct": score.label == "correct" or (not score.label and score.value >= 1)},
-        "metadata": {DRAW: str(record.draw), **{key: value for key, value in own.items() if value}, **metadata},
-    }  # fmt: skip
+        "output": (
+            None
+            if several
+            else {
+                "raw": replies or [text],
+                "reasoning_trace": (
+                    [answer.reasoning] if answer and answer.reasoning else None
+                ),
+            }
+        ),
+        "messages": (
+            list(_messages(turns, text, answer.reasoning if answer else ""))
+            if several
+            else None
+        ),
+        "answer_attribution": [
+            {
+                "turn_idx": len(turns) if several else 0,
+                "source": "messages[turn_idx].content" if several else "output.raw",
+                "extracted_value": text,
+                "extraction_method": scorer,
+                "is_terminal": True,
+            }
+        ],
+        "evaluation": {
+            "score": score.value,
+            "is_correct": (
+                score.label == "correct" or (not score.label and score.value >= 1)
+            ),
+        },
+        "metadata": {
+            DRAW: str(record.draw),
+            **{key: value for key, value in own.items() if value},
+            **metadata,
+        },
+    }
     if several:
         out["evaluation"]["num_turns"] = len(turns) + 1
     if usage is not None and answer is not None and answer.responses:
         out["token_usage"] = {
-            "input_tokens": usage.input_tokens, "output_tokens": usage.output_tokens,
+            "input_tokens": usage.input_tokens,
+            "output_tokens": usage.output_tokens,
             "total_tokens": usage.input_tokens + usage.output_tokens,
-            "reasoning_tokens": usage.reasoning_tokens, "input_tokens_cache_read": usage.cached_tokens,
-        }  # fmt: skip
-        out["performance"] = {"latency_ms": 1000 * sum(one.latency for one in answer.responses)}
+            "reasoning_tokens": usage.reasoning_tokens,
+            "input_tokens_cache_read": usage.cached_tokens,
+        }
+        out["performance"] = {
+            "latency_ms": 1000 * sum(one.latency for one in answer.responses)
+        }
     if record.outcome != ANSWERED:
         out["error"] = record.outcome
     return out
 
 
-def _messages(turns: Sequence[Message], text: str, reasoning: str) -> Iterator[dict[str, Any]]:
+def _messages(
+    turns: Sequence[Message], text: str, reasoning: str
+) -> Iterator[dict[str, Any]]:
     for place, turn in enumerate(turns):
         yield {"turn_idx": place, "role": turn.role, "content": turn.text}
-    yield {"turn_idx": len(turns), "role": "assistant", "content": text, "reasoning_trace": reasoning or None}
+    yield {
+        "turn_idx": len(turns),
+        "role": "assistant",
+        "content": text,
+        "reasoning_trace": reasoning or None,
+    }
 
 
 def _slug(text: str) -> str:

@@ -1,6 +1,8 @@
-"""Makes runs of records of Every Eval Ever: a run for each aggregate, with its samples where they lie beside it.
+"""Makes runs of records of Every Eval Ever: a run for each aggregate, with its samples where they
+lie beside it.
 
-A number is made again from the rows that name it where it is a mean of their scores; any other is kept as published.
+A number is made again from the rows that name it where it is a mean of their scores; any other is
+kept as published.
 """
 
 from __future__ import annotations
@@ -13,7 +15,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from evalwright.compat.every_eval_ever.exporting import CLUSTER, DRAW, EXPLANATION, KEPT, LABEL, PARTS
+from evalwright.compat.every_eval_ever.exporting import (
+    CLUSTER,
+    DRAW,
+    EXPLANATION,
+    KEPT,
+    LABEL,
+    PARTS,
+)
 from evalwright.compat.recording import (
     Destination,
     Recorded,
@@ -47,7 +56,12 @@ from evalwright.statistics import Estimate
 FORMAT = "every_eval_ever"
 _WANTED = "Name an aggregate of Every Eval Ever (.json), or a folder with some."
 _MOST = 1 << 28
-_MEANS = {"accuracy": "accuracy", "exact_match": "accuracy", "exact-match": "accuracy", "mean": "mean"}
+_MEANS = {
+    "accuracy": "accuracy",
+    "exact_match": "accuracy",
+    "exact-match": "accuracy",
+    "mean": "mean",
+}
 
 
 class _Result(Recorded):
@@ -62,13 +76,19 @@ class _Result(Recorded):
     @property
     def label(self) -> str:
         """The metric's name."""
-        return str(self.metric.get("metric_name") or self.metric.get("metric_id") or "score")
+        return str(
+            self.metric.get("metric_name") or self.metric.get("metric_id") or "score"
+        )
 
     @property
     def scorer(self) -> str:
         """The scorer's name, where the record has it."""
         before = self.result_id.rpartition(":")[0]
-        return str(mapping(self.metric.get("additional_details")).get("scorer") or before or self.label)
+        return str(
+            mapping(self.metric.get("additional_details")).get("scorer")
+            or before
+            or self.label
+        )
 
 
 class _Row(Recorded):
@@ -80,7 +100,9 @@ class _Row(Recorded):
     id: str = field("sample_id")
     input: dict[str, Any] = field("input", must="an object")
     output: dict[str, Any] = field("output", must="an object", default={})
-    messages: list[dict[str, Any]] = field("messages", must="a list of objects", default=[])
+    messages: list[dict[str, Any]] = field(
+        "messages", must="a list of objects", default=[]
+    )
     usage: dict[str, Any] = field("token_usage", must="an object", default={})
     performance: dict[str, Any] = field("performance", must="an object", default={})
     metadata: dict[str, str] = field("metadata", must="an object of texts", default={})
@@ -102,9 +124,14 @@ def _aggregate(path: Path) -> Mapping[str, Any]:
     data = parsed(read_whole(path, _MOST), str(path))
     model = mapping(mapping(data).get("model_info"))
     results = mapping(data).get("evaluation_results")
-    if not isinstance(results, list) or not results or not (model.get("name") or model.get("id")):
+    if (
+        not isinstance(results, list)
+        or not results
+        or not (model.get("name") or model.get("id"))
+    ):
         raise RunError(
-            f"{path} is no aggregate of Every Eval Ever: it has no model_info or no evaluation_results. {_WANTED}"
+            f"{path} is no aggregate of Every Eval Ever: it has no model_info or no"
+            f" evaluation_results. {_WANTED}"
         )
     check_depth(data, str(path))
     return mapping(data)
@@ -120,14 +147,17 @@ def _import(path: Path, data: Mapping[str, Any], destination: Destination) -> Ru
     tasks = list(dict.fromkeys(one.name for one in results))
     place = destination.place(model, tasks[:1], {"imported": digest_of(files)})
     notes: list[str] = []
-    records, parts, rows = [], [], []
+    records = []
+    parts = []
+    rows = []
     seen: dict[str, str] = {}
     for where, _, row in read_rows(beside) if beside.exists() else ():
         check_depth(row, where)
         if (first := seen.setdefault(fingerprint_of(row), where)) != where:
             raise RunError(
-                f"{where} is the same row as {first}: it would count twice. Remove one of them; where they are repeats of a sample, "
-                'number them in their metadata: "epoch": "1", "2".'
+                f"{where} is the same row as {first}: it would count twice. Remove one"
+                " of them; where they are repeats of a sample, number them in their"
+                ' metadata: "epoch": "1", "2".'
             )
         rows.append(_Row.of(row, where))
     for task in tasks:
@@ -138,12 +168,18 @@ def _import(path: Path, data: Mapping[str, Any], destination: Destination) -> Ru
         parts.append(_task(task, own, made, notes))
     if not rows:
         notes.append(
-            "It has no samples beside it: its numbers are kept as published, and cannot be compared item by item."
+            "It has no samples beside it: its numbers are kept as published, and cannot"
+            " be compared item by item."
         )
     imported = {
-        "format": FORMAT, "file": path.name, "notes": notes, "model_info": info, "eval_library": mapping(data.get("eval_library")),
-        "source_metadata": mapping(data.get("source_metadata")), "evaluation_id": str(data.get("evaluation_id")),
-    }  # fmt: skip
+        "format": FORMAT,
+        "file": path.name,
+        "notes": notes,
+        "model_info": info,
+        "eval_library": mapping(data.get("eval_library")),
+        "source_metadata": mapping(data.get("source_metadata")),
+        "evaluation_id": str(data.get("evaluation_id")),
+    }
     whole = {
         "started": started([_time(data.get("evaluation_timestamp"))], [path]),
         "model": model,
@@ -157,7 +193,10 @@ def _import(path: Path, data: Mapping[str, Any], destination: Destination) -> Ru
 def _records(
     task: str, rows: Sequence[_Row], scorers: Mapping[str, str], notes: list[str]
 ) -> list[SampleRecord]:
-    """Rows of one sample and draw are one record, with a score for each scorer. Raises RunError for a score that is there twice."""
+    """Rows of one sample and draw are one record, with a score for each scorer.
+
+    Raises RunError for a score that is there twice.
+    """
     repeated: dict[str, None] = {}
     found: dict[tuple[str, int], tuple[_Row, dict[str, Score]]] = {}
     for row in rows:
@@ -165,18 +204,31 @@ def _records(
         worth = number(row.evaluation.get("score"))
         if worth is None:
             raise RunError(
-                f"The sample '{printable(row.id)}' of '{printable(task)}' has no number as its score."
+                f"The sample '{printable(row.id)}' of '{printable(task)}' has no number"
+                " as its score."
             )
-        correct = "correct" if row.evaluation.get("is_correct") is True and worth >= 1 else ""
+        correct = (
+            "correct" if row.evaluation.get("is_correct") is True and worth >= 1 else ""
+        )
         ours = DRAW in row.metadata
         label = row.metadata.get(LABEL, "") if ours else correct
-        score = Score(worth, label, row.metadata.get(EXPLANATION, ""), _numbers(row.metadata.get(PARTS)))
-        scorer = scorers.get(row.result_id) or row.result_id.removeprefix(f"{task}:") or "score"
+        score = Score(
+            worth,
+            label,
+            row.metadata.get(EXPLANATION, ""),
+            _numbers(row.metadata.get(PARTS)),
+        )
+        scorer = (
+            scorers.get(row.result_id)
+            or row.result_id.removeprefix(f"{task}:")
+            or "score"
+        )
         while scorer in found.setdefault((row.id, draw), (row, {}))[1]:
             if ours or "epoch" in row.metadata:
                 raise RunError(
-                    f"The sample '{printable(row.id)}' of '{printable(task)}' has two rows for repeat {draw + 1}, scored by '{printable(scorer)}'. "
-                    "Remove one of them, or number the repeats."
+                    f"The sample '{printable(row.id)}' of '{printable(task)}' has two"
+                    f" rows for repeat {draw + 1}, scored by '{printable(scorer)}'."
+                    " Remove one of them, or number the repeats."
                 )
             draw += 1  # records of others do not number them
             repeated[row.id] = None
@@ -184,9 +236,13 @@ def _records(
     if repeated:
         named = f"{', '.join(map(printable, list(repeated)[:3]))}{', ...' if len(repeated) > 3 else ''}"
         notes.append(
-            f"Samples of '{printable(task)}' with several rows that are not numbered, read as repeats: {len(repeated)} ({named})."
+            f"Samples of '{printable(task)}' with several rows that are not numbered,"
+            f" read as repeats: {len(repeated)} ({named})."
         )
-    places = {name: place for place, name in enumerate(dict.fromkeys(name for name, _ in found))}
+    places = {
+        name: place
+        for place, name in enumerate(dict.fromkeys(name for name, _ in found))
+    }
     ordered = sorted(found.items(), key=lambda one: (places[one[0][0]], one[0][1]))
     return [
         SampleRecord(task, places[name], draw, _sample(row), _answer(row), scores)
@@ -196,12 +252,16 @@ def _records(
 
 def _repeat(metadata: Mapping[str, str]) -> int:
     """Which draw a row is of; records made of logs of inspect_ai count epochs from 1."""
-    told, first = (metadata[DRAW], 0) if DRAW in metadata else (metadata.get("epoch", "1"), 1)
+    told, first = (
+        (metadata[DRAW], 0) if DRAW in metadata else (metadata.get("epoch", "1"), 1)
+    )
     return max(int(told) - first, 0) if told.isdecimal() and len(told) < 7 else 0
 
 
 def _sample(row: _Row) -> Sample:
-    targets, choices = (tuple(map(str, listed(row.input.get(key)))) for key in ("reference", "choices"))
+    targets, choices = (
+        tuple(map(str, listed(row.input.get(key)))) for key in ("reference", "choices")
+    )
     own = (DRAW, LABEL, EXPLANATION, CLUSTER, PARTS)
     metadata = {
         key.removeprefix(KEPT): _value(value) if key.startswith(KEPT) else value
@@ -209,63 +269,109 @@ def _sample(row: _Row) -> Sample:
         if key not in own
     }
     gold = tuple(choices.index(one) for one in targets if one in choices)
-    asked, cluster = str(row.input.get("raw") or ""), row.metadata.get(CLUSTER, "")
-    return Sample(row.id, asked, targets, choices, gold, metadata=metadata, cluster=cluster)
+    asked = str(row.input.get("raw") or "")
+    cluster = row.metadata.get(CLUSTER, "")
+    return Sample(
+        row.id, asked, targets, choices, gold, metadata=metadata, cluster=cluster
+    )
 
 
 def _answer(row: _Row) -> Answer:
     replies = [str(one) for one in listed(row.output.get("raw"))]
-    thoughts = "\n\n".join(str(one) for one in listed(row.output.get("reasoning_trace")))
+    thoughts = "\n\n".join(
+        str(one) for one in listed(row.output.get("reasoning_trace"))
+    )
     asked = row.input.get("formatted")
-    prompt: Prompt = asked if isinstance(asked, str) else str(row.input.get("raw") or "")
+    prompt: Prompt = (
+        asked if isinstance(asked, str) else str(row.input.get("raw") or "")
+    )
     if row.messages:
         *before, last = row.messages
-        replies, thoughts = [str(last.get("content") or "")], str(last.get("reasoning_trace") or "")
-        prompt = tuple(Message(_role(one.get("role")), str(one.get("content") or "")) for one in before)
-    names = ("input_tokens", "output_tokens", "reasoning_tokens", "input_tokens_cache_read")
+        replies = [str(last.get("content") or "")]
+        thoughts = str(last.get("reasoning_trace") or "")
+        prompt = tuple(
+            Message(_role(one.get("role")), str(one.get("content") or ""))
+            for one in before
+        )
+    names = (
+        "input_tokens",
+        "output_tokens",
+        "reasoning_tokens",
+        "input_tokens_cache_read",
+    )
     counts = [count_of(row.usage.get(key)) for key in names]
     latency = (number(row.performance.get("latency_ms")) or 0.0) / 1000
     replied = tuple(Response(text) for text in replies[:-1])
-    whole = Response(replies[-1] if replies else "", thoughts, usage=Usage(*counts), latency=latency)
+    whole = Response(
+        replies[-1] if replies else "", thoughts, usage=Usage(*counts), latency=latency
+    )
     return Answer(whole.text, thoughts, prompt=prompt, responses=(*replied, whole))
 
 
 def _task(
-    task: str, results: Sequence[_Result], records: Sequence[SampleRecord], notes: list[str]
+    task: str,
+    results: Sequence[_Result],
+    records: Sequence[SampleRecord],
+    notes: list[str],
 ) -> dict[str, Any]:
     scorers = list(dict.fromkeys(name for record in records for name in record.scores))
     specs: list[MetricSpec] = []
     kept = []
     named = [one.label for one in results]
     for one in results:
-        label = one.label if named.count(one.label) == 1 else one.result_id or f"{one.label} {len(specs) + 1}"
+        label = (
+            one.label
+            if named.count(one.label) == 1
+            else one.result_id or f"{one.label} {len(specs) + 1}"
+        )
         details = mapping(one.metric.get("additional_details"))
         kind = str(one.metric.get("metric_id") or "")
         less = one.metric.get("lower_is_better") is True
-        spec = MetricSpec(label, kind, one.scorer, mapping(_value(details.get("options", "{}"))), less)
+        spec = MetricSpec(
+            label, kind, one.scorer, mapping(_value(details.get("options", "{}"))), less
+        )
         if not is_known(spec):
-            spec = MetricSpec(label, _MEANS.get(kind, "mean"), one.scorer, lower_is_better=less)
+            spec = MetricSpec(
+                label, _MEANS.get(kind, "mean"), one.scorer, lower_is_better=less
+            )
         specs.append(spec)
-        kept.append(MetricResult(spec.label, spec.kind, spec.scorer, _published(one), spec.lower_is_better))
+        kept.append(
+            MetricResult(
+                spec.label,
+                spec.kind,
+                spec.scorer,
+                _published(one),
+                spec.lower_is_better,
+            )
+        )
     scored = [spec for spec in specs if spec.scorer in scorers]
     made = TaskTally(scorers, [], records).result(task, "1", scored)
     metrics = []
     for metric in kept:
         again = next((one for one in made.metrics if one.label == metric.label), None)
-        told, value = metric.estimate.value, again.estimate.value if again else math.nan
+        told = metric.estimate.value
+        value = again.estimate.value if again else math.nan
         same = again is not None and abs(value - told) <= 1e-6 * max(1.0, abs(told))
         metrics.append(again if again and same else metric)
         if again and not same:
             notes.append(
-                f"'{printable(metric.label)}' of '{printable(task)}' is {told:.6g} as published, and {value:.6g} over its rows: kept as published."
+                f"'{printable(metric.label)}' of '{printable(task)}' is {told:.6g} as"
+                f" published, and {value:.6g} over its rows: kept as published."
             )
     n = made.n_samples or max((one.estimate.n for one in metrics), default=0)
     source = mapping(results[0].source.get("additional_details"))
-    rows = [[one.sample.id, one.sample.input, list(one.sample.targets)] for one in records]
+    rows = [
+        [one.sample.id, one.sample.input, list(one.sample.targets)] for one in records
+    ]
     version = str(source.get("version") or "1")
-    about = results[0].metric.get("evaluation_description") or "imported from Every Eval Ever"
+    about = (
+        results[0].metric.get("evaluation_description")
+        or "imported from Every Eval Ever"
+    )
     return task_record(
-        TaskResult(task, version, n, made.n_missing, tuple(metrics), outcomes=made.outcomes),
+        TaskResult(
+            task, version, n, made.n_missing, tuple(metrics), outcomes=made.outcomes
+        ),
         FORMAT,
         description=printable(str(about)),
         definition={"results": [one.model_dump() for one in results]},
@@ -284,12 +390,26 @@ def _published(one: _Result) -> Estimate:
     value = number(one.details.get("score"))
     low, high = (number(interval.get(end)) for end in ("lower", "upper"))
     if value is None:
-        raise RunError(f"The result '{printable(one.name)}' has no number as its score.")
-    method = "as published" if low is not None and high is not None else "as published: no interval"
+        raise RunError(
+            f"The result '{printable(one.name)}' has no number as its score."
+        )
+    method = (
+        "as published"
+        if low is not None and high is not None
+        else "as published: no interval"
+    )
     level = number(interval.get("confidence_level")) or 0.95
     low, high = (math.nan if end is None else end for end in (low, high))
     return Estimate(
-        value, low, high, level, count_of(doubt.get("num_samples")), 0, None, error or None, method
+        value,
+        low,
+        high,
+        level,
+        count_of(doubt.get("num_samples")),
+        0,
+        None,
+        error or None,
+        method,
     )
 
 
@@ -303,12 +423,20 @@ def _value(text: Any) -> Any:
 def _time(stamp: Any) -> str:
     """A time, which may be one of Unix."""
     with suppress(ValueError, OverflowError, OSError):
-        return datetime.fromtimestamp(float(stamp), UTC).isoformat() if isinstance(stamp, str) else ""
+        return (
+            datetime.fromtimestamp(float(stamp), UTC).isoformat()
+            if isinstance(stamp, str)
+            else ""
+        )
     return str(stamp)
 
 
 def _numbers(text: str | None) -> dict[str, float]:
-    return {key: value for key, one in mapping(_value(text)).items() if (value := number(one)) is not None}
+    return {
+        key: value
+        for key, one in mapping(_value(text)).items()
+        if (value := number(one)) is not None
+    }
 
 
 def _role(role: Any) -> Any:

@@ -1,8 +1,10 @@
-"""Finds and reads what the HHEM leaderboard engine leaves: `<company>/<model>/{summaries,judgments,stats}.jsonl`.
+"""Finds and reads what the HHEM leaderboard engine leaves:
+`<company>/<model>/{summaries,judgments,stats}.jsonl`.
 
-Older versions named their fields otherwise; the tables below say how. Nothing in the files is trusted: what is not as
-expected is a sentence that names file and line, and of the settings that the engine copied into its statistics only those
-known to be harmless are read, because keys stand among them.
+Older versions named their fields otherwise; the tables below say how. Nothing in the files is
+trusted: what is not as expected is a sentence that names file and line, and of the settings that
+the engine copied into its statistics only those known to be harmless are read, because keys stand
+among them.
 """
 
 from __future__ import annotations
@@ -16,7 +18,14 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
-from evalwright.compat.recording import Clean, Recorded, field, nothing_at, number, read_rows
+from evalwright.compat.recording import (
+    Clean,
+    Recorded,
+    field,
+    nothing_at,
+    number,
+    read_rows,
+)
 from evalwright.core.errors import RunError, closest
 from evalwright.core.private import ordinary
 from evalwright.core.text import printable
@@ -28,15 +37,42 @@ STATS = "stats.jsonl"
 _WANTED = "Name the engine's output folder, a company's folder in it, or one model's."
 
 _SETTINGS = {
-    "api_type", "enable_thinking", "endpoint", "eval_name", "execution_mode", "interaction_mode", "max_tokens",
-    "min_throttle_time", "prompt", "reasoning_effort", "temperature", "thinking_budget", "thinking_tokens", "threads",
-}  # fmt: skip
-"""Settings that come over. Anything else may be a key or say where one works, so only its name is kept."""
+    "api_type",
+    "enable_thinking",
+    "endpoint",
+    "eval_name",
+    "execution_mode",
+    "interaction_mode",
+    "max_tokens",
+    "min_throttle_time",
+    "prompt",
+    "reasoning_effort",
+    "temperature",
+    "thinking_budget",
+    "thinking_tokens",
+    "threads",
+}
+"""Settings that come over.
+
+Anything else may be a key or say where one works, so only its name is kept.
+"""
 
 _FACTS = {
-    "answer_rate", "avg_summary_length", "avg_summary_words", "avg_word_count", "company", "confidence_interval",
-    "date_code", "hallucination_rate", "hhem_version", "judgment_date", "llm", "model_name", "summary_date", "timestamp",
-}  # fmt: skip
+    "answer_rate",
+    "avg_summary_length",
+    "avg_summary_words",
+    "avg_word_count",
+    "company",
+    "confidence_interval",
+    "date_code",
+    "hallucination_rate",
+    "hhem_version",
+    "judgment_date",
+    "llm",
+    "model_name",
+    "summary_date",
+    "timestamp",
+}
 
 
 def judge_name(version: str) -> str:
@@ -66,21 +102,30 @@ def _article(value: Any) -> str:
 Uid = Annotated[str, Field(min_length=1)]
 Judge = Annotated[str, BeforeValidator(_version)]
 Number = Annotated[float | None, BeforeValidator(number)]
-Date = Annotated[str, Field(pattern=r"\A(\d{4}-\d\d-\d\d|\z)"), AfterValidator(printable)]
-"""The last one counts, so what is no date would be taken for the last judgment, or for one of many."""
+Date = Annotated[
+    str, Field(pattern=r"\A(\d{4}-\d\d-\d\d|\z)"), AfterValidator(printable)
+]
+"""The last one counts, so what is no date would be taken for the last judgment, or for one of many.
+"""
 _UID = "the id of a summary"
 
 
 class Judgment(Recorded):
-    """A line of judgments.jsonl. score: None where the judge gave none. article, date_code: in old files only."""
+    """A line of judgments.jsonl. score: None where the judge gave none. article, date_code: in old
+    files only.
+    """
 
     uid: Uid = field("summary_uid", must=_UID)
     score: Annotated[float | None, BeforeValidator(_score)] = field(
         "hhem_score", must="a number from 0 to 1", default=None, ge=0, le=1
     )
     valid: bool = field("is_valid", "valid", must="true or false")
-    words: int = field("word_count", "summary_words", must="a whole number of words", ge=0, lt=2**53)
-    date: Date = field("judgment_date", "timestamp", must="a date such as 2026-01-31", default="")
+    words: int = field(
+        "word_count", "summary_words", must="a whole number of words", ge=0, lt=2**53
+    )
+    date: Date = field(
+        "judgment_date", "timestamp", must="a date such as 2026-01-31", default=""
+    )
     version: Judge = field("hhem_version", default="")
     article: Clean = field("article_id", default="")
     date_code: Clean | None = None
@@ -90,17 +135,22 @@ class Summary(Recorded):
     """A line of summaries.jsonl. text: None where it is no text."""
 
     uid: Uid = field("summary_uid", must=_UID)
-    article: Annotated[str, BeforeValidator(_article)] = field("article_id", must="the id of an article")
-    text: Annotated[str | None, BeforeValidator(lambda value: value if isinstance(value, str) else None)] = (
-        field("summary", default=None)
+    article: Annotated[str, BeforeValidator(_article)] = field(
+        "article_id", must="the id of an article"
     )
+    text: Annotated[
+        str | None,
+        BeforeValidator(lambda value: value if isinstance(value, str) else None),
+    ] = field("summary", default=None)
     date: Clean = field("summary_date", "eval_date", "timestamp", default="")
     date_code: Clean = ""
     model: Clean = field("model_name", "llm", default="")
 
 
 class Published(Recorded):
-    """A line of stats.jsonl: rates in points of 100. left_out: names of fields that do not come over."""
+    """A line of stats.jsonl: rates in points of 100. left_out: names of fields that do not come
+    over.
+    """
 
     model: Clean = field("model_name", "llm", default="")
     date_code: Clean = ""
@@ -109,7 +159,9 @@ class Published(Recorded):
     version: Judge = field("hhem_version", default="")
     hallucination_rate: Number = None
     answer_rate: Number = None
-    avg_word_count: Number = field("avg_word_count", "avg_summary_words", "avg_summary_length", default=None)
+    avg_word_count: Number = field(
+        "avg_word_count", "avg_summary_words", "avg_summary_length", default=None
+    )
     settings: Mapping[str, Any] = field("\0settings", default={})
     left_out: tuple[str, ...] = field("\0left_out", default=())
 
@@ -132,37 +184,57 @@ class Folder:
     def files(self) -> list[Path]:
         """What there is of its files."""
         found = [self.judgments] if self.judgments else []
-        return found + [path for name in (SUMMARIES, STATS) if (path := self.path / name).is_file()]
+        return found + [
+            path for name in (SUMMARIES, STATS) if (path := self.path / name).is_file()
+        ]
 
 
 def find_folders(path: Path) -> list[Folder]:
-    """The model folders in an output tree, a company's folder or one model's, by name. Raises RunError for none."""
+    """The model folders in an output tree, a company's folder or one model's, by name.
+
+    Raises RunError for none.
+    """
     if path.is_file() and path.name in (*JUDGMENTS, SUMMARIES, STATS):
         path = path.parent
     if not path.exists():
         raise nothing_at(path, _WANTED)
     if not path.is_dir():
-        raise RunError(f"'{path}' is not a folder of the HHEM leaderboard engine. {_WANTED}")
+        raise RunError(
+            f"'{path}' is not a folder of the HHEM leaderboard engine. {_WANTED}"
+        )
     names = {*JUDGMENTS, SUMMARIES, STATS}
     with failing_as(RunError, f"'{path}' cannot be read"):
-        places = sorted({file.parent for file in path.rglob("*.jsonl") if file.name in names})
+        places = sorted(
+            {file.parent for file in path.rglob("*.jsonl") if file.name in names}
+        )
     if not places:
         files = [one.name for one in sorted(path.iterdir())][:200]
         near = [name for name in files if closest(name, [*JUDGMENTS, STATS])][:1]
-        held = f" The closest is '{path / near[0]}'." if near else "" if files else " It is empty."
+        held = (
+            f" The closest is '{path / near[0]}'."
+            if near
+            else ""
+            if files
+            else " It is empty."
+        )
         raise RunError(
-            f"'{path}' has no results of the HHEM leaderboard engine: no <company>/<model>/judgments.jsonl.{held} {_WANTED}"
+            f"'{path}' has no results of the HHEM leaderboard engine: no"
+            f" <company>/<model>/judgments.jsonl.{held} {_WANTED}"
         )
     return [_folder(place) for place in places]
 
 
 def _folder(place: Path) -> Folder:
     whole = place.resolve()
-    judgments = next((place / name for name in JUDGMENTS if (place / name).is_file()), None)
-    return Folder(place, printable(whole.parent.name), printable(whole.name) or "model", judgments)
+    judgments = next(
+        (place / name for name in JUDGMENTS if (place / name).is_file()), None
+    )
+    return Folder(
+        place, printable(whole.parent.name), printable(whole.name) or "model", judgments
+    )
 
 
-# -- lines --------------------------------------------------------------------------------------------------------------
+# -- lines -----------------------------------------------------------------------------
 
 
 def read_judgments(folder: Folder) -> list[Judgment]:
@@ -174,39 +246,59 @@ def read_judgments(folder: Folder) -> list[Judgment]:
 def read_summaries(folder: Folder) -> list[Summary] | None:
     """The summaries in the order of the file; None where there is no file."""
     path = folder.path / SUMMARIES
-    return [Summary.of(row, where) for where, _, row in read_rows(path)] if path.is_file() else None
+    return (
+        [Summary.of(row, where) for where, _, row in read_rows(path)]
+        if path.is_file()
+        else None
+    )
 
 
 def read_published(folder: Folder) -> list[Published]:
     """What the engine published of the model, one for each pair of dates."""
     path = folder.path / STATS
-    return [_published(row, where) for where, _, row in read_rows(path)] if path.is_file() else []
+    return (
+        [_published(row, where) for where, _, row in read_rows(path)]
+        if path.is_file()
+        else []
+    )
 
 
 def _published(row: Mapping[str, Any], where: str) -> Published:
     given = {key: row[key] for key in sorted(_SETTINGS & row.keys())}
-    kept = {key: value for key, value in given.items() if isinstance(value, str | int | float | None)}
+    kept = {
+        key: value
+        for key, value in given.items()
+        if isinstance(value, str | int | float | None)
+    }
     left_out = tuple(sorted(printable(key) for key in row.keys() - _SETTINGS - _FACTS))
     return Published.of({**row, "\0settings": kept, "\0left_out": left_out}, where)
 
 
 def read_articles(path: Path) -> dict[str, dict[str, str]]:
     """`article_id` -> category, text_type and dataset, in the order of the CSV. Texts are not kept."""
-    csv.field_size_limit(1 << 27)  # an annual report has more than the 128 KiB that are allowed otherwise
-    broken = failing_as(RunError, f"{path} is not a CSV in UTF-8", (UnicodeDecodeError, csv.Error))
+    # an annual report has more than the 128 KiB that are allowed otherwise
+    csv.field_size_limit(1 << 27)
+    broken = failing_as(
+        RunError, f"{path} is not a CSV in UTF-8", (UnicodeDecodeError, csv.Error)
+    )
     unread = failing_as(RunError, f"{path} cannot be read")
     with unread, broken, ordinary(path).open(encoding="utf-8-sig", newline="") as file:
         rows = csv.DictReader(file)
         if "article_id" not in (rows.fieldnames or ()):
             raise RunError(
-                f"{path} has no column 'article_id', but {_listed(rows.fieldnames or ())}. --articles takes "
-                "the data set's CSV: article_id, text, and category, text_type or dataset."
+                f"{path} has no column 'article_id', but"
+                f" {_listed(rows.fieldnames or ())}. --articles takes the data set's"
+                " CSV: article_id, text, and category, text_type or dataset."
             )
         out: dict[str, dict[str, str]] = {}
         for row in rows:
             article = printable((row["article_id"] or "").strip())
             if not article or article in out:
-                what = f"the article '{article}' a second time" if article else "no 'article_id'"
+                what = (
+                    f"the article '{article}' a second time"
+                    if article
+                    else "no 'article_id'"
+                )
                 raise RunError(f"{path}, line {rows.line_num} has {what}.")
             out[article] = {key: printable(row[key]) for key in SLICES if row.get(key)}
         return out
@@ -216,4 +308,7 @@ SLICES = ("category", "text_type", "dataset")
 
 
 def _listed(names: Sequence[str]) -> str:
-    return ", ".join(f"'{printable(name or '')}'" for name in list(names)[:8]) or "no columns at all"
+    return (
+        ", ".join(f"'{printable(name or '')}'" for name in list(names)[:8])
+        or "no columns at all"
+    )

@@ -1,8 +1,10 @@
-"""Puts a model's judgments and summaries together, and apart again by what the engine reports as one line.
+"""Puts a model's judgments and summaries together, and apart again by what the engine reports as
+one line.
 
-The engine joins both on `summary_uid`, which is no key: equal summaries of different articles may share one, so a row counted
-k times here and m times there counts k * m times. Here the k-th judgment of a uid belongs to its k-th summary, in the order in
-which the judge went through the articles; `joined` keeps what the engine's own join makes of them.
+The engine joins both on `summary_uid`, which is no key: equal summaries of different articles may
+share one, so a row counted k times here and m times there counts k * m times. Here the k-th
+judgment of a uid belongs to its k-th summary, in the order in which the judge went through the
+articles; `joined` keeps what the engine's own join makes of them.
 """
 
 from __future__ import annotations
@@ -34,8 +36,9 @@ class Row:
 class Group:
     """What the engine reports as one line: one model and date code, judged on one day by one judge.
 
-    summary_date: "" where nothing tells it. rows: each judgment once, then summaries that were never judged.
-    joined: judgments as the engine counts them, each with how often. older: groups of the model that are left out.
+    summary_date: "" where nothing tells it. rows: each judgment once, then summaries that were
+    never judged. joined: judgments as the engine counts them, each with how often. older: groups of
+    the model that are left out.
     """
 
     folder: Folder
@@ -55,7 +58,9 @@ class Group:
         """`company/model-datecode`, as the engine's board has it."""
         code = f"-{self.date_code}" if self.date_code else ""
         model = self.model or self.folder.name
-        return f"{self.folder.company}/{model}" + ("" if code and model.endswith(code) else code)
+        return f"{self.folder.company}/{model}" + (
+            "" if code and model.endswith(code) else code
+        )
 
     @property
     def articles(self) -> list[str] | None:
@@ -71,12 +76,14 @@ Part = tuple[str, str]
 def groups_of(folder: Folder, *, every: bool = False) -> list[Group]:
     """A model's groups: of each date code the one judged last, or all of them.
 
-    That is what the engine's board shows, but for date codes that its configuration did not name: those it loses.
+    That is what the engine's board shows, but for date codes that its configuration did not name:
+    those it loses.
     """
     batches: dict[tuple[str, str], list[Judgment]] = {}
     for judgment in files.read_judgments(folder):
         batches.setdefault((judgment.date, judgment.version), []).append(judgment)
-    summaries, published = files.read_summaries(folder), files.read_published(folder)
+    summaries = files.read_summaries(folder)
+    published = files.read_published(folder)
     groups: list[Group] = []
     for batch in batches.values():
         uids = {summary.uid for summary in summaries or ()}
@@ -93,16 +100,22 @@ def _latest(groups: Sequence[Group]) -> list[Group]:
         by_code.setdefault(group.date_code, []).append(group)
     out = []
     for several in by_code.values():
-        last = max(several, key=lambda one: (one.judgment_date, one.summary_date, len(one.rows)))
+        last = max(
+            several,
+            key=lambda one: (one.judgment_date, one.summary_date, len(one.rows)),
+        )
         out.append(replace(last, older=len(several) - 1))
     return out
 
 
-# -- with summaries -----------------------------------------------------------------------------------------------------
+# -- with summaries --------------------------------------------------------------------
 
 
 def _with_summaries(
-    folder: Folder, batch: Sequence[Judgment], summaries: Sequence[Summary], published: Sequence[Published]
+    folder: Folder,
+    batch: Sequence[Judgment],
+    summaries: Sequence[Summary],
+    published: Sequence[Published],
 ) -> list[Group]:
     # The summaries as the judge went through them: as they are, or by article.
     in_order = summaries
@@ -126,13 +139,21 @@ def _with_summaries(
             notes.append(f"summaries that were never judged: {len(left)}")
         said = _said(published, batch[0], *part)
         if published and said is None:
-            notes.append("the engine published nothing for this date code and these dates")
+            notes.append(
+                "the engine published nothing for this date code and these dates"
+            )
         elif not published:
             notes.append("the engine published nothing for this model")
-        joined = [(one, copies[one.uid, *part]) for one in batch if copies[one.uid, *part]]
+        joined = [
+            (one, copies[one.uid, *part]) for one in batch if copies[one.uid, *part]
+        ]
         model = (said.model if said else "") or models[part]
         when = *part, batch[0].date, batch[0].version
-        out.append(Group(folder, model, *when, tuple(together), tuple(joined), said, tuple(notes)))
+        out.append(
+            Group(
+                folder, model, *when, tuple(together), tuple(joined), said, tuple(notes)
+            )
+        )
     return out
 
 
@@ -154,7 +175,9 @@ def _linked(
         # A summary that was judged more often than it was written is judged again.
         summary = several[min(taken[judgment.uid], len(several) - 1)]
         taken[judgment.uid] += 1
-        rows.setdefault((summary.date_code, summary.date), []).append(Row(judgment, summary))
+        rows.setdefault((summary.date_code, summary.date), []).append(
+            Row(judgment, summary)
+        )
     unjudged: dict[Part, list[Summary]] = {}
     for uid, several in waiting.items():
         for summary in several[taken[uid] :]:
@@ -162,26 +185,41 @@ def _linked(
     return rows, orphans, unjudged
 
 
-# -- without ------------------------------------------------------------------------------------------------------------
+# -- without ---------------------------------------------------------------------------
 
 
 def _without_summaries(
-    folder: Folder, batch: Sequence[Judgment], summaries: bool, published: Sequence[Published]
+    folder: Folder,
+    batch: Sequence[Judgment],
+    summaries: bool,
+    published: Sequence[Published],
 ) -> list[Group]:
-    """The batch by the date codes of its judgments, which only old files have. summaries: whether there are, of others."""
+    """The batch by the date codes of its judgments, which only old files have. summaries: whether
+    there are, of others.
+    """
     codes: dict[str | None, list[Judgment]] = {}
     for judgment in batch:
         codes.setdefault(judgment.date_code, []).append(judgment)
     out = []
     for code, part in codes.items():
-        notes = ["none of the summaries in the file is one of those judged"] if summaries else []
+        notes = (
+            ["none of the summaries in the file is one of those judged"]
+            if summaries
+            else []
+        )
         first = part[0]
-        fits = [one for one in published if one.judgment_date == first.date and code in (None, one.date_code)]
+        fits = [
+            one
+            for one in published
+            if one.judgment_date == first.date and code in (None, one.date_code)
+        ]
         fits = [one for one in fits if one.version == first.version] or fits
         said = fits[0] if len(fits) == 1 else None
         if len(fits) > 1:
             what = "summaries of several dates were judged on one day"
-            notes.append(f"{what}, and without the summaries a judgment's date is unknown")
+            notes.append(
+                f"{what}, and without the summaries a judgment's date is unknown"
+            )
         elif not fits:
             notes.append("the engine published nothing for this judgment")
         any_one = said or next(iter(fits or published), None)
@@ -197,19 +235,31 @@ def _without_summaries(
 
 
 def _said(
-    published: Sequence[Published], judgment: Judgment, date_code: str, summary_date: str
+    published: Sequence[Published],
+    judgment: Judgment,
+    date_code: str,
+    summary_date: str,
 ) -> Published | None:
     wanted = (date_code, summary_date, judgment.date)
-    fits = [one for one in published if (one.date_code, one.summary_date, one.judgment_date) == wanted]
-    return next((one for one in fits if one.version == judgment.version), fits[0] if fits else None)
+    fits = [
+        one
+        for one in published
+        if (one.date_code, one.summary_date, one.judgment_date) == wanted
+    ]
+    return next(
+        (one for one in fits if one.version == judgment.version),
+        fits[0] if fits else None,
+    )
 
 
-# -- the data set -------------------------------------------------------------------------------------------------------
+# -- the data set ----------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class DataSet:
-    """How many articles were to be summarised, and how that is known. articles: their slices by id, where a CSV has them."""
+    """How many articles were to be summarised, and how that is known. articles: their slices by id,
+    where a CSV has them.
+    """
 
     size: int
     known: str
@@ -217,7 +267,9 @@ class DataSet:
 
 
 def data_set(
-    group: Group, lengths: Sequence[int], articles: Mapping[str, Mapping[str, str]] | None
+    group: Group,
+    lengths: Sequence[int],
+    articles: Mapping[str, Mapping[str, str]] | None,
 ) -> DataSet:
     """The data set of a group. lengths: distinct rows of all groups in its tree."""
     if articles is not None:

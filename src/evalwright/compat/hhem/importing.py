@@ -1,7 +1,8 @@
-"""Makes run folders of recorded runs of the HHEM leaderboard engine: one for each model, date code and judgment.
+"""Makes run folders of recorded runs of the HHEM leaderboard engine: one for each model, date code
+and judgment.
 
-Files are read twice, model by model: once to learn how long the data set is and whether rows stand in one
-order, and once to write the runs. So memory does not grow with the tree.
+Files are read twice, model by model: once to learn how long the data set is and whether rows stand
+in one order, and once to write the runs. So memory does not grow with the tree.
 """
 
 from __future__ import annotations
@@ -18,7 +19,13 @@ from typing import Any
 
 from evalwright.compat.hhem.files import SLICES, Folder, find_folders, read_articles
 from evalwright.compat.hhem.groups import DataSet, Group, data_set, groups_of, length
-from evalwright.compat.hhem.numbers import PUBLISHED_SPECS, SPECS, differences, result_of, tenths
+from evalwright.compat.hhem.numbers import (
+    PUBLISHED_SPECS,
+    SPECS,
+    differences,
+    result_of,
+    tenths,
+)
 from evalwright.compat.hhem.order import odd_orders
 from evalwright.compat.hhem.rows import (
     CONSISTENCY,
@@ -31,7 +38,14 @@ from evalwright.compat.hhem.rows import (
     names_of,
     records_of,
 )
-from evalwright.compat.recording import Destination, Place, check_scoring, digest_of, started, task_record
+from evalwright.compat.recording import (
+    Destination,
+    Place,
+    check_scoring,
+    digest_of,
+    started,
+    task_record,
+)
 from evalwright.core.errors import RunError
 from evalwright.models.base import fingerprint_of
 from evalwright.runs.reader import Run
@@ -44,10 +58,11 @@ Articles = Mapping[str, Mapping[str, str]]
 
 @dataclass(slots=True)
 class _Plan:
-    """What the first reading says of one group, and then where its run goes and what its rows may be compared with.
+    """What the first reading says of one group, and then where its run goes and what its rows may
+    be compared with.
 
-    length: articles; scores: the judge's, where nothing but a row's place tells its article; lengths: of all groups of the tree;
-    odd: see `order.odd_orders`.
+    length: articles; scores: the judge's, where nothing but a row's place tells its article;
+    lengths: of all groups of the tree; odd: see `order.odd_orders`.
     """
 
     folder: Folder
@@ -71,11 +86,13 @@ def import_hhem(
     articles: Path | None = None,
     every: bool = False,
 ) -> tuple[list[Run], list[str]]:
-    """Make a run of every judged model in `path`, under `out`; return them, and a sentence for each folder of which none was made.
+    """Make a run of every judged model in `path`, under `out`; return them, and a sentence for each
+    folder of which none was made.
 
-    path: the engine's output tree, a company's folder, or one model's. name: of the run; with several, the model's name is
-    added. scoring: "corrected" counts each judgment once, "published" counts as the engine does. articles: the data set's CSV,
-    whose category, text_type and dataset become slices. every: also what was judged before the last time.
+    path: the engine's output tree, a company's folder, or one model's. name: of the run; with
+    several, the model's name is added. scoring: "corrected" counts each judgment once, "published"
+    counts as the engine does. articles: the data set's CSV, whose category, text_type and dataset
+    become slices. every: also what was judged before the last time.
 
     Raises RunError for broken files, and where a run of that name was made from something else.
     """
@@ -88,7 +105,9 @@ def import_hhem(
         found = groups_of(folder, every=every)
         plans += [_plan(group, place) for place, group in enumerate(found)]
         if not found:
-            left_out.append(f"{folder.path} has no judgment, so there is no run to import.")
+            left_out.append(
+                f"{folder.path} has no judgment, so there is no run to import."
+            )
     if not plans:
         raise RunError(f"Nothing in '{path}' was judged. {left_out[0]}")
     _complete(plans, Destination(out, name, alone=len(plans) == 1), scoring)
@@ -99,20 +118,34 @@ def import_hhem(
     return runs, left_out
 
 
-# -- first reading ------------------------------------------------------------------------------------------------------
+# -- first reading ---------------------------------------------------------------------
 
 
 def _plan(group: Group, place: int) -> _Plan:
     scores = None
     if group.articles is None:
-        judged = ((one.score if one and one.valid else None) for one in (row.judgment for row in group.rows))
+        judged = (
+            (one.score if one and one.valid else None)
+            for one in (row.judgment for row in group.rows)
+        )
         scores = array("d", (math.nan if score is None else score for score in judged))
     size = len(group.rows)
-    return _Plan(group.folder, place, group.name, group.judgment_date, size, length(group), scores)
+    return _Plan(
+        group.folder,
+        place,
+        group.name,
+        group.judgment_date,
+        size,
+        length(group),
+        scores,
+    )
 
 
 def _complete(plans: Sequence[_Plan], destination: Destination, scoring: str) -> None:
-    """Where each run goes, and what is known from all of them. Raises RunError where a folder holds another run."""
+    """Where each run goes, and what is known from all of them.
+
+    Raises RunError where a folder holds another run.
+    """
     lengths: dict[Path, list[int]] = {}
     alike: dict[tuple[Path, int], list[_Plan]] = {}
     for plan in plans:
@@ -120,18 +153,21 @@ def _complete(plans: Sequence[_Plan], destination: Destination, scoring: str) ->
         if plan.scores is not None:
             alike.setdefault((plan.folder.tree, plan.rows), []).append(plan)
     for several in alike.values():
-        for place, found in odd_orders([plan.scores or array("d") for plan in several]).items():
+        for place, found in odd_orders(
+            [plan.scores or array("d") for plan in several]
+        ).items():
             several[place].odd = found
     for plan in plans:
         plan.lengths = lengths[plan.folder.tree]
         parts = [plan.date, "published" if scoring == "published" else ""]
-        # What else is in the tree is no part of it: a model imported alone may be imported again with the others.
+        # What else is in the tree is no part of it: a model imported alone may be imported again
+        # with the others.
         facts = json.dumps([scoring, plan.group, plan.date, plan.place])
         made_from = {"imported": digest_of(plan.folder.files), "facts": facts}
         plan.run = destination.place(plan.group, parts, made_from)
 
 
-# -- second reading -----------------------------------------------------------------------------------------------------
+# -- second reading --------------------------------------------------------------------
 
 
 def _import(group: Group, plan: _Plan, scoring: str, known: Articles | None) -> Run:
@@ -148,22 +184,36 @@ def _import(group: Group, plan: _Plan, scoring: str, known: Articles | None) -> 
         "checks": dict(checks_of(group)),
         "notes": _notes(group, names, data, lost, result.metrics),
     }
-    settings, judge = imported["settings"], {"judge": group.version, "threshold": THRESHOLD}
+    settings = imported["settings"]
+    judge = {"judge": group.version, "threshold": THRESHOLD}
     # Runs that differ in the judge, the prompt or the articles must not look alike.
     prompt = {"summary_prompt": settings["prompt"]} if "prompt" in settings else {}
     articles = sorted(set(names.articles)) if names.articles else len(names.ids)
     task = task_record(
         result,
         FORMAT,
-        description="summaries of articles, judged for consistency with them; imported from the HHEM leaderboard engine",
+        description=(
+            "summaries of articles, judged for consistency with them; imported from the"
+            " HHEM leaderboard engine"
+        ),
         definition={"task": TASK, "scoring": scoring, **judge, **prompt},
         content_hash=fingerprint_of({"articles": articles}),
-        scorers=[(CONSISTENCY, FORMAT, judge), (RESPONSE, FORMAT, {}), (WORDS, FORMAT, {})],
+        scorers=[
+            (CONSISTENCY, FORMAT, judge),
+            (RESPONSE, FORMAT, {}),
+            (WORDS, FORMAT, {}),
+        ],
         metrics=PUBLISHED_SPECS if scoring == "published" else SPECS,
-        slice_keys=[key for key in SLICES if any(key in one for one in (data.articles or {}).values())],
+        slice_keys=[
+            key
+            for key in SLICES
+            if any(key in one for one in (data.articles or {}).values())
+        ],
     )
     whole = {
-        "started": started([group.judgment_date, group.summary_date], group.folder.files),
+        "started": started(
+            [group.judgment_date, group.summary_date], group.folder.files
+        ),
         "model": group.name,
         "code": {"imported": FORMAT, "name": group.name, "settings": settings},
         "tasks": [task],
@@ -179,7 +229,9 @@ def _lost(group: Group, names: Names, data: DataSet) -> int:
     return max(0, data.size - length(group))
 
 
-def _imported(group: Group, names: Names, data: DataSet, scoring: str) -> dict[str, Any]:
+def _imported(
+    group: Group, names: Names, data: DataSet, scoring: str
+) -> dict[str, Any]:
     said = group.published
     judged = sum(row.judgment is not None for row in group.rows)
     return {
@@ -195,7 +247,10 @@ def _imported(group: Group, names: Names, data: DataSet, scoring: str) -> dict[s
         "scoring": scoring,
         "pairing": names.how,
         "dataset": {"size": data.size, "known_from": data.known},
-        "rows": {"judged": judged, "joined_by_the_engine": sum(count for _, count in group.joined)},
+        "rows": {
+            "judged": judged,
+            "joined_by_the_engine": sum(count for _, count in group.joined),
+        },
         "published": {key: getattr(said, key) for key in _RATES} if said else None,
         "settings": dict(said.settings) if said else {},
         "fields_left_out": list(said.left_out) if said else [],
@@ -203,15 +258,26 @@ def _imported(group: Group, names: Names, data: DataSet, scoring: str) -> dict[s
     }
 
 
-def _notes(group: Group, names: Names, data: DataSet, lost: int, metrics: Sequence[Any]) -> list[str]:
+def _notes(
+    group: Group, names: Names, data: DataSet, lost: int, metrics: Sequence[Any]
+) -> list[str]:
     notes = list(group.notes)
     if lost:
-        whole = next((one for one in metrics if one.label == "answer-rate-of-dataset"), None)
+        whole = next(
+            (one for one in metrics if one.label == "answer-rate-of-dataset"), None
+        )
         rate = tenths(whole.estimate.value, 100.0) if whole else None
-        over = f"; over all of them the answer rate is {rate}" if rate is not None else ""
-        notes.append(f"{lost:,} of the data set's {data.size:,} rows are lost (size from {data.known}){over}")
+        over = (
+            f"; over all of them the answer rate is {rate}" if rate is not None else ""
+        )
+        notes.append(
+            f"{lost:,} of the data set's {data.size:,} rows are lost (size from"
+            f" {data.known}){over}"
+        )
     if names.articles is None and data.articles is not None:
-        notes.append("it is unknown which articles its rows are about, so there are no slices")
+        notes.append(
+            "it is unknown which articles its rows are about, so there are no slices"
+        )
     elif names.articles is not None and data.articles is not None:
         strange = len(set(names.articles) - data.articles.keys())
         if strange:

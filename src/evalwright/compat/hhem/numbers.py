@@ -1,7 +1,9 @@
-"""The numbers of a group, by our statistics ("corrected") or by the engine's arithmetic ("published").
+"""The numbers of a group, by our statistics ("corrected") or by the engine's arithmetic
+("published").
 
-Corrected: each judgment counts once, what failed is counted apart, and lost rows are said. Published: the engine's join on
-`summary_uid` with its repetitions, rounded to one decimal as the engine rounds; the interval takes equal uids as one cluster.
+Corrected: each judgment counts once, what failed is counted apart, and lost rows are said.
+Published: the engine's join on `summary_uid` with its repetitions, rounded to one decimal as the
+engine rounds; the interval takes equal uids as one cluster.
 """
 
 from __future__ import annotations
@@ -14,7 +16,14 @@ from typing import Any
 from evalwright.compat.hhem.files import SLICES
 from evalwright.compat.hhem.groups import DataSet, Group
 from evalwright.compat.hhem.outcomes import FAILED
-from evalwright.compat.hhem.rows import CONSISTENCY, RESPONSE, TASK, THRESHOLD, WORDS, Names
+from evalwright.compat.hhem.rows import (
+    CONSISTENCY,
+    RESPONSE,
+    TASK,
+    THRESHOLD,
+    WORDS,
+    Names,
+)
 from evalwright.core.errors import Failure
 from evalwright.core.samples import Sample, SampleRecord, Score
 from evalwright.core.tasks import MetricSpec
@@ -29,11 +38,14 @@ SPECS = (
     MetricSpec("answer-rate-of-dataset", "accuracy", RESPONSE),
     MetricSpec("answer-rate-of-replies", "accuracy", RESPONSE),
 )
-"""The engine's four, and what its answer rate leaves out: lost rows, and that a failed request is no refusal."""
+"""The engine's four, and what its answer rate leaves out: lost rows, and that a failed request is
+no refusal.
+"""
 
 PUBLISHED_SPECS = SPECS[:4]
 
-_OF_DATASET, _OF_REPLIES = "answer-rate-of-dataset", "answer-rate-of-replies"
+_OF_DATASET = "answer-rate-of-dataset"
+_OF_REPLIES = "answer-rate-of-replies"
 _LOST = Failure("row lost", "dataset", "The files have no row of this article.")
 
 
@@ -49,29 +61,53 @@ def result_of(
     specs: Sequence[MetricSpec]
     if scoring == "published":
         tally = TaskTally((CONSISTENCY, RESPONSE, WORDS), SLICES)
-        counted, specs, finished = _joined(group, names, data), PUBLISHED_SPECS, _rounded
+        counted = _joined(group, names, data)
+        specs = PUBLISHED_SPECS
+        finished = _rounded
     else:
-        tally = TaskTally((CONSISTENCY, RESPONSE, WORDS, _OF_DATASET, _OF_REPLIES), SLICES)
+        tally = TaskTally(
+            (CONSISTENCY, RESPONSE, WORDS, _OF_DATASET, _OF_REPLIES), SLICES
+        )
         counted = _corrected(names, data, records, lost)
         # The last two are of the same scores as the answer rate, over other rows.
         specs = (*SPECS[:4], *(replace(spec, scorer=spec.label) for spec in SPECS[4:]))
 
         def finished(metric: MetricResult) -> MetricResult:
             if metric.label == _OF_DATASET:
-                method = f"{metric.estimate.method}; size of the data set from {data.known}"
-                metric = replace(metric, estimate=replace(metric.estimate, method=method))
-            return replace(metric, scorer=RESPONSE) if metric.scorer == metric.label else metric
+                method = (
+                    f"{metric.estimate.method}; size of the data set from {data.known}"
+                )
+                metric = replace(
+                    metric, estimate=replace(metric.estimate, method=method)
+                )
+            return (
+                replace(metric, scorer=RESPONSE)
+                if metric.scorer == metric.label
+                else metric
+            )
 
     for record in counted:
         tally.add(record)
     result = _each(tally.result(TASK, "1", specs), finished)
-    kinds = [record.score_failures[CONSISTENCY].kind for record in records if record.score_failures]
+    kinds = [
+        record.score_failures[CONSISTENCY].kind
+        for record in records
+        if record.score_failures
+    ]
     failures = Counter([*kinds, *[_LOST.kind] * lost])
-    n, n_missing = len(group.rows) + lost, failures.total()
-    return replace(result, n_samples=n, n_missing=n_missing, failures=dict(sorted(failures.items())))
+    n = len(group.rows) + lost
+    n_missing = failures.total()
+    return replace(
+        result,
+        n_samples=n,
+        n_missing=n_missing,
+        failures=dict(sorted(failures.items())),
+    )
 
 
-def _each(result: TaskResult, change: Callable[[MetricResult], MetricResult]) -> TaskResult:
+def _each(
+    result: TaskResult, change: Callable[[MetricResult], MetricResult]
+) -> TaskResult:
     slices = {
         key: {value: tuple(map(change, metrics)) for value, metrics in by_value.items()}
         for key, by_value in result.slices.items()
@@ -82,7 +118,9 @@ def _each(result: TaskResult, change: Callable[[MetricResult], MetricResult]) ->
 def _corrected(
     names: Names, data: DataSet, records: Sequence[SampleRecord], lost: int
 ) -> Iterator[SampleRecord]:
-    """The rows as they are counted, and one for each lost article, which has no answer and fails everywhere else."""
+    """The rows as they are counted, and one for each lost article, which has no answer and fails
+    everywhere else.
+    """
     for record in records:
         answered = record.scores[RESPONSE]
         scores = {**record.scores, _OF_DATASET: answered, _OF_REPLIES: answered}
@@ -94,12 +132,16 @@ def _corrected(
     missing: list[Mapping[str, str]] = [{}] * lost
     if data.articles is not None and names.articles is not None:
         there = set(names.articles)
-        missing = [found for article, found in data.articles.items() if article not in there]
+        missing = [
+            found for article, found in data.articles.items() if article not in there
+        ]
     failed = dict.fromkeys((CONSISTENCY, RESPONSE, WORDS, _OF_REPLIES), _LOST)
     for place, slices in enumerate(missing):
         sample = Sample(f"\0lost {place}", metadata=slices)
         scores = {_OF_DATASET: Score(0.0)}
-        yield SampleRecord(TASK, len(records) + place, 0, sample, None, scores, score_failures=failed)
+        yield SampleRecord(
+            TASK, len(records) + place, 0, sample, None, scores, score_failures=failed
+        )
 
 
 def _joined(group: Group, names: Names, data: DataSet) -> Iterator[SampleRecord]:
@@ -108,7 +150,9 @@ def _joined(group: Group, names: Names, data: DataSet) -> Iterator[SampleRecord]
     if data.articles is not None and names.articles is not None:
         for row, article in zip(group.rows, names.articles, strict=True):
             slices[id(row.judgment)] = data.articles.get(article, {})
-    several = len({judgment.uid for judgment, _ in group.joined}) < sum(copies for _, copies in group.joined)
+    several = len({judgment.uid for judgment, _ in group.joined}) < sum(
+        copies for _, copies in group.joined
+    )
     index = 0
     for judgment, copies in group.joined:
         scores = {RESPONSE: Score(float(judgment.valid))}
@@ -118,20 +162,30 @@ def _joined(group: Group, names: Names, data: DataSet) -> Iterator[SampleRecord]
             scores[WORDS] = Score(float(judgment.words))
         cluster = judgment.uid if several else ""
         for _ in range(copies):
-            sample = Sample(str(index), cluster=cluster, metadata=slices.get(id(judgment), {}))
+            sample = Sample(
+                str(index), cluster=cluster, metadata=slices.get(id(judgment), {})
+            )
             yield SampleRecord(TASK, index, 0, sample, None, scores)
             index += 1
 
 
 def _rounded(metric: MetricResult) -> MetricResult:
-    estimate, scale = metric.estimate, 1.0 if metric.scorer == WORDS else 100.0
+    estimate = metric.estimate
+    scale = 1.0 if metric.scorer == WORDS else 100.0
     value = round(estimate.value * scale, 1) / scale
-    low, high = min(estimate.low, value), max(estimate.high, value)
-    method = f"{estimate.method}; as published: joined on summary_uid, rounded to one decimal"
-    return replace(metric, estimate=replace(estimate, value=value, low=low, high=high, method=method))
+    low = min(estimate.low, value)
+    high = max(estimate.high, value)
+    method = (
+        f"{estimate.method}; as published: joined on summary_uid, rounded to one"
+        " decimal"
+    )
+    return replace(
+        metric,
+        estimate=replace(estimate, value=value, low=low, high=high, method=method),
+    )
 
 
-# -- beside what was published ------------------------------------------------------------------------------------------
+# -- beside what was published ---------------------------------------------------------
 
 
 def differences(group: Group, metrics: Sequence[MetricResult]) -> list[dict[str, Any]]:

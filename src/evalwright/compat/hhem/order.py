@@ -1,8 +1,10 @@
-"""Whether the rows of runs stand in one order: articles that are hard to summarise faithfully are so for every model.
+"""Whether the rows of runs stand in one order: articles that are hard to summarise faithfully are
+so for every model.
 
-Without summaries a row's place is all that says which article it is about. That is only worth something if all runs went
-through the articles in one order, so each run's judge scores are compared with the mean of the others'. (Lengths would not do:
-some models write summaries of one length, whatever the article's.)
+Without summaries a row's place is all that says which article it is about. That is only worth
+something if all runs went through the articles in one order, so each run's judge scores are
+compared with the mean of the others'. (Lengths would not do: some models write summaries of one
+length, whatever the article's.)
 """
 
 from __future__ import annotations
@@ -15,16 +17,20 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 LEAST_CORRELATION = 0.1
-"""The public runs, which all went through their articles in one order, lie between 0.3 and 0.8; without a common order it is 0."""
+"""The public runs, which all went through their articles in one order, lie between 0.3 and 0.8;
+without a common order it is 0.
+"""
 
-_LEAST_RUNS, _LEAST_ROWS = 4, 500
+_LEAST_RUNS = 4
+_LEAST_ROWS = 500
 
 
 def odd_orders(scores: Sequence[Sequence[float]]) -> dict[int, float]:
-    """Runs (place in the list -> correlation) whose scores have nothing to do with those of the others.
+    """Runs (place in the list -> correlation) whose scores have nothing to do with those of the
+    others.
 
-    scores: the judge's for each row of each run, nan where a row is no summary; the same number of rows in all. Nothing is said of
-    few runs or few rows.
+    scores: the judge's for each row of each run, nan where a row is no summary; the same number of
+    rows in all. Nothing is said of few runs or few rows.
     """
     import numpy as np
 
@@ -34,7 +40,8 @@ def odd_orders(scores: Sequence[Sequence[float]]) -> dict[int, float]:
     standard = np.stack([_standardised(np.asarray(one, float)) for one in scores])
     there = ~np.isnan(standard)
     filled = np.where(there, standard, 0.0)
-    total, count = filled.sum(axis=0), there.sum(axis=0)
+    total = filled.sum(axis=0)
+    count = there.sum(axis=0)
     out = {}
     for place in range(len(scores)):
         others = count - there[place]

@@ -1,7 +1,8 @@
 """What became of a row, as far as its text tells, or else its number of words.
 
-The engine writes an error where a summary belongs and judges that too; afterwards only `is_valid` and the number of words
-tell a request that failed from a model that refused. The sentences below are the engine's own, each with what it stands for.
+The engine writes an error where a summary belongs and judges that too; afterwards only `is_valid`
+and the number of words tell a request that failed from a model that refused. The sentences below
+are the engine's own, each with what it stands for.
 """
 
 from __future__ import annotations
@@ -20,19 +21,29 @@ from evalwright.scorers.hhem_validity import (
     UNCLOSED_THINKING,
 )
 
-ANSWERED, REFUSED, SHORT, EMPTY = "answered", "refused", "too short", "empty"
-UNCLOSED, TRUNCATED, FAILED, UNKNOWN = "thinking never closed", "truncated", "failed", "not told"
+ANSWERED = "answered"
+REFUSED = "refused"
+SHORT = "too short"
+EMPTY = "empty"
+UNCLOSED = "thinking never closed"
+TRUNCATED = "truncated"
+FAILED = "failed"
+UNKNOWN = "not told"
 
 _LONG = 1000
 """An invalid row of more words than this can only be a text that ran on."""
 
 _REFUSALS = {
     REFUSAL: "the sentence that the prompt asks for",
-    # The prompt of older runs; later code no longer knows the sentence and would take it for a summary.
+    # The prompt of older runs; later code no longer knows the sentence and would take it for a
+    # summary.
     "I am unable to summarize this text.": "the sentence that older prompts ask for",
 }
 _FAILURES = {
-    REQUEST_FAILED: ("request failed", "The request failed; the engine kept no reason."),
+    REQUEST_FAILED: (
+        "request failed",
+        "The request failed; the engine kept no reason.",
+    ),
     THREAD_FAILED: ("request failed", "The engine's thread failed."),
     NOT_TEXT: ("bad reply", "The reply was not text."),
     NOT_ASSIGNED: ("not asked", "The engine could not call this model."),
@@ -44,17 +55,26 @@ _BY_WORDS: dict[int, tuple[str, ...]] = {
     6: (
         FAILED,
         "request failed or thinking never closed",
-        "The request failed, or thinking was never closed; without the summaries it is unknown which.",
+        (
+            "The request failed, or thinking was never closed; without the summaries it"
+            " is unknown which."
+        ),
     ),
     7: (REFUSED, "known by its 7 words"),
     8: (FAILED, "bad reply", "The reply was not text, as its 8 words show."),
-    22: (FAILED, "not asked", "The engine could not call this model, as its 22 words show."),
+    22: (
+        FAILED,
+        "not asked",
+        "The engine could not call this model, as its 22 words show.",
+    ),
 }
 
 
 @dataclass(frozen=True, slots=True)
 class RowOutcome:
-    """label: the class. explanation: how it is known. failure: set where nobody can say what the model would have done."""
+    """label: the class. explanation: how it is known. failure: set where nobody can say what the
+    model would have done.
+    """
 
     label: str
     explanation: str = ""
@@ -62,7 +82,9 @@ class RowOutcome:
 
 
 def row_outcome(valid: bool, words: int, text: str | None) -> RowOutcome:
-    """The class of a row that was recorded as valid or not. text: None where the summary is not there."""
+    """The class of a row that was recorded as valid or not. text: None where the summary is not
+    there.
+    """
     if valid:
         return RowOutcome(ANSWERED)
     return _by_words(words) if text is None else _by_text(text)
@@ -104,7 +126,9 @@ def _ran_on(words: int) -> RowOutcome:
     if words > _LONG:
         why = "recorded as invalid: most likely a text cut off at its limit"
         return RowOutcome(TRUNCATED, f"{words} words, {why}")
-    return RowOutcome(UNKNOWN, f"recorded as invalid with {words} words, for an unknown reason")
+    return RowOutcome(
+        UNKNOWN, f"recorded as invalid with {words} words, for an unknown reason"
+    )
 
 
 def _failed(kind: str, message: str) -> RowOutcome:

@@ -25,8 +25,14 @@ _NAMES = {
 }
 
 __all__ = [
-    "EvaluationResult", "Evaluator", "PipelineConfig", "PipelineRunner", "hret", "run_from_config", "set_scoring",
-]  # fmt: skip
+    "EvaluationResult",
+    "Evaluator",
+    "PipelineConfig",
+    "PipelineRunner",
+    "hret",
+    "run_from_config",
+    "set_scoring",
+]
 
 _found, __dir__ = lazy_names(__name__, _NAMES)
 

@@ -1,4 +1,5 @@
-"""How one sample's requests reach a model: with the row for a class of a user, with HRET's parameters for a model of this package.
+"""How one sample's requests reach a model: with the row for a class of a user, with HRET's
+parameters for a model of this package.
 
 Classes of users get copies of rows, and what they return is matched back by an injected id.
 """
@@ -21,7 +22,16 @@ from evalwright.core.asking import Ask, abilities_of, options_of
 from evalwright.core.errors import DatasetError, Failure, RequestFailed
 from evalwright.core.images import Image
 from evalwright.core.private import home_folder, ordinary
-from evalwright.core.requests import Ability, Generate, LogLikelihood, Message, Part, Prompt, Request, Reward
+from evalwright.core.requests import (
+    Ability,
+    Generate,
+    LogLikelihood,
+    Message,
+    Part,
+    Prompt,
+    Request,
+    Reward,
+)
 from evalwright.core.responses import Response, TokenLogProb
 from evalwright.core.samples import Sample
 from evalwright.engine.engine import Engine
@@ -44,7 +54,8 @@ METHODS: Mapping[str, tuple[str, frozenset[Ability]]] = {
 
 @dataclass(frozen=True, slots=True)
 class RowGenerate(Generate):
-    """A prompt with the dict that a plug-in is to see. key: of the row, so that two rows with one prompt are two requests.
+    """A prompt with the dict that a plug-in is to see. key: of the row, so that two rows with one
+    prompt are two requests.
 
     found: takes what the plug-in returned beside what it was given; mutated: the same, where it
     did so in that very dict, which HRET's best_of_n keeps.
@@ -73,40 +84,59 @@ class RowReward(Reward):
 
 
 class PluginModel(LocalModel):
-    """A plug-in in one role. Nobody can know whether it would answer the same again, so its answers are of one run.
+    """A plug-in in one role.
+
+    Nobody can know whether it would answer the same again, so its answers are of one run.
 
     published: a reply without a text is an answer, as it is to HRET; else it is a failure.
     """
 
     heavy = False
-    carries = EVERY_OPTION - {"num_beams", "length_penalty", "early_stopping", "generation_arguments"}
+    carries = EVERY_OPTION - {
+        "num_beams",
+        "length_penalty",
+        "early_stopping",
+        "generation_arguments",
+    }
 
     def __init__(self, name: str, plugin: Any, role: str, *, published: bool) -> None:
         method, self.abilities = METHODS[role]
         self.name = f"hret-{role}/{name}"
-        self.published, self.role = published, role
+        self.published = published
+        self.role = role
         self._call: Callable[..., Any] = getattr(plugin, method)
         known = inspect.signature(self._call).parameters.values()
         self._takes = {one.name for one in known}
         self._takes_all = any(one.kind is one.VAR_KEYWORD for one in known)
 
-    def answer_batch(self, requests: Sequence[Request]) -> Iterator[tuple[int, Response | Failure]]:
-        """One call of the plug-in for all requests that are asked alike, in the order of the requests."""
+    def answer_batch(
+        self, requests: Sequence[Request]
+    ) -> Iterator[tuple[int, Response | Failure]]:
+        """One call of the plug-in for all requests that are asked alike, in the order of the
+        requests.
+        """
         groups: dict[str, tuple[dict[str, Any], list[int]]] = {}
         for place, request in enumerate(requests):
             asked = self._settings(request)
             groups.setdefault(repr(asked), (asked, []))[1].append(place)
         for asked, places in groups.values():
             rows = [getattr(requests[place], "row", {}) for place in places]
-            given = [{**copy.deepcopy(row), ID: number} for number, row in enumerate(rows)]
+            given = [
+                {**copy.deepcopy(row), ID: number} for number, row in enumerate(rows)
+            ]
             own = {id(one) for one in given}
-            with settings.using("published" if self.published else "corrected"):  # a thread of its own
+            # a thread of its own
+            with settings.using("published" if self.published else "corrected"):
                 returned = self._call(given, **asked)
             if not isinstance(returned, list | tuple):
-                raise TypeError(f"it returned {type(returned).__name__}, not a list of samples")
+                raise TypeError(
+                    f"it returned {type(returned).__name__}, not a list of samples"
+                )
             changed = {one.get(ID) for one in returned if id(one) in own}
             found = matched(list(returned), len(rows))
-            for number, (place, row, one) in enumerate(zip(places, rows, found, strict=True)):
+            for number, (place, row, one) in enumerate(
+                zip(places, rows, found, strict=True)
+            ):
                 request = requests[place]
                 response = self._response(request, row, one)
                 if number in changed and isinstance(request, RowGenerate):
@@ -128,28 +158,46 @@ class PluginModel(LocalModel):
             if value is not None and (self._takes_all or name in self._takes)
         }
 
-    def _response(self, request: Request, row: Given, found: dict[str, Any] | None) -> Response | Failure:
+    def _response(
+        self, request: Request, row: Given, found: dict[str, Any] | None
+    ) -> Response | Failure:
         if found is None:
             return self._failed("it returned no sample for this one")
         if isinstance(request, Reward):
             reward = _number(found.get("reward"))
-            return self._failed("it gave no reward") if reward is None else Response(values=(reward,))
+            return (
+                self._failed("it gave no reward")
+                if reward is None
+                else Response(values=(reward,))
+            )
         text = found.get("prediction")
         if not self.published and (found.get("error") or text is None):
             return self._failed(str(found.get("error") or "it gave no prediction"))
         if isinstance(request, RowGenerate):
-            new = {key: one for key, one in found.items() if key not in row or not _same(row[key], one)}
+            new = {
+                key: one
+                for key, one in found.items()
+                if key not in row or not _same(row[key], one)
+            }
             request.found.update(new)
             if isinstance(text, str):
                 request.found.pop("prediction", None)
-        return _response(text, found, _number(found.get("judge_score")) if self.role == "judge" else None)
+        return _response(
+            text,
+            found,
+            _number(found.get("judge_score")) if self.role == "judge" else None,
+        )
 
     def _failed(self, why: str) -> Failure:
-        return Failure("bad reply", "model", f"The plug-in '{self.name}' failed: {why}.")
+        return Failure(
+            "bad reply", "model", f"The plug-in '{self.name}' failed: {why}."
+        )
 
 
 def matched(returned: list[Any], n: int) -> list[dict[str, Any] | None]:
-    """The returned samples in the order that was given: by their id, else by their place where there are as many as were given."""
+    """The returned samples in the order that was given: by their id, else by their place where
+    there are as many as were given.
+    """
     samples = [one for one in returned if isinstance(one, Mapping)]
     by_id = {one[ID]: one for one in samples if isinstance(one.get(ID), int)}
     left = [place for place in range(n) if place not in by_id]
@@ -157,7 +205,10 @@ def matched(returned: list[Any], n: int) -> list[dict[str, Any] | None]:
     if len(rest) == len(left):
         by_id |= dict(zip(left, rest, strict=True))
     kept = [by_id.get(place) for place in range(n)]
-    return [None if one is None else {k: value for k, value in one.items() if k != ID} for one in kept]
+    return [
+        None if one is None else {k: value for k, value in one.items() if k != ID}
+        for one in kept
+    ]
 
 
 def _response(text: Any, found: Given, score: float | None) -> Response:
@@ -170,14 +221,19 @@ def _response(text: Any, found: Given, score: float | None) -> Response:
         text="" if text is None else str(text),
         log_likelihood=_number(logits.get("sum_log_prob")),
         values=options if score is None else (score,),
-        tokens=tuple(TokenLogProb(said, float(value)) for said, value in zip(texts, tokens, strict=False)),
+        tokens=tuple(
+            TokenLogProb(said, float(value))
+            for said, value in zip(texts, tokens, strict=False)
+        ),
     )
 
 
 def asked_for(options: Given) -> dict[str, Any]:
     """What `generate_batch` is told of one call, as settings of a request."""
     until = options.get("until") or ()
-    given: dict[str, Any] = {"stop": (until,) if isinstance(until, str) else tuple(until)}
+    given: dict[str, Any] = {
+        "stop": (until,) if isinstance(until, str) else tuple(until)
+    }
     if options.get("max_new_tokens") is not None:
         given["max_tokens"] = options["max_new_tokens"]
     if options.get("return_logits"):
@@ -186,23 +242,37 @@ def asked_for(options: Given) -> dict[str, Any]:
 
 
 def replied(row: Given, response: Response) -> dict[str, Any]:
-    """A row with a reply as HRET's models write it: `prediction`, and `logits` where there are log-probabilities."""
+    """A row with a reply as HRET's models write it: `prediction`, and `logits` where there are
+    log-probabilities.
+    """
     return {**row, **logits_of(response), "prediction": response.text}
 
 
 def logits_of(response: Response) -> dict[str, Any]:
-    """`logits` as HRET's models write it: of each option, or of each token of a text; nothing where there are none."""
+    """`logits` as HRET's models write it: of each option, or of each token of a text; nothing where
+    there are none.
+    """
     if response.values:
         return {"logits": {"option_log_probs": list(response.values)}}
     if not response.tokens:
         return {}
     log_probs = [token.log_prob for token in response.tokens]
     texts = [token.text for token in response.tokens]
-    return {"logits": {"sum_log_prob": sum(log_probs), "token_log_probs": log_probs, "tokens": texts}}
+    return {
+        "logits": {
+            "sum_log_prob": sum(log_probs),
+            "token_log_probs": log_probs,
+            "tokens": texts,
+        }
+    }
 
 
 def _number(value: Any) -> float | None:
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+    return (
+        float(value)
+        if isinstance(value, int | float) and not isinstance(value, bool)
+        else None
+    )
 
 
 def _same(a: Any, b: Any) -> bool:
@@ -225,12 +295,14 @@ AS_IT_LIKES = Sampling(temperature=None)
 class Native:
     """A model of this package in the place of one of HRET's.
 
-    sampling: how text is drawn. one_call: whether settings of one call reach it (a limit of tokens, log-probabilities); HRET's back ends of
-    web interfaces drop them. chat: whether prompts are messages. tells_reason: HRET writes the reply's finish reason into the sample.
-    empty_reward: what an empty reply is worth, where that is not asked. by_options: a row with options is answered by the likelihood of
-    each, behind the trigger of a chain of thought too, unless bare_options. gives_logits: HRET writes log-probabilities of text unasked.
-    read: what a reply is taken for. cot, trigger, parser: the chain of thought. lenient: an image that cannot be read is a sentence
-    in the prompt, as in HRET; else the sample fails.
+    sampling: how text is drawn. one_call: whether settings of one call reach it (a limit of tokens,
+    log-probabilities); HRET's back ends of web interfaces drop them. chat: whether prompts are
+    messages. tells_reason: HRET writes the reply's finish reason into the sample. empty_reward:
+    what an empty reply is worth, where that is not asked. by_options: a row with options is
+    answered by the likelihood of each, behind the trigger of a chain of thought too, unless
+    bare_options. gives_logits: HRET writes log-probabilities of text unasked. read: what a reply is
+    taken for. cot, trigger, parser: the chain of thought. lenient: an image that cannot be read is
+    a sentence in the prompt, as in HRET; else the sample fails.
     """
 
     model: Model
@@ -257,12 +329,13 @@ def model_of(part: Native | PluginModel) -> Model:
 
 
 class SampleDoor(Ask):
-    """The door of one sample. row: its dict, whose images and options go with its own prompt and no other.
+    """The door of one sample. row: its dict, whose images and options go with its own prompt and no
+    other.
 
-    found: what a plug-in changed in the row, when it was last asked about it; mutated: the same of the last draw, where it did so in place.
-    null_logits: whether a plug-in returned `logits` that are None.
-    extends: whether a prompt that begins with the row's text is the row's own with something behind it; a scaling method of a user may
-    ask what it likes.
+    found: what a plug-in changed in the row, when it was last asked about it; mutated: the same of
+    the last draw, where it did so in place. null_logits: whether a plug-in returned `logits` that
+    are None. extends: whether a prompt that begins with the row's text is the row's own with
+    something behind it; a scaling method of a user may ask what it likes.
     """
 
     def __init__(
@@ -274,7 +347,10 @@ class SampleDoor(Ask):
         *,
         extends: bool = True,
     ) -> None:
-        self._ask, self._key, self._row, self._models = ask, sample.id, row, models
+        self._ask = ask
+        self._key = sample.id
+        self._row = row
+        self._models = models
         self._extends = extends
         self._text = input_of(row)
         self.found: dict[str, Any] = {}
@@ -299,9 +375,12 @@ class SampleDoor(Ask):
                 self.found = {}
                 return response
             self.found = asked.found
-            self.null_logits |= "logits" in asked.found and asked.found["logits"] is None
+            self.null_logits |= (
+                "logits" in asked.found and asked.found["logits"] is None
+            )
             if asked.mutated and asked.draw >= self._last and asked.row is self._row:
-                self.mutated, self._last = asked.mutated, asked.draw
+                self.mutated = asked.mutated
+                self._last = asked.draw
             return response
         if isinstance(model, Native) and isinstance(request, Generate):
             return await self._native(role, model, request)
@@ -312,8 +391,14 @@ class SampleDoor(Ask):
 
     def _with_row(self, request: Request) -> Request:
         if isinstance(request, Reward):
-            row = {**self._row, "input": _text(request.prompt), "prediction": request.response}
-            return RowReward(request.prompt, request.response, request.reference, row, self._key)
+            row = {
+                **self._row,
+                "input": _text(request.prompt),
+                "prediction": request.response,
+            }
+            return RowReward(
+                request.prompt, request.response, request.reference, row, self._key
+            )
         if not isinstance(request, Generate) or isinstance(request, RowGenerate):
             return request
         text = _text(request.prompt)
@@ -324,17 +409,28 @@ class SampleDoor(Ask):
     async def _native(self, role: str, native: Native, request: Generate) -> Response:
         text = _text(request.prompt)
         own = text == self._text
-        # What a method puts behind the row's text (a trigger, the beginning of a reply) is asked with the row's images, turns and options.
+        # What a method puts behind the row's text (a trigger, the beginning of a reply) is asked
+        # with the row's images, turns and options.
         begun = role == TARGET and text.startswith(self._text)
         options = self._row.get("options")
-        if native.by_options and (own or (begun and self._extends)) and isinstance(options, list):
+        if (
+            native.by_options
+            and (own or (begun and self._extends))
+            and isinstance(options, list)
+        ):
             context = self._text if native.bare_options else text
-            response = await self._by_options(role, context, [str(option) for option in options])
-            self.found = self.mutated = logits_of(response) or {"logits": {"option_log_probs": []}}
+            response = await self._by_options(
+                role, context, [str(option) for option in options]
+            )
+            self.found = self.mutated = logits_of(response) or {
+                "logits": {"option_log_probs": []}
+            }
             return response
         prompt: Prompt = text
         if native.chat:
-            prompt = self._chat(native, text, images=native.vision and (own or begun), own_turns=begun)
+            prompt = self._chat(
+                native, text, images=native.vision and (own or begun), own_turns=begun
+            )
         asked = replace(request, prompt=prompt)
         if role != TARGET:  # a scorer asks, which knows nothing of the judge's settings
             # Each verdict that is sampled is a draw of its own, also on equal prompts.
@@ -342,11 +438,24 @@ class SampleDoor(Ask):
         response = await self._ask(role, asked)
         return native.read(response) if native.read else response
 
-    def _chat(self, native: Native, text: str, *, images: bool, own_turns: bool) -> Prompt:
-        """The prompt as messages. own_turns: those of the row, if it is a conversation; what stands behind its text goes behind the last."""
-        given, turns = self._row.get("input"), list[Message]()
-        if own_turns and isinstance(given, list) and all(isinstance(one, Mapping) for one in given):
-            known = [one for one in given if one.get("role") in ("system", "user", "assistant")]
+    def _chat(
+        self, native: Native, text: str, *, images: bool, own_turns: bool
+    ) -> Prompt:
+        """The prompt as messages. own_turns: those of the row, if it is a conversation; what stands
+        behind its text goes behind the last.
+        """
+        given = self._row.get("input")
+        turns = list[Message]()
+        if (
+            own_turns
+            and isinstance(given, list)
+            and all(isinstance(one, Mapping) for one in given)
+        ):
+            known = [
+                one
+                for one in given
+                if one.get("role") in ("system", "user", "assistant")
+            ]
             turns = [Message(one["role"], str(one.get("content", ""))) for one in known]
         told = not native.system or (turns and turns[0].role == "system")
         last = turns[-1] if turns else Message("user", "")
@@ -355,9 +464,16 @@ class SampleDoor(Ask):
         if images:
             inner = given.get("images") if isinstance(given, Mapping) else None
             found = self._row.get("images") or inner or []
-            shown = [_image(native, one) for one in (found if isinstance(found, list | tuple) else [found])]
+            shown = [
+                _image(native, one)
+                for one in (found if isinstance(found, list | tuple) else [found])
+            ]
         last = replace(last, content=(text, *shown) if shown else text)
-        return (*([] if told else [Message("system", native.system)]), *turns[:-1], last)
+        return (
+            *([] if told else [Message("system", native.system)]),
+            *turns[:-1],
+            last,
+        )
 
     async def _by_options(self, role: str, text: str, options: list[str]) -> Response:
         if not options:
@@ -368,10 +484,13 @@ class SampleDoor(Ask):
         return Response(text=options[best], values=tuple(log_probs), tokens=(chosen,))
 
 
-async def option_log_probs(ask: Ask, role: str, text: str, options: Sequence[str]) -> list[float]:
+async def option_log_probs(
+    ask: Ask, role: str, text: str, options: Sequence[str]
+) -> list[float]:
     """The log-probability of each option behind a text and a space, as HRET has it.
 
-    White space at the end of a context is scored with what follows it, so that its own share is taken off again.
+    White space at the end of a context is scored with what follows it, so that its own share is
+    taken off again.
     """
     requests = [LogLikelihood(text, f" {option}") for option in options]
     words = text.rstrip()
@@ -390,16 +509,28 @@ def asked_alone(
     *,
     at_once: bool = True,
 ) -> list[Made]:
-    """What is made of each row outside of any run, by an engine of its own with the store of this folder."""
+    """What is made of each row outside of any run, by an engine of its own with the store of this
+    folder.
+    """
 
     async def work() -> list[Made]:
         with open_store(home_folder()) as store:
             async with Engine(store) as engine:
                 ask = engine.door({role: model_of(one) for role, one in models.items()})
                 numbered = enumerate(rows)
-                samples = [Sample(str(n), input_of(row), metadata={ROW: row}, row=row) for n, row in numbered]
-                made = [make(SampleDoor(ask, one, dict(one.row), models), one) for one in samples]
-                return await asyncio.gather(*made) if at_once else [await one for one in made]
+                samples = [
+                    Sample(str(n), input_of(row), metadata={ROW: row}, row=row)
+                    for n, row in numbered
+                ]
+                made = [
+                    make(SampleDoor(ask, one, dict(one.row), models), one)
+                    for one in samples
+                ]
+                return (
+                    await asyncio.gather(*made)
+                    if at_once
+                    else [await one for one in made]
+                )
 
     found: list[Made] = run_blocking(work)
     return found
@@ -416,7 +547,10 @@ def _image(native: Native, named: Any) -> Part:
 
 
 def read_image(named: Any) -> Image:
-    """An image of a row: an address, a data URL, a path, {"url"} or a PIL image. Raises DatasetError or OSError."""
+    """An image of a row: an address, a data URL, a path, {"url"} or a PIL image.
+
+    Raises DatasetError or OSError.
+    """
     if isinstance(named, Mapping):
         inner = named.get("image_url", named)
         named = inner.get("url", "") if isinstance(inner, Mapping) else inner

@@ -58,7 +58,12 @@ class PipelineConfig:
     few_shot_example_template: str = DEFAULT_FEW_SHOT_EXAMPLE_TEMPLATE
 
     def __post_init__(self) -> None:
-        for name in ("dataset_params", "model_backend_params", "scaling_params", "evaluator_params"):
+        for name in (
+            "dataset_params",
+            "model_backend_params",
+            "scaling_params",
+            "evaluator_params",
+        ):
             setattr(self, name, getattr(self, name) or {})
         shots: Any = 0 if self.num_few_shot is None else self.num_few_shot
         self.num_few_shot = shots if isinstance(shots, int) and shots >= 0 else 0
@@ -79,7 +84,9 @@ class PipelineConfig:
 
 @dataclass(frozen=True)
 class Shots:
-    """rows: those to evaluate. prefix: the text before a row's input. source: the split of the examples; n: how many are in it."""
+    """rows: those to evaluate. prefix: the text before a row's input. source: the split of the
+    examples; n: how many are in it.
+    """
 
     rows: Sequence[Row]
     prefix: Callable[[Given], str] = lambda row: ""
@@ -89,54 +96,88 @@ class Shots:
 
 
 def load_rows(config: PipelineConfig, dataset: Any, published: bool) -> Shots:
-    """The rows of a dataset, and the examples before them. Raises what the dataset raises; with corrected scoring also where there are
-    no rows to evaluate or examples cannot be made."""
+    """The rows of a dataset, and the examples before them.
+
+    Raises what the dataset raises; with corrected scoring also where there are no rows to evaluate
+    or examples cannot be made.
+    """
     rows = list(dataset.load())
     if config.num_few_shot <= 0:
         return Shots(rows)
-    return _published_shots(config, rows) if published else _corrected_shots(config, rows)
+    return (
+        _published_shots(config, rows) if published else _corrected_shots(config, rows)
+    )
 
 
 def _published_shots(config: PipelineConfig, rows: Rows) -> Shots:
-    """As HRET: the first rows of the named split, else of the evaluated one, which then lacks them even where no examples were made."""
+    """As HRET: the first rows of the named split, else of the evaluated one, which then lacks them
+    even where no examples were made.
+    """
     source = config.few_shot_split or config.split
     try:
-        text = examples_text(_split(config, source).load()[: config.num_few_shot], config, padded=True)
+        text = examples_text(
+            _split(config, source).load()[: config.num_few_shot], config, padded=True
+        )
     except Exception as error:
         log.error("No examples could be made of the split '%s': %s", source, error)
         text = ""
     if config.few_shot_split is None or config.few_shot_split == config.split:
         rows = rows[config.num_few_shot :]
-    return Shots(rows, lambda row: text, config.few_shot_split, config.num_few_shot) if text else Shots(rows)
+    return (
+        Shots(rows, lambda row: text, config.few_shot_split, config.num_few_shot)
+        if text
+        else Shots(rows)
+    )
 
 
 def _corrected_shots(config: PipelineConfig, rows: Rows) -> Shots:
-    """Examples of another split, drawn once by seed, of a row's own subset where it has enough; no row is its own example."""
+    """Examples of another split, drawn once by seed, of a row's own subset where it has enough; no
+    row is its own example.
+    """
 
     def content(row: Given) -> tuple[str, str]:
         return str(row.get("input", "")), str(row.get("reference", ""))
 
-    n, named = config.num_few_shot, config.few_shot_split
-    own, notes = {content(row) for row in rows}, list[str]()
-    source, pool = "", Rows()
-    for source in [named] if named else [one for one in _OTHER_SPLITS if one != config.split]:
+    n = config.num_few_shot
+    named = config.few_shot_split
+    own = {content(row) for row in rows}
+    notes = list[str]()
+    source = ""
+    pool = Rows()
+    for source in (
+        [named] if named else [one for one in _OTHER_SPLITS if one != config.split]
+    ):
         try:
             found = list(_split(config, source).load())
         except Exception as error:
             if named:
-                raise ValueError(f"The split '{source}' for the examples cannot be read: {error}") from error
+                raise ValueError(
+                    f"The split '{source}' for the examples cannot be read: {error}"
+                ) from error
             continue
-        if pool := [row for row in found if content(row) not in own and str(row.get("input") or "")]:
+        if pool := [
+            row
+            for row in found
+            if content(row) not in own and str(row.get("input") or "")
+        ]:
             break
     if not pool:
         order = _examples_of(rows, n)
-        source, pool = config.split, [rows[place] for place in sorted(order)]
+        source = config.split
+        pool = [rows[place] for place in sorted(order)]
         rows = [row for place, row in enumerate(rows) if place not in order]
-        notes.append(f"The examples are {len(pool)} rows of the evaluated split, which are not evaluated.")
+        notes.append(
+            f"The examples are {len(pool)} rows of the evaluated split, which are not"
+            " evaluated."
+        )
     if not rows:
-        raise ValueError(f"No rows are left to evaluate after {n} were taken as examples.")
+        raise ValueError(
+            f"No rows are left to evaluate after {n} were taken as examples."
+        )
     if len(pool) < n:
-        notes.append(f"{n} examples were asked for, and the split '{source}' has {len(pool)}.")
+        notes.append(
+            f"{n} examples were asked for, and the split '{source}' has {len(pool)}."
+        )
     texts: dict[Any, str] = {}
 
     def prefix(row: Given) -> str:
@@ -144,11 +185,14 @@ def _corrected_shots(config: PipelineConfig, rows: Rows) -> Shots:
         if subset not in texts:
             near = [one for one in pool if one.get("_subset_name") == subset]
             chosen = near if len(near) >= n else pool
-            texts[subset] = examples_text(random.Random(0).sample(chosen, min(n, len(chosen))), config)
+            texts[subset] = examples_text(
+                random.Random(0).sample(chosen, min(n, len(chosen))), config
+            )
             if not texts[subset]:
                 raise ValueError(
-                    f"No example could be made with the template {config.few_shot_example_template!r}: it may name "
-                    "{input} and {reference}."
+                    "No example could be made with the template"
+                    f" {config.few_shot_example_template!r}: it may name {{input}} and"
+                    " {reference}."
                 )
         return texts[subset]
 
@@ -156,9 +200,12 @@ def _corrected_shots(config: PipelineConfig, rows: Rows) -> Shots:
 
 
 def _examples_of(rows: Sequence[Row], n: int) -> set[int]:
-    """The places of n rows drawn by seed, so that as long as there are others no subset loses its last row."""
+    """The places of n rows drawn by seed, so that as long as there are others no subset loses its
+    last row.
+    """
     left = Counter(row.get("_subset_name") for row in rows)
-    first, rest = list[int](), list[int]()
+    first = list[int]()
+    rest = list[int]()
     for place in random.Random(0).sample(range(len(rows)), len(rows)):
         subset = rows[place].get("_subset_name")
         if len(first) < n and left[subset] > 1:
@@ -170,12 +217,21 @@ def _examples_of(rows: Sequence[Row], n: int) -> set[int]:
 
 
 def _split(config: PipelineConfig, split: str) -> Any:
-    given = {key: value for key, value in (config.dataset_params or {}).items() if "few_shot" not in key}
-    return load_datasets(config.dataset_name, **{"subset": config.subset, **given, "split": split})
+    given = {
+        key: value
+        for key, value in (config.dataset_params or {}).items()
+        if "few_shot" not in key
+    }
+    return load_datasets(
+        config.dataset_name, **{"subset": config.subset, **given, "split": split}
+    )
 
 
-def examples_text(rows: Sequence[Given], config: PipelineConfig, *, padded: bool = False) -> str:
-    """The instruction and the examples; "" where no row has an input or the template names anything but input and reference.
+def examples_text(
+    rows: Sequence[Given], config: PipelineConfig, *, padded: bool = False
+) -> str:
+    """The instruction and the examples; "" where no row has an input or the template names anything
+    but input and reference.
 
     padded: see `filled`.
     """
@@ -184,9 +240,13 @@ def examples_text(rows: Sequence[Given], config: PipelineConfig, *, padded: bool
         if given := str(row.get("input", "")):
             fields = {"input": given, "reference": str(row.get("reference", ""))}
             try:
-                texts.append(filled(config.few_shot_example_template, fields, padded=padded))
+                texts.append(
+                    filled(config.few_shot_example_template, fields, padded=padded)
+                )
             except Exception as error:
-                log.warning("An example was left out: %s: %s", type(error).__name__, error)
+                log.warning(
+                    "An example was left out: %s: %s", type(error).__name__, error
+                )
     return "".join([config.few_shot_instruction or "", *texts]) if texts else ""
 
 
@@ -207,12 +267,21 @@ def read_settings(path: Path) -> Given:
     if found is None:
         return {}
     if not isinstance(found, Mapping):
-        raise ConfigurationError(f"{path} must be a mapping, not a {type(found).__name__}.")
-    nodes, left = 0, [found]
+        raise ConfigurationError(
+            f"{path} must be a mapping, not a {type(found).__name__}."
+        )
+    nodes = 0
+    left = [found]
     while left:  # an anchor of YAML stands for all that it names, each time
         one = left.pop()
         nodes += 1
         if nodes > _MOST_NODES:
             raise ConfigurationError(f"{path} has more than {_MOST_NODES:,} values.")
-        left += one.values() if isinstance(one, Mapping) else one if isinstance(one, list) else ()
+        left += (
+            one.values()
+            if isinstance(one, Mapping)
+            else one
+            if isinstance(one, list)
+            else ()
+        )
     return found

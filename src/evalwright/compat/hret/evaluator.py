@@ -36,15 +36,25 @@ SECTIONS: Mapping[str, Mapping[str, str]] = texts()["configuration"]
 VALUES = ("language_penalize", "target_lang", "custom_cot_parser", "scoring")
 """What a file may have besides its sections."""
 _OF_ROLES = (
-    "self", "scoring", "raise_on_error", "model", "model_params", "judge_model", "judge_params", "reward_model", "reward_params",
-)  # fmt: skip
+    "self",
+    "scoring",
+    "raise_on_error",
+    "model",
+    "model_params",
+    "judge_model",
+    "judge_params",
+    "reward_model",
+    "reward_params",
+)
 """Arguments of `run` that are no fields of a configuration."""
 _HERE = ("localhost", "127.0.0.1", "::1")
 
 
 @dataclass(eq=False)
 class Evaluator:
-    """Defaults for evaluations. scoring: `published` or `corrected`; None takes what `set_scoring` chose."""
+    """Defaults for evaluations. scoring: `published` or `corrected`; None takes what `set_scoring`
+    chose.
+    """
 
     default_model_backend: str = "huggingface"
     default_judge_backend: str | None = None
@@ -91,13 +101,23 @@ class Evaluator:
         scoring: str | None = None,
         raise_on_error: bool = False,
     ) -> EvaluationResult:
-        """One evaluation. What is None has the evaluator's default. What fails as a whole is the metric `pipeline_error`, or is raised
-        where raise_on_error says so."""
-        call = {name: value for name, value in locals().items() if name not in _OF_ROLES}
+        """One evaluation.
+
+        What is None has the evaluator's default. What fails as a whole is the metric
+        `pipeline_error`, or is raised where raise_on_error says so.
+        """
+        call = {
+            name: value for name, value in locals().items() if name not in _OF_ROLES
+        }
         for name in (
-            "split", "scaling_method", "evaluation_method", "num_few_shot", "few_shot_split", "few_shot_instruction",
+            "split",
+            "scaling_method",
+            "evaluation_method",
+            "num_few_shot",
+            "few_shot_split",
+            "few_shot_instruction",
             "few_shot_example_template",
-        ):  # fmt: skip
+        ):
             if call[name] is None:
                 call[name] = getattr(self, f"default_{name}")
         if custom_cot_parser is None:
@@ -105,11 +125,19 @@ class Evaluator:
         call["target_lang"] = "ko" if target_lang is None else target_lang
         roles: dict[str, tuple[str | None, dict[str, Any]]] = {
             "generate_model": (model or self.default_model_backend, model_params or {}),
-            "judge_model": (judge_model or self.default_judge_backend, judge_params or {}),
-            "reward_model": (reward_model or self.default_reward_backend, reward_params or {}),
+            "judge_model": (
+                judge_model or self.default_judge_backend,
+                judge_params or {},
+            ),
+            "reward_model": (
+                reward_model or self.default_reward_backend,
+                reward_params or {},
+            ),
         }
         config = {LONG_NAMES.get(name, name): value for name, value in call.items()}
-        config["model_backend_name"], config["model_backend_params"] = roles["generate_model"]
+        config["model_backend_name"], config["model_backend_params"] = roles[
+            "generate_model"
+        ]
         if roles["judge_model"][0] or roles["reward_model"][0]:
             parts = {
                 role: {"name": one, "params": params} if one else None
@@ -132,13 +160,19 @@ class Evaluator:
 def run_from_config(
     config_path: str | Path, *, scoring: str | None = None, trust: bool = False
 ) -> EvaluationResult:
-    """The evaluation of a YAML or JSON file. A section without a value is like one that is missing. trust: the file may also run code (parsers,
-    code of models and datasets), send prompts to other machines, and read files outside of its folder.
+    """The evaluation of a YAML or JSON file.
 
-    Raises OSError where it cannot be read, ConfigurationError for what it does not hold, has besides, or may not set.
+    A section without a value is like one that is missing. trust: the file may also run code
+    (parsers, code of models and datasets), send prompts to other machines, and read files outside
+    of its folder.
+
+    Raises OSError where it cannot be read, ConfigurationError for what it does not hold, has
+    besides, or may not set.
     """
     config = read_settings(Path(config_path))
-    if not trust and (asked := list(_proposed(config, Path(config_path).resolve().parent))):
+    if not trust and (
+        asked := list(_proposed(config, Path(config_path).resolve().parent))
+    ):
         raise ConfigurationError(
             f"{config_path} sets what only you may decide:\n"
             + "\n".join(asked)
@@ -152,14 +186,20 @@ def run_from_config(
         elif known is None:
             log.warning("%s: '%s' has no effect.", config_path, name)
         elif section is not None and not isinstance(section, Mapping):
-            raise ConfigurationError(f"{config_path}: '{name}' must be a mapping with {', '.join(known)}.")
+            raise ConfigurationError(
+                f"{config_path}: '{name}' must be a mapping with {', '.join(known)}."
+            )
         else:
             for key, value in (section or {}).items():
                 if key in known:
                     call[known[key]] = value
                 else:
                     log.warning(
-                        "%s: '%s.%s' has no effect. Known: %s.", config_path, name, key, ", ".join(known)
+                        "%s: '%s.%s' has no effect. Known: %s.",
+                        config_path,
+                        name,
+                        key,
+                        ", ".join(known),
                     )
     parser_of(call.get("custom_cot_parser"))
     chosen = call.pop("scoring", None)
@@ -170,7 +210,9 @@ def run_from_config(
 
 
 def _proposed(value: Any, folder: Path, at: str = "") -> Iterator[str]:
-    """What in a file could run code, send prompts or a key somewhere, or read files elsewhere; a line each."""
+    """What in a file could run code, send prompts or a key somewhere, or read files elsewhere; a
+    line each.
+    """
     pairs = enumerate(value) if isinstance(value, list) else ()
     for key, one in value.items() if isinstance(value, Mapping) else pairs:
         place = f"{at}.{key}" if at else str(key)
@@ -186,17 +228,22 @@ def _may_set(key: str, value: Any, folder: Path) -> bool:
     if key in ("api_base", "base_url"):
         address = urlsplit(str(value))
         return "\\" not in str(value) and (
-            address.hostname in _HERE or (address.scheme, address.netloc) == ("https", "api.openai.com")
+            address.hostname in _HERE
+            or (address.scheme, address.netloc) == ("https", "api.openai.com")
         )
     if key == "file_path":
-        return "://" not in str(value) and is_within(Path(str(value)).expanduser(), folder, Path.cwd())
+        return "://" not in str(value) and is_within(
+            Path(str(value)).expanduser(), folder, Path.cwd()
+        )
     if key == "model_kwargs":
         return not proposed({"common": value}, folder)
     return key not in ("data_dir", "data_files", "storage_options", "trust_remote_code")
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """The command line, from `sys.argv` by default. Prints the result as JSON; returns 0, or 1 where the evaluation failed.
+    """The command line, from `sys.argv` by default.
+
+    Prints the result as JSON; returns 0, or 1 where the evaluation failed.
 
     Raises SystemExit with 2 for wrong usage.
     """

@@ -1,4 +1,7 @@
-"""HRET's facade: decorators, a context, one-call functions and a tracker. The function that is given is the model that is evaluated."""
+"""HRET's facade: decorators, a context, one-call functions and a tracker.
+
+The function that is given is the model that is evaluated.
+"""
 
 from __future__ import annotations
 
@@ -25,17 +28,29 @@ from evalwright.trackers import open_trackers
 Function = Callable[..., Any]
 
 __all__ = [
-    "EvaluationContext", "HRETConfig", "MetricsTracker", "benchmark", "compare_metric", "compare_models", "configure", "evaluate",
-    "evaluation_context", "get_metrics_history", "load_config", "quick_eval", "track_metrics",
-]  # fmt: skip
+    "EvaluationContext",
+    "HRETConfig",
+    "MetricsTracker",
+    "benchmark",
+    "compare_metric",
+    "compare_models",
+    "configure",
+    "evaluate",
+    "evaluation_context",
+    "get_metrics_history",
+    "load_config",
+    "quick_eval",
+    "track_metrics",
+]
 
 
 @dataclass
 class HRETConfig:
     """Settings of this facade.
 
-    mlflow_tracking, wandb_tracking, tensorboard_tracking: send every context's results there. custom_loggers: further trackers, each NAME or
-    NAME=WHERE (`evalwright run --track`). max_workers: calls of a function at once. batch_size: prompts that a function of lists gets at
+    mlflow_tracking, wandb_tracking, tensorboard_tracking: send every context's results there.
+    custom_loggers: further trackers, each NAME or NAME=WHERE (`evalwright run --track`).
+    max_workers: calls of a function at once. batch_size: prompts that a function of lists gets at
     once. log_level: of this package's log.
     """
 
@@ -59,7 +74,9 @@ class HRETConfig:
             self.load_from_file(self.config_file)
 
     def load_from_file(self, config_path: str | Path) -> None:
-        """Take the values of a YAML or JSON file; keys that are no settings are logged and left out."""
+        """Take the values of a YAML or JSON file; keys that are no settings are logged and left
+        out.
+        """
         try:
             self.update(read_settings(Path(config_path)))
         except (OSError, ConfigurationError) as error:
@@ -90,7 +107,9 @@ def load_config(config_path: str) -> None:
 
 
 FUNCTIONS = "functions"
-"""The key of a run's metadata that names the functions it compared, whose metrics are each under the function's name."""
+"""The key of a run's metadata that names the functions it compared, whose metrics are each under
+the function's name.
+"""
 _STATS = "_stats"
 """The key of `compare_runs` that is no run."""
 
@@ -107,7 +126,11 @@ class MetricsTracker:
         """Begin a run."""
         now = time.time()
         self.current_run_metrics = {}
-        self.run_metadata = {"run_name": run_name or f"run_{int(now)}", "start_time": now, **metadata}
+        self.run_metadata = {
+            "run_name": run_name or f"run_{int(now)}",
+            "start_time": now,
+            **metadata,
+        }
 
     def log_metrics(self, metrics: Given) -> None:
         """Add to the run's metrics."""
@@ -116,8 +139,14 @@ class MetricsTracker:
     def end_run(self) -> dict[str, Any]:
         """End the run: {"metadata", "metrics"}, which joins the history."""
         now = time.time()
-        self.run_metadata |= {"end_time": now, "duration": now - self.run_metadata.get("start_time", now)}
-        made = {"metadata": dict(self.run_metadata), "metrics": dict(self.current_run_metrics)}
+        self.run_metadata |= {
+            "end_time": now,
+            "duration": now - self.run_metadata.get("start_time", now),
+        }
+        made = {
+            "metadata": dict(self.run_metadata),
+            "metrics": dict(self.current_run_metrics),
+        }
         self.metrics_history.append(made)
         return made
 
@@ -126,14 +155,17 @@ class MetricsTracker:
         return list(self.metrics_history)
 
     def compare_runs(self, metric_name: str) -> dict[str, Any]:
-        """The metric by run, and of those that are numbers the best (highest), worst and average under `_stats`.
+        """The metric by run, and of those that are numbers the best (highest), worst and average
+        under `_stats`.
 
-        A name that several runs have is followed by a number from the second on: "nightly", "nightly (2)". A run of several functions
-        has an entry for each: "nightly: gpt", "nightly: llama".
+        A name that several runs have is followed by a number from the second on: "nightly",
+        "nightly (2)". A run of several functions has an entry for each: "nightly: gpt", "nightly:
+        llama".
         """
         entries: list[tuple[str, Any]] = []
         for run in self.metrics_history:
-            run_name, metrics = str(run["metadata"]["run_name"]), run["metrics"]
+            run_name = str(run["metadata"]["run_name"])
+            metrics = run["metrics"]
             if metric_name in metrics:
                 entries.append((run_name, metrics[metric_name]))
             for function_name in run["metadata"].get(FUNCTIONS, ()):
@@ -142,15 +174,26 @@ class MetricsTracker:
                     entries.append((f"{run_name}: {function_name}", metrics[label]))
         names = _distinct([name for name, _ in entries])
         found = dict(zip(names, (metric for _, metric in entries), strict=True))
-        values = [one for one in found.values() if isinstance(one, int | float) and not isinstance(one, bool)]
+        values = [
+            one
+            for one in found.values()
+            if isinstance(one, int | float) and not isinstance(one, bool)
+        ]
         stats: dict[str, Any] = dict.fromkeys(("best", "worst", "average"))
         if values:
-            stats = {"best": max(values), "worst": min(values), "average": sum(values) / len(values)}
+            stats = {
+                "best": max(values),
+                "worst": min(values),
+                "average": sum(values) / len(values),
+            }
         return {**found, _STATS: stats} if found else {}
 
 
 def _distinct(names: Sequence[str]) -> list[str]:
-    """The names, each further one of those that are equal with its number behind it. The name of the summary is taken."""
+    """The names, each further one of those that are equal with its number behind it.
+
+    The name of the summary is taken.
+    """
     taken = {_STATS, *names}
     seen = {_STATS}
     distinct = []
@@ -169,18 +212,29 @@ _global_tracker = MetricsTracker()
 
 
 class _Function(NativeModel):
-    """A function as the model that is evaluated, one call for each prompt, or for lists of them. What it raises fails those samples alone."""
+    """A function as the model that is evaluated, one call for each prompt, or for lists of them.
+
+    What it raises fails those samples alone.
+    """
 
     def __init__(self, function: Function) -> None:
         self.model = made = function_model(function)
-        sizes = {"batch_size": _global_config.batch_size, "max_workers": _global_config.max_workers}
-        unused, takes = ("batch_size", "one prompt at a time")
+        sizes = {
+            "batch_size": _global_config.batch_size,
+            "max_workers": _global_config.max_workers,
+        }
+        unused = "batch_size"
+        takes = "one prompt at a time"
         if made.signature.batched:
-            unused, takes = "max_workers", "lists of prompts"
+            unused = "max_workers"
+            takes = "lists of prompts"
         if sizes.pop(unused):
-            log.warning("%s has no effect on '%s', which takes %s.", unused, made.name, takes)
+            log.warning(
+                "%s has no effect on '%s', which takes %s.", unused, made.name, takes
+            )
         if any(sizes.values()):
-            batch, workers = sizes.get("batch_size"), sizes.get("max_workers")
+            batch = sizes.get("batch_size")
+            workers = sizes.get("max_workers")
             self.model = function_model(function, batch_size=batch, concurrency=workers)
 
     def native(self, *, published: bool) -> Native:
@@ -199,7 +253,8 @@ class EvaluationContext:
         run_name: str | None = None,
         **kwargs: Any,
     ) -> None:
-        wanted, given = _global_config, {LONG_NAMES.get(key, key): value for key, value in kwargs.items()}
+        wanted = _global_config
+        given = {LONG_NAMES.get(key, key): value for key, value in kwargs.items()}
         self.scoring = given.pop("scoring", None)
         for name, value, default in (
             ("dataset_name", dataset_name, wanted.default_dataset),
@@ -212,8 +267,13 @@ class EvaluationContext:
         self.metrics_tracker = MetricsTracker()
         self.run_name = run_name
         self.results: list[EvaluationResult] = []
-        self.mlops_integrations: list[Callable[[dict[str, Any], list[EvaluationResult]], Any]] = []
-        self.track = [*(["tensorboard"] if wanted.tensorboard_tracking else ()), *wanted.custom_loggers]
+        self.mlops_integrations: list[
+            Callable[[dict[str, Any], list[EvaluationResult]], Any]
+        ] = []
+        self.track = [
+            *(["tensorboard"] if wanted.tensorboard_tracking else ()),
+            *wanted.custom_loggers,
+        ]
         open_trackers(self.track)
         if wanted.mlflow_tracking:
             self.log_to_mlflow()
@@ -222,7 +282,11 @@ class EvaluationContext:
 
     def __enter__(self) -> EvaluationContext:
         config = self.config.settings()
-        about = {"dataset": config["dataset_name"], "model": config["model_backend_name"], "config": config}
+        about = {
+            "dataset": config["dataset_name"],
+            "model": config["model_backend_name"],
+            "config": config,
+        }
         self.metrics_tracker.start_run(self.run_name, **about)
         return self
 
@@ -249,38 +313,58 @@ class EvaluationContext:
 
     def _evaluated(self, model_function: Function) -> EvaluationResult:
         model = _Function(getattr(model_function, _UNDECORATED, model_function))
-        config = self.config.settings() | {"model_backend_name": model.model.name, "model_backend_params": {}}
-        result = PipelineRunner(**config, scoring=self.scoring, instance=model, track=self.track).run()
+        config = self.config.settings() | {
+            "model_backend_name": model.model.name,
+            "model_backend_params": {},
+        }
+        result = PipelineRunner(
+            **config, scoring=self.scoring, instance=model, track=self.track
+        ).run()
         self.results.append(result)
         return result
 
-    def benchmark(self, model_functions: Mapping[str, Function]) -> dict[str, EvaluationResult]:
+    def benchmark(
+        self, model_functions: Mapping[str, Function]
+    ) -> dict[str, EvaluationResult]:
         """Each function evaluated, by its name.
 
-        Metrics of the run are under the function's name ("gpt.accuracy"): under the metric's alone they would be those of the last.
+        Metrics of the run are under the function's name ("gpt.accuracy"): under the metric's alone
+        they would be those of the last.
         """
         results = {}
         compared = self.metrics_tracker.run_metadata.setdefault(FUNCTIONS, [])
         for name, function in model_functions.items():
             results[name] = self._evaluated(function)
             compared.append(name)
-            named = {f"{name}.{metric}": value for metric, value in results[name].metrics.items()}
+            named = {
+                f"{name}.{metric}": value
+                for metric, value in results[name].metrics.items()
+            }
             self.metrics_tracker.log_metrics(named)
         return results
 
     def add_mlops_integration(
         self, integration_func: Callable[[dict[str, Any], list[EvaluationResult]], Any]
     ) -> None:
-        """A function that is called with the run and its results in the end. What it raises is raised then."""
+        """A function that is called with the run and its results in the end.
+
+        What it raises is raised then.
+        """
         self.mlops_integrations.append(integration_func)
 
     def log_to_mlflow(self, experiment_name: str | None = None) -> None:
-        """Send metrics, parameters and results to MLflow in the end; without it installed, this is logged and nothing is sent."""
+        """Send metrics, parameters and results to MLflow in the end; without it installed, this is
+        logged and nothing is sent.
+        """
 
-        def send(mlflow: Any, run: dict[str, Any], results: list[EvaluationResult]) -> None:
+        def send(
+            mlflow: Any, run: dict[str, Any], results: list[EvaluationResult]
+        ) -> None:
             with mlflow.start_run(run_name=run["metadata"]["run_name"]):
                 mlflow.log_metrics(_of_kind(run["metrics"], int | float))
-                mlflow.log_params(_of_kind(run["metadata"]["config"], str | int | float))
+                mlflow.log_params(
+                    _of_kind(run["metadata"]["config"], str | int | float)
+                )
                 for number, result in enumerate(results):
                     mlflow.log_dict(plain(result.to_dict()), f"result_{number}.json")
 
@@ -289,11 +373,18 @@ class EvaluationContext:
             mlflow.set_experiment(experiment_name)
 
     def log_to_wandb(self, project_name: str | None = None) -> None:
-        """Send metrics, parameters and results to Weights & Biases in the end; without it installed, this is logged and nothing is sent."""
+        """Send metrics, parameters and results to Weights & Biases in the end; without it
+        installed, this is logged and nothing is sent.
+        """
 
-        def send(wandb: Any, run: dict[str, Any], results: list[EvaluationResult]) -> None:
-            name, config = run["metadata"]["run_name"], _of_kind(run["metadata"]["config"], str | int | float)
-            began = wandb.init(project=project_name or "hret-evaluation", name=name, config=config)
+        def send(
+            wandb: Any, run: dict[str, Any], results: list[EvaluationResult]
+        ) -> None:
+            name = run["metadata"]["run_name"]
+            config = _of_kind(run["metadata"]["config"], str | int | float)
+            began = wandb.init(
+                project=project_name or "hret-evaluation", name=name, config=config
+            )
             began.log(_of_kind(run["metrics"], int | float))
             for number, result in enumerate(results):
                 artifact = wandb.Artifact(f"evaluation_result_{number}", type="result")
@@ -315,11 +406,24 @@ class EvaluationContext:
         return library
 
     def save_results(self, filename: str | None = None) -> str:
-        """Write all results as JSON into `output_dir`, which is made where it is missing. Returns the path."""
-        path = Path(_global_config.output_dir) / (filename or f"hret_results_{int(time.time())}.json")
+        """Write all results as JSON into `output_dir`, which is made where it is missing.
+
+        Returns the path.
+        """
+        path = Path(_global_config.output_dir) / (
+            filename or f"hret_results_{int(time.time())}.json"
+        )
         tracker = self.metrics_tracker
-        saved = {"run_metadata": tracker.run_metadata, "metrics": tracker.current_run_metrics}
-        write_text(path, as_json({**saved, "results": [result.to_dict() for result in self.results]}))
+        saved = {
+            "run_metadata": tracker.run_metadata,
+            "metrics": tracker.current_run_metrics,
+        }
+        write_text(
+            path,
+            as_json(
+                {**saved, "results": [result.to_dict() for result in self.results]}
+            ),
+        )
         return str(path)
 
 
@@ -328,7 +432,9 @@ def _of_kind(values: Given, kinds: Any) -> dict[str, Any]:
 
 
 _UNDECORATED = "_evalwright_function"
-"""The attribute of a function under `@evaluate`: the function itself, which a context may be given to evaluate."""
+"""The attribute of a function under `@evaluate`: the function itself, which a context may be given
+to evaluate.
+"""
 
 evaluation_context = EvaluationContext
 """HRET's name for making one; `dataset=` and `model=` are names of the first two as well."""
@@ -338,19 +444,26 @@ def _decorator(run: Callable[..., Any]) -> Callable[[Function], Callable[..., An
     """A decorator by which a call of the function becomes `run(function, *arguments)`."""
 
     def decorate(function: Function) -> Callable[..., Any]:
-        return functools.wraps(function)(lambda *args, **named: run(function, *args, **named))
+        return functools.wraps(function)(
+            lambda *args, **named: run(function, *args, **named)
+        )
 
     return decorate
 
 
 def evaluate(
-    dataset: str | None = None, model: str | None = None, evaluation_method: str | None = None, **kwargs: Any
+    dataset: str | None = None,
+    model: str | None = None,
+    evaluation_method: str | None = None,
+    **kwargs: Any,
 ) -> Callable[[Function], Callable[..., EvaluationResult]]:
     """A decorator: calling the function evaluates it, and returns the result."""
 
     def run(function: Function, *args: Any, **named: Any) -> EvaluationResult:
         given = {"evaluation_method_name": evaluation_method, **kwargs}
-        with evaluation_context(dataset, model, f"eval_{function.__name__}", **given) as context:
+        with evaluation_context(
+            dataset, model, f"eval_{function.__name__}", **given
+        ) as context:
             return context.evaluate(function)
 
     def decorate(function: Function) -> Callable[..., EvaluationResult]:
@@ -364,14 +477,25 @@ def evaluate(
 def benchmark(
     dataset: str | None = None, models: Sequence[str] | None = None, **kwargs: Any
 ) -> Callable[[Function], Callable[..., dict[str, EvaluationResult]]]:
-    """A decorator for a function that returns functions by name: calling it evaluates each. models: those of them that are wanted."""
+    """A decorator for a function that returns functions by name: calling it evaluates each. models:
+    those of them that are wanted.
+    """
 
-    def run(function: Function, *args: Any, **named: Any) -> dict[str, EvaluationResult]:
+    def run(
+        function: Function, *args: Any, **named: Any
+    ) -> dict[str, EvaluationResult]:
         found = function(*args, **named)
         for name in set(models or ()) - found.keys():
-            raise ValueError(f"'{function.__name__}' returns no function for '{name}': {', '.join(found)}.")
-        wanted = {name: one for name, one in found.items() if not models or name in models}
-        with evaluation_context(dataset, run_name=f"benchmark_{function.__name__}", **kwargs) as context:
+            raise ValueError(
+                f"'{function.__name__}' returns no function for '{name}':"
+                f" {', '.join(found)}."
+            )
+        wanted = {
+            name: one for name, one in found.items() if not models or name in models
+        }
+        with evaluation_context(
+            dataset, run_name=f"benchmark_{function.__name__}", **kwargs
+        ) as context:
             return context.benchmark(wanted)
 
     return _decorator(run)
@@ -385,14 +509,18 @@ def track_metrics(metrics: Sequence[str]) -> Callable[[Function], Function]:
         if isinstance(result, Mapping):
             tracker = MetricsTracker()
             tracker.start_run(function.__name__)
-            tracker.log_metrics({key: value for key, value in result.items() if key in metrics})
+            tracker.log_metrics(
+                {key: value for key, value in result.items() if key in metrics}
+            )
             _global_tracker.metrics_history.append(tracker.end_run())
         return result
 
     return _decorator(run)
 
 
-def quick_eval(model_function: Function, dataset: str = "kmmlu", **kwargs: Any) -> EvaluationResult:
+def quick_eval(
+    model_function: Function, dataset: str = "kmmlu", **kwargs: Any
+) -> EvaluationResult:
     """One function on one dataset."""
     with evaluation_context(dataset, **kwargs) as context:
         return context.evaluate(model_function)

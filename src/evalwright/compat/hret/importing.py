@@ -1,4 +1,6 @@
-"""Makes runs of results that HRET has saved: of `save_json`, of `--output_file`, and of the facade's hret_results_*.json."""
+"""Makes runs of results that HRET has saved: of `save_json`, of `--output_file`, and of the
+facade's hret_results_*.json.
+"""
 
 from __future__ import annotations
 
@@ -32,30 +34,56 @@ from evalwright.runs.aggregation import TaskTally
 from evalwright.runs.reader import Run
 
 FORMAT = "hret"
-_WANTED = "Name a result file of HRET (JSON with metrics, samples and info), or a folder with some."
-_VERDICT, _JUDGED, _LANGUAGE = "verdict", "judge", "language"
+_WANTED = (
+    "Name a result file of HRET (JSON with metrics, samples and info), or a folder with"
+    " some."
+)
+_VERDICT = "verdict"
+_JUDGED = "judge"
+_LANGUAGE = "language"
 _VALUES = "option_log_probs"
 _GRADES = (1.0, 5.0)
 
 
 def _specs(records: Sequence[SampleRecord], metrics: Given) -> list[MetricSpec]:
-    """The metrics of what the samples have: shares, and grades, which are from 1 to 5 where HRET's own judge gave them."""
+    """The metrics of what the samples have: shares, and grades, which are from 1 to 5 where HRET's
+    own judge gave them.
+    """
     pairs = "judge_accuracy" in metrics and "accuracy" not in metrics
-    grades = [record.scores[_JUDGED].value for record in records if _JUDGED in record.scores]
+    grades = [
+        record.scores[_JUDGED].value for record in records if _JUDGED in record.scores
+    ]
     usual = all(_GRADES[0] <= one <= _GRADES[1] for one in grades)
     made = [
         MetricSpec("judge_accuracy" if pairs else "accuracy", "accuracy", _VERDICT),
-        MetricSpec("average_judge_score", "mean", _JUDGED, {"value_range": list(_GRADES)} if usual else {}),
-        MetricSpec("language_penalizer_average", "mean", _LANGUAGE, {"value_range": [0.0, 1.0]}),
+        MetricSpec(
+            "average_judge_score",
+            "mean",
+            _JUDGED,
+            {"value_range": list(_GRADES)} if usual else {},
+        ),
+        MetricSpec(
+            "language_penalizer_average", "mean", _LANGUAGE, {"value_range": [0.0, 1.0]}
+        ),
     ]
-    return [one for one in made if any(one.scorer in record.scores for record in records)]
+    return [
+        one for one in made if any(one.scorer in record.scores for record in records)
+    ]
 
 
 def imports(path: Path, out: Path, name: str = "") -> Imports:
-    """A run for every result at `path`, for the command line. Raises RunError for what is no result."""
+    """A run for every result at `path`, for the command line.
+
+    Raises RunError for what is no result.
+    """
     runs = import_hret(path, out, name)
-    lines = [f"Imported: {run.folder} ({run.task(run.tasks[0].name).n_samples} samples)" for run in runs]
-    left = [note for run in runs for note in run.data["configuration"]["imported"]["notes"]]
+    lines = [
+        f"Imported: {run.folder} ({run.task(run.tasks[0].name).n_samples} samples)"
+        for run in runs
+    ]
+    left = [
+        note for run in runs for note in run.data["configuration"]["imported"]["notes"]
+    ]
     kept = ("format", "file", "metrics", "notes")
     return Imports(lines, [record_of(run, kept) for run in runs], left)
 
@@ -63,7 +91,8 @@ def imports(path: Path, out: Path, name: str = "") -> Imports:
 def import_hret(path: Path, out: Path, name: str = "") -> tuple[Run, ...]:
     """Make a run of every result in a file, or in the JSON files of a folder, under `out`.
 
-    Verdicts and judges' scores are those that HRET recorded: nothing is scored again. Raises RunError, before anything is written.
+    Verdicts and judges' scores are those that HRET recorded: nothing is scored again. Raises
+    RunError, before anything is written.
     """
     if not path.exists():
         raise nothing_at(path, _WANTED)
@@ -89,11 +118,15 @@ def _results(path: Path) -> Iterator[Given]:
         if not isinstance(result, Mapping) or not all(
             isinstance(result.get(key), kind) for key, kind in parts
         ):
-            raise RunError(f"{where} is no result of HRET: metrics, samples and info are wanted. {_WANTED}")
+            raise RunError(
+                f"{where} is no result of HRET: metrics, samples and info are wanted."
+                f" {_WANTED}"
+            )
         if not result["samples"]:
             why = result["metrics"].get("pipeline_error") or result["info"].get("error")
             raise RunError(
-                f"{where} has no samples: {printable(str(why or 'the evaluation was empty'))[:300]}"
+                f"{where} has no samples:"
+                f" {printable(str(why or 'the evaluation was empty'))[:300]}"
             )
         for count, sample in enumerate(result["samples"], 1):
             if not isinstance(sample, Mapping):
@@ -102,13 +135,16 @@ def _results(path: Path) -> Iterator[Given]:
 
 
 def _import(file: Path, result: Given, destination: Destination) -> Run:
-    info, metrics = plain(result["info"]), plain(result["metrics"])
+    info = plain(result["info"])
+    metrics = plain(result["metrics"])
     dataset = _text(result["info"].get("dataset_name"))
     model = _text(info.get("model") or info.get("model_backend_name")) or "model"
     task = task_name(dataset, _text(info.get("evaluation_method_name")))
     made_from = {"imported": digest_of([file]), "result": plain(result)}
     place = destination.place(model if destination.name else file.stem, [], made_from)
-    records = [_record(task, index, sample) for index, sample in enumerate(result["samples"])]
+    records = [
+        _record(task, index, sample) for index, sample in enumerate(result["samples"])
+    ]
     specs = _specs(records, metrics)
     columns = [one.scorer for one in specs]
     records = [_counted(record, columns) for record in records]
@@ -137,11 +173,19 @@ def _import(file: Path, result: Given, destination: Destination) -> Run:
 
 
 def _record(task: str, index: int, row: Given) -> SampleRecord:
-    kept = {key: value for key, value in row.items() if key not in ("prediction", "original_prediction")}
+    kept = {
+        key: value
+        for key, value in row.items()
+        if key not in ("prediction", "original_prediction")
+    }
     sample = replace(sample_of(index, kept), row={})
     said = row.get("original_prediction", row.get("prediction"))
     if said is None or row.get("error"):
-        failure = Failure("failed", "provider", _text(row.get("error")) or "HRET recorded no prediction.")
+        failure = Failure(
+            "failed",
+            "provider",
+            _text(row.get("error")) or "HRET recorded no prediction.",
+        )
         return SampleRecord(task, index, 0, sample, None, {}, failure)
     response = Response(str(said), finish_reason=_text(row.get("finish_reason")))
     answer = Answer(response.text, prompt=sample.input, responses=(response,))
@@ -150,16 +194,30 @@ def _record(task: str, index: int, row: Given) -> SampleRecord:
 
 def _counted(record: SampleRecord, columns: Sequence[str]) -> SampleRecord:
     """The record with a failure for each score that others have and it lacks."""
-    lacking = [] if record.failure else [one for one in columns if one not in record.scores]
-    why = Failure("bad verdict", "judge", "HRET recorded no score: its reader found none in the reply.")
+    lacking = (
+        [] if record.failure else [one for one in columns if one not in record.scores]
+    )
+    why = Failure(
+        "bad verdict",
+        "judge",
+        "HRET recorded no score: its reader found none in the reply.",
+    )
     return replace(record, score_failures=dict.fromkeys(lacking, why))
 
 
 def _scores(row: Given) -> dict[str, Score]:
     found = row.get("evaluation")
-    verdict = found.get("is_correct") if isinstance(found, Mapping) else row.get("judge_correct")
+    verdict = (
+        found.get("is_correct")
+        if isinstance(found, Mapping)
+        else row.get("judge_correct")
+    )
     scores = {}
-    if verdict is None and "evaluation" not in row and _VALUES in (row.get("logits") or ()):
+    if (
+        verdict is None
+        and "evaluation" not in row
+        and _VALUES in (row.get("logits") or ())
+    ):
         # `log_likelihood` writes no verdict.
         with suppress(ScoringError, TypeError, AttributeError, ValueError):
             verdict = Likelihood().score(row).value == 1
@@ -175,14 +233,23 @@ def _notes(records: Sequence[SampleRecord], metrics: Given, part: Given) -> list
     """What the file says that its samples do not."""
     notes = []
     if failed := sum(record.failure is not None for record in records):
-        notes.append(f"{failed} samples without a prediction are failures here; HRET counted them as wrong.")
+        notes.append(
+            f"{failed} samples without a prediction are failures here; HRET counted"
+            " them as wrong."
+        )
     found = {one["label"]: one["value"] for one in part["metrics"]}
     for name, value in metrics.items():
         if name not in found:
             shown = f"'{printable(str(name))[:60]}' ({printable(str(value))[:60]})"
             notes.append(f"The metric {shown} is in the record only.")
-        elif (told := number(value)) is not None and abs(told - (found[name] or 0.0)) > 1e-6 and not failed:
-            notes.append(f"'{name}' is {told:g} in the file, and {found[name]} over its samples.")
+        elif (
+            (told := number(value)) is not None
+            and abs(told - (found[name] or 0.0)) > 1e-6
+            and not failed
+        ):
+            notes.append(
+                f"'{name}' is {told:g} in the file, and {found[name]} over its samples."
+            )
     return notes
 
 

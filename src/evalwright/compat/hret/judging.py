@@ -1,7 +1,9 @@
-"""HRET's `llm_judge`: what a judge is sent, how its reply is read and what comes of it, faults included; and the same by judges of ours.
+"""HRET's `llm_judge`: what a judge is sent, how its reply is read and what comes of it, faults
+included; and the same by judges of ours.
 
-Corrected, the question is shown, an unread verdict is a failure, pairs are asked in both orders. Each kind of number has its own scorer: grades
-(a rubric, K2-Eval's criteria, types of a user), answers compared with a reference, and pairs.
+Corrected, the question is shown, an unread verdict is a failure, pairs are asked in both orders.
+Each kind of number has its own scorer: grades (a rubric, K2-Eval's criteria, types of a user),
+answers compared with a reference, and pairs.
 """
 
 from __future__ import annotations
@@ -18,7 +20,12 @@ from evalwright.compat.hret.published import JUDGE_SCORE, PENALTY, Method, texts
 from evalwright.compat.hret.rows import ROW, row_of
 from evalwright.compat.hret.settings import Given
 from evalwright.core.asking import Ask, abilities_of
-from evalwright.core.errors import ConfigurationError, Failure, RequestFailed, ScoringError
+from evalwright.core.errors import (
+    ConfigurationError,
+    Failure,
+    RequestFailed,
+    ScoringError,
+)
 from evalwright.core.reasoning import separate_reasoning
 from evalwright.core.requests import Generate, Message
 from evalwright.core.samples import Answer, NoScore, Sample, Score
@@ -28,9 +35,13 @@ from evalwright.scorers.judge.pair import FIRST, SAME, SECOND, judge_pair
 from evalwright.scorers.judge.rating import RATING, judge_rating
 from evalwright.scorers.registry import JUDGE
 
-RUBRIC, GOLD, PAIR, K2 = "rubric_and_response", "rubric_response_and_gold", "response_comparison", "k2_eval"
+RUBRIC = "rubric_and_response"
+GOLD = "rubric_response_and_gold"
+PAIR = "response_comparison"
+K2 = "k2_eval"
 TYPES = (RUBRIC, GOLD, PAIR, K2)
-CORRECT, WINNER = "judge_correct", "judge_winner"
+CORRECT = "judge_correct"
+WINNER = "judge_winner"
 
 Parser = Callable[[str], Given]
 _RESULT = re.compile(r"\[RESULT\]\s*(\d+(?:\.\d+)?)")
@@ -42,7 +53,9 @@ _WINNER = re.compile(r"\[\[([AB])\]\]")
 _STEP = re.compile(r"step:\s*\[(\d+)\]", re.IGNORECASE)
 
 
-def _first(pattern: re.Pattern[str], reply: str, missing: str, of: str = "response") -> str:
+def _first(
+    pattern: re.Pattern[str], reply: str, missing: str, of: str = "response"
+) -> str:
     if found := pattern.search(reply):
         return found[1]
     raise ValueError(f"{missing} in {of}: {reply}")
@@ -55,7 +68,11 @@ def read_rubric(reply: str) -> dict[str, Any]:
 
 def read_k2(reply: str) -> dict[str, Any]:
     """`Score: 3.5`, the first one."""
-    return {"score": float(_first(_K2_SCORE, reply, "No valid score found", "K2-Eval response"))}
+    return {
+        "score": float(
+            _first(_K2_SCORE, reply, "No valid score found", "K2-Eval response")
+        )
+    }
 
 
 def read_winner(reply: str, missing: str = "No valid winner found") -> dict[str, Any]:
@@ -75,7 +92,9 @@ def read_gold(reply: str) -> dict[str, Any]:
 
 
 def from_huggingface(prompt: str, reply: str) -> dict[str, Any]:
-    """What HRET's `huggingface_judge` writes: its score is looked for in the prompt and the reply together."""
+    """What HRET's `huggingface_judge` writes: its score is looked for in the prompt and the reply
+    together.
+    """
     whole = prompt + reply
     start = whole.find(_FEEDBACK) + len(_FEEDBACK)
     found = _RESULT.search(whole, start) if start >= len(_FEEDBACK) else None
@@ -96,7 +115,8 @@ def _parser(name: str, given: Parser | str) -> Parser:
         good = False
     if not good:
         raise ConfigurationError(
-            f"The parser of the type of judgement '{name}' is a function or a pattern with one group, not {given!r}."
+            f"The parser of the type of judgement '{name}' is a function or a pattern"
+            f" with one group, not {given!r}."
         )
 
     def read(reply: str) -> dict[str, Any]:
@@ -118,8 +138,11 @@ def _group(pattern: str, text: str) -> str | None:
 
 @dataclass(kw_only=True)
 class Judging(Method):
-    """`llm_judge`. judge_prompts, judge_parsers: of further types by their names. A parser is a function of the reply that gives `score`, `winner`
-    or `correct`, or raises ValueError; or a pattern whose group is a number or A or B."""
+    """`llm_judge`. judge_prompts, judge_parsers: of further types by their names.
+
+    A parser is a function of the reply that gives `score`, `winner` or `correct`, or raises
+    ValueError; or a pattern whose group is a number or A or B.
+    """
 
     means: ClassVar[Mapping[str, str]] = {"average_judge_score": JUDGE_SCORE}
 
@@ -128,19 +151,34 @@ class Judging(Method):
     judge_parsers: Mapping[str, Parser | str] | None = None
 
     def __post_init__(self) -> None:
-        self.default = getattr(self.default_judge_type, "value", self.default_judge_type)
-        prompts = {getattr(name, "value", name): one for name, one in (self.judge_prompts or {}).items()}
-        parsers = {getattr(name, "value", name): one for name, one in (self.judge_parsers or {}).items()}
-        self.asked = {name: one.get("asked", one["template"]) for name, one in texts()["judges"].items()}
+        self.default = getattr(
+            self.default_judge_type, "value", self.default_judge_type
+        )
+        prompts = {
+            getattr(name, "value", name): one
+            for name, one in (self.judge_prompts or {}).items()
+        }
+        parsers = {
+            getattr(name, "value", name): one
+            for name, one in (self.judge_parsers or {}).items()
+        }
+        self.asked = {
+            name: one.get("asked", one["template"])
+            for name, one in texts()["judges"].items()
+        }
         self.asked |= prompts
         self.parsers = {name: _parser(name, one) for name, one in parsers.items()}
         self.own = frozenset((*prompts, *parsers))
         for name in prompts.keys() - {*parsers, *TYPES}:
             raise ConfigurationError(
-                f"The type of judgement '{name}' needs a parser: judge_parsers={{'{name}': a function of the reply, or a pattern with one group}}."
+                f"The type of judgement '{name}' needs a parser:"
+                f" judge_parsers={{'{name}': a function of the reply, or a pattern with"
+                " one group}."
             )
         if self.default not in self.asked:
-            raise ConfigurationError(f"{self.default!r} is not a valid JudgeType: {', '.join(self.asked)}.")
+            raise ConfigurationError(
+                f"{self.default!r} is not a valid JudgeType: {', '.join(self.asked)}."
+            )
 
     def type_of(self, row: Given) -> Any:
         """The type of judgement that a row asks for."""
@@ -149,7 +187,11 @@ class Judging(Method):
     def prompt(self, row: Given) -> str | None:
         """What the judge is sent; None where HRET fails to make it, and then loses the row."""
         kind = self.type_of(row)
-        keys = {"input": "input", "response": "prediction", "response_b": "model_response_b"}
+        keys = {
+            "input": "input",
+            "response": "prediction",
+            "response_b": "model_response_b",
+        }
         keys |= {} if kind == PAIR else {"rubric": "rubric", "gold": "reference"}
         try:
             values = {name: row.get(key, "").strip() for name, key in keys.items()}
@@ -158,8 +200,11 @@ class Judging(Method):
             return None
 
     def read(self, row: Given, reply: str | None, score: Any = None) -> Score:
-        """What a reply comes to. score: a number that the judge itself gives; the only one that counts for a rubric."""
-        kind, parts = self.type_of(row), dict[str, float]()
+        """What a reply comes to. score: a number that the judge itself gives; the only one that
+        counts for a rubric.
+        """
+        kind = self.type_of(row)
+        parts = dict[str, float]()
         written: dict[str, Any] = {"judge_evaluation": reply}
         found: Given = {}
         read = self.parsers.get(kind)
@@ -171,13 +216,19 @@ class Judging(Method):
             why = "" if found else "the reply is not read"
         except (ValueError, KeyError) as error:
             why = str(error)[:200]
-        if "score" in found and math.isfinite(found["score"]) and abs(found["score"]) < _MOST:
+        if (
+            "score" in found
+            and math.isfinite(found["score"])
+            and abs(found["score"]) < _MOST
+        ):
             written[JUDGE_SCORE] = found["score"]
             parts[JUDGE_SCORE] = float(found["score"])
         right: bool | None = found.get("correct")
         if "winner" in found:
             right = row.get("reference") == found["winner"]
-            model = row.get("model_a" if found["winner"] == "A" else "model_b", "unknown")
+            model = row.get(
+                "model_a" if found["winner"] == "A" else "model_b", "unknown"
+            )
             evaluation = {
                 "raw_output": reply,
                 "parsed": {**found, "model_name": model},
@@ -192,11 +243,17 @@ class Judging(Method):
 
     def lost(self) -> Score:
         """A row for which there is no prompt."""
-        return Score(0.0, "lost", "no prompt could be made for the judge", {}, {"row": {}})
+        return Score(
+            0.0, "lost", "no prompt could be made for the judge", {}, {"row": {}}
+        )
 
     def shares_of(self, rows: Iterable[Given]) -> Mapping[str, str]:
         """The one of pairs, over all rows, where any row is one."""
-        return {"judge_accuracy": CORRECT} if any(self.type_of(row) == PAIR for row in rows) else {}
+        return (
+            {"judge_accuracy": CORRECT}
+            if any(self.type_of(row) == PAIR for row in rows)
+            else {}
+        )
 
 
 # -- corrected --
@@ -209,8 +266,12 @@ How good is the answer? Four things count alike: completeness (it does all that 
 fluency (its language is natural), and culture (it keeps to the language and the customs of the people who asked, here Koreans)."""
 
 
-def judging_of(method: Judging, samples: Sequence[Sample]) -> tuple[list[Scorer], list[MetricSpec]]:
-    """The scorers and metrics for the types of judgement that rows ask for; for the default type where there are no rows."""
+def judging_of(
+    method: Judging, samples: Sequence[Sample]
+) -> tuple[list[Scorer], list[MetricSpec]]:
+    """The scorers and metrics for the types of judgement that rows ask for; for the default type
+    where there are no rows.
+    """
     rows = [row_of(one) for one in samples] or [{}]
     kinds = {method.type_of(row) for row in rows}
     names = {_scorer_of(kind, method) for kind in kinds}
@@ -223,12 +284,22 @@ def judging_of(method: Judging, samples: Sequence[Sample]) -> tuple[list[Scorer]
     if WINNER in names:
         known = any(row.get("reference") in ("A", "B") for row in rows)
         labels = (*(["judge_accuracy"] if known else []), "win_rate", "same_verdict")
-        specs += [MetricSpec(label, "part-mean", WINNER, {"part": label}) for label in labels]
-    return [_scorer(name, method) for name in (JUDGE_SCORE, CORRECT, WINNER) if name in names], specs
+        specs += [
+            MetricSpec(label, "part-mean", WINNER, {"part": label}) for label in labels
+        ]
+    return [
+        _scorer(name, method)
+        for name in (JUDGE_SCORE, CORRECT, WINNER)
+        if name in names
+    ], specs
 
 
 def _scorer_of(kind: str, method: Judging) -> str:
-    return JUDGE_SCORE if kind in method.own else {GOLD: CORRECT, PAIR: WINNER}.get(kind, JUDGE_SCORE)
+    return (
+        JUDGE_SCORE
+        if kind in method.own
+        else {GOLD: CORRECT, PAIR: WINNER}.get(kind, JUDGE_SCORE)
+    )
 
 
 def _scorer(name: str, method: Judging) -> Scorer:
@@ -237,23 +308,35 @@ def _scorer(name: str, method: Judging) -> Scorer:
         kind = method.type_of(row)
         if kind not in method.asked:
             raise ScoringError(
-                f"The row asks for the type of judgement {kind!r}; there are {', '.join(method.asked)}."
+                f"The row asks for the type of judgement {kind!r}; there are"
+                f" {', '.join(method.asked)}."
             )
         if _scorer_of(kind, method) != name:
             return NoScore("another type of judgement")
         if kind in method.own:
             return await _own(method, row, ask)
         question = sample.input or str(row.get("input") or "")
-        shown = replace(sample, input=question, targets=(), choices=(), gold=(), passages=())
+        shown = replace(
+            sample, input=question, targets=(), choices=(), gold=(), passages=()
+        )
         judge = {GOLD: _correct, PAIR: _winner}.get(kind, _grade)
-        return await judge(row, kind, shown, replace(answer, text=str(row.get("prediction") or "")), ask)
+        return await judge(
+            row,
+            kind,
+            shown,
+            replace(answer, text=str(row.get("prediction") or "")),
+            ask,
+        )
 
     def unanswered(sample: Sample, answer: Answer) -> Scored:
         """A reply that is no answer: the lowest grade, not correct, a lost match."""
         kind = method.type_of(row_of(sample, answer))
         if _scorer_of(kind, method) != name or kind in method.own:
             return NoScore("another type of judgement, or one without a known scale")
-        parts = {JUDGE_SCORE: {JUDGE_SCORE: float(_SCALE[0])}, WINNER: {"win_rate": 0.0}}.get(name, {})
+        parts = {
+            JUDGE_SCORE: {JUDGE_SCORE: float(_SCALE[0])},
+            WINNER: {"win_rate": 0.0},
+        }.get(name, {})
         return Score(worst, parts=parts)
 
     worst = float(_SCALE[0]) if name == JUDGE_SCORE else 0.0
@@ -271,29 +354,46 @@ def _scorer(name: str, method: Judging) -> Scorer:
     )
 
 
-def _written(score: Score, value: float, parts: Mapping[str, float], **fields: Any) -> Score:
+def _written(
+    score: Score, value: float, parts: Mapping[str, float], **fields: Any
+) -> Score:
     item = {ROW: {"judge_evaluation": score.explanation, **fields}}
     return replace(score, value=value, parts=parts, item=item)
 
 
-async def _grade(row: Given, kind: str, sample: Sample, answer: Answer, ask: Ask) -> Score:
-    """The grade on the scale of the type itself. A reference is not shown: it may be the grade that people gave."""
+async def _grade(
+    row: Given, kind: str, sample: Sample, answer: Answer, ask: Ask
+) -> Score:
+    """The grade on the scale of the type itself.
+
+    A reference is not shown: it may be the grade that people gave.
+    """
     rubric = str(row.get("rubric") or "").strip() if kind == RUBRIC else ""
     wanted = _BY_CRITERIA if kind == K2 else _BY_RUBRIC if rubric else _BY_ITSELF
     found = await judge_rating(
-        sample, answer, ask, question=wanted, instructions=rubric, scale=_SCALE, show=("question",)
+        sample,
+        answer,
+        ask,
+        question=wanted,
+        instructions=rubric,
+        scale=_SCALE,
+        show=("question",),
     )
     grade = found.parts[RATING]
     return _written(found, grade, {JUDGE_SCORE: grade}, judge_score=grade)
 
 
 async def _own(method: Judging, row: Given, ask: Ask) -> Score:
-    """A type of a user's: the template as it is filled, and its parser. Raises RequestFailed where the reply cannot be parsed."""
+    """A type of a user's: the template as it is filled, and its parser.
+
+    Raises RequestFailed where the reply cannot be parsed.
+    """
     prompt = method.prompt(row)
     if prompt is None:
         raise ScoringError(
-            "The template of the judge cannot be filled: it may have {input}, {response} (the answer), {response_b} (model_response_b), {rubric} "
-            "and {gold} (the reference), and each must be a text in the row."
+            "The template of the judge cannot be filled: it may have {input},"
+            " {response} (the answer), {response_b} (model_response_b), {rubric} and"
+            " {gold} (the reference), and each must be a text in the row."
         )
     response = await ask(JUDGE, Generate(as_prompt(prompt, ask)))
     found = method.read(row, separate_reasoning(response).answer)
@@ -306,24 +406,40 @@ async def _own(method: Judging, row: Given, ask: Ask) -> Score:
 def as_prompt(text: str, ask: Ask) -> str | tuple[Message, ...]:
     """A judge's prompt as a message, or as text for a model without a chat."""
     known = abilities_of(ask, JUDGE)
-    return text if known is not None and "chat" not in known else (Message("user", text),)
+    return (
+        text if known is not None and "chat" not in known else (Message("user", text),)
+    )
 
 
-async def _correct(row: Given, kind: str, sample: Sample, answer: Answer, ask: Ask) -> Score:
+async def _correct(
+    row: Given, kind: str, sample: Sample, answer: Answer, ask: Ask
+) -> Score:
     reference = row.get("reference")
     known = replace(sample, targets=() if reference is None else (str(reference),))
-    found = await judge_correct(known, answer, ask, instructions=str(row.get("rubric") or "").strip())
+    found = await judge_correct(
+        known, answer, ask, instructions=str(row.get("rubric") or "").strip()
+    )
     right = found.label == "correct"
-    evaluation = {"normalized_ref": str(reference), "is_correct": right, "label": found.label}
+    evaluation = {
+        "normalized_ref": str(reference),
+        "is_correct": right,
+        "label": found.label,
+    }
     return _written(found, found.value, {}, judge_correct=right, evaluation=evaluation)
 
 
-async def _winner(row: Given, kind: str, sample: Sample, answer: Answer, ask: Ask) -> Score:
-    """The share of both orders in which the judge names the reference; without A or B as the reference, how often the answer wins."""
-    other, gold = str(row.get("model_response_b") or ""), {"A": 1.0, "B": 0.0}.get(str(row.get("reference")))
+async def _winner(
+    row: Given, kind: str, sample: Sample, answer: Answer, ask: Ask
+) -> Score:
+    """The share of both orders in which the judge names the reference; without A or B as the
+    reference, how often the answer wins.
+    """
+    other = str(row.get("model_response_b") or "")
+    gold = {"A": 1.0, "B": 0.0}.get(str(row.get("reference")))
     pair = replace(sample, targets=(other,))
     found = await judge_pair(pair, answer, ask, ties=gold is None, show=("question",))
-    orders, value = (found.parts[FIRST], found.parts[SECOND]), found.value
+    orders = (found.parts[FIRST], found.parts[SECOND])
+    value = found.value
     winner = {1.0: "A", 0.0: "B"}.get(value, "tie")
     parts = {"win_rate": value, "same_verdict": found.parts[SAME]}
     parsed = {"winner": winner, "shown_first": orders[0], "shown_second": orders[1]}

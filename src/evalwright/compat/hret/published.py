@@ -1,7 +1,9 @@
-"""HRET's own arithmetic, faults included: what each evaluation method reads, writes into a sample and adds up.
+"""HRET's own arithmetic, faults included: what each evaluation method reads, writes into a sample
+and adds up.
 
-A method gives every sample a Score: its value is the verdict, `item["row"]` what HRET writes into the sample's dict, its parts what the metrics
-are made of. A metric is a share of all samples that were asked, those that failed among them, or a mean of those that have a part.
+A method gives every sample a Score: its value is the verdict, `item["row"]` what HRET writes into
+the sample's dict, its parts what the metrics are made of. A metric is a share of all samples that
+were asked, those that failed among them, or a mean of those that have a part.
 """
 
 from __future__ import annotations
@@ -21,10 +23,12 @@ from evalwright.core.errors import ConfigurationError, MissingExtra, ScoringErro
 from evalwright.core.samples import Score
 from evalwright.scorers.text.mathematics import library_says
 
-PENALTY, JUDGE_SCORE = "language_penalizer", "judge_score"
+PENALTY = "language_penalizer"
+JUDGE_SCORE = "judge_score"
 VERDICT = "verdict"
 """The part that is the verdict itself, 1 or 0."""
-_MATH_SECONDS, _LONG = 2.0, 2000
+_MATH_SECONDS = 2.0
+_LONG = 2000
 """Processor time for one comparison, and the characters from which on it gets a quarter of it."""
 _MARKUP = re.compile(r"\*\*|__|~~|`")
 
@@ -34,7 +38,9 @@ def texts() -> Given:
     """The table of what HRET sends and looks for."""
     import tomllib
 
-    text = (resources.files("evalwright.compat.hret") / "published.toml").read_text(encoding="utf-8")
+    text = (resources.files("evalwright.compat.hret") / "published.toml").read_text(
+        encoding="utf-8"
+    )
     return tomllib.loads(text)
 
 
@@ -43,7 +49,10 @@ def markers() -> tuple[str, ...]:
     """The patterns of what stands before an answer."""
     known = texts()["markers"]
     colons = dict.fromkeys(known["wide"], "[:：]")
-    return tuple(word.replace(" ", r"\s*") + r"\s*" + colons.get(word, ":") for word in known["words"])
+    return tuple(
+        word.replace(" ", r"\s*") + r"\s*" + colons.get(word, ":")
+        for word in known["words"]
+    )
 
 
 @cache
@@ -52,13 +61,16 @@ def _marker() -> re.Pattern[str]:
 
 
 def final_answer(text: str) -> str:
-    """Everything behind the first marker, also behind one inside of a word; without a marker the whole text."""
+    """Everything behind the first marker, also behind one inside of a word; without a marker the
+    whole text.
+    """
     found = _marker().search(text)
     return found[1].strip() if found else text
 
 
 def detected(text: object, language: str) -> float:
-    """1 where langdetect gives the language (with the seed 0), else 0; 0 for what is no text, or has no letters.
+    """1 where langdetect gives the language (with the seed 0), else 0; 0 for what is no text, or
+    has no letters.
 
     Raises MissingExtra.
     """
@@ -75,7 +87,9 @@ def _detectors() -> Any:
     try:
         from langdetect.detector_factory import PROFILES_DIRECTORY, DetectorFactory
     except ImportError:
-        raise MissingExtra("HRET's published language penalty", "hret-published", "langdetect") from None
+        raise MissingExtra(
+            "HRET's published language penalty", "hret-published", "langdetect"
+        ) from None
     made = DetectorFactory()
     made.load_profile(PROFILES_DIRECTORY)
     made.seed = 0
@@ -88,7 +102,10 @@ def without(patterns: Sequence[str], text: str) -> str:
 
 
 def last_group(patterns: Sequence[str], text: str) -> str:
-    """The first group of the last match of any pattern, or the match; without one the text. Raises ScoringError."""
+    """The first group of the last match of any pattern, or the match; without one the text.
+
+    Raises ScoringError.
+    """
     return _within_limits(_last_group, patterns, text)
 
 
@@ -96,7 +113,9 @@ def _within_limits(work: Callable[..., str], patterns: Sequence[str], text: str)
     try:
         return str(bounded.call(work, tuple(patterns), text, key=tuple(patterns)))
     except (bounded.LimitExceeded, bounded.Raised) as error:
-        raise ScoringError(f"The patterns {list(patterns)!r} cannot be looked for: {error}") from None
+        raise ScoringError(
+            f"The patterns {list(patterns)!r} cannot be looked for: {error}"
+        ) from None
 
 
 def _last_group(patterns: Sequence[str], text: str) -> str:
@@ -114,7 +133,9 @@ def _without(patterns: Sequence[str], text: str) -> str:
 
 
 class NoText(ScoringError, AttributeError):
-    """Something in a row is no text, or no mapping, where HRET uses it as one; caught as HRET's own error is."""
+    """Something in a row is no text, or no mapping, where HRET uses it as one; caught as HRET's own
+    error is.
+    """
 
 
 class NoKey(ScoringError, KeyError):
@@ -124,7 +145,9 @@ class NoKey(ScoringError, KeyError):
 
 
 class Method:
-    """An evaluation method. shares: metrics that are a share of all samples, by the part that counts; means: those that are a mean of a part."""
+    """An evaluation method. shares: metrics that are a share of all samples, by the part that
+    counts; means: those that are a mean of a part.
+    """
 
     shares: ClassVar[Mapping[str, str]] = {"accuracy": VERDICT}
     means: ClassVar[Mapping[str, str]] = {}
@@ -146,10 +169,16 @@ class Method:
         row.update((score.item or {})["row"])
         return score
 
-    def numbers(self, rows: Sequence[Given], scores: Sequence[Score]) -> dict[str, float]:
+    def numbers(
+        self, rows: Sequence[Given], scores: Sequence[Score]
+    ) -> dict[str, float]:
         """The metrics of all samples."""
-        parts, shares = [one.parts for one in scores], self.shares_of(rows)
-        found = {label: share([one.get(part, 0.0) for one in parts]) for label, part in shares.items()}
+        parts = [one.parts for one in scores]
+        shares = self.shares_of(rows)
+        found = {
+            label: share([one.get(part, 0.0) for one in parts])
+            for label, part in shares.items()
+        }
         for label, part in self.means.items():
             if values := [one[part] for one in parts if part in one]:
                 found[label] = sum(values) / len(values)
@@ -161,10 +190,18 @@ def share(values: Sequence[float], lost: int = 0) -> float:
     return sum(values) / (len(values) + lost) if values or lost else 0.0
 
 
-def scored(right: bool, written: Given, parts: Mapping[str, float] | None = None) -> Score:
+def scored(
+    right: bool, written: Given, parts: Mapping[str, float] | None = None
+) -> Score:
     """A verdict with what HRET writes."""
     label = "correct" if right else "incorrect"
-    return Score(float(right), label, "", {VERDICT: float(right), **(parts or {})}, {"row": dict(written)})
+    return Score(
+        float(right),
+        label,
+        "",
+        {VERDICT: float(right), **(parts or {})},
+        {"row": dict(written)},
+    )
 
 
 @dataclass
@@ -182,14 +219,17 @@ class Matching(Method):
 
     def __post_init__(self) -> None:
         dropped = string.punctuation if self.ignore_punctuation else ""
-        self.dropped = str.maketrans("", "", dropped + (string.digits if self.ignore_numbers else ""))
+        self.dropped = str.maketrans(
+            "", "", dropped + (string.digits if self.ignore_numbers else "")
+        )
         self.patterns = tuple(self.regexes_to_ignore or ())
         for pattern in self.patterns:
             try:
                 re.compile(pattern)
             except (re.error, TypeError, RecursionError, OverflowError) as error:
                 raise ConfigurationError(
-                    f"The parameter 'regexes_to_ignore' has {pattern!r}, which is no pattern: {error}."
+                    f"The parameter 'regexes_to_ignore' has {pattern!r}, which is no"
+                    f" pattern: {error}."
                 ) from None
 
     def normalised(self, text: str) -> str:
@@ -202,37 +242,53 @@ class Matching(Method):
         text = "" if raw is None else str(raw)
         text = final_answer(text) if self.extract_final_answer else text
         if self.whole:
-            lines = [line.strip() for line in _MARKUP.sub("", text).splitlines() if line.strip()]
+            lines = [
+                line.strip()
+                for line in _MARKUP.sub("", text).splitlines()
+                if line.strip()
+            ]
         else:
             lines = text.strip().splitlines() or [text]
         return self.normalised(lines[0] if lines else "")
 
     def score(self, row: Given) -> Score:
-        """Parsed once more, as HRET does. A row without a reference has an empty one in `partial_match`, which every text contains."""
+        """Parsed once more, as HRET does.
+
+        A row without a reference has an empty one in `partial_match`, which every text contains.
+        """
         if self.whole and "reference" not in row:
             raise NoKey("KeyError: 'reference'")
-        said, reference = self.parse(row.get("prediction", "")), self.parse(row.get("reference", ""))
+        said = self.parse(row.get("prediction", ""))
+        reference = self.parse(row.get("reference", ""))
         options = row.get("options")
         right = said == reference if self.whole else reference in said
         if self.mcqa and isinstance(options, list) and options:
             right = right and reference in [self.normalised(one) for one in options]
         texts = {"normalized_pred": said, "normalized_ref": reference}
-        return scored(right, {"evaluation": {**texts, "is_correct": right, "options": options}})
+        return scored(
+            right, {"evaluation": {**texts, "is_correct": right, "options": options}}
+        )
 
 
 class Likelihood(Method):
-    """`log_likelihood`: the option of the highest log-probability, the first of equals; without log-probabilities the prediction.
+    """`log_likelihood`: the option of the highest log-probability, the first of equals; without
+    log-probabilities the prediction.
 
     Nothing is written into the sample, whose prediction stays what it was.
     """
 
     def score(self, row: Given) -> Score:
-        """The verdict. Raises NoText for `logits` that are no mapping, and for a prediction or reference that is no text."""
+        """The verdict.
+
+        Raises NoText for `logits` that are no mapping, and for a prediction or reference that is no
+        text.
+        """
         options = row.get("options", [])
         logits = row.get("logits", {})
         if not isinstance(logits, Mapping):
             raise NoText(
-                f"AttributeError: the row's logits are {logits!r}, and no mapping with option_log_probs"
+                f"AttributeError: the row's logits are {logits!r}, and no mapping with"
+                " option_log_probs"
             )
         values = logits.get("option_log_probs")
         said = row.get("prediction", "")
@@ -246,7 +302,10 @@ class Likelihood(Method):
 
 @dataclass
 class Mathematics(Method):
-    """`math_match`: math-verify on the first line behind a marker. Nothing that it reads nothing in is equal to anything."""
+    """`math_match`: math-verify on the first line behind a marker.
+
+    Nothing that it reads nothing in is equal to anything.
+    """
 
     shares: ClassVar[Mapping[str, str]] = {
         "accuracy": VERDICT,
@@ -268,14 +327,21 @@ class Mathematics(Method):
         return next((line.strip() for line in text.splitlines() if line.strip()), text)
 
     def score(self, row: Given) -> Score:
-        said, reference = (self.extracted(str(row.get(key, ""))) for key in ("prediction", "reference"))
+        said, reference = (
+            self.extracted(str(row.get(key, ""))) for key in ("prediction", "reference")
+        )
         pred, ref, right = verified(
             said, reference, self.latex_only or not self.expr_only, not self.latex_only
         )
         unread = pred is None or ref is None
         if unread:
             right = said.strip() == reference.strip()
-        texts = {"extracted_pred": said, "extracted_ref": reference, "parsed_pred": pred, "parsed_ref": ref}
+        texts = {
+            "extracted_pred": said,
+            "extracted_ref": reference,
+            "parsed_pred": pred,
+            "parsed_ref": ref,
+        }
         evaluation = {**texts, "is_correct": right, "fallback_used": unread}
         failures = {"parse_failure": float(unread), "verify_failure": 0.0}
         return scored(right, {"evaluation": evaluation}, failures)
@@ -285,7 +351,8 @@ Read = tuple[list[str] | None, list[str] | None, bool]
 
 
 def verified(said: str, reference: str, latex: bool, expression: bool) -> Read:
-    """What math-verify reads in two texts, None where it raises, and whether it finds them equal; in the process with limits.
+    """What math-verify reads in two texts, None where it raises, and whether it finds them equal;
+    in the process with limits.
 
     Work that meets the limit of time has read nothing. Raises MissingExtra.
     """
@@ -295,7 +362,9 @@ def verified(said: str, reference: str, latex: bool, expression: bool) -> Read:
     try:
         # It takes time to load.
         bounded.call(library_says, "$1$", "$1$", True, True, seconds=10 * _MATH_SECONDS)
-        found: Read = bounded.call(library_says, said, reference, latex, expression, seconds=seconds)
+        found: Read = bounded.call(
+            library_says, said, reference, latex, expression, seconds=seconds
+        )
         return found
     except bounded.LimitExceeded:
         return [], [], False

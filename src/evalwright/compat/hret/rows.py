@@ -1,10 +1,13 @@
-"""HRET's sample dict on its way through a native run: the row in a Sample, what was added to it in an Answer and in Scores.
+"""HRET's sample dict on its way through a native run: the row in a Sample, what was added to it in
+an Answer and in Scores.
 
 | where | what |
 |---|---|
 | `sample.metadata["row"]` | the dict of the dataset, its input with the few-shot prefix |
-| `answer.strategy["row"]` | what a model or scaling method of a plug-in changed in it; `prediction` only where that is no text |
-| `score.item["row"]` | what a scorer writes into it (`evaluation`, `judge_score`, ...), in the order of the scorers |
+| `answer.strategy["row"]` | what a model or scaling method of a plug-in changed in it; `prediction`
+only where that is no text |
+| `score.item["row"]` | what a scorer writes into it (`evaluation`, `judge_score`, ...), in the
+order of the scorers |
 """
 
 from __future__ import annotations
@@ -21,7 +24,9 @@ ROW = "row"
 
 
 def row_of(sample: Sample, answer: Answer | None = None) -> dict[str, Any]:
-    """A copy of the sample's dict, with an answer the one that HRET's evaluators get: with `prediction` and what models added."""
+    """A copy of the sample's dict, with an answer the one that HRET's evaluators get: with
+    `prediction` and what models added.
+    """
     row: dict[str, Any] = copy.deepcopy(dict(sample.metadata.get(ROW, {})))
     return row if answer is None else answered(row, answer)
 
@@ -29,7 +34,12 @@ def row_of(sample: Sample, answer: Answer | None = None) -> dict[str, Any]:
 def answered(row: dict[str, Any], answer: Answer) -> dict[str, Any]:
     """The dict with `prediction` and what models added."""
     thought = {"chain_of_thought": answer.reasoning} if answer.reasoning else {}
-    return {**row, "prediction": answer.text, **thought, **copy.deepcopy(dict(answer.strategy.get(ROW, {})))}
+    return {
+        **row,
+        "prediction": answer.text,
+        **thought,
+        **copy.deepcopy(dict(answer.strategy.get(ROW, {}))),
+    }
 
 
 def input_of(row: Given) -> str:
@@ -38,13 +48,16 @@ def input_of(row: Given) -> str:
     if isinstance(given, Mapping):
         given = given.get("text", "")
     if isinstance(given, list):
-        return "\n\n".join(str(turn.get("content", "")) for turn in given if isinstance(turn, Mapping))
+        return "\n\n".join(
+            str(turn.get("content", "")) for turn in given if isinstance(turn, Mapping)
+        )
     return given if isinstance(given, str) else "" if given is None else str(given)
 
 
 def sample_of(number: int, row: Given, **more: Any) -> Sample:
     """The row as a sample. more: further metadata."""
-    options, reference = row.get("options"), row.get("reference")
+    options = row.get("options")
+    reference = row.get("reference")
     choices = tuple(map(str, options)) if isinstance(options, list | tuple) else ()
     target = "" if reference is None else str(reference)
     kept = plain(row)
@@ -76,7 +89,11 @@ def scored_row(row: dict[str, Any], scores: Mapping[str, Score]) -> dict[str, An
 
 def values_of(metrics: Iterable[MetricResult]) -> dict[str, float]:
     """The metrics that have a number, by their labels."""
-    return {one.label: one.estimate.value for one in metrics if one.estimate.value == one.estimate.value}
+    return {
+        one.label: one.estimate.value
+        for one in metrics
+        if one.estimate.value == one.estimate.value
+    }
 
 
 def counts_of(scored: TaskResult) -> dict[str, int]:

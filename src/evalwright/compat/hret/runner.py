@@ -1,4 +1,6 @@
-"""`PipelineRunner`: loads what a configuration names, in HRET's order and with its guards, runs it as a task and shows the run."""
+"""`PipelineRunner`: loads what a configuration names, in HRET's order and with its guards, runs it
+as a task and shows the run.
+"""
 
 from __future__ import annotations
 
@@ -39,11 +41,13 @@ __all__ = ["PipelineConfig", "PipelineRunner"]
 
 @dataclass(eq=False, repr=False)
 class PipelineRunner(PipelineConfig):
-    """One evaluation. scoring: `published` or `corrected`; None takes what `set_scoring` chose. instance: an object in place of the named model.
+    """One evaluation. scoring: `published` or `corrected`; None takes what `set_scoring` chose.
+    instance: an object in place of the named model.
 
-    dataset, model (a `multi` where there is a judge or a reward model), scaler (None for one reply to each row) and evaluator are loaded at
-    once, in this order. roles: who plays them: a plug-in, or a model of this package. Raises what the parts raise when they are made:
-    ValueError for a name that is not registered, or for what the dataset forbids.
+    dataset, model (a `multi` where there is a judge or a reward model), scaler (None for one reply
+    to each row) and evaluator are loaded at once, in this order. roles: who plays them: a plug-in,
+    or a model of this package. Raises what the parts raise when they are made: ValueError for a
+    name that is not registered, or for what the dataset forbids.
     """
 
     _: KW_ONLY
@@ -57,24 +61,40 @@ class PipelineRunner(PipelineConfig):
             super().__post_init__()
             self.notes: list[str] = []
             self.published = settings.is_published()
-            # A parameter that repeats an argument takes its place, where scoring is corrected; HRET raises TypeError.
+            # A parameter that repeats an argument takes its place, where scoring is corrected; HRET
+            # raises TypeError.
             arguments = {"subset": self.subset, "split": self.split}
             params = self.dataset_params or {}
             if self.published and (twice := sorted(params.keys() & arguments)):
-                raise TypeError(f"load_datasets() got multiple values for keyword argument '{twice[0]}'")
+                raise TypeError(
+                    "load_datasets() got multiple values for keyword argument"
+                    f" '{twice[0]}'"
+                )
             self.dataset = load_datasets(self.dataset_name, **{**arguments, **params})
-            about = self.dataset.info() if callable(getattr(self.dataset, "info", None)) else {}
+            about = (
+                self.dataset.info()
+                if callable(getattr(self.dataset, "info", None))
+                else {}
+            )
             given = dict(self.model_backend_params or {})
             if self.custom_cot_parser is not None:
-                given["cot_parser"] = parser_of(self.custom_cot_parser, published=self.published)
+                given["cot_parser"] = parser_of(
+                    self.custom_cot_parser, published=self.published
+                )
             named = self.instance is None
-            self.model = load_model(self.model_backend_name, **given) if named else self.instance
+            self.model = (
+                load_model(self.model_backend_name, **given) if named else self.instance
+            )
             self.scaler = self._scaler(about.get("scaling_only"))
             self.evaluator = self._evaluator(about.get("evaluation_only"))
             for part in (self.model, getattr(self.model, "generate_model", None)):
                 if isinstance(part, HuggingFaceModel):
-                    part.likelihood = bool(getattr(self.evaluator, "requires_logits", False))
-            self.roles = roles_of(self.model, self.model_backend_name, published=self.published)
+                    part.likelihood = bool(
+                        getattr(self.evaluator, "requires_logits", False)
+                    )
+            self.roles = roles_of(
+                self.model, self.model_backend_name, published=self.published
+            )
 
     @property
     def config(self) -> PipelineConfig:
@@ -90,7 +110,11 @@ class PipelineRunner(PipelineConfig):
     def judge(self) -> str:
         """The registry name of the judge, "" for none."""
         given = (self.model_backend_params or {}).get("judge_model")
-        named = str(given.get("name")) if isinstance(given, Mapping) else self.model_backend_name
+        named = (
+            str(given.get("name"))
+            if isinstance(given, Mapping)
+            else self.model_backend_name
+        )
         return named if JUDGE in self.roles else ""
 
     def note(self, text: str) -> None:
@@ -99,7 +123,9 @@ class PipelineRunner(PipelineConfig):
         self.notes.append(text)
 
     def run(self, *, raise_on_error: bool = False) -> EvaluationResult:
-        """The result; what fails as a whole is its metric `pipeline_error`, or is raised where raise_on_error says so."""
+        """The result; what fails as a whole is its metric `pipeline_error`, or is raised where
+        raise_on_error says so.
+        """
         with settings.using(self.scoring):
             try:
                 return self._run(time.perf_counter())
@@ -112,20 +138,34 @@ class PipelineRunner(PipelineConfig):
         task = task_of(self)
         if not len(task.samples):
             if not self.published:
-                raise ValueError(f"The dataset '{self.dataset_name}' has no rows to evaluate.")
+                raise ValueError(
+                    f"The dataset '{self.dataset_name}' has no rows to evaluate."
+                )
             applied = {"num_few_shot_applied": self.shots.n, "error": NO_SAMPLES}
             return EvaluationResult({}, [], {**self.names(), **applied})
         for role in sorted(task.roles - {TARGET, *self.roles}):
             raise ValueError(
-                f"'{self.method}' asks a model in the role '{role}', and none is named: give {role}_model."
+                f"'{self.method}' asks a model in the role '{role}', and none is named:"
+                f" give {role}_model."
             )
         if TARGET not in self.roles:
-            raise ValueError("No model generates: name one besides the judge and the reward model.")
-        used = {role: model_of(self.roles[role]) for role in sorted(task.roles) if role in self.roles}
+            raise ValueError(
+                "No model generates: name one besides the judge and the reward model."
+            )
+        used = {
+            role: model_of(self.roles[role])
+            for role in sorted(task.roles)
+            if role in self.roles
+        }
         if not self.published and hasattr(self.model, "judge_model"):
             for role in sorted({JUDGE, REWARD}.intersection(self.roles) - used.keys()):
-                self.notes.append(f"The model for '{role}' has no part in '{self.method}' and was not asked.")
-        (run,) = evaluate(task, model_of(self.roles[TARGET]), roles=used, track=self.track)
+                self.notes.append(
+                    f"The model for '{role}' has no part in '{self.method}' and was not"
+                    " asked."
+                )
+        (run,) = evaluate(
+            task, model_of(self.roles[TARGET]), roles=used, track=self.track
+        )
         return self._result(run, task, time.perf_counter() - began)
 
     def _scaler(self, only: Any) -> Any:
@@ -133,7 +173,8 @@ class PipelineRunner(PipelineConfig):
         if not name:
             if only is not None:
                 raise ValueError(
-                    f"Dataset '{self.dataset_name}' requires a scaling method from {only}, but scaling_method_name is None."
+                    f"Dataset '{self.dataset_name}' requires a scaling method from"
+                    f" {only}, but scaling_method_name is None."
                 )
             if self.scaling_params:
                 self.note("scaling_params have no effect without scaling_method.")
@@ -141,43 +182,59 @@ class PipelineRunner(PipelineConfig):
         self._check_allowed("scaling", name, only)
         if not self.published and name in DRAWN:
             return None
-        return load_scaling_method(name, model=self.model, **(self.scaling_params or {}))
+        return load_scaling_method(
+            name, model=self.model, **(self.scaling_params or {})
+        )
 
     def _evaluator(self, only: Any) -> Any:
         name = self.evaluation_method_name
         if only is True:
             raise ValueError(
-                f"Dataset '{self.dataset_name}' requires a specific evaluation method, but no specific methods were provided."
+                f"Dataset '{self.dataset_name}' requires a specific evaluation method,"
+                " but no specific methods were provided."
             )
         self._check_allowed("evaluation", name, None if only is False else only)
         more = {"model": self.model} if name == "llm_judge" else {}
         return get_evaluator(name, **more, **(self.evaluator_params or {}))
 
     def _check_allowed(self, what: str, name: str, only: Any) -> None:
-        """Raise ValueError for a method that the dataset forbids. Text is one name here, where HRET takes it apart: "math" is in "math_match"."""
+        """Raise ValueError for a method that the dataset forbids.
+
+        Text is one name here, where HRET takes it apart: "math" is in "math_match".
+        """
         allowed = [only] if isinstance(only, str) and not self.published else only
         if only is not None and name not in allowed:
             raise ValueError(
-                f"Dataset '{self.dataset_name}' only allows {what} methods {only}, but got '{name}'."
+                f"Dataset '{self.dataset_name}' only allows {what} methods {only}, but"
+                f" got '{name}'."
             )
 
     # -- the run in HRET's words --
 
     def _result(self, run: Run, task: Task, seconds: float) -> EvaluationResult:
         """Where nothing was answered, the metric is `pipeline_error`: why the first sample failed."""
-        found, records = run.task(task.name), list(run.samples())
+        found = run.task(task.name)
+        records = list(run.samples())
         info = self._info(run, seconds) | {"n_missing": found.n_missing}
         samples = [self._sample(record, task) for record in records]
-        failures = [record.failure or next(iter(record.score_failures.values()), None) for record in records]
+        failures = [
+            record.failure or next(iter(record.score_failures.values()), None)
+            for record in records
+        ]
         if failures[0] is not None and all(failures):
             info |= {"status": "failed", "error": failures[0].message}
-            return EvaluationResult({"pipeline_error": failures[0].message}, samples, info, run)
+            return EvaluationResult(
+                {"pipeline_error": failures[0].message}, samples, info, run
+            )
         metrics: dict[str, Any]
         if isinstance(self.evaluator, BuiltIn) and not self.evaluator.is_derived:
             metrics = values_of(found.metrics)
             if not self.published:
                 # A metric of nothing is there all the same: None.
-                metrics = {**dict.fromkeys(one.label for one in found.metrics), **metrics}
+                metrics = {
+                    **dict.fromkeys(one.label for one in found.metrics),
+                    **metrics,
+                }
                 info |= _numbers(found.metrics, found.slices.get("subset", {}))
         else:
             metrics, samples, more = self._by_plugin(samples)
@@ -199,7 +256,9 @@ class PipelineRunner(PipelineConfig):
             "num_few_shot_applied": self.shots.n,
             "few_shot_source_split": self.shots.source,
             "language_penalize_enabled": self.language_penalize,
-            "target_lang_for_penalty": self.target_lang if self.language_penalize else None,
+            "target_lang_for_penalty": (
+                self.target_lang if self.language_penalize else None
+            ),
             **({"notes": notes} if notes else {}),
             "scoring": "published" if self.published else "corrected",
             "run": str(run.folder),
@@ -207,7 +266,10 @@ class PipelineRunner(PipelineConfig):
         }
 
     def _sample(self, record: SampleRecord, task: Task) -> dict[str, Any]:
-        """The sample's dict. Its objects are those of the dataset, of which the record has only the texts."""
+        """The sample's dict.
+
+        Its objects are those of the dataset, of which the record has only the texts.
+        """
         row = copy.deepcopy(dict(task.samples[record.index].row))
         if record.answer is not None:
             row = answered(row, record.answer)
@@ -215,7 +277,11 @@ class PipelineRunner(PipelineConfig):
             if not self.published and raw:
                 row["raw_responses"] = raw
         if record.failure is not None:
-            row |= {"prediction": None, "error": record.failure.message, "finish_reason": "error"}
+            row |= {
+                "prediction": None,
+                "error": record.failure.message,
+                "finish_reason": "error",
+            }
         scored_row(row, record.scores)
         if doubts := [score.unsure for score in record.scores.values() if score.unsure]:
             row["unsure"] = doubts[0]
@@ -223,11 +289,20 @@ class PipelineRunner(PipelineConfig):
         return {**row, "score_error": failures[0]} if failures else row
 
     def _by_plugin(self, samples: Rows) -> tuple[dict[str, Any], Rows, Given]:
-        """What a user's evaluator makes of copies of the samples, and the language penalty as HRET adds it."""
-        lost = [sample for sample in samples if not self.published and sample.get("error")]
-        given = [copy.deepcopy(sample) for sample in samples if self.published or not sample.get("error")]
+        """What a user's evaluator makes of copies of the samples, and the language penalty as HRET
+        adds it.
+        """
+        lost = [
+            sample for sample in samples if not self.published and sample.get("error")
+        ]
+        given = [
+            copy.deepcopy(sample)
+            for sample in samples
+            if self.published or not sample.get("error")
+        ]
         found = self.evaluator.evaluate(given, model=self.model)
-        metrics, made = dict(found.get("metrics", {})), list(found.get("samples", given))
+        metrics = dict(found.get("metrics", {}))
+        made = list(found.get("samples", given))
         if self.language_penalize:
             for sample in made:
                 raw = sample.get("original_prediction", sample.get("prediction", ""))
@@ -239,17 +314,32 @@ class PipelineRunner(PipelineConfig):
 def failed_result(names: Given, error: Exception) -> EvaluationResult:
     """The result of an evaluation that failed as a whole. names: what it was of."""
     log.error("The evaluation failed: %s: %s", type(error).__name__, error)
-    info = {**names, "error": f"Pipeline failed: {error}", "error_message": str(error), "status": "failed"}
+    info = {
+        **names,
+        "error": f"Pipeline failed: {error}",
+        "error_message": str(error),
+        "status": "failed",
+    }
     return EvaluationResult({"pipeline_error": str(error)}, [], info)
 
 
-def _numbers(metrics: Any, subsets: Mapping[str, tuple[MetricResult, ...]]) -> dict[str, Any]:
-    """Intervals, of how many samples a metric is, between which bounds it is where samples are missing, and the metrics of every subset."""
-    known = {one.label: one.estimate for one in metrics if not math.isnan(one.estimate.value)}
+def _numbers(
+    metrics: Any, subsets: Mapping[str, tuple[MetricResult, ...]]
+) -> dict[str, Any]:
+    """Intervals, of how many samples a metric is, between which bounds it is where samples are
+    missing, and the metrics of every subset.
+    """
+    known = {
+        one.label: one.estimate for one in metrics if not math.isnan(one.estimate.value)
+    }
     found = {
         "intervals": {label: [one.low, one.high] for label, one in known.items()},
         "counts": {label: one.n for label, one in known.items()},
-        "bounds": {label: list(one.bounds) for label, one in known.items() if one.bounds},
-        "subset_metrics": {name: values_of(several) for name, several in subsets.items()},
+        "bounds": {
+            label: list(one.bounds) for label, one in known.items() if one.bounds
+        },
+        "subset_metrics": {
+            name: values_of(several) for name, several in subsets.items()
+        },
     }
     return {name: one for name, one in found.items() if one or name == "intervals"}

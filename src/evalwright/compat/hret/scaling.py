@@ -2,11 +2,13 @@
 
 | scoring | what it is |
 |---|---|
-| `published` | HRET's own arithmetic and prompts: equal votes go to the first, the sum of log-probabilities chooses among draws, beams of one token a step |
-| `corrected` | the native strategies: votes over what answers say, the mean of log-probabilities or a reward model, the model's own beam search (a plug-in's by steps) |
+| `published` | HRET's own arithmetic and prompts: equal votes go to the first, the sum of
+log-probabilities chooses among draws, beams of one token a step |
+| `corrected` | the native strategies: votes over what answers say, the mean of log-probabilities or
+a reward model, the model's own beam search (a plug-in's by steps) |
 
-A row that occurs several times in a data set is drawn anew each time, as in HRET, where `sample.metadata["earlier"]` says how many rows
-with the same prompt come before it.
+A row that occurs several times in a data set is drawn anew each time, as in HRET, where
+`sample.metadata["earlier"]` says how many rows with the same prompt come before it.
 """
 
 from __future__ import annotations
@@ -23,7 +25,10 @@ from evalwright.compat.hret.asking import Native, Parser, logits_of
 from evalwright.compat.hret.published import final_answer, texts
 from evalwright.compat.hret.rows import ROW, input_of
 from evalwright.compat.hret.settings import Given, Unknown, check_parameters
-from evalwright.compat.hret.utils.prompt_template import default_cot_parser, extract_final_answer
+from evalwright.compat.hret.utils.prompt_template import (
+    default_cot_parser,
+    extract_final_answer,
+)
 from evalwright.compat.hret.utils.util import _load_function
 from evalwright.core.asking import Ask, options_of
 from evalwright.core.errors import (
@@ -49,11 +54,14 @@ PROMPT_COT = "\nLet's think step by step.\n"
 DRAWN: Mapping[str, Given] = texts()["drawn"]
 """What HRET's documents list and it does not have, with our strategies and their options."""
 WITHOUT_EFFECT = ("batch_size", "num_iterations", "use_cot")
-"""Parameters that HRET's documents name and that change no answer: batches are the engine's work."""
+"""Parameters that HRET's documents name and that change no answer: batches are the engine's work.
+"""
 DEFAULT_PARSER = "default_cot_parser"
 SUMS: Mapping[str, Callable[[Sequence[float]], float]] = {
-    "sum": sum, "max": max, "mean": lambda scores: sum(scores) / len(scores),
-}  # fmt: skip
+    "sum": sum,
+    "max": max,
+    "mean": lambda scores: sum(scores) / len(scores),
+}
 _PENALTIES = {"sum": 0.0, "mean": 1.0}
 _PLUGIN = Native(cast(Model, None))
 
@@ -68,16 +76,22 @@ def strategy_of(
 ) -> Strategy:
     """The strategy of a scaling method of HRET, None for one reply to each row.
 
-    native: the model that answers, None for a class of a user, which asks for its own chain of thought and has no beams. roles: that the run
-    has. Raises ValueError for an unknown method or a published parameter that HRET
-    refuses, ConfigurationError for what a corrected run cannot use.
+    native: the model that answers, None for a class of a user, which asks for its own chain of
+    thought and has no beams. roles: that the run has. Raises ValueError for an unknown method or a
+    published parameter that HRET refuses, ConfigurationError for what a corrected run cannot use.
     """
     model = native or _PLUGIN
     if not method:
-        return _Published(_alone, model, roles) if published else _native("single-draw", model)
+        return (
+            _Published(_alone, model, roles)
+            if published
+            else _native("single-draw", model)
+        )
     if method not in METHODS and (published or method not in DRAWN):
         if published:
-            raise ValueError(f"Unknown scaling method: {method}. Available: {list(METHODS)}")
+            raise ValueError(
+                f"Unknown scaling method: {method}. Available: {list(METHODS)}"
+            )
         raise Unknown("scaling method", method, [*METHODS, *DRAWN])
     if method in DRAWN:
         options = DRAWN[method]["options"]
@@ -85,7 +99,10 @@ def strategy_of(
         named = {options[key]: value for key, value in params.items() if key in options}
         return _native(DRAWN[method]["strategy"], model, **named)
     defaults: Given = METHODS[method].__kwdefaults__
-    given = {**defaults, **{key: value for key, value in params.items() if key in defaults}}
+    given = {
+        **defaults,
+        **{key: value for key, value in params.items() if key in defaults},
+    }
     if not published:
         _check_known(method, params, defaults)
         return _corrected(method, given, model, roles, plugin=native is None)
@@ -97,32 +114,46 @@ def strategy_of(
 def is_default(value: Any) -> bool:
     """Whether a setting names HRET's own parser of a chain of thought."""
     module, _, name = str(value).rpartition(".")
-    return name == DEFAULT_PARSER and (not module or module.endswith("utils.prompt_template"))
+    return name == DEFAULT_PARSER and (
+        not module or module.endswith("utils.prompt_template")
+    )
 
 
 def parser_of(value: Any, *, published: bool | None = None) -> Parser | None:
-    """The parser that a setting names: a function, or "package.module.function", which is imported; configuration files are checked before.
+    """The parser that a setting names: a function, or "package.module.function", which is imported;
+    configuration files are checked before.
 
-    published: HRET's own parser reads by the scoring that is said here, whoever calls it; None leaves it to what is set then. What cannot
-    be imported is published that parser, as in HRET. Raises ConfigurationError.
+    published: HRET's own parser reads by the scoring that is said here, whoever calls it; None
+    leaves it to what is set then. What cannot be imported is published that parser, as in HRET.
+    Raises ConfigurationError.
     """
-    default = default_cot_parser if published is None else partial(default_cot_parser, published=published)
+    default = (
+        default_cot_parser
+        if published is None
+        else partial(default_cot_parser, published=published)
+    )
     if is_default(value) or value is default_cot_parser:
         return cast(Parser, default)
     if value is None or callable(value):
         return cast("Parser | None", value)
     if not isinstance(value, str):
         raise ConfigurationError(
-            f"A parser is a function or its name as package.module.function, not {value!r}."
+            "A parser is a function or its name as package.module.function, not"
+            f" {value!r}."
         )
     try:
         return _load_function(value)
     except (ImportError, AttributeError, ValueError) as error:
         if published:
-            logger.warning("The parser %r cannot be imported (%s): the default one is used.", value, error)
+            logger.warning(
+                "The parser %r cannot be imported (%s): the default one is used.",
+                value,
+                error,
+            )
             return cast(Parser, default)
         raise ConfigurationError(
-            f"The parser {value!r} cannot be imported: {error}. Give it as package.module.function."
+            f"The parser {value!r} cannot be imported: {error}. Give it as"
+            " package.module.function."
         ) from None
 
 
@@ -146,7 +177,9 @@ def _prompt_of(sample: Sample) -> str:
 
 
 class _Published:
-    """HRET's arithmetic. form: what is drawn of one sample, and how that becomes the answer. strict: beams need log-probabilities."""
+    """HRET's arithmetic. form: what is drawn of one sample, and how that becomes the answer.
+    strict: beams need log-probabilities.
+    """
 
     needs: frozenset[Ability] = frozenset({"generate"})
 
@@ -160,14 +193,23 @@ class _Published:
         strict: bool = False,
         **given: Any,
     ) -> None:
-        self.form, self.model, self.plugin, self.strict, self.given = form, model, plugin, strict, given
-        self.sampling, self.all_roles = model.sampling, roles
+        self.form = form
+        self.model = model
+        self.plugin = plugin
+        self.strict = strict
+        self.given = given
+        self.sampling = model.sampling
+        self.all_roles = roles
         rewards = form is _best and "reward" in roles
-        self.roles: Mapping[str, frozenset[Ability]] = {"reward": frozenset({"reward"})} if rewards else {}
+        self.roles: Mapping[str, frozenset[Ability]] = (
+            {"reward": frozenset({"reward"})} if rewards else {}
+        )
 
     async def __call__(self, sample: Sample, ask: Ask, draw: int) -> Answer:
         """The answer that the form makes."""
-        return await self.form(_Draws(self, ask, _prompt_of(sample), draw + _earlier(sample)), **self.given)
+        return await self.form(
+            _Draws(self, ask, _prompt_of(sample), draw + _earlier(sample)), **self.given
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,12 +221,18 @@ class _Draws:
     prompt: str
     number: int
 
-    async def one(self, prompt: str, number: int, **settings: Any) -> tuple[Response, str, str]:
-        """One reply, its reasoning and its answer as the parser reads them; the whole text where the parser fails."""
+    async def one(
+        self, prompt: str, number: int, **settings: Any
+    ) -> tuple[Response, str, str]:
+        """One reply, its reasoning and its answer as the parser reads them; the whole text where
+        the parser fails.
+        """
         model = self.of.model
         if model.cot and model.trigger:
             prompt += f"\n{model.trigger}\n"
-        response = await self.ask(TARGET, replace(model.sampling, **settings).request(prompt, number))
+        response = await self.ask(
+            TARGET, replace(model.sampling, **settings).request(prompt, number)
+        )
         if not model.cot or model.parser is None:
             return response, "", response.text
         try:
@@ -197,19 +245,29 @@ class _Draws:
             return response, "", response.text
         return response, str(thought or ""), str(said)
 
-    async def several(self, prompt: str, n: int, **settings: Any) -> list[tuple[Response, str, str]]:
+    async def several(
+        self, prompt: str, n: int, **settings: Any
+    ) -> list[tuple[Response, str, str]]:
         """n replies."""
-        asked = (self.one(prompt, self.number * n + place, **settings) for place in range(n))
+        asked = (
+            self.one(prompt, self.number * n + place, **settings) for place in range(n)
+        )
         return list(await asyncio.gather(*asked))
 
     @property
     def gives_logits(self) -> bool:
-        """Whether HRET's back end writes log-probabilities unasked: not beside a judge or a reward model."""
-        return self.of.model.gives_logits and not {"judge", "reward"}.intersection(self.of.all_roles)
+        """Whether HRET's back end writes log-probabilities unasked: not beside a judge or a reward
+        model.
+        """
+        return self.of.model.gives_logits and not {"judge", "reward"}.intersection(
+            self.of.all_roles
+        )
 
     def log_probabilities(self) -> dict[str, Any]:
         """The setting that asks for them, where it reaches the model."""
-        wanted = self.of.model.one_call and "top_logprobs" in options_of(self.ask, TARGET)
+        wanted = self.of.model.one_call and "top_logprobs" in options_of(
+            self.ask, TARGET
+        )
         return {"top_logprobs": 0} if wanted else {}
 
 
@@ -219,7 +277,13 @@ async def _alone(draws: _Draws) -> Answer:
     response, thought, said = await draws.one(draws.prompt, draws.number, **settings)
     row = logits_of(response) if draws.gives_logits else {}
     strategy = {ROW: row} if row else {}
-    return Answer(said, reasoning=thought, prompt=draws.prompt, responses=(response,), strategy=strategy)
+    return Answer(
+        said,
+        reasoning=thought,
+        prompt=draws.prompt,
+        responses=(response,),
+        strategy=strategy,
+    )
 
 
 async def _voted(
@@ -230,10 +294,15 @@ async def _voted(
     prompt_cot: str | None = None,
     use_default_parser: bool = True,
 ) -> Answer:
-    """HRET's self-consistency: the answers after the first mark of one, voted on as texts; equal votes go to the first."""
+    """HRET's self-consistency: the answers after the first mark of one, voted on as texts; equal
+    votes go to the first.
+    """
     prompt = draws.prompt + (prompt_cot or PROMPT_COT)
     found = await draws.several(prompt, n_paths)
-    candidates = [final_answer(said) if use_default_parser else said.strip() for _, _, said in found]
+    candidates = [
+        final_answer(said) if use_default_parser else said.strip()
+        for _, _, said in found
+    ]
     final = aggregator_fn(candidates) if aggregator_fn else most_common(candidates)
     chosen = candidates.index(final) if final in candidates else None
     return _formed("self_consistency", final, prompt, [one[0] for one in found], chosen)
@@ -245,22 +314,30 @@ def most_common(candidates: Sequence[str]) -> str:
 
 
 async def _best(draws: _Draws, *, n: int = 5) -> Answer:
-    """HRET's best of n: the first draw with the highest reward, or with the highest sum of log-probabilities; the row has the reward of the last.
+    """HRET's best of n: the first draw with the highest reward, or with the highest sum of
+    log-probabilities; the row has the reward of the last.
 
-    Where a judge is there and no reward model, every draw counts 0, and so the first is taken. The row has the logits of the last draw,
-    too, whichever is the best.
+    Where a judge is there and no reward model, every draw counts 0, and so the first is taken. The
+    row has the logits of the last draw, too, whichever is the best.
     """
-    rewards, alike = bool(draws.of.roles), "judge" in draws.of.all_roles
-    # HRET does not ask for log-probabilities here: its own back ends give them, and a class of a user as it likes.
+    rewards = bool(draws.of.roles)
+    alike = "judge" in draws.of.all_roles
+    # HRET does not ask for log-probabilities here: its own back ends give them, and a class of a
+    # user as it likes.
     settings = {} if rewards or alike or draws.of.plugin else draws.log_probabilities()
     found = await draws.several(draws.prompt, n, **settings)
     worths = [0.0] * len(found)
     if rewards:
-        asked = (draws.ask("reward", Reward(draws.prompt, said)) for _, _, said in found)
+        asked = (
+            draws.ask("reward", Reward(draws.prompt, said)) for _, _, said in found
+        )
         worths = [response.values[0] for response in await asyncio.gather(*asked)]
     elif not alike:
         if getattr(draws.ask, "null_logits", False):
-            why = "The model returned logits that are None, of which HRET cannot take a sum."
+            why = (
+                "The model returned logits that are None, of which HRET cannot take a"
+                " sum."
+            )
             raise RequestFailed(Failure("bad reply", "model", why))
         worths = [_sum_log_prob(response) for response, _, _ in found]
     chosen = max(range(len(worths)), key=worths.__getitem__, default=None)
@@ -268,7 +345,15 @@ async def _best(draws: _Draws, *, n: int = 5) -> Answer:
     row = {"reward": worths[-1]} if rewards and worths else {}
     if draws.gives_logits and found:
         row |= logits_of(found[-1][0])
-    return _formed("best_of_n", text, draws.prompt, [one[0] for one in found], chosen, row, worths=worths)
+    return _formed(
+        "best_of_n",
+        text,
+        draws.prompt,
+        [one[0] for one in found],
+        chosen,
+        row,
+        worths=worths,
+    )
 
 
 def _sum_log_prob(response: Response) -> float:
@@ -286,12 +371,17 @@ class _Beam:
 
 
 async def _beams(
-    draws: _Draws, *, beam_size: int = 4, max_tokens: int = 50, agg_strategy: str = "sum"
+    draws: _Draws,
+    *,
+    beam_size: int = 4,
+    max_tokens: int = 50,
+    agg_strategy: str = "sum",
 ) -> Answer:
-    """HRET's beams: in each step one token is asked for behind each of `beam_size` texts; equal texts become one.
+    """HRET's beams: in each step one token is asked for behind each of `beam_size` texts; equal
+    texts become one.
 
-    A text ends at a token that is blank; of those that ended the one with the highest score is taken, and 0 is the score of one without
-    log-probabilities, or strictly a failure.
+    A text ends at a token that is blank; of those that ended the one with the highest score is
+    taken, and 0 is the score of one without log-probabilities, or strictly a failure.
     """
 
     def score(beam: _Beam) -> float:
@@ -302,25 +392,40 @@ async def _beams(
 
     settings = {"max_tokens": 1} if draws.of.model.one_call else {}
     settings |= draws.log_probabilities()
-    beams, ended, responses = [_Beam()] * beam_size, list[_Beam](), list[Response]()
-    numbers = Counter[str]()  # how often this text was asked for: each time is a draw of its own
+    beams = [_Beam()] * beam_size
+    ended = list[_Beam]()
+    responses = list[Response]()
+    numbers = Counter[
+        str
+    ]()  # how often this text was asked for: each time is a draw of its own
     first = draws.number * beam_size * max(1, max_tokens)
     for step in range(1, max_tokens + 1):
         going = [beam for beam in beams if not beam.ended]
         if not going:
             break
         going = (going * (beam_size // len(going) + 1))[:beam_size]
-        asked, grown = [], []
+        asked = []
+        grown = []
         for beam in going:
-            asked.append(draws.one(draws.prompt + beam.text, first + numbers[beam.text], **settings))
+            asked.append(
+                draws.one(
+                    draws.prompt + beam.text, first + numbers[beam.text], **settings
+                )
+            )
             numbers[beam.text] += 1
-        for beam, (response, _, said) in zip(going, await asyncio.gather(*asked), strict=True):
+        for beam, (response, _, said) in zip(
+            going, await asyncio.gather(*asked), strict=True
+        ):
             responses.append(response)
             scores = (*beam.scores, *(token.log_prob for token in response.tokens[:1]))
-            grown.append(_Beam(beam.text + said, scores, not said.strip() or step == max_tokens))
+            grown.append(
+                _Beam(beam.text + said, scores, not said.strip() or step == max_tokens)
+            )
         ended += [beam for beam in grown if beam.ended]
         different = {beam.text: beam for beam in reversed(grown)}
-        firsts = [different[text] for text in dict.fromkeys(beam.text for beam in grown)]
+        firsts = [
+            different[text] for text in dict.fromkeys(beam.text for beam in grown)
+        ]
         beams = sorted(firsts, key=score, reverse=True)[:beam_size]
     best = max(ended or beams, key=score, default=_Beam())
     return _formed("beam_search", best.text, draws.prompt, responses, None)
@@ -339,23 +444,33 @@ def _formed(
     row: Given | None = None,
     **more: Any,
 ) -> Answer:
-    """The Answer, the response that it is from at the end of all: an answer's outcome is that of its last response."""
+    """The Answer, the response that it is from at the end of all: an answer's outcome is that of
+    its last response.
+    """
     places = sorted(
-        range(len(responses)), key=lambda place: (place == chosen, outcome_of(responses[place]) == ANSWERED)
+        range(len(responses)),
+        key=lambda place: (place == chosen, outcome_of(responses[place]) == ANSWERED),
     )
     row = {**(row or {}), **({} if isinstance(text, str) else {"prediction": text})}
     record = {"name": name, "chosen": chosen, **more, **({ROW: row} if row else {})}
     said = "" if text is None else str(text)
-    return Answer(said, prompt=prompt, responses=tuple(responses[place] for place in places), strategy=record)
+    return Answer(
+        said,
+        prompt=prompt,
+        responses=tuple(responses[place] for place in places),
+        strategy=record,
+    )
 
 
 # -- corrected --
 
 
 class LogProbabilityProbe:
-    """Sends the first request of a run alone, and ends the run where its reply has no log-probabilities to choose by.
+    """Sends the first request of a run alone, and ends the run where its reply has no
+    log-probabilities to choose by.
 
-    A request that fails says nothing of the server, and lets the others go; the first reply then decides.
+    A request that fails says nothing of the server, and lets the others go; the first reply then
+    decides.
     """
 
     def __init__(self, model_name: str) -> None:
@@ -366,7 +481,11 @@ class LogProbabilityProbe:
         self._refusal: AbilityError | None = None
 
     async def send(self, ask: Ask, request: Request) -> Response:
-        """The reply. Raises AbilityError where the server gives no log-probabilities, before anything more is sent."""
+        """The reply.
+
+        Raises AbilityError where the server gives no log-probabilities, before anything more is
+        sent.
+        """
         if not self._is_open:
             async with self._first:
                 if not self._is_open:
@@ -392,12 +511,16 @@ class LogProbabilityProbe:
         return response
 
     def _refuse_unless_confirmed(self) -> None:
-        """Raise AbilityError, now and for every later request, unless another reply had log-probabilities: then this reply alone fails."""
+        """Raise AbilityError, now and for every later request, unless another reply had
+        log-probabilities: then this reply alone fails.
+        """
         if self._has_log_probabilities:
             return
         self._refusal = AbilityError(
-            f"'best_of_n' chooses by log-probabilities, and the first reply of '{self.model_name}' has none, so nothing "
-            "more was sent. Name a reward_model, use a server that sends log-probabilities, or take scaling_method='self_consistency'."
+            "'best_of_n' chooses by log-probabilities, and the first reply of"
+            f" '{self.model_name}' has none, so nothing more was sent. Name a"
+            " reward_model, use a server that sends log-probabilities, or take"
+            " scaling_method='self_consistency'."
         )
         raise self._refusal
 
@@ -419,9 +542,13 @@ class _ProbedAsk(Ask):
 
 
 class _Native:
-    """A native strategy, its answers read by the parser of a chain of thought. probe: where draws are chosen by log-probabilities."""
+    """A native strategy, its answers read by the parser of a chain of thought. probe: where draws
+    are chosen by log-probabilities.
+    """
 
-    def __init__(self, inner: Any, model: Native, probe: LogProbabilityProbe | None = None) -> None:
+    def __init__(
+        self, inner: Any, model: Native, probe: LogProbabilityProbe | None = None
+    ) -> None:
         self.inner = inner
         self.probe = probe
         self.needs: frozenset[Ability] = inner.needs
@@ -437,30 +564,44 @@ class _Native:
         if self._parse is None or by_options:
             return answer
         thought, text = self._parse(answer.text)
-        return replace(answer, text=str(text), reasoning=str(thought or "") or answer.reasoning)
+        return replace(
+            answer, text=str(text), reasoning=str(thought or "") or answer.reasoning
+        )
 
 
 def _native(name: str, model: Native, trigger: str = "", **options: Any) -> Strategy:
-    """One of our strategies. One chain of thought is asked for, not two. Several draws at temperature 0, HRET's default, would all be the
-    same, so that 0.7 is taken."""
+    """One of our strategies.
+
+    One chain of thought is asked for, not two. Several draws at temperature 0, HRET's default,
+    would all be the same, so that 0.7 is taken.
+    """
     asked = f"\n{model.trigger}\n" if model.cot and model.trigger else trigger
     sampling = model.sampling
     if name in ("self-consistency", "best-of-n") and sampling.temperature == 0:
         sampling = replace(sampling, temperature=0.7)
     setup = Setup(
-        lambda sample: _prompt_of(sample) + asked, sampling, reader=lambda use: _read if use is None else use
+        lambda sample: _prompt_of(sample) + asked,
+        sampling,
+        reader=lambda use: _read if use is None else use,
     )
     chosen_by_tokens = options.get("by") == "log-probability" and model is not _PLUGIN
     probe = LogProbabilityProbe(model.model.name) if chosen_by_tokens else None
     return _Native(bind(name, setup, options), model, probe)
 
 
-def _corrected(method: str, given: Given, model: Native, roles: Collection[str], *, plugin: bool) -> Strategy:
-    """The native strategy that a method of HRET stands for. Raises ConfigurationError for a number that cannot be."""
+def _corrected(
+    method: str, given: Given, model: Native, roles: Collection[str], *, plugin: bool
+) -> Strategy:
+    """The native strategy that a method of HRET stands for.
+
+    Raises ConfigurationError for a number that cannot be.
+    """
     for name in ("n_paths", "n", "beam_size", "max_tokens"):
         value = given.get(name, 1)
         if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-            raise ConfigurationError(f"'{name}' of '{method}' is a whole number from 1 on, not {value!r}.")
+            raise ConfigurationError(
+                f"'{name}' of '{method}' is a whole number from 1 on, not {value!r}."
+            )
     if method == "self_consistency":
         trigger = given["prompt_cot"] or PROMPT_COT
         if given["n_paths"] == 1:
@@ -475,24 +616,43 @@ def _corrected(method: str, given: Given, model: Native, roles: Collection[str],
     if method == "best_of_n":
         by = "reward" if "reward" in roles else "log-probability"
         several = given["n"] > 1
-        return _native("best-of-n", model, n=given["n"], by=by) if several else _native("single-draw", model)
-    how, size = given["agg_strategy"], given["beam_size"]
+        return (
+            _native("best-of-n", model, n=given["n"], by=by)
+            if several
+            else _native("single-draw", model)
+        )
+    how = given["agg_strategy"]
+    size = given["beam_size"]
     if plugin and size > 1 and how in SUMS:
         return _Published(_beams, model, roles, strict=True, **given)
     if how not in _PENALTIES:
         raise ConfigurationError(
-            f"'beam_search' keeps the beams with the highest sum or mean of log-probabilities: agg_strategy is sum or mean, not {how!r}."
+            "'beam_search' keeps the beams with the highest sum or mean of"
+            f" log-probabilities: agg_strategy is sum or mean, not {how!r}."
         )
-    model = replace(model, sampling=replace(model.sampling, temperature=0.0, max_tokens=given["max_tokens"]))
+    model = replace(
+        model,
+        sampling=replace(
+            model.sampling, temperature=0.0, max_tokens=given["max_tokens"]
+        ),
+    )
     beams = {"beams": size, "length_penalty": _PENALTIES[how]}
-    return _native("beam-search", model, **beams) if size > 1 else _native("greedy", model)
+    return (
+        _native("beam-search", model, **beams) if size > 1 else _native("greedy", model)
+    )
 
 
 def _read(sample: Sample, answer: Answer) -> str:
     """What an answer says: the option's letter where the row has options, else the final answer."""
     options = sample.metadata.get(ROW, {}).get("options")
-    if isinstance(options, Sequence) and not isinstance(options, str) and len(options) > 1:
-        found = reader("choice")(replace(sample, choices=tuple(map(str, options))), answer)
+    if (
+        isinstance(options, Sequence)
+        and not isinstance(options, str)
+        and len(options) > 1
+    ):
+        found = reader("choice")(
+            replace(sample, choices=tuple(map(str, options))), answer
+        )
         if found:
             return found
     kind = "math" if "\\boxed" in answer.text else "text"

@@ -1,7 +1,9 @@
-"""The scorers and metrics of HRET's evaluation methods: published by its own arithmetic (`published.py`), corrected by scorers of ours.
+"""The scorers and metrics of HRET's evaluation methods: published by its own arithmetic
+(`published.py`), corrected by scorers of ours.
 
-Corrected, the last claim of a reply counts, particles and endings do not make it wrong, options go by letter or text, an empty reference is an
-error of its row, and what rules cannot decide is left open, or to the judge where the call has one. A judge never writes an answer.
+Corrected, the last claim of a reply counts, particles and endings do not make it wrong, options go
+by letter or text, an empty reference is an error of its row, and what rules cannot decide is left
+open, or to the judge where the call has one. A judge never writes an answer.
 """
 
 from __future__ import annotations
@@ -18,8 +20,20 @@ from typing import Any, NamedTuple, cast
 from evalwright.compat.hret import published as arithmetic
 from evalwright.compat.hret import settings
 from evalwright.compat.hret.asking import RowGenerate
-from evalwright.compat.hret.judging import Judging, as_prompt, from_huggingface, judging_of
-from evalwright.compat.hret.published import JUDGE_SCORE, PENALTY, Likelihood, Matching, Mathematics, Method
+from evalwright.compat.hret.judging import (
+    Judging,
+    as_prompt,
+    from_huggingface,
+    judging_of,
+)
+from evalwright.compat.hret.published import (
+    JUDGE_SCORE,
+    PENALTY,
+    Likelihood,
+    Matching,
+    Mathematics,
+    Method,
+)
 from evalwright.compat.hret.rows import ROW, row_of
 from evalwright.compat.hret.settings import Given, check_parameters
 from evalwright.core.asking import Ask
@@ -45,7 +59,9 @@ Made = tuple[list[Scorer], list[MetricSpec]]
 
 
 class Call(NamedTuple):
-    """An evaluation method by its name, with its parameters; the samples that are scored; the judge's registry name, "" for none."""
+    """An evaluation method by its name, with its parameters; the samples that are scored; the
+    judge's registry name, "" for none.
+    """
 
     name: str
     method: Method
@@ -56,7 +72,11 @@ class Call(NamedTuple):
 
 def asking(asks: bool) -> dict[str, Any]:
     """What a scorer says of the judge that it asks."""
-    return {"asks": True, "roles": (JUDGE,), "able": frozenset({"generate"})} if asks else {}
+    return (
+        {"asks": True, "roles": (JUDGE,), "able": frozenset({"generate"})}
+        if asks
+        else {}
+    )
 
 
 HUGGINGFACE_JUDGE = "huggingface_judge"
@@ -75,21 +95,30 @@ def scoring_of(
 ) -> Made:
     """The scorers and metrics of one evaluation method, its main metric first.
 
-    params: HRET's. language: what the penalty asks for, None for no penalty. samples: those that are scored; their rows say what a judge is
-    asked. judge: the registry name of the judge that the call has, "" for none. Raises UnknownName and ConfigurationError.
+    params: HRET's. language: what the penalty asks for, None for no penalty. samples: those that
+    are scored; their rows say what a judge is asked. judge: the registry name of the judge that the
+    call has, "" for none. Raises UnknownName and ConfigurationError.
     """
     if method not in CORRECTED:
-        raise UnknownName("evaluation method", method, sorted(CORRECTED), f"Known: {', '.join(CORRECTED)}.")
+        raise UnknownName(
+            "evaluation method",
+            method,
+            sorted(CORRECTED),
+            f"Known: {', '.join(CORRECTED)}.",
+        )
     made = method_of(method, params)
     if penalty.OPTION in params and (published or isinstance(made, Judging)):
         raise ConfigurationError(
-            f"The parameter '{penalty.OPTION}' is of corrected scoring, and of methods whose answers are right or wrong."
+            f"The parameter '{penalty.OPTION}' is of corrected scoring, and of methods"
+            " whose answers are right or wrong."
         )
     if published:
         return _published(method, made, language, samples, judge)
     scorers, specs = CORRECTED[method](Call(method, made, params, samples, judge))
     if penalty.OPTION in params:
-        scorers[0] = penalised(scorers[0], {"expected": language or "ko", **params[penalty.OPTION]})
+        scorers[0] = penalised(
+            scorers[0], {"expected": language or "ko", **params[penalty.OPTION]}
+        )
     if language is not None:
         scorers.append(penalty_of(language))
         specs.append(MetricSpec(f"{PENALTY}_average", "accuracy", PENALTY))
@@ -107,20 +136,33 @@ METHODS: Mapping[str, Callable[..., Method]] = {
 
 
 def method_of(name: str, params: Given) -> Method:
-    """A method with its parameters. Raises Unknown for one that it does not take; HRET's judge takes any, published."""
+    """A method with its parameters.
+
+    Raises Unknown for one that it does not take; HRET's judge takes any, published.
+    """
     known = list(inspect.signature(METHODS[name]).parameters)
     if name != "llm_judge" or not settings.is_published():
-        check_parameters(f"the evaluation method '{name}'", params, [*known, penalty.OPTION])
-    return METHODS[name](**{key: value for key, value in params.items() if key in known})
+        check_parameters(
+            f"the evaluation method '{name}'", params, [*known, penalty.OPTION]
+        )
+    return METHODS[name](
+        **{key: value for key, value in params.items() if key in known}
+    )
 
 
-# -- published ----------------------------------------------------------------------------------------------------------
+# -- published -------------------------------------------------------------------------
 
 
 def _published(
-    name: str, method: Method, language: str | None, samples: Sequence[Sample], judge: str
+    name: str,
+    method: Method,
+    language: str | None,
+    samples: Sequence[Sample],
+    judge: str,
 ) -> Made:
-    """One scorer for all that HRET writes into a sample, in its order: the parsed prediction, the verdict, the penalty of what was parsed."""
+    """One scorer for all that HRET writes into a sample, in its order: the parsed prediction, the
+    verdict, the penalty of what was parsed.
+    """
     asks = isinstance(method, Judging) or bool(judge)
 
     def begun(sample: Sample, answer: Answer) -> dict[str, Any]:
@@ -130,13 +172,19 @@ def _published(
             row.setdefault("logits", {"option_log_probs": list(answer.log_likelihoods)})
         return row
 
-    def ended(sample: Sample, answer: Answer, row: dict[str, Any], found: Score | None = None) -> Score:
+    def ended(
+        sample: Sample, answer: Answer, row: dict[str, Any], found: Score | None = None
+    ) -> Score:
         score = method.written(row, found or method.score(row))
         if language is not None:
             row[PENALTY] = arithmetic.detected(row.get("prediction"), language)
             score = replace(score, parts={**score.parts, PENALTY: row[PENALTY]})
         before = row_of(sample, answer)
-        changed = {key: one for key, one in row.items() if key not in before or before[key] != one}
+        changed = {
+            key: one
+            for key, one in row.items()
+            if key not in before or before[key] != one
+        }
         return replace(score, item={ROW: changed})
 
     def score(sample: Sample, answer: Answer) -> Score:
@@ -146,32 +194,55 @@ def _published(
         row = begun(sample, answer)
         if not isinstance(method, Judging):
             # The judge is sent the question, and its reply takes the place of the answer.
-            row.update(await _reply(str(row.get("input", "")), row, sample.id, judge, ask))
+            row.update(
+                await _reply(str(row.get("input", "")), row, sample.id, judge, ask)
+            )
             return ended(sample, answer, row)
         prompt = method.prompt(row)
         if prompt is None:
             return ended(sample, answer, row, method.lost())
         reply = await _reply(prompt, {}, sample.id, judge, ask)
-        return ended(sample, answer, row, method.read(row, reply["prediction"], reply.get(JUDGE_SCORE)))
+        return ended(
+            sample,
+            answer,
+            row,
+            method.read(row, reply["prediction"], reply.get(JUDGE_SCORE)),
+        )
 
     metrics = [(label, part, False) for label, part in method.means.items()]
-    metrics += [(label, part, True) for label, part in method.shares_of(map(row_of, samples)).items()]
+    metrics += [
+        (label, part, True)
+        for label, part in method.shares_of(map(row_of, samples)).items()
+    ]
     if language is not None:
         metrics.append((f"{PENALTY}_average", PENALTY, True))
     specs = []
     for label, part, of_all in metrics:
-        lower, number = label.endswith("failure_rate"), partial(_metric, part, of_all)
-        specs.append(MetricSpec(label, "mean", name, lower_is_better=lower, function=number))
+        lower = label.endswith("failure_rate")
+        number = partial(_metric, part, of_all)
+        specs.append(
+            MetricSpec(label, "mean", name, lower_is_better=lower, function=number)
+        )
     options = {"scoring": "published", "language": language}
-    return [Scorer(name, KIND, options, asked if asks else score, **asking(asks))], specs
+    return [
+        Scorer(name, KIND, options, asked if asks else score, **asking(asks))
+    ], specs
 
 
-async def _reply(prompt: str, row: Given, key: str, judge: str, ask: Ask) -> dict[str, Any]:
+async def _reply(
+    prompt: str, row: Given, key: str, judge: str, ask: Ask
+) -> dict[str, Any]:
     """What a judge writes into a sample: its `prediction`, which may be None, and what else it has."""
-    prompt += arithmetic.texts()[HUGGINGFACE_JUDGE]["suffix"] if judge == HUGGINGFACE_JUDGE else ""
+    prompt += (
+        arithmetic.texts()[HUGGINGFACE_JUDGE]["suffix"]
+        if judge == HUGGINGFACE_JUDGE
+        else ""
+    )
     found: dict[str, Any] = {}
     row = {**row, "input": prompt}
-    request = RowGenerate(as_prompt(prompt, ask), temperature=None, row=row, found=found, key=key)
+    request = RowGenerate(
+        as_prompt(prompt, ask), temperature=None, row=row, found=found, key=key
+    )
     response = await ask(JUDGE, request)
     if judge == HUGGINGFACE_JUDGE:
         return from_huggingface(prompt, response.text)
@@ -183,12 +254,28 @@ async def _reply(prompt: str, row: Given, key: str, judge: str, ask: Ask) -> dic
 
 
 def _metric(part: str, of_all: bool, column: Column) -> Estimate:
-    """A mean over all samples that were asked, where those that failed and those without the part count 0; or over those that have it."""
+    """A mean over all samples that were asked, where those that failed and those without the part
+    count 0; or over those that have it.
+    """
     values = [float(one) for one in column.parts.get(part, ()) if one == one]
     lost = len(column.values) - len(values) + column.n_missing if of_all else 0
     value = arithmetic.share(values, lost) if values or of_all else math.nan
-    method = "no interval (as published)" if value == value else "no number: HRET has none here"
-    return Estimate(value, math.nan, math.nan, 0.95, len(column.values), column.n_missing, None, None, method)
+    method = (
+        "no interval (as published)"
+        if value == value
+        else "no number: HRET has none here"
+    )
+    return Estimate(
+        value,
+        math.nan,
+        math.nan,
+        0.95,
+        len(column.values),
+        column.n_missing,
+        None,
+        None,
+        method,
+    )
 
 
 # -- corrected --
@@ -198,7 +285,8 @@ _HANGUL = re.compile("[가-힣]")
 _LETTER = re.compile(r"[(\[]?([A-Za-z])[)\].:]?")
 _NUMBER = re.compile(r"[(\[]?(\d{1,2})[)\].:]?번?")
 _WRONG = re.compile(
-    r"^[\s#*>_-]{0,8}(?:오답|틀린 ?답|(?:wrong|incorrect) answers?)(?:은|이)?[*_]{0,2} ?[:：].*",
+    r"^[\s#*>_-]{0,8}(?:오답|틀린 ?답|(?:wrong|incorrect) answers?)(?:은|이)?[*_]{0,2}"
+    r" ?[:：].*",
     re.IGNORECASE | re.MULTILINE,
 )
 """A line that says what the answer is not."""
@@ -209,22 +297,33 @@ def _reference(row: Given) -> str:
     """A row's reference. Raises ScoringError where it is empty: nothing can be compared with it."""
     reference = row.get("reference")
     if reference is None or reference != reference or not str(reference).strip():
-        raise ScoringError("The row has no reference that an answer could be compared with.")
+        raise ScoringError(
+            "The row has no reference that an answer could be compared with."
+        )
     return str(reference)
 
 
 def choices_of(row: Given) -> tuple[tuple[str, ...], int]:
-    """The texts of a row's options, of bare letters those that its prompt lists, and the place of the right one.
+    """The texts of a row's options, of bare letters those that its prompt lists, and the place of
+    the right one.
 
-    The reference is an option's text, or its letter or number. Raises ScoringError where it is none.
+    The reference is an option's text, or its letter or number. Raises ScoringError where it is
+    none.
     """
     options = tuple(str(one) for one in row["options"])
     reference = _reference(row)
     spaced = [" ".join(one.split()).casefold() for one in (*options, reference)]
-    place = spaced.index(spaced.pop()) if spaced[-1] in spaced[:-1] else _named(reference)
+    place = (
+        spaced.index(spaced.pop()) if spaced[-1] in spaced[:-1] else _named(reference)
+    )
     if not 0 <= place < len(options):
-        raise ScoringError(f"The reference '{reference[:60]}' is none of the {len(options)} options.")
-    letters = [found[1].upper() if (found := _LETTER.fullmatch(one.strip())) else "" for one in options]
+        raise ScoringError(
+            f"The reference '{reference[:60]}' is none of the {len(options)} options."
+        )
+    letters = [
+        found[1].upper() if (found := _LETTER.fullmatch(one.strip())) else ""
+        for one in options
+    ]
     if letters == list(ascii_uppercase[: len(options)]):
         listed = _LISTED.findall(str(row.get("input", "")))[-len(options) :]
         if [letter for letter, _ in listed] == letters:
@@ -239,13 +338,27 @@ def _named(reference: str) -> int:
     return int(found[1]) - 1 if found else -1
 
 
-def _seen(sample: Sample, row: Given, targets: Sequence[str], choices: Sequence[str] = ()) -> Sample:
-    """The sample as our scorers read it: its question without the options, its targets, its language."""
+def _seen(
+    sample: Sample, row: Given, targets: Sequence[str], choices: Sequence[str] = ()
+) -> Sample:
+    """The sample as our scorers read it: its question without the options, its targets, its
+    language.
+    """
     question = sample.input or str(row.get("input") or "")
-    language = "ko" if _HANGUL.search(question) or any(map(_HANGUL.search, targets)) else "en"
-    for text in sorted((*choices, *map(str, row.get("options") or ())), key=len, reverse=True):
+    language = (
+        "ko" if _HANGUL.search(question) or any(map(_HANGUL.search, targets)) else "en"
+    )
+    for text in sorted(
+        (*choices, *map(str, row.get("options") or ())), key=len, reverse=True
+    ):
         question = question.replace(text, " ") if text.strip() else question
-    return Sample(sample.id, question, tuple(targets), tuple(choices), metadata={"language": language})
+    return Sample(
+        sample.id,
+        question,
+        tuple(targets),
+        tuple(choices),
+        metadata={"language": language},
+    )
 
 
 Prepared = tuple[str, Sample, Answer]
@@ -258,7 +371,10 @@ def _by(
     prepare: Callable[[Sample, Answer], Prepared],
     finish: Callable[[Prepared, Given, Score], Score],
 ) -> Scorer:
-    """A scorer that leaves each sample to one of ours, of these kinds. What it is unsure of the judge reads again, where the call has one."""
+    """A scorer that leaves each sample to one of ours, of these kinds.
+
+    What it is unsure of the judge reads again, where the call has one.
+    """
     more = {"unsure": "judge-correct"} if call.judge else {}
     inner = {kind: bind(kind, {**options, **more}) for kind, options in kinds.items()}
 
@@ -266,7 +382,11 @@ def _by(
         made = prepare(sample, answer)
 
         def ended(found: Scored) -> Scored:
-            return finish(made, row_of(sample), found) if isinstance(found, Score) else found
+            return (
+                finish(made, row_of(sample), found)
+                if isinstance(found, Score)
+                else found
+            )
 
         return _then(inner[made[0]].function(*made[1:], *ask), ended)
 
@@ -284,7 +404,10 @@ def _then(found: Any, ended: Callable[[Scored], Scored]) -> Any:
 
 
 def _matching(call: Call) -> Made:
-    """`string_match`: is the answer the reference? `partial_match`: does it contain it, as whole words or numbers?"""
+    """`string_match`: is the answer the reference?
+
+    `partial_match`: does it contain it, as whole words or numbers?
+    """
     method = call.method
     assert isinstance(method, Matching)
 
@@ -292,7 +415,9 @@ def _matching(call: Call) -> Made:
         return arithmetic.without(method.patterns, _WRONG.sub("", text))
 
     def reduced(text: str) -> str:
-        without_digits = str.maketrans("", "", digits) if call.params.get("ignore_numbers") else {}
+        without_digits = (
+            str.maketrans("", "", digits) if call.params.get("ignore_numbers") else {}
+        )
         return kept(text).translate(without_digits)
 
     def prepare(sample: Sample, answer: Answer) -> Prepared:
@@ -304,12 +429,23 @@ def _matching(call: Call) -> Made:
             return "choice", replace(shown, gold=(gold,)), given
         reference = reduced(_reference(row))
         if not reference.strip():
-            raise ScoringError("Nothing is left of the row's reference without what is to be ignored.")
-        return "short-answer", _seen(sample, row, [reference]), replace(answer, text=reduced(answer.text))
+            raise ScoringError(
+                "Nothing is left of the row's reference without what is to be ignored."
+            )
+        return (
+            "short-answer",
+            _seen(sample, row, [reference]),
+            replace(answer, text=reduced(answer.text)),
+        )
 
     def finish(made: Prepared, row: Given, found: Score) -> Score:
         kind, sample, answer = made
-        if kind != "choice" and not method.ignore_case and sample.target not in answer.text and found.value:
+        if (
+            kind != "choice"
+            and not method.ignore_case
+            and sample.target not in answer.text
+            and found.value
+        ):
             why = f"{found.explanation}, in another case"
             found = replace(found, value=0.0, label="incorrect", explanation=why)
         return _evaluated(found, reader(kind)(sample, answer), sample.target, row)
@@ -329,18 +465,27 @@ def _matching(call: Call) -> Made:
 
 
 def _contains(sample: Sample, text: str) -> Score:
-    """Whether what a reply claims, or without a claim all of it, has the target among its words or numbers."""
-    found, language = said(text, sample.input), str(sample.metadata["language"])
+    """Whether what a reply claims, or without a claim all of it, has the target among its words or
+    numbers.
+    """
+    found = said(text, sample.input)
+    language = str(sample.metadata["language"])
     wanted = find_numbers(plain(sample.target), language)
     if len(wanted) == 1 and not any(map(str.isalpha, sample.target)):
-        right = any(one.value == wanted[0].value for one in find_numbers(found.text[:8000], language))
+        right = any(
+            one.value == wanted[0].value
+            for one in find_numbers(found.text[:8000], language)
+        )
     else:
         target = sample.target.strip()
         literal = rf"(?<![\w])(?<!\d[.,]){re.escape(target)}(?![A-Za-z0-9]|[.,]\d)"
         right = bool(mentions(read(found.text), targets_of((target,)))) or (
-            not _HANGUL.fullmatch(target) and re.search(literal, found.raw, re.IGNORECASE) is not None
+            not _HANGUL.fullmatch(target)
+            and re.search(literal, found.raw, re.IGNORECASE) is not None
         )
-    outcome = (correct if right else incorrect)(found.rule or "the whole reply").outcome()
+    outcome = (correct if right else incorrect)(
+        found.rule or "the whole reply"
+    ).outcome()
     assert isinstance(outcome, Score)
     return outcome
 
@@ -349,17 +494,28 @@ def _evaluated(found: Score, said: str, reference: str, row: Given) -> Score:
     texts = {"normalized_pred": said, "normalized_ref": reference}
     verdict = {"is_correct": found.value == 1, "label": found.label}
     evaluation = {**texts, **verdict, "options": row.get("options")}
-    return replace(found, item={ROW: {"prediction_normalized": said, "evaluation": evaluation}})
+    return replace(
+        found, item={ROW: {"prediction_normalized": said, "evaluation": evaluation}}
+    )
 
 
 def _mathematics(call: Call) -> Made:
-    """`math_match`: numbers and formulas, in LaTeX or not. answer_patterns: what gives the answer, where one of them is in the reply."""
-    name, patterns = call.name, Matching(True, regexes_to_ignore=call.params.get("answer_patterns")).patterns
+    """`math_match`: numbers and formulas, in LaTeX or not. answer_patterns: what gives the answer,
+    where one of them is in the reply.
+    """
+    name = call.name
+    patterns = Matching(
+        True, regexes_to_ignore=call.params.get("answer_patterns")
+    ).patterns
 
     def prepare(sample: Sample, answer: Answer) -> Prepared:
         row = row_of(sample)
         text = arithmetic.last_group(patterns, answer.text) if patterns else answer.text
-        return "final-answer", _seen(sample, row, [_reference(row)]), replace(answer, text=text)
+        return (
+            "final-answer",
+            _seen(sample, row, [_reference(row)]),
+            replace(answer, text=text),
+        )
 
     def finish(made: Prepared, row: Given, found: Score) -> Score:
         text = reader("final-answer", {"kind": "math"})(*made[1:])
@@ -367,12 +523,28 @@ def _mathematics(call: Call) -> Made:
         verdict = {"is_correct": found.value == 1, "label": found.label}
         evaluation = {**texts, **verdict, "fallback_used": False}
         unread = float(found.label in ("not_extracted", "not_attempted"))
-        return replace(found, parts={**found.parts, "unread": unread}, item={ROW: {"evaluation": evaluation}})
+        return replace(
+            found,
+            parts={**found.parts, "unread": unread},
+            item={ROW: {"evaluation": evaluation}},
+        )
 
     specs = [
         MetricSpec("accuracy", "accuracy", name),
-        MetricSpec("parse_failure_rate", "part-mean", name, {"part": "unread"}, lower_is_better=True),
-        MetricSpec("verify_failure_rate", "mean", name, lower_is_better=True, function=_unsure_share),
+        MetricSpec(
+            "parse_failure_rate",
+            "part-mean",
+            name,
+            {"part": "unread"},
+            lower_is_better=True,
+        ),
+        MetricSpec(
+            "verify_failure_rate",
+            "mean",
+            name,
+            lower_is_better=True,
+            function=_unsure_share,
+        ),
     ]
     return [_by(call, {"final-answer": {"kind": "math"}}, prepare, finish)], specs
 
@@ -383,38 +555,60 @@ def _unsure_share(column: Column) -> Estimate:
 
     from evalwright.statistics import mean_interval
 
-    unsure = np.zeros(len(column.values)) if column.unsure is None else column.unsure.astype(float)
+    unsure = (
+        np.zeros(len(column.values))
+        if column.unsure is None
+        else column.unsure.astype(float)
+    )
     return mean_interval(unsure, n_missing=column.n_missing, value_range=(0.0, 1.0))
 
 
 def _likelihood(call: Call) -> Made:
-    """`log_likelihood`: the most probable option, also by length, and whether its probability among the options means what it says."""
-    plainly, by_length = bind("choice", {}), bind("choice", {"normalise": "characters"})
+    """`log_likelihood`: the most probable option, also by length, and whether its probability among
+    the options means what it says.
+    """
+    plainly = bind("choice", {})
+    by_length = bind("choice", {"normalise": "characters"})
 
     def score(sample: Sample, answer: Answer) -> Scored:
         row = row_of(sample, answer)
         logits = row.get("logits")
-        recorded = logits.get("option_log_probs") if isinstance(logits, Mapping) else None
+        recorded = (
+            logits.get("option_log_probs") if isinstance(logits, Mapping) else None
+        )
         values = answer.log_likelihoods or tuple(recorded or ())
         options = tuple(str(one) for one in row.get("options") or ())
         if not options or len(values) != len(options):
             raise ScoringError(
-                f"There are {len(values)} log-likelihoods and {len(options)} options: the method 'log_likelihood' needs one for each. Use a "
-                "model that gives them, or the method 'string_match'."
+                f"There are {len(values)} log-likelihoods and {len(options)} options:"
+                " the method 'log_likelihood' needs one for each. Use a model that"
+                " gives them, or the method 'string_match'."
             )
         best = max(range(len(values)), key=values.__getitem__)
         shown = replace(_seen(sample, row, (), options), gold=(choices_of(row)[1],))
         given = replace(answer, choice=best, log_likelihoods=values)
-        found, normed = plainly.function(shown, given), by_length.function(shown, given)
+        found = plainly.function(shown, given)
+        normed = by_length.function(shown, given)
         assert isinstance(found, Score) and isinstance(normed, Score)
         confidence = 1 / sum(math.exp(value - values[best]) for value in values)
         parts = {**found.parts, "acc_norm": normed.value, "confidence": confidence}
-        return _evaluated(replace(found, parts=parts), options[best], options[shown.gold[0]], row)
+        return _evaluated(
+            replace(found, parts=parts), options[best], options[shown.gold[0]], row
+        )
 
-    name, labels = call.name, ("acc_norm", "confidence")
+    name = call.name
+    labels = ("acc_norm", "confidence")
     specs = [MetricSpec("accuracy", "accuracy", name)]
     specs += [MetricSpec(label, "part-mean", name, {"part": label}) for label in labels]
-    specs.append(MetricSpec("calibration_error", "mean", name, lower_is_better=True, function=_calibration))
+    specs.append(
+        MetricSpec(
+            "calibration_error",
+            "mean",
+            name,
+            lower_is_better=True,
+            function=_calibration,
+        )
+    )
     return [Scorer(name, KIND, {"scoring": "corrected"}, score)], specs
 
 
@@ -424,20 +618,34 @@ def _calibration(column: Column) -> Estimate:
 
     if not len(column.values):
         return Estimate.none("no number: nothing was scored", column.n_missing)
-    found = calibration_error(column.parts["confidence"], column.values, clusters=column.clusters)
+    found = calibration_error(
+        column.parts["confidence"], column.values, clusters=column.clusters
+    )
     lost = found.n_missing + column.n_missing
     return Estimate(
-        found.value, found.low, found.high, found.level, found.n, lost, found.n_clusters, found.standard_error, found.method
-    )  # fmt: skip
+        found.value,
+        found.low,
+        found.high,
+        found.level,
+        found.n,
+        lost,
+        found.n_clusters,
+        found.standard_error,
+        found.method,
+    )
 
 
 def penalty_of(language: str) -> Scorer:
-    """How much of the raw answer is in the language, by its letters; 0 for an empty answer, which is in none, as in HRET."""
+    """How much of the raw answer is in the language, by its letters; 0 for an empty answer, which
+    is in none, as in HRET.
+    """
     check_language(language)
 
     def score(sample: Sample, answer: Answer) -> Scored:
         if not answer.text.strip():
-            return Score(0.0, "", "an empty answer is in no language", item={ROW: {PENALTY: 0.0}})
+            return Score(
+                0.0, "", "an empty answer is in no language", item={ROW: {PENALTY: 0.0}}
+            )
         found = spoken(answer.text, language)
         why = f"in other languages: {', '.join(found.others)}" if found.others else ""
         return Score(found.share, "", why, item={ROW: {PENALTY: found.share}})

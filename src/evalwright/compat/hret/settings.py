@@ -1,4 +1,6 @@
-"""What every part asks: which arithmetic counts where a call does not say, and classes by their names."""
+"""What every part asks: which arithmetic counts where a call does not say, and classes by their
+names.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,10 @@ def set_scoring(value: str) -> None:
 
 @contextmanager
 def using(value: str | None) -> Iterator[Scoring]:
-    """Choose for what is called inside; None changes nothing. Raises ValueError for anything but the two."""
+    """Choose for what is called inside; None changes nothing.
+
+    Raises ValueError for anything but the two.
+    """
     token = _of_call.set(scoring() if value is None else _checked(value))
     try:
         yield scoring()
@@ -57,11 +62,15 @@ class Unknown(UnknownName, ValueError):
     """A name that nothing carries, of HRET's kind of error. Says the closest names, and all."""
 
     def __init__(self, kind: str, name: str, known: Collection[str]) -> None:
-        super().__init__(kind, str(name), known, f"Known: {', '.join(known) or 'none'}.")
+        super().__init__(
+            kind, str(name), known, f"Known: {', '.join(known) or 'none'}."
+        )
 
 
 class UnknownParameter(Unknown, TypeError):
-    """A parameter that there is not; a TypeError too, as Python's own for an argument that a class does not take."""
+    """A parameter that there is not; a TypeError too, as Python's own for an argument that a class
+    does not take.
+    """
 
 
 def check_parameters(of: str, given: Iterable[str], known: Collection[str]) -> None:
@@ -72,20 +81,39 @@ def check_parameters(of: str, given: Iterable[str], known: Collection[str]) -> N
 
 
 class Classes(dict[str, type[Any]]):
-    """HRET's own classes of one kind and those that a person registers. what: the kind. missing: HRET's sentence. needs: the methods of
-    which a class has at least one. replaced: published, a second class of one name takes the place of the first."""
+    """HRET's own classes of one kind and those that a person registers. what: the kind. missing:
+    HRET's sentence. needs: the methods of which a class has at least one. replaced: published, a
+    second class of one name takes the place of the first.
+    """
 
-    def __init__(self, what: str, missing: str, needs: Sequence[str] = (), *, replaced: bool = False) -> None:
+    def __init__(
+        self,
+        what: str,
+        missing: str,
+        needs: Sequence[str] = (),
+        *,
+        replaced: bool = False,
+    ) -> None:
         super().__init__()
-        self.what, self.missing, self.needs, self.replaced = what, missing, needs, replaced
+        self.what = what
+        self.missing = missing
+        self.needs = needs
+        self.replaced = replaced
 
     def register(self, name: str) -> Callable[[type[Any]], type[Any]]:
-        """A decorator that gives a class a name. Raises ValueError for a name that is taken, TypeError for a class that lacks its method."""
+        """A decorator that gives a class a name.
+
+        Raises ValueError for a name that is taken, TypeError for a class that lacks its method.
+        """
 
         def taken(cls: type[Any]) -> type[Any]:
             if name in self and not (self.replaced and is_published()):
-                raise ValueError(f"{self.what.capitalize()} '{name}' already registered.")
-            if self.needs and not any(callable(getattr(cls, method, None)) for method in self.needs):
+                raise ValueError(
+                    f"{self.what.capitalize()} '{name}' already registered."
+                )
+            if self.needs and not any(
+                callable(getattr(cls, method, None)) for method in self.needs
+            ):
                 methods = " or ".join(f"{method}(...)" for method in self.needs)
                 raise TypeError(f"The {self.what} '{name}' needs a method {methods}.")
             self[name] = cls
@@ -103,7 +131,10 @@ class Classes(dict[str, type[Any]]):
         return taken
 
     def made(self, name: str, **given: Any) -> Any:
-        """An instance of the class of that name. Raises ValueError for an unknown one: published in HRET's words."""
+        """An instance of the class of that name.
+
+        Raises ValueError for an unknown one: published in HRET's words.
+        """
         if name in self:
             return self[name](**given)
         if is_published():

@@ -12,70 +12,123 @@ from evalwright.core.errors import ConfigurationError
 from evalwright.runs.reader import Run
 
 
-def _results(runs: Sequence[Run], out: Path, *, task: str, annotations: str | None, category: str) -> Exports:
-    from evalwright.compat.huggingface.hf_results import export_hf_results, is_annotated, read_annotations
+def _results(
+    runs: Sequence[Run], out: Path, *, task: str, annotations: str | None, category: str
+) -> Exports:
+    from evalwright.compat.huggingface.hf_results import (
+        export_hf_results,
+        is_annotated,
+        read_annotations,
+    )
 
     table = read_annotations(Path(annotations)) if annotations else {}
     files: list[Path] = []
     for run in runs:
-        file = export_hf_results(run, out, task=task, annotations=table, category=category)
+        file = export_hf_results(
+            run, out, task=task, annotations=table, category=category
+        )
         if file in files:
             raise ConfigurationError(
-                f"'{file}' would contain two of these runs: they have the same model and time. Export one of them."
+                f"'{file}' would contain two of these runs: they have the same model"
+                " and time. Export one of them."
             )
         files.append(file)
     lacking = [run.model for run in runs if table and not is_annotated(table, run)]
     return Exports(
-        files, [f"'{annotations}' has no annotations of '{model}': they are null." for model in lacking]
+        files,
+        [
+            f"'{annotations}' has no annotations of '{model}': they are null."
+            for model in lacking
+        ],
     )
 
 
 def _eval_results(
-    runs: Sequence[Run], out: Path, *, source_url: str, source_name: str, source_user: str, **options: str
+    runs: Sequence[Run],
+    out: Path,
+    *,
+    source_url: str,
+    source_name: str,
+    source_user: str,
+    **options: str,
 ) -> Exports:
     from evalwright.compat.huggingface.eval_results import export_eval_results
 
     if not source_url and (source_name or source_user):
         raise click.UsageError("--source-name and --source-user need --source-url.")
     source = {"url": source_url, "name": source_name, "user": source_user}
-    return Exports([export_eval_results(runs[0], out, source=source if source_url else None, **options)])
+    return Exports(
+        [
+            export_eval_results(
+                runs[0], out, source=source if source_url else None, **options
+            )
+        ]
+    )
 
 
 def _text(name: str, metavar: str, help: str, default: str = "") -> click.Option:
     """An option that takes text."""
-    return option(name, default=default, show_default=bool(default), metavar=metavar, help=help)
+    return option(
+        name, default=default, show_default=bool(default), metavar=metavar, help=help
+    )
 
 
 RESULTS = Exporter(
-    "Write RUNS as structured results for a leaderboard on the Hugging Face Hub: a JSON file for each model.",
+    "Write RUNS as structured results for a leaderboard on the Hugging Face Hub: a JSON"
+    " file for each model.",
     _results,
     "hf_results",
     "Where models' folders are made.",
     several=True,
     options=(
         _text("--task", "NAME", "The task, where a run has several."),
-        option("--annotations", metavar="FILE", help="A YAML table: annotations by model, such as its size."),
-        _text("--category", "KEY", "The metadata key for category_results.", "category"),
+        option(
+            "--annotations",
+            metavar="FILE",
+            help="A YAML table: annotations by model, such as its size.",
+        ),
+        _text(
+            "--category", "KEY", "The metadata key for category_results.", "category"
+        ),
     ),
 )
 EVAL_RESULTS = Exporter(
-    "Write RUN for a model repository on the Hugging Face Hub: .eval_results/NAME.yaml.",
+    "Write RUN for a model repository on the Hugging Face Hub:"
+    " .eval_results/NAME.yaml.",
     _eval_results,
     ".",
     "The model's repository.",
     options=(
         option(
-            "--dataset", required=True, metavar="ID", help="The benchmark's data set on the Hub: owner/name."
+            "--dataset",
+            required=True,
+            metavar="ID",
+            help="The benchmark's data set on the Hub: owner/name.",
         ),
-        option("--task-id", required=True, metavar="ID", help="The task's id in the data set's eval.yaml."),
+        option(
+            "--task-id",
+            required=True,
+            metavar="ID",
+            help="The task's id in the data set's eval.yaml.",
+        ),
         _text("--revision", "HASH", "The data set's revision."),
         _text("--task", "NAME", "The run's task, where it has several."),
         _text("--metric", "LABEL", "The task's metric. Default: the main one."),
-        _text("--unit", "UNIT", "For accuracy and similar metrics: percent, or share (0 to 1).", "percent"),
+        _text(
+            "--unit",
+            "UNIT",
+            "For accuracy and similar metrics: percent, or share (0 to 1).",
+            "percent",
+        ),
         _text("--source-url", "URL", "Where the result can be looked up."),
         _text("--source-name", "TEXT", "The name of that address."),
         _text("--source-user", "NAME", "A user or organisation on the Hub."),
-        _text("--framework", "NAME", "The framework's name, as in eval.yaml.", "evalwright"),
+        _text(
+            "--framework",
+            "NAME",
+            "The framework's name, as in eval.yaml.",
+            "evalwright",
+        ),
         _text("--notes", "TEXT", "Text before the notes on unit and interval."),
         _text("--name", "NAME", "The file's name. Default: the data set's."),
     ),

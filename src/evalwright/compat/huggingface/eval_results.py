@@ -1,7 +1,9 @@
-"""Writes a run as an entry for a model repository on the Hugging Face Hub: `.eval_results/<benchmark>.yaml`.
+"""Writes a run as an entry for a model repository on the Hugging Face Hub:
+`.eval_results/<benchmark>.yaml`.
 
-The fields are those of the Hub's documentation of evaluation results. A `value` there has no unit (published examples are 20.90 and
-0.412), so the notes say it, with the interval and what the number rests on.
+The fields are those of the Hub's documentation of evaluation results. A `value` there has no unit
+(published examples are 20.90 and 0.412), so the notes say it, with the interval and what the number
+rests on.
 """
 
 from __future__ import annotations
@@ -44,12 +46,14 @@ def export_eval_results(
     task: str = "",
     metric: str = "",
 ) -> Path:
-    """Write `out/.eval_results/<name>.yaml` with one result, and return it. out: the model's repository.
+    """Write `out/.eval_results/<name>.yaml` with one result, and return it. out: the model's
+    repository.
 
-    dataset: the benchmark's id on the Hub; task_id: as the dataset's eval.yaml names it. name: of the file, the dataset's where
-    empty. unit: of a bounded metric, "percent" or "share". source: url, name and user of a place where the result can be looked
-    up. notes: put before ours. task, metric: which number; the only task and its main metric where they are empty. Raises
-    RunError, UnknownName or ConfigurationError.
+    dataset: the benchmark's id on the Hub; task_id: as the dataset's eval.yaml names it. name: of
+    the file, the dataset's where empty. unit: of a bounded metric, "percent" or "share". source:
+    url, name and user of a place where the result can be looked up. notes: put before ours. task,
+    metric: which number; the only task and its main metric where they are empty. Raises RunError,
+    UnknownName or ConfigurationError.
     """
     import yaml
 
@@ -59,7 +63,11 @@ def export_eval_results(
     _check(dataset, task_id, name, unit, where)
     chosen = one_metric(found, metric)
     row: dict[str, Any] = {
-        "dataset": {"id": dataset, "task_id": task_id, **({"revision": revision} if revision else {})},
+        "dataset": {
+            "id": dataset,
+            "task_id": task_id,
+            **({"revision": revision} if revision else {}),
+        },
         "value": _number(chosen, chosen.estimate.value, unit),
         "date": str(run.data["started"])[:10],
     }
@@ -67,29 +75,41 @@ def export_eval_results(
         row["source"] = where
     if framework:
         row["evaluation_framework"] = framework
-    row["notes"] = "; ".join(part for part in (notes.strip(), _notes(run, found, chosen, unit)) if part)
+    row["notes"] = "; ".join(
+        part for part in (notes.strip(), _notes(run, found, chosen, unit)) if part
+    )
     file = out / FOLDER / f"{name}.yaml"
     with writing(file):
-        write_text(file, yaml.safe_dump([row], sort_keys=False, allow_unicode=True, width=100))
+        write_text(
+            file, yaml.safe_dump([row], sort_keys=False, allow_unicode=True, width=100)
+        )
     return file
 
 
-def _check(dataset: str, task_id: str, name: str, unit: str, source: Mapping[str, str]) -> None:
+def _check(
+    dataset: str, task_id: str, name: str, unit: str, source: Mapping[str, str]
+) -> None:
     """Raise for what the Hub would not take."""
     if not _DATASET.fullmatch(dataset):
         raise ConfigurationError(
-            f"'{dataset}' is not the id of a data set on the Hub: it must be 'owner/name'."
+            f"'{dataset}' is not the id of a data set on the Hub: it must be"
+            " 'owner/name'."
         )
     if not task_id.strip():
-        raise ConfigurationError("The task id is empty: give the one in the data set's eval.yaml.")
+        raise ConfigurationError(
+            "The task id is empty: give the one in the data set's eval.yaml."
+        )
     if unit not in UNITS:
         raise UnknownName("unit", unit, UNITS, "There are 'percent' and 'share'.")
     if source and not re.match(r"https?://\S+$", source.get("url", "")):
         url = source.get("url", "")
-        raise ConfigurationError(f"The source '{url}' is not an address that begins with https://.")
+        raise ConfigurationError(
+            f"The source '{url}' is not an address that begins with https://."
+        )
     if not _NAME.fullmatch(name):
         raise ConfigurationError(
-            f"'{name}' cannot be the file's name: use letters, digits, '-', '_' and '.' only."
+            f"'{name}' cannot be the file's name: use letters, digits, '-', '_' and '.'"
+            " only."
         )
 
 
@@ -102,14 +122,23 @@ def _notes(run: Run, task: TaskResult, metric: MetricResult, unit: str) -> str:
     """The unit first, then how sure the number is and what it is of."""
     estimate = metric.estimate
     shown = UNITS[unit] if metric.kind in BOUNDED else "its own unit"
-    parts = [f"{metric.label} in {shown}, {'lower' if metric.less_is_better else 'higher'} is better"]
+    parts = [
+        f"{metric.label} in {shown}, {'lower' if metric.less_is_better else 'higher'}"
+        " is better"
+    ]
     as_published = run.is_as_published(task.name, metric.label)
     if as_published:
         parts.append(AS_PUBLISHED)
     elif estimate.low == estimate.low and estimate.high == estimate.high:
-        low, high = (_number(metric, end, unit) for end in (estimate.low, estimate.high))
-        parts.append(f"{100 * estimate.level:g}% interval {low} to {high} ({estimate.method})")
-    failed = f", {estimate.n_missing} failed ones left out" if estimate.n_missing else ""
+        low, high = (
+            _number(metric, end, unit) for end in (estimate.low, estimate.high)
+        )
+        parts.append(
+            f"{100 * estimate.level:g}% interval {low} to {high} ({estimate.method})"
+        )
+    failed = (
+        f", {estimate.n_missing} failed ones left out" if estimate.n_missing else ""
+    )
     parts.append(f"{estimate.n} items{failed}")
     parts.append(f"task {task.name} version {task.version}")
     if judge := _judge(run, task):
@@ -122,5 +151,12 @@ def _judge(run: Run, task: TaskResult) -> str:
     role = run.data.get("roles", {}).get("judge", {})
     if role.get("name"):
         return str(role["name"])
-    found = next((t["definition"].get("judge") for t in run.data["tasks"] if t["name"] == task.name), None)
+    found = next(
+        (
+            t["definition"].get("judge")
+            for t in run.data["tasks"]
+            if t["name"] == task.name
+        ),
+        None,
+    )
     return found if isinstance(found, str) else ""

@@ -1,8 +1,10 @@
-"""Writes a run as the structured results that leaderboard spaces on the Hugging Face Hub read: a JSON file for each model.
+"""Writes a run as the structured results that leaderboard spaces on the Hugging Face Hub read: a
+JSON file for each model.
 
-The shape is that of the hallucination leaderboard's Hub files: `config`, `results`, `model_annotations`, `category_results` and
-`text_complexity_results`; rates in percent, everything to three decimals. What is not known is null: a model's precision, its
-revision, the numbers of a category without a sample. Intervals and counts stand beside them under `evalwright`.
+The shape is that of the hallucination leaderboard's Hub files: `config`, `results`,
+`model_annotations`, `category_results` and `text_complexity_results`; rates in percent, everything
+to three decimals. What is not known is null: a model's precision, its revision, the numbers of a
+category without a sample. Intervals and counts stand beside them under `evalwright`.
 """
 
 from __future__ import annotations
@@ -16,7 +18,12 @@ from typing import Any
 from evalwright._version import __version__
 from evalwright.compat.lm_eval.runs.names import file_safe
 from evalwright.compat.recording import writing
-from evalwright.core.errors import ConfigurationError, RunError, UnknownName, known_names
+from evalwright.core.errors import (
+    ConfigurationError,
+    RunError,
+    UnknownName,
+    known_names,
+)
 from evalwright.metrics.registry import BOUNDED
 from evalwright.runs.confirmed import AS_PUBLISHED
 from evalwright.runs.reader import Run
@@ -27,23 +34,39 @@ from evalwright.runs.writer import write_json
 NAMES = {"mean-words": "average_summary_length"}
 """Their names of metrics, where they are not ours with underscores."""
 
-COMPLEXITY = {"standard_text": "low_complexity_text", "intensive_text": "high_complexity_text"}
+COMPLEXITY = {
+    "standard_text": "low_complexity_text",
+    "intensive_text": "high_complexity_text",
+}
 """Their names of the data set's text types."""
 
-OF_ALL = ("hallucination_rate", "factual_consistency_rate", "answer_rate", "average_summary_length")
+OF_ALL = (
+    "hallucination_rate",
+    "factual_consistency_rate",
+    "answer_rate",
+    "average_summary_length",
+)
 OF_A_PART = ("hallucination_rate", "answer_rate", "average_summary_length")
-"""What they give of all samples and of a category, where the run has a hallucination rate; other runs give all they have."""
+"""What they give of all samples and of a category, where the run has a hallucination rate; other
+runs give all they have.
+"""
 
 Annotations = Mapping[str, Mapping[str, Any]]
 
 
 def export_hf_results(
-    run: Run, out: Path, *, task: str = "", annotations: Annotations | None = None, category: str = "category"
+    run: Run,
+    out: Path,
+    *,
+    task: str = "",
+    annotations: Annotations | None = None,
+    category: str = "category",
 ) -> Path:
     """Write `out/<company>/<model>/results_<time>.json` and return it.
 
-    task: the one whose numbers are written, where the run has several. annotations: by model, as read by `read_annotations`.
-    category: the slice key that gives `category_results`. Raises RunError or UnknownName.
+    task: the one whose numbers are written, where the run has several. annotations: by model, as
+    read by `read_annotations`. category: the slice key that gives `category_results`. Raises
+    RunError or UnknownName.
     """
     found = one_task(run, task)
     name = labelled_name(run)
@@ -60,7 +83,8 @@ def export_hf_results(
         "results": _results(found.metrics),
         "model_annotations": _annotated(annotations or {}, run),
         "category_results": {
-            value: _results(metrics, OF_A_PART) for value, metrics in found.slices.get(category, {}).items()
+            value: _results(metrics, OF_A_PART)
+            for value, metrics in found.slices.get(category, {}).items()
         },
         "text_complexity_results": {
             theirs: _results(texts[ours], OF_A_PART) if ours in texts else None
@@ -87,14 +111,19 @@ def export_hf_results(
 
 
 def one_task(run: Run, name: str) -> TaskResult:
-    """The task of that name, or the only one. Raises RunError where nothing says which, UnknownName for an unknown one."""
+    """The task of that name, or the only one.
+
+    Raises RunError where nothing says which, UnknownName for an unknown one.
+    """
     refuse_left_out([run], "export")
     if name:
         return run.task(name)
     tasks = [task for task in run.tasks if task.main]
     if len(tasks) != 1:
         names = ", ".join(f"'{task.name}'" for task in tasks) or "none with a metric"
-        raise RunError(f"The run '{run.id}' has several tasks ({names}): name one with --task.")
+        raise RunError(
+            f"The run '{run.id}' has several tasks ({names}): name one with --task."
+        )
     return tasks[0]
 
 
@@ -102,7 +131,9 @@ def one_metric(task: TaskResult, label: str) -> MetricResult:
     """The task's metric of that label, or its main one. Raises UnknownName."""
     known = {metric.label: metric for metric in task.metrics}
     if label and label not in known:
-        raise UnknownName(f"metric of '{task.name}'", label, known, known_names(label, known))
+        raise UnknownName(
+            f"metric of '{task.name}'", label, known, known_names(label, known)
+        )
     found = known[label] if label else task.main
     if found is None or math.isnan(found.estimate.value):
         raise RunError(f"'{task.name}' has no value to export: nothing was scored.")
@@ -116,8 +147,11 @@ def hub_name(model: str) -> str:
 
 
 def labelled_name(run: Run) -> str:
-    """company/model, with the label that the run's board shows in place of the model's own name where it has one."""
-    name, label = hub_name(run.model), run.label
+    """company/model, with the label that the run's board shows in place of the model's own name
+    where it has one.
+    """
+    name = hub_name(run.model)
+    label = run.label
     if label in ("", run.model, name):
         return name
     whole = re.fullmatch(r"[^/\s]+/[^/\s]+", label)
@@ -125,18 +159,24 @@ def labelled_name(run: Run) -> str:
 
 
 def read_annotations(file: Path) -> Annotations:
-    """The table of a YAML file: a mapping for each model's name. Raises ConfigurationError naming what is wrong."""
+    """The table of a YAML file: a mapping for each model's name.
+
+    Raises ConfigurationError naming what is wrong.
+    """
     from evalwright.tasks.yaml_files import read_document
 
     if not file.is_file():
         raise ConfigurationError(f"The annotations '{file}' do not exist.")
     found = read_document(file).value
     if not isinstance(found, Mapping):
-        raise ConfigurationError(f"{file} must be a mapping of models' names to their annotations.")
+        raise ConfigurationError(
+            f"{file} must be a mapping of models' names to their annotations."
+        )
     for name, fields in found.items():
         if not isinstance(fields, Mapping):
             raise ConfigurationError(
-                f"{file}: '{name}' must be a mapping, for example {{model_size: small, accessibility: open}}."
+                f"{file}: '{name}' must be a mapping, for example {{model_size: small,"
+                " accessibility: open}."
             )
     return {str(name): dict(fields) for name, fields in found.items()}
 
@@ -159,14 +199,25 @@ def _annotated(annotations: Annotations, run: Run) -> dict[str, Any]:
 
 
 def _told(run: Run, key: str, form: str) -> str | None:
-    """What the record says of the model, where it is what the field is for: a branch is no hash, and "auto" no precision."""
+    """What the record says of the model, where it is what the field is for: a branch is no hash,
+    and "auto" no precision.
+    """
     found = str(run.data["model"].get(key, ""))
     return found if re.fullmatch(form, found) else None
 
 
-def _results(metrics: Sequence[MetricResult], names: Sequence[str] = OF_ALL) -> dict[str, float | None]:
-    numbers = {_their_name(metric.label): _scaled(metric, metric.estimate.value) for metric in metrics}
-    return {name: numbers[name] for name in names if name in numbers} if names[0] in numbers else numbers
+def _results(
+    metrics: Sequence[MetricResult], names: Sequence[str] = OF_ALL
+) -> dict[str, float | None]:
+    numbers = {
+        _their_name(metric.label): _scaled(metric, metric.estimate.value)
+        for metric in metrics
+    }
+    return (
+        {name: numbers[name] for name in names if name in numbers}
+        if names[0] in numbers
+        else numbers
+    )
 
 
 def _doubt(metric: MetricResult, *, as_published: bool) -> dict[str, Any]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from evalwright.compat.programs import Exporter, Importer, later
 
 IMPORTER = Importer(
-    "Import the logs of inspect_ai in PATH: a log (.eval or .json), or a folder with some; a run for each.",
+    "Import the logs of inspect_ai in PATH: a log (.eval or .json), or a folder with"
+    " some; a run for each.",
     later("inspect.importing:imports"),
     "the model and the task",
 )

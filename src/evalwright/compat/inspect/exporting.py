@@ -1,7 +1,8 @@
-"""Writes runs as logs of inspect_ai, an `.eval` file for each task: its samples and epochs, scores, errors and our numbers.
+"""Writes runs as logs of inspect_ai, an `.eval` file for each task: its samples and epochs, scores,
+errors and our numbers.
 
-The same run gives the same bytes. What inspect_ai has no place for (passages, clusters, labels, parts of scores) stands in metadata under
-our name, from where an import takes it back.
+The same run gives the same bytes. What inspect_ai has no place for (passages, clusters, labels,
+parts of scores) stands in metadata under our name, from where an import takes it back.
 """
 
 from __future__ import annotations
@@ -30,7 +31,14 @@ from evalwright.runs.simulations import refuse_left_out
 
 _LETTERS = {worth: letter for letter, worth in WORDS.items()}
 _STOPS = {ours: theirs for theirs, ours in reversed(STOPS.items())}
-_KNOWN_STOPS = {"stop", "max_tokens", "model_length", "tool_calls", "content_filter", "unknown"}
+_KNOWN_STOPS = {
+    "stop",
+    "max_tokens",
+    "model_length",
+    "tool_calls",
+    "content_filter",
+    "unknown",
+}
 _NAMED = {"accuracy": "accuracy", "exact-match": "accuracy", "mean": "mean"}
 _MOST_SHOWN = 1000
 _INTERVAL = ("low", "high", "level", "n", "n_missing", "method", "bounds")
@@ -39,7 +47,8 @@ _INTERVAL = ("low", "high", "level", "n", "n_missing", "method", "bounds")
 def export_inspect(runs: Sequence[Run], out: Path) -> Exports:
     """Write a log for each task of each run; return the files, and what to know. Raises RunError."""
     refuse_left_out(runs, "export")
-    files, notes = [], []
+    files = []
+    notes = []
     for run in runs:
         for name, records in groupby(run.samples(), key=lambda record: record.task):
             task = run.record(name)
@@ -52,7 +61,10 @@ def export_inspect(runs: Sequence[Run], out: Path) -> Exports:
                 log.write(path, records)
             files.append(path)
             if log.pictures:
-                notes.append(f"{path.name}: images are named by their hash: no record holds their bytes.")
+                notes.append(
+                    f"{path.name}: images are named by their hash: no record holds"
+                    " their bytes."
+                )
     return Exports(files, notes)
 
 
@@ -60,37 +72,61 @@ class _Export:
     """One task of a run."""
 
     def __init__(self, run: Run, task: Mapping[str, Any]) -> None:
-        self.run, self.task = run, task
+        self.run = run
+        self.task = task
         imported = mapping(run.data["configuration"].get("imported"))
         self.theirs = imported if imported.get("format") == FORMAT else {}
-        self.created = datetime.fromisoformat(str(run.data["started"])).isoformat(timespec="seconds")
+        self.created = datetime.fromisoformat(str(run.data["started"])).isoformat(
+            timespec="seconds"
+        )
         own = mapping(self.theirs.get("eval"))
-        digest = hashlib.sha256(f"{run.data.get('identity')}\0{run.id}\0{task['name']}".encode()).hexdigest()
+        digest = hashlib.sha256(
+            f"{run.data.get('identity')}\0{run.id}\0{task['name']}".encode()
+        ).hexdigest()
         names = ("eval_id", "run_id", "task_id")
         self.ids = {
             key: file_name(str(own.get(key) or digest[place * 20 :][:20]), "log", 80)
             for place, key in enumerate(names)
         }
-        self.total, self.pictures = 0, False
-        known = mapping(mapping(task.get("definition")).get("metrics")) if self.theirs else {}
+        self.total = 0
+        self.pictures = False
+        known = (
+            mapping(mapping(task.get("definition")).get("metrics"))
+            if self.theirs
+            else {}
+        )
         self.known = {label: mapping(one) for label, one in known.items()}
         marks = [
-            (one["scorer"], f"[{self.known.get(one['label'], {}).get('reducer')}]") for one in task["metrics"]
+            (one["scorer"], f"[{self.known.get(one['label'], {}).get('reducer')}]")
+            for one in task["metrics"]
         ]
         self.reduced = {
-            scorer: (scorer.removesuffix(mark), mark[1:-1]) for scorer, mark in marks if scorer.endswith(mark)
+            scorer: (scorer.removesuffix(mark), mark[1:-1])
+            for scorer, mark in marks
+            if scorer.endswith(mark)
         }
         self.reductions: dict[tuple[str, str], list[Any]] = {}
         self.ended: set[str] = set()
 
     def write(self, path: Path, records: Iterable[SampleRecord]) -> None:
         """Write the log, whole or not at all."""
-        with replacing(path) as new, zipfile.ZipFile(new, "w", zipfile.ZIP_DEFLATED) as archive:
-            _put(archive, "_journal/start.json", {"version": 2, "eval": self._spec(), "plan": self._plan()})
+        with (
+            replacing(path) as new,
+            zipfile.ZipFile(new, "w", zipfile.ZIP_DEFLATED) as archive,
+        ):
+            _put(
+                archive,
+                "_journal/start.json",
+                {"version": 2, "eval": self._spec(), "plan": self._plan()},
+            )
             summaries: list[Any] = []
             for record in records:
                 sample = self._sample(record)
-                _put(archive, f"samples/{sample['id']}_epoch_{sample['epoch']}.json", sample)
+                _put(
+                    archive,
+                    f"samples/{sample['id']}_epoch_{sample['epoch']}.json",
+                    sample,
+                )
                 summaries.append(_summary(sample))
                 self.total += 1
             _put(archive, "summaries.json", summaries)
@@ -102,32 +138,53 @@ class _Export:
                 _put(archive, "reductions.json", rows)
             _put(archive, "header.json", self._header())
 
-    # -- the header ------------------------------------------------------------------------------------------------------
+    # -- the header
+    # ------------------------------------------------------------------------------------------------------
 
     def _spec(self) -> dict[str, Any]:
-        run, task = self.run, self.task
+        run = self.run
+        task = self.task
         own = {**mapping(self.theirs.get("eval"))}
         definition = mapping(task.get("definition"))
         config = {"epochs": task["draws"], **mapping(own.get("config"))}
-        generation = mapping(definition.get("answer")) or mapping(definition.get("generation"))
+        generation = mapping(definition.get("answer")) or mapping(
+            definition.get("generation")
+        )
         settings = ("temperature", "top_p", "max_tokens")
-        sampling = {key: generation[key] for key in settings if generation.get(key) is not None}
+        sampling = {
+            key: generation[key] for key in settings if generation.get(key) is not None
+        }
         version = own.get("task_version", task["version"])
         scorers = [
-            {"name": one["name"], "options": {}, "metrics": self._definitions(one["name"]), "metadata": {}}
+            {
+                "name": one["name"],
+                "options": {},
+                "metrics": self._definitions(one["name"]),
+                "metadata": {},
+            }
             for one in task["scorers"]
             if one["name"] not in self.reduced
         ]
         return {
             "created": self.created,
             "task": own.get("task", task["name"]),
-            "dataset": {"name": task["name"], "samples": task["n_samples"], "shuffled": False},
+            "dataset": {
+                "name": task["name"],
+                "samples": task["n_samples"],
+                "shuffled": False,
+            },
             "model": run.model,
             "model_generate_config": sampling,
             "model_args": {},
             "packages": {},
             "scorers": scorers,
-            "metadata": {OURS: {"version": __version__, "run": run.id, "metrics": task["metric_specs"]}},
+            "metadata": {
+                OURS: {
+                    "version": __version__,
+                    "run": run.id,
+                    "metrics": task["metric_specs"],
+                }
+            },
             **({"metadata": None, **own} if own else {}),
             **self.ids,
             "task_version": version,
@@ -135,8 +192,15 @@ class _Export:
         }
 
     def _definitions(self, scorer: str) -> list[dict[str, Any]]:
-        kinds = [_NAMED.get(one["kind"]) for one in self.task["metrics"] if one["scorer"] == scorer]
-        return [{"name": f"inspect_ai/{kind}", "options": {}} for kind in dict.fromkeys(filter(None, kinds))]
+        kinds = [
+            _NAMED.get(one["kind"])
+            for one in self.task["metrics"]
+            if one["scorer"] == scorer
+        ]
+        return [
+            {"name": f"inspect_ai/{kind}", "options": {}}
+            for kind in dict.fromkeys(filter(None, kinds))
+        ]
 
     def _plan(self) -> Any:
         return self.theirs.get("plan") or {"name": "plan", "steps": [], "config": {}}
@@ -145,12 +209,18 @@ class _Export:
         stats = mapping(self.theirs.get("stats")) or {
             "started_at": self.created,
             "completed_at": self.created,
-            "model_usage": {self.run.model: _counts(_used(self.run.data["usage"].get("usage")))},
+            "model_usage": {
+                self.run.model: _counts(_used(self.run.data["usage"].get("usage")))
+            },
         }
         status = self.theirs.get("status", "success")
         return {
             "version": 2,
-            "status": status if status in ("started", "success", "cancelled", "error") else "success",
+            "status": (
+                status
+                if status in ("started", "success", "cancelled", "error")
+                else "success"
+            ),
             "eval": self._spec(),
             "plan": self._plan(),
             "results": {
@@ -167,30 +237,52 @@ class _Export:
         made: dict[tuple[Any, ...], dict[str, Any]] = {}
         for one in self.task["metrics"]:
             theirs = self.known.get(one["label"], {})
-            name, scorer = theirs.get("name", one["scorer"]), theirs.get("scorer", one["scorer"])
+            name = theirs.get("name", one["scorer"])
+            scorer = theirs.get("scorer", one["scorer"])
             entry = made.setdefault(
                 (scorer, name, theirs.get("reducer")),
-                {"name": name, "scorer": scorer, "reducer": theirs.get("reducer"), "scored_samples": one["n"],
-                 "unscored_samples": one["n_missing"], "params": {}, "metrics": {}},
-            )  # fmt: skip
-            key, numbers = theirs.get("metric", one["label"]), entry["metrics"]
+                {
+                    "name": name,
+                    "scorer": scorer,
+                    "reducer": theirs.get("reducer"),
+                    "scored_samples": one["n"],
+                    "unscored_samples": one["n_missing"],
+                    "params": {},
+                    "metrics": {},
+                },
+            )
+            key = theirs.get("metric", one["label"])
+            numbers = entry["metrics"]
             if one["value"] is not None:
                 as_published = self.run.is_as_published(self.task["name"], one["label"])
                 interval = {part: one.get(part) for part in _INTERVAL}
                 more = {"source": AS_PUBLISHED} if as_published else interval
-                numbers[key] = {"name": key, "value": one["value"], "params": {}, "metadata": {OURS: more}}
-                error = None if as_published and not theirs else one.get("standard_error")
+                numbers[key] = {
+                    "name": key,
+                    "value": one["value"],
+                    "params": {},
+                    "metadata": {OURS: more},
+                }
+                error = (
+                    None if as_published and not theirs else one.get("standard_error")
+                )
                 if error is not None:
-                    numbers.setdefault("stderr", {"name": "stderr", "value": error, "params": {}})
+                    numbers.setdefault(
+                        "stderr", {"name": "stderr", "value": error, "params": {}}
+                    )
         return list(made.values())
 
-    # -- samples ---------------------------------------------------------------------------------------------------------
+    # -- samples
+    # ---------------------------------------------------------------------------------------------------------
 
     def _sample(self, record: SampleRecord) -> dict[str, Any]:
-        sample, answer = record.sample, record.answer
+        sample = record.sample
+        answer = record.answer
         kept = mapping(sample.metadata.get(KEY))
         prompt = answer.prompt if answer is not None else sample.input
-        self.pictures = self.pictures or any(turn.images for turn in prompt if not isinstance(turn, str))
+        self.pictures = self.pictures or any(
+            turn.images for turn in prompt if not isinstance(turn, str)
+        )
         messages = kept.get("messages") or messages_from(prompt or sample.input)
         ours: dict[str, Any] = {
             "passages": [{"id": one.id, "text": one.text} for one in sample.passages],
@@ -198,7 +290,9 @@ class _Export:
             "failure": record.failure.as_dict() if record.failure else None,
             "log_likelihoods": list(answer.log_likelihoods) if answer else [],
         }
-        metadata: dict[str, Any] = {key: value for key, value in sample.metadata.items() if key != KEY}
+        metadata: dict[str, Any] = {
+            key: value for key, value in sample.metadata.items() if key != KEY
+        }
         output: dict[str, Any] = {"model": self.run.model, "choices": []}
         usage = answer.usage if answer is not None else Usage()
         if answer is not None:
@@ -213,7 +307,12 @@ class _Export:
                     {"type": "reasoning", "reasoning": answer.reasoning},
                     {"type": "text", "text": answer.text},
                 ]
-            said = {"role": "assistant", "content": content, "source": "generate", "model": self.run.model}
+            said = {
+                "role": "assistant",
+                "content": content,
+                "source": "generate",
+                "model": self.run.model,
+            }
             output = {
                 "model": (last.model if last else "") or self.run.model,
                 "choices": [{"message": said, "stop_reason": stop}],
@@ -249,15 +348,26 @@ class _Export:
             "output": output,
             "scores": _scores_of(record, kept, self.reduced),
             "metadata": metadata,
-            "store": {}, "events": [], "attachments": {},
+            "store": {},
+            "events": [],
+            "attachments": {},
             "model_usage": {self.run.model: _counts(usage)} if usage != Usage() else {},
-            **{key: kept[key] for key in ("uuid", "limit", "total_time") if key in kept},
-            **({"error": {"message": failed, "traceback": "", "traceback_ansi": ""}} if failed else {}),
-        }  # fmt: skip
+            **{
+                key: kept[key] for key in ("uuid", "limit", "total_time") if key in kept
+            },
+            **(
+                {"error": {"message": failed, "traceback": "", "traceback_ansi": ""}}
+                if failed
+                else {}
+            ),
+        }
 
 
-def _scores_of(record: SampleRecord, kept: Mapping[str, Any], without: Collection[str]) -> dict[str, Any]:
-    values, more = mapping(kept.get("values")), mapping(kept.get("scores"))
+def _scores_of(
+    record: SampleRecord, kept: Mapping[str, Any], without: Collection[str]
+) -> dict[str, Any]:
+    values = mapping(kept.get("values"))
+    more = mapping(kept.get("scores"))
     out: dict[str, Any] = {}
     for column, score in record.scores.items():
         name = next((one for one in values if column.startswith(f"{one}.")), column)
@@ -270,16 +380,27 @@ def _scores_of(record: SampleRecord, kept: Mapping[str, Any], without: Collectio
         if own:
             extra["metadata"] = {**mapping(extra.get("metadata")), OURS: own}
         out[name] = {"value": value, "explanation": score.explanation or None, **extra}
-    lost = {name: (one.kind, one.message) for name, one in record.score_failures.items()}
+    lost = {
+        name: (one.kind, one.message) for name, one in record.score_failures.items()
+    }
     for name, (reason, told) in lost.items():
         if not any(name.startswith(f"{one}.") for one in values):
             known = mapping(more.get(name))
-            out[name] = {"value": float("nan"), "explanation": told, "reason": reason, **known}
+            out[name] = {
+                "value": float("nan"),
+                "explanation": told,
+                "reason": reason,
+                **known,
+            }
     return out
 
 
 def _own(score: Score) -> dict[str, Any]:
-    parts = {"label": score.label, "parts": dict(score.parts), "item": score.as_dict().get("item")}
+    parts = {
+        "label": score.label,
+        "parts": dict(score.parts),
+        "item": score.as_dict().get("item"),
+    }
     return {key: part for key, part in parts.items() if part}
 
 
@@ -288,9 +409,22 @@ def _summary(sample: Mapping[str, Any]) -> dict[str, Any]:
     keys = ("id", "epoch", "target", "scores", "model_usage", "uuid", "total_time")
     short = sample["input"] if isinstance(sample["input"], str) else "[messages]"
     out = {key: sample[key] for key in keys if key in sample}
-    error = {"error": sample["error"]["message"][:_MOST_SHOWN]} if "error" in sample else {}
-    limit = {"limit": str(mapping(sample["limit"]).get("type"))} if "limit" in sample else {}
-    return {**out, "input": short[:_MOST_SHOWN], "completed": True, "metadata": {}, **error, **limit}
+    error = (
+        {"error": sample["error"]["message"][:_MOST_SHOWN]} if "error" in sample else {}
+    )
+    limit = (
+        {"limit": str(mapping(sample["limit"]).get("type"))}
+        if "limit" in sample
+        else {}
+    )
+    return {
+        **out,
+        "input": short[:_MOST_SHOWN],
+        "completed": True,
+        "metadata": {},
+        **error,
+        **limit,
+    }
 
 
 def _used(given: Any) -> Usage:
@@ -304,13 +438,20 @@ def _counts(usage: Usage) -> dict[str, int]:
         "output_tokens": usage.output_tokens,
         "total_tokens": usage.input_tokens + usage.output_tokens,
     }
-    more = {"input_tokens_cache_read": usage.cached_tokens, "reasoning_tokens": usage.reasoning_tokens}
+    more = {
+        "input_tokens_cache_read": usage.cached_tokens,
+        "reasoning_tokens": usage.reasoning_tokens,
+    }
     return counts | {key: count for key, count in more.items() if count}
 
 
 def _put(archive: zipfile.ZipFile, name: str, part: Any) -> None:
     # nan stands for a score that has no value, and its constant is in their JSON.
     text = json.dumps(part, ensure_ascii=False, default=str)
-    text = json.dumps(masked(part), ensure_ascii=False, default=str) if holds_secret(text) else text
+    text = (
+        json.dumps(masked(part), ensure_ascii=False, default=str)
+        if holds_secret(text)
+        else text
+    )
     named = zipfile.ZipInfo(name.encode("utf-8", "replace").decode())
     archive.writestr(named, text.encode("utf-8", "replace"), zipfile.ZIP_DEFLATED)

@@ -1,7 +1,8 @@
-"""Reads logs of inspect_ai, sample by sample: `.eval` (a zip archive of JSON, compressed with deflate or zstandard) and JSON.
+"""Reads logs of inspect_ai, sample by sample: `.eval` (a zip archive of JSON, compressed with
+deflate or zstandard) and JSON.
 
-They are somebody else's files: names within an archive name nothing outside it, nothing is unpacked to disk, and what a log may unpack to
-is bounded, for each part and for the whole.
+They are somebody else's files: names within an archive name nothing outside it, nothing is unpacked
+to disk, and what a log may unpack to is bounded, for each part and for the whole.
 """
 
 from __future__ import annotations
@@ -29,23 +30,48 @@ from evalwright.core.private import ordinary
 from evalwright.core.text import printable
 
 WANTED = "Name a log of inspect_ai (.eval or .json), or a folder with some."
-MOST_PART, MOST_WHOLE, MOST_RATIO = 1 << 28, 1 << 30, 200
-"""Bytes that one part of a log may unpack to, and a whole log, which may have more where it is that many times its file's size."""
+MOST_PART = 1 << 28
+MOST_WHOLE = 1 << 30
+MOST_RATIO = 200
+"""Bytes that one part of a log may unpack to, and a whole log, which may have more where it is that
+many times its file's size.
+"""
 _ZSTANDARD = 93
 _ATTACHED = "attachment://"
 _HELD = (
-    "input", "target", "choices", "messages", "output", "scores", "score", "metadata", "error", "limit", "model_usage",
-)  # fmt: skip
-_UNREADABLE = (OSError, zipfile.BadZipFile, zlib.error, EOFError, ValueError, RuntimeError)
+    "input",
+    "target",
+    "choices",
+    "messages",
+    "output",
+    "scores",
+    "score",
+    "metadata",
+    "error",
+    "limit",
+    "model_usage",
+)
+_UNREADABLE = (
+    OSError,
+    zipfile.BadZipFile,
+    zlib.error,
+    EOFError,
+    ValueError,
+    RuntimeError,
+)
 
 
 class LoggedSample(Recorded):
     """A sample of a log, an epoch of it."""
 
     id: int | str = field("id", must="text or a whole number")
-    epoch: int = field("epoch", must="a whole number from 1 to 1,000,000", ge=1, le=10**6)
+    epoch: int = field(
+        "epoch", must="a whole number from 1 to 1,000,000", ge=1, le=10**6
+    )
     input: str | list[Any] = field("input", must="text or a list of messages")
-    target: str | list[str] = field("target", must="text or a list of texts", default="")
+    target: str | list[str] = field(
+        "target", must="text or a list of texts", default=""
+    )
     choices: list[str] = field("choices", must="a list of texts", default=[])
     messages: list[Any] = field("messages", must="a list", default=[])
     output: dict[str, Any] = field("output", must="an object", default={})
@@ -58,7 +84,9 @@ class LoggedSample(Recorded):
     total_time: float = field("total_time", must="a number", default=0.0)
     error_retries: list[Any] = field("error_retries", must="a list", default=[])
     uuid: str = field("uuid", default="")
-    attachments: dict[str, str] = field("attachments", must="an object of texts", default={})
+    attachments: dict[str, str] = field(
+        "attachments", must="an object of texts", default={}
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +108,14 @@ class Log:
         for where, row in self._rows():
             sample = LoggedSample.of(row, where)
             check_depth([getattr(sample, name) for name in _HELD], where)
-            yield where, sample if not sample.attachments else _with_attachments(sample, where)
+            yield (
+                where,
+                (
+                    sample
+                    if not sample.attachments
+                    else _with_attachments(sample, where)
+                ),
+            )
 
     def reductions(self) -> list[Any]:
         """Scores of samples over their epochs, as a reducer made them."""
@@ -89,7 +124,11 @@ class Log:
             found = self.whole.get("reductions") or results.get("sample_reductions")
         else:
             with _Archive(self.path) as archive:
-                found = archive.read("reductions.json") if "reductions.json" in archive.names else []
+                found = (
+                    archive.read("reductions.json")
+                    if "reductions.json" in archive.names
+                    else []
+                )
         return listed(found)
 
     def _rows(self) -> Iterator[tuple[str, Any]]:
@@ -101,10 +140,15 @@ class Log:
                 yield f"{self.path}, sample {place + 1}", row
             return
         with _Archive(self.path) as archive:
-            own = [name for name in archive.names if name.startswith("samples/") and name.endswith(".json")]
+            own = [
+                name
+                for name in archive.names
+                if name.startswith("samples/") and name.endswith(".json")
+            ]
             if any(name.endswith("/sample.json") for name in own):
                 raise RunError(
-                    f"{self.path} has samples in parts, which are not read: write it as JSON with `inspect log dump`."
+                    f"{self.path} has samples in parts, which are not read: write it as"
+                    " JSON with `inspect log dump`."
                 )
             for name in own:
                 yield archive.where(name), archive.read(name)
@@ -118,9 +162,19 @@ def read_log(path: Path) -> Log:
     if packed:
         with _Archive(path) as archive:
             # A log that was not ended has only what was written at its start.
-            name = next((one for one in ("header.json", "_journal/start.json") if one in archive.names), "")
+            name = next(
+                (
+                    one
+                    for one in ("header.json", "_journal/start.json")
+                    if one in archive.names
+                ),
+                "",
+            )
             if not name:
-                raise RunError(f"{path} is an archive, but no log of inspect_ai: it has no header. {WANTED}")
+                raise RunError(
+                    f"{path} is an archive, but no log of inspect_ai: it has no header."
+                    f" {WANTED}"
+                )
             header = archive.read(name)
     else:
         hint = ": write it as .eval with `inspect log convert`"
@@ -130,22 +184,34 @@ def read_log(path: Path) -> Log:
         isinstance(spec.get(key), str) and spec[key] for key in ("task", "model")
     ):
         raise RunError(
-            f"{path} is no log of inspect_ai: it has no 'eval' that names a task and a model. {WANTED}"
+            f"{path} is no log of inspect_ai: it has no 'eval' that names a task and a"
+            f" model. {WANTED}"
         )
-    kept = {key: value for key, value in header.items() if key not in ("samples", "reductions")}
+    kept = {
+        key: value
+        for key, value in header.items()
+        if key not in ("samples", "reductions")
+    }
     check_depth(kept, str(path))
     return Log(path, kept, whole)
 
 
 def find_logs(path: Path) -> tuple[list[Log], list[str]]:
-    """The logs at a path, and what of a folder was left out. Of several tries of one task, the last. Raises RunError."""
+    """The logs at a path, and what of a folder was left out.
+
+    Of several tries of one task, the last. Raises RunError.
+    """
     if not path.exists():
         raise nothing_at(path, WANTED)
     if not path.is_dir():
         return [read_log(path)], []
     logs: list[Log] = []
     left = []
-    for file in sorted(one for one in path.rglob("*") if one.suffix in (".eval", ".json") and one.is_file()):
+    for file in sorted(
+        one
+        for one in path.rglob("*")
+        if one.suffix in (".eval", ".json") and one.is_file()
+    ):
         try:
             logs.append(read_log(file))
         except RunError as error:
@@ -156,7 +222,10 @@ def find_logs(path: Path) -> tuple[list[Log], list[str]]:
     for log in sorted(logs, key=lambda one: str(one.spec.get("created", ""))):
         task_id = str(log.spec.get("task_id") or log.path)
         if task_id in last:
-            left.append(f"{last[task_id].path.name}, a try of the task that {log.path.name} repeats.")
+            left.append(
+                f"{last[task_id].path.name}, a try of the task that {log.path.name}"
+                " repeats."
+            )
         last[task_id] = log
     if not last:
         raise RunError(f"'{path}' has no logs of inspect_ai. {WANTED}")
@@ -193,10 +262,15 @@ class _Archive:
             with _opened(self._zip, info, str(self.path)) as file:
                 data = file.read(most + 1)
         except _UNREADABLE as error:
-            raise RunError(f"{self.where(name)} cannot be unpacked: {error}.") from error
+            raise RunError(
+                f"{self.where(name)} cannot be unpacked: {error}."
+            ) from error
         self._left -= len(data)
         if len(data) > most:
-            raise RunError(f"{self.where(name)} unpacks to more than the {most >> 20:,} MB allowed.")
+            raise RunError(
+                f"{self.where(name)} unpacks to more than the {most >> 20:,} MB"
+                " allowed."
+            )
         return parsed(data, self.where(name))
 
 
@@ -208,7 +282,9 @@ def _opened(archive: zipfile.ZipFile, info: zipfile.ZipInfo, where: str) -> IO[b
         import pyarrow as pa
     except ImportError as error:
         raise MissingExtra(
-            f"Reading {where}, which is compressed with zstandard,", "parquet", "pyarrow"
+            f"Reading {where}, which is compressed with zstandard,",
+            "parquet",
+            "pyarrow",
         ) from error
     packed = archive.fp
     assert packed is not None
@@ -217,13 +293,19 @@ def _opened(archive: zipfile.ZipFile, info: zipfile.ZipInfo, where: str) -> IO[b
     if head[:4] != b"PK\x03\x04" or info.compress_size > MOST_PART:
         raise zipfile.BadZipFile("its header is broken")
     # The lengths of the name and of the extra field stand in the part's own header.
-    packed.seek(int.from_bytes(head[26:28], "little") + int.from_bytes(head[28:30], "little"), 1)
-    found: IO[bytes] = pa.CompressedInputStream(pa.BufferReader(packed.read(info.compress_size)), "zstd")
+    packed.seek(
+        int.from_bytes(head[26:28], "little") + int.from_bytes(head[28:30], "little"), 1
+    )
+    found: IO[bytes] = pa.CompressedInputStream(
+        pa.BufferReader(packed.read(info.compress_size)), "zstd"
+    )
     return found
 
 
 def _with_attachments(sample: LoggedSample, where: str) -> LoggedSample:
-    """Long texts and images stand apart, each under a name of its own; here they are put where they belong."""
+    """Long texts and images stand apart, each under a name of its own; here they are put where they
+    belong.
+    """
     left = MOST_PART
 
     def put(value: Any) -> Any:
@@ -234,10 +316,15 @@ def _with_attachments(sample: LoggedSample, where: str) -> LoggedSample:
             found = sample.attachments.get(value[len(_ATTACHED) :], value)
             left -= len(found)
             if left < 0:
-                raise RunError(f"{where}: its attachments are more than the {MOST_PART >> 20:,} MB allowed.")
+                raise RunError(
+                    f"{where}: its attachments are more than the {MOST_PART >> 20:,} MB"
+                    " allowed."
+                )
             return found
         if isinstance(value, dict):
             return {key: put(part) for key, part in value.items()}
         return [put(part) for part in value] if isinstance(value, list) else value
 
-    return sample.model_copy(update={name: put(getattr(sample, name)) for name in _HELD})
+    return sample.model_copy(
+        update={name: put(getattr(sample, name)) for name in _HELD}
+    )

@@ -1,4 +1,6 @@
-"""Makes runs of logs of inspect_ai: a run for each log, its epochs as draws, its metrics made again from its scores and checked."""
+"""Makes runs of logs of inspect_ai: a run for each log, its epochs as draws, its metrics made again
+from its scores and checked.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,13 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, get_args
 
-from evalwright.compat.inspect.conversations import STOPS, content_of, prompt_of, slim, text_of
+from evalwright.compat.inspect.conversations import (
+    STOPS,
+    content_of,
+    prompt_of,
+    slim,
+    text_of,
+)
 from evalwright.compat.inspect.files import Log, LoggedSample, find_logs
 from evalwright.compat.inspect.scores import OURS, Worths, scores_of
 from evalwright.compat.programs import Imports, imports_of
@@ -39,13 +47,25 @@ from evalwright.runs.reader import Run
 from evalwright.runs.results import TaskResult
 
 FORMAT = KEY = "inspect_ai"
-_MOST_COLUMNS, _MOST_SLICES = 1000, 8
+_MOST_COLUMNS = 1000
+_MOST_SLICES = 8
 _PASS = {r"pass_at_(\d+)": "pass@k", r"pass_k_(\d+)": "pass^k"}
-_OWN_INTERVALS = ("stderr", "bootstrap_stderr", "bootstrap_std", "std", "var", "ci", "ci_wilson")
+_OWN_INTERVALS = (
+    "stderr",
+    "bootstrap_stderr",
+    "bootstrap_std",
+    "std",
+    "var",
+    "ci",
+    "ci_wilson",
+)
 _PARTIES: tuple[tuple[str, Party], ...] = (
-    (r"ratelimit|connection|apistatus|apierror|apitimeout|internalserver|overloaded|httpx?\w*error", "provider"),
+    (
+        r"ratelimit|connection|apistatus|apierror|apitimeout|internalserver|overloaded|httpx?\w*error",
+        "provider",
+    ),
     (r"sandbox|docker|container", "sandbox"),
-)  # fmt: skip
+)
 
 
 def imports(path: Path, out: Path, name: str = "") -> Imports:
@@ -56,13 +76,19 @@ def imports(path: Path, out: Path, name: str = "") -> Imports:
 
 def _told(run: Run) -> list[str]:
     task = run.tasks[0]
-    found = ", ".join(f"{one.label} {one.estimate.value:.4g}" for one in task.metrics[:6])
+    found = ", ".join(
+        f"{one.label} {one.estimate.value:.4g}" for one in task.metrics[:6]
+    )
     failed = f", without a score {task.n_missing}" if task.n_missing else ""
     return [f"samples {task.n_samples}{failed}{'; ' if found else ''}{found})"]
 
 
-def import_inspect(path: Path, out: Path, name: str = "") -> tuple[tuple[Run, ...], list[str]]:
-    """Make a run of a log, or of every log in a folder, under `out`; return them and what was left out. Raises RunError."""
+def import_inspect(
+    path: Path, out: Path, name: str = ""
+) -> tuple[tuple[Run, ...], list[str]]:
+    """Make a run of a log, or of every log in a folder, under `out`; return them and what was left
+    out. Raises RunError.
+    """
     logs, left = find_logs(path)
     destination = Destination(out, name, alone=len(logs) == 1)
     return tuple(_Import(log).run(destination) for log in logs), left
@@ -81,9 +107,11 @@ class _Import:
     """One log, read twice: for what its samples have, and for their records."""
 
     def __init__(self, log: Log) -> None:
-        self.log, self.spec = log, log.spec
+        self.log = log
+        self.spec = log.spec
         self.task = "".join(
-            sign if sign.isalnum() or sign in "._-/" else "-" for sign in self.spec["task"][:200]
+            sign if sign.isalnum() or sign in "._-/" else "-"
+            for sign in self.spec["task"][:200]
         )
         self.places: dict[str, int] = {}
         self.epochs = 1
@@ -96,7 +124,8 @@ class _Import:
         self.published = _published(log.header)
         self.specs, self.theirs, self.left = self._metrics()
 
-    # -- what there is ---------------------------------------------------------------------------------------------------
+    # -- what there is
+    # ---------------------------------------------------------------------------------------------------
 
     def _scan(self) -> None:
         pairs: set[tuple[str, int]] = set()
@@ -104,13 +133,20 @@ class _Import:
             pair = (str(sample.id), sample.epoch)
             if pair in pairs:
                 raise RunError(
-                    f"{where}: the sample '{printable(pair[0])}' has its epoch {sample.epoch} twice."
+                    f"{where}: the sample '{printable(pair[0])}' has its epoch"
+                    f" {sample.epoch} twice."
                 )
             pairs.add(pair)
             self.epochs = max(self.epochs, sample.epoch)
             if not self.places:
-                flat = [key for key, value in sample.metadata.items() if isinstance(value, (str, int))]
-                self.slices = [key for key in flat if len(str(sample.metadata[key])) <= 60][:_MOST_SLICES]
+                flat = [
+                    key
+                    for key, value in sample.metadata.items()
+                    if isinstance(value, (str, int))
+                ]
+                self.slices = [
+                    key for key in flat if len(str(sample.metadata[key])) <= 60
+                ][:_MOST_SLICES]
             self.places.setdefault(pair[0], len(self.places))
             self.seen["limit"] += sample.limit is not None
             self.seen["retried"] += bool(sample.error_retries)
@@ -118,77 +154,137 @@ class _Import:
             for name, value in self.worths.values(sample):
                 worth = self.worths.worth(name, value)
                 low, high = self.columns.get(name, (math.inf, -math.inf))
-                self.columns[name] = (low, high) if worth is None else (min(low, worth), max(high, worth))
+                self.columns[name] = (
+                    (low, high)
+                    if worth is None
+                    else (min(low, worth), max(high, worth))
+                )
             if len(self.columns) > _MOST_COLUMNS:
-                raise RunError(f"{where}: more than {_MOST_COLUMNS:,} kinds of scores are not read.")
+                raise RunError(
+                    f"{where}: more than {_MOST_COLUMNS:,} kinds of scores are not"
+                    " read."
+                )
         known = mapping(self.spec.get("dataset")).get("sample_ids")
         order = {str(one): place for place, one in enumerate(listed(known))}
-        ids = sorted(self.places, key=lambda one: (order.get(one, len(order)), self.places[one]))
+        ids = sorted(
+            self.places, key=lambda one: (order.get(one, len(order)), self.places[one])
+        )
         self.places = {one: place for place, one in enumerate(ids)}
 
     def _metrics(self) -> tuple[list[MetricSpec], dict[str, dict[str, Any]], list[str]]:
         """(our metrics, theirs by label, what is in the record only)."""
         if own := self._own_metrics():
             return own, {}, []
-        specs, theirs, left = [], {}, []
+        specs = []
+        theirs = {}
+        left = []
         reducers = {str(score.get("reducer") or "mean") for score in self.published}
-        found = ((score, key) for score in self.published for key in mapping(score.get("metrics")))
+        found = (
+            (score, key)
+            for score in self.published
+            for key in mapping(score.get("metrics"))
+        )
         for score, key in found:
             one = score["metrics"][key]
-            name, scorer = str(score.get("name") or ""), str(score.get("scorer") or "")
-            reducer, metric = str(score.get("reducer") or "mean"), str(mapping(one).get("name") or key)
-            column = next((each for each in (f"{scorer}.{name}", name) if each in self.columns), "")
+            name = str(score.get("name") or "")
+            scorer = str(score.get("scorer") or "")
+            reducer = str(score.get("reducer") or "mean")
+            metric = str(mapping(one).get("name") or key)
+            column = next(
+                (each for each in (f"{scorer}.{name}", name) if each in self.columns),
+                "",
+            )
             label = key if len(self.columns) == 1 else f"{column or name}.{key}"
             label = label if reducers == {"mean"} else f"{label}[{reducer}]"
             value = number(mapping(one).get("value"))
-            passed = next((m for pattern in _PASS if (m := re.fullmatch(pattern, reducer))), None)
-            plain = metric.rpartition("/")[2] in ("accuracy", "mean") and not mapping(one).get("group")
+            passed = next(
+                (m for pattern in _PASS if (m := re.fullmatch(pattern, reducer))), None
+            )
+            plain = metric.rpartition("/")[2] in ("accuracy", "mean") and not mapping(
+                one
+            ).get("group")
             if column and plain and passed:
                 kind = _PASS[passed.re.pattern]
                 specs.append(MetricSpec(label, kind, column, {"k": int(passed[1])}))
-            elif column and plain and (reducer == "mean" or self._reduce(column, reducer)):
+            elif (
+                column
+                and plain
+                and (reducer == "mean" or self._reduce(column, reducer))
+            ):
                 low, high = self.columns[column]
                 inside = low >= 0 and high <= 1 and metric.endswith("accuracy")
                 made = column if reducer == "mean" else f"{column}[{reducer}]"
                 specs.append(MetricSpec(label, "accuracy" if inside else "mean", made))
             else:
-                left += [] if metric.rpartition("/")[2] in _OWN_INTERVALS else [f"{label} {value}"]
+                left += (
+                    []
+                    if metric.rpartition("/")[2] in _OWN_INTERVALS
+                    else [f"{label} {value}"]
+                )
                 continue
             reduced = {"reducer": score.get("reducer"), "metric": key, "value": value}
             theirs[label] = {"name": name, "scorer": scorer, **reduced}
         for column, (low, high) in self.columns.items() if not specs else ():
             kind = "accuracy" if low >= 0 and high <= 1 else "mean"
-            specs.append(MetricSpec(kind if len(self.columns) == 1 else f"{column}.{kind}", kind, column))
+            specs.append(
+                MetricSpec(
+                    kind if len(self.columns) == 1 else f"{column}.{kind}", kind, column
+                )
+            )
         return specs, theirs, left
 
     def _own_metrics(self) -> list[MetricSpec]:
         """Those of a run of ours that was exported."""
         found = []
-        for one in map(mapping, listed(mapping(mapping(self.spec.get("metadata")).get(OURS)).get("metrics"))):
-            label, kind, scorer = (str(one.get(key)) for key in ("label", "kind", "scorer"))
+        for one in map(
+            mapping,
+            listed(
+                mapping(mapping(self.spec.get("metadata")).get(OURS)).get("metrics")
+            ),
+        ):
+            label, kind, scorer = (
+                str(one.get(key)) for key in ("label", "kind", "scorer")
+            )
             less = one.get("lower_is_better") is True
-            found.append(MetricSpec(label, kind, scorer, mapping(one.get("options")), less))
+            found.append(
+                MetricSpec(label, kind, scorer, mapping(one.get("options")), less)
+            )
         return [one for one in found if is_known(one) and one.scorer in self.columns]
 
     def _reduce(self, column: str, reducer: str) -> bool:
-        """Whether the log has the scores of a reducer that we lack; then they are a column of their own."""
+        """Whether the log has the scores of a reducer that we lack; then they are a column of their
+        own.
+        """
         for one in map(mapping, self.log.reductions()):
             if one.get("scorer") == column and one.get("reducer") == reducer:
                 rows = list(map(mapping, listed(one.get("samples"))))
                 values = {
-                    str(row.get("sample_id")): self.worths.worth(column, row.get("value")) for row in rows
+                    str(row.get("sample_id")): self.worths.worth(
+                        column, row.get("value")
+                    )
+                    for row in rows
                 }
-                self.reduced[column, reducer] = {key: x for key, x in values.items() if x is not None}
+                self.reduced[column, reducer] = {
+                    key: x for key, x in values.items() if x is not None
+                }
         return (column, reducer) in self.reduced
 
-    # -- records ---------------------------------------------------------------------------------------------------------
+    # -- records
+    # ---------------------------------------------------------------------------------------------------------
 
     def run(self, destination: Destination) -> Run:
         """Write the run."""
-        log, spec = self.log, self.spec
-        model, header = printable(spec["model"]), masked_arguments(dict(log.header))
-        place = destination.place(model, [self.task], {"imported": digest_of([log.path])})
-        columns = [*self.columns, *(f"{column}[{reducer}]" for column, reducer in self.reduced)]
+        log = self.log
+        spec = self.spec
+        model = printable(spec["model"])
+        header = masked_arguments(dict(log.header))
+        place = destination.place(
+            model, [self.task], {"imported": digest_of([log.path])}
+        )
+        columns = [
+            *self.columns,
+            *(f"{column}[{reducer}]" for column, reducer in self.reduced),
+        ]
         tally = TaskTally(columns, self.slices)
         asked: dict[int, Any] = {}
 
@@ -196,18 +292,27 @@ class _Import:
             for _, sample in log.samples():
                 record = self._record(sample)
                 tally.add(record)
-                asked[record.index] = [record.sample.id, record.sample.input, list(record.sample.targets)]
+                asked[record.index] = [
+                    record.sample.id,
+                    record.sample.input,
+                    list(record.sample.targets),
+                ]
                 yield record
 
         def finished() -> Mapping[str, Any]:
-            stats, config = mapping(header.get("stats")), mapping(mapping(header["eval"]).get("config"))
-            result = tally.result(self.task, str(spec.get("task_version", 0)), self.specs)
+            stats = mapping(header.get("stats"))
+            config = mapping(mapping(header["eval"]).get("config"))
+            result = tally.result(
+                self.task, str(spec.get("task_version", 0)), self.specs
+            )
             part = task_record(
                 result,
                 FORMAT,
                 description=f"{printable(spec['task'])}; imported from inspect_ai",
                 definition={"task": spec["task"], "metrics": self.theirs},
-                content_hash=fingerprint_of({"rows": [row for _, row in sorted(asked.items())]}),
+                content_hash=fingerprint_of(
+                    {"rows": [row for _, row in sorted(asked.items())]}
+                ),
                 scorers=[(one, FORMAT, {}) for one in columns],
                 metrics=self.specs,
                 slice_keys=self.slices,
@@ -220,22 +325,37 @@ class _Import:
                 "notes": self._notes(result),
                 **{key: _without_ids(header[key]) for key in _KEPT if header.get(key)},
             }
-            began, ended = (str(stats.get(key) or "") for key in ("started_at", "completed_at"))
+            began, ended = (
+                str(stats.get(key) or "") for key in ("started_at", "completed_at")
+            )
             seed = mapping(spec.get("model_generate_config")).get("seed")
             return {
                 "started": started([began, str(spec.get("created") or "")], [log.path]),
                 "model": model,
-                "code": {"imported": FORMAT, **{key: mapping(header["eval"]).get(key) for key in _CODE}},
+                "code": {
+                    "imported": FORMAT,
+                    **{key: mapping(header["eval"]).get(key) for key in _CODE},
+                },
                 "tasks": [part],
                 "configuration": {
                     "scoring": "published",
-                    "limit": config.get("limit") if isinstance(config.get("limit"), int) else None,
+                    "limit": (
+                        config.get("limit")
+                        if isinstance(config.get("limit"), int)
+                        else None
+                    ),
                     "seed": seed if isinstance(seed, int) else None,
                     "imported": imported,
                 },
                 "seconds": _between(began, ended),
                 "environment": _environment(spec),
-                "usage": Counts(usage=_usage(mapping(stats.get("model_usage")).get(spec["model"]))).as_dict(),
+                "usage": (
+                    Counts(
+                        usage=_usage(
+                            mapping(stats.get("model_usage")).get(spec["model"])
+                        )
+                    ).as_dict()
+                ),
             }
 
         return place.write(records(), finished, self.epochs)
@@ -248,23 +368,33 @@ class _Import:
         chosen = mapping(choices[0]) if isinstance(choices, list) and choices else {}
         if messages and mapping(messages[-1]).get("role") == "assistant" and chosen:
             messages.pop()
-        prompt, more = prompt_of(messages or (row.input if isinstance(row.input, list) else []))
+        prompt, more = prompt_of(
+            messages or (row.input if isinstance(row.input, list) else [])
+        )
         if more or mapping(chosen.get("message")).get("tool_calls"):
             kept |= {"messages": slim(row.messages), "output": slim(row.output)}
         asked = row.input
         if isinstance(asked, list):
             kept["input"] = slim(asked)
-            asked = "\n\n".join(text_of(one) for one in asked if mapping(one).get("role") == "user")
+            asked = "\n\n".join(
+                text_of(one) for one in asked if mapping(one).get("role") == "user"
+            )
         targets = tuple([row.target] if isinstance(row.target, str) else row.target)
         scores, failures = self.worths.scored(row, kept)
         if row.epoch == 1:
             for (column, reducer), found in self.reduced.items():
                 if str(row.id) in found:
                     told = f"{reducer} over the epochs"
-                    scores[f"{column}[{reducer}]"] = Score(found[str(row.id)], explanation=told)
+                    scores[f"{column}[{reducer}]"] = Score(
+                        found[str(row.id)], explanation=told
+                    )
         place = self.places[str(row.id)]
-        known = {key: getattr(row, key) for key in ("limit", "uuid") if getattr(row, key)}
-        kept |= known | ({"retries": len(row.error_retries)} if row.error_retries else {})
+        known = {
+            key: getattr(row, key) for key in ("limit", "uuid") if getattr(row, key)
+        }
+        kept |= known | (
+            {"retries": len(row.error_retries)} if row.error_retries else {}
+        )
         if row.total_time:
             kept["total_time"] = row.total_time
         failure = None
@@ -272,10 +402,20 @@ class _Import:
             failure = _failure(row.error, ours.get("failure"))
             if scores:
                 kept["error"], failure = failure.message, None
-        answer = self._answer(row, chosen, prompt or asked, ours) if chosen and failure is None else None
+        answer = (
+            self._answer(row, chosen, prompt or asked, ours)
+            if chosen and failure is None
+            else None
+        )
         if answer is None and failure is None and not scores:
-            limit = f"It met its limit: {printable(str(row.limit.get('type')))}." if row.limit else ""
-            failure = Failure("no reply", "model", limit or "The log has no reply of the model here.")
+            limit = (
+                f"It met its limit: {printable(str(row.limit.get('type')))}."
+                if row.limit
+                else ""
+            )
+            failure = Failure(
+                "no reply", "model", limit or "The log has no reply of the model here."
+            )
         metadata = {key: value for key, value in row.metadata.items() if key != OURS}
         passages = map(mapping, listed(ours.get("passages")))
         if KEY in metadata:
@@ -285,51 +425,88 @@ class _Import:
             asked,
             targets if targets != ("",) else (),
             tuple(row.choices),
-            tuple(right for one in targets if (right := _place(one, row.choices)) is not None),
-            passages=tuple(Passage(str(one.get("id")), str(one.get("text"))) for one in passages),
+            tuple(
+                right
+                for one in targets
+                if (right := _place(one, row.choices)) is not None
+            ),
+            passages=tuple(
+                Passage(str(one.get("id")), str(one.get("text"))) for one in passages
+            ),
             metadata={**metadata, **({KEY: kept} if kept else {})},
             cluster=str(ours.get("cluster") or ""),
         )
         lost = {} if failure else failures
-        return SampleRecord(self.task, place, row.epoch - 1, sample, answer, scores, failure, lost)
+        return SampleRecord(
+            self.task, place, row.epoch - 1, sample, answer, scores, failure, lost
+        )
 
     def _answer(
-        self, row: LoggedSample, chosen: Mapping[str, Any], prompt: Any, ours: Mapping[str, Any]
+        self,
+        row: LoggedSample,
+        chosen: Mapping[str, Any],
+        prompt: Any,
+        ours: Mapping[str, Any],
     ) -> Answer:
         parts, reasoning, _ = content_of(chosen.get("message"))
         text = "".join(part for part in parts if isinstance(part, str))
         stop = str(chosen.get("stop_reason") or "")
         reason = str(ours.get("finish_reason") or STOPS.get(stop, stop))
-        used = _usage(row.model_usage.get(self.spec["model"]) or row.output.get("usage"))
-        latency, model = number(row.output.get("time")) or 0.0, str(row.output.get("model") or "")
+        used = _usage(
+            row.model_usage.get(self.spec["model"]) or row.output.get("usage")
+        )
+        latency = number(row.output.get("time")) or 0.0
+        model = str(row.output.get("model") or "")
         reason = LENGTH if row.limit and not text else reason
-        response = Response(text, reasoning, reason, usage=used, latency=latency, model=model)
+        response = Response(
+            text, reasoning, reason, usage=used, latency=latency, model=model
+        )
         letters = [mapping(one).get("answer") for one in scores_of(row).values()]
-        first = next((one for one in letters if isinstance(one, str) and len(one) == 1), "")
-        found = [value for one in listed(ours.get("log_likelihoods")) if (value := number(one)) is not None]
-        return Answer(text, reasoning, _place(first, row.choices), tuple(found), prompt, (response,))
+        first = next(
+            (one for one in letters if isinstance(one, str) and len(one) == 1), ""
+        )
+        found = [
+            value
+            for one in listed(ours.get("log_likelihoods"))
+            if (value := number(one)) is not None
+        ]
+        return Answer(
+            text,
+            reasoning,
+            _place(first, row.choices),
+            tuple(found),
+            prompt,
+            (response,),
+        )
 
     def _notes(self, result: TaskResult) -> list[str]:
         """What the log says that its samples do not, and why."""
         notes = []
         header = self.log.header
-        status, error = header.get("status", "started"), mapping(header.get("error")).get("message")
+        status = header.get("status", "started")
+        error = mapping(header.get("error")).get("message")
         asked = mapping(self.spec.get("dataset")).get("samples")
         if (version := header.get("version", 1)) not in _VERSIONS:
             notes.append(
-                f"The log is of version {printable(str(version))[:40]} of its format; {' and '.join(map(str, _VERSIONS))} are known. It was read as "
-                f"version {_VERSIONS[-1]}: check that the numbers are those of inspect_ai."
+                f"The log is of version {printable(str(version))[:40]} of its format;"
+                f" {' and '.join(map(str, _VERSIONS))} are known. It was read as"
+                f" version {_VERSIONS[-1]}: check that the numbers are those of"
+                " inspect_ai."
             )
         if status != "success":
             told = f": {printable(str(error))}" if error else ""
             notes.append(
-                f"Its status is '{printable(str(status))}', with {len(self.places)} of {asked} samples{told}."
+                f"Its status is '{printable(str(status))}', with {len(self.places)} of"
+                f" {asked} samples{told}."
             )
         for key, what in _SEEN.items():
             if self.seen[key]:
-                notes.append(f"Samples, each epoch counted, that {what}: {self.seen[key]}.")
+                notes.append(
+                    f"Samples, each epoch counted, that {what}: {self.seen[key]}."
+                )
         notes += [
-            f"'{column}' has values that are no numbers, such as '{printable(value)[:40]}': they count as 0, as inspect_ai counts them."
+            f"'{column}' has values that are no numbers, such as"
+            f" '{printable(value)[:40]}': they count as 0, as inspect_ai counts them."
             for column, value in self.worths.odd.items()
         ]
         for metric in result.metrics:
@@ -337,12 +514,21 @@ class _Import:
             made = metric.estimate.value
             if there is None or abs(there - made) <= 1e-9 * max(1.0, abs(there)):
                 continue
-            why = "its samples do not give it; it may have been made from other scores, or by another arithmetic"
+            why = (
+                "its samples do not give it; it may have been made from other scores,"
+                " or by another arithmetic"
+            )
             if metric.scorer in self.worths.empty:
-                why = "inspect_ai counts a missing value (null) as 0; here it is a score that failed"
+                why = (
+                    "inspect_ai counts a missing value (null) as 0; here it is a score"
+                    " that failed"
+                )
             elif math.isnan(made):
                 why = "nothing was scored, which inspect_ai shows as 0"
-            notes.append(f"'{metric.label}' is {there:.6g} in the log and {made:.6g} here: {why}.")
+            notes.append(
+                f"'{metric.label}' is {there:.6g} in the log and {made:.6g} here:"
+                f" {why}."
+            )
         if self.left:
             notes.append(f"In the record only: {printable(', '.join(self.left[:20]))}.")
         return notes
@@ -372,24 +558,40 @@ def _failure(error: Mapping[str, Any], ours: Any) -> Failure:
     told = str(error.get("message") or "inspect_ai recorded no message.")[:2000]
     own = mapping(ours)
     if isinstance(own.get("kind"), str) and own.get("party") in get_args(Party):
-        return Failure(own["kind"][:200], own["party"], str(own.get("message") or told)[:2000])
+        return Failure(
+            own["kind"][:200], own["party"], str(own.get("message") or told)[:2000]
+        )
     kind = re.match(r"\w+", told)
     party: Party = next(
-        (one for pattern, one in _PARTIES if re.search(pattern, (kind[0] if kind else "").lower())), "task"
+        (
+            one
+            for pattern, one in _PARTIES
+            if re.search(pattern, (kind[0] if kind else "").lower())
+        ),
+        "task",
     )
     return Failure(kind[0][:60] if kind else "error", party, told)
 
 
 def _usage(given: Any) -> Usage:
     """Tokens; with inspect_ai, those read from a cache stand beside the input."""
-    names = ("input_tokens", "output_tokens", "reasoning_tokens", "input_tokens_cache_read")
-    read, written, thought, cached = (count_of(mapping(given).get(name)) for name in names)
+    names = (
+        "input_tokens",
+        "output_tokens",
+        "reasoning_tokens",
+        "input_tokens_cache_read",
+    )
+    read, written, thought, cached = (
+        count_of(mapping(given).get(name)) for name in names
+    )
     return Usage(read + cached, written, thought, cached)
 
 
 def _between(began: str, ended: str) -> float:
     try:
-        return (datetime.fromisoformat(ended) - datetime.fromisoformat(began)).total_seconds()
+        return (
+            datetime.fromisoformat(ended) - datetime.fromisoformat(began)
+        ).total_seconds()
     except (ValueError, TypeError):
         return 0.0
 
@@ -405,6 +607,8 @@ def _environment(spec: Mapping[str, Any]) -> dict[str, Any]:
 def _without_ids(part: Any) -> Any:
     """A part of the header to be kept; the ids of samples stand in their records."""
     if isinstance(part, dict) and isinstance(part.get("dataset"), dict):
-        kept = {key: value for key, value in part["dataset"].items() if key != "sample_ids"}
+        kept = {
+            key: value for key, value in part["dataset"].items() if key != "sample_ids"
+        }
         return {**part, "dataset": kept}
     return part

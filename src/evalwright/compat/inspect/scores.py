@@ -1,4 +1,6 @@
-"""What a score of inspect_ai is worth here: letters, words, numbers, lists and objects of them, and values that are missing."""
+"""What a score of inspect_ai is worth here: letters, words, numbers, lists and objects of them, and
+values that are missing.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,12 @@ from evalwright.core.text import printable
 
 OURS = "evalwright"
 """Under it stands, in their metadata, what only our records have."""
-WORDS = {"C": (1.0, "correct"), "P": (0.5, "partial"), "I": (0.0, "incorrect"), "N": (0.0, "not_attempted")}
+WORDS = {
+    "C": (1.0, "correct"),
+    "P": (0.5, "partial"),
+    "I": (0.0, "incorrect"),
+    "N": (0.0, "not_attempted"),
+}
 """Their letters for what an answer is worth."""
 _WORDS = {"yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
 
@@ -26,7 +33,8 @@ def scores_of(sample: LoggedSample) -> Mapping[str, Any]:
 
 @dataclass(slots=True)
 class Worths:
-    """Reads scores. odd: a text that is no number, by column; empty: columns that miss a value somewhere.
+    """Reads scores. odd: a text that is no number, by column; empty: columns that miss a value
+    somewhere.
 
     A column is a scorer, or a part of one whose values are objects or lists: "scorer.part".
     """
@@ -41,7 +49,9 @@ class Worths:
             if isinstance(value, dict):
                 yield from ((f"{name}.{key}", part) for key, part in value.items())
             elif isinstance(value, list):
-                yield from ((f"{name}.{place + 1}", part) for place, part in enumerate(value))
+                yield from (
+                    (f"{name}.{place + 1}", part) for place, part in enumerate(value)
+                )
             else:
                 yield name, value
 
@@ -68,23 +78,36 @@ class Worths:
         theirs = {name: mapping(score) for name, score in scores_of(sample).items()}
         _keep(theirs, kept)
         for column, value in self.values(sample):
-            above = (one for name, one in theirs.items() if column.startswith(f"{name}."))
+            above = (
+                one for name, one in theirs.items() if column.startswith(f"{name}.")
+            )
             score = theirs.get(column) or next(above, {})
             metadata = mapping(score.get("metadata"))
-            own, told = mapping(metadata.get(OURS)), str(score.get("explanation") or "")
+            own = mapping(metadata.get(OURS))
+            told = str(score.get("explanation") or "")
             worth = self.worth(column, value)
             if worth is not None:
                 word = WORDS.get(value, (0, value))[1] if isinstance(value, str) else ""
                 label = own.get("label") or word
                 named = mapping(own.get("parts")).items()
-                parts = {key: found for key, one in named if (found := number(one)) is not None}
+                parts = {
+                    key: found
+                    for key, one in named
+                    if (found := number(one)) is not None
+                }
                 item = own.get("item") if isinstance(own.get("item"), dict) else None
                 unsure = str(own.get("unsure") or "")
-                scores[column] = Score(worth, str(label)[:200], told, parts, item, unsure=unsure)
+                scores[column] = Score(
+                    worth, str(label)[:200], told, parts, item, unsure=unsure
+                )
                 continue
-            reason = printable(str(score.get("reason") or metadata.get("reason") or "no value"))
+            reason = printable(
+                str(score.get("reason") or metadata.get("reason") or "no value")
+            )
             who: Any = "judge" if reason.startswith("grader") else "scorer"
-            failures[column] = Failure(reason, who, told or "inspect_ai recorded no value.")
+            failures[column] = Failure(
+                reason, who, told or "inspect_ai recorded no value."
+            )
         return scores, failures
 
 
@@ -93,11 +116,21 @@ def _keep(theirs: Mapping[str, Mapping[str, Any]], kept: dict[str, Any]) -> None
     more: dict[str, Any] = {}
     for name, score in theirs.items():
         value = score.get("value")
-        if isinstance(value, (dict, list)) or (isinstance(value, str) and value not in WORDS):
+        if isinstance(value, (dict, list)) or (
+            isinstance(value, str) and value not in WORDS
+        ):
             values[name] = value
-        rest = {key: score[key] for key in ("answer", "reason", "metadata") if score.get(key) is not None}
+        rest = {
+            key: score[key]
+            for key in ("answer", "reason", "metadata")
+            if score.get(key) is not None
+        }
         if isinstance(metadata := rest.get("metadata"), dict):
-            rest["metadata"] = {key: part for key, part in metadata.items() if key != OURS}
+            rest["metadata"] = {
+                key: part for key, part in metadata.items() if key != OURS
+            }
         if rest := {key: part for key, part in rest.items() if part != {}}:
             more[name] = rest
-    kept |= {key: found for key, found in (("values", values), ("scores", more)) if found}
+    kept |= {
+        key: found for key, found in (("values", values), ("scores", more)) if found
+    }

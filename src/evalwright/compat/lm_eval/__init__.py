@@ -1,5 +1,6 @@
-"""What a model class written after lm-evaluation-harness's New Model Guide imports: change `lm_eval` to
-`evalwright.compat.lm_eval` in its imports, run it as `lm/<name>`. Modules have the names that they have there:
+"""What a model class written after lm-evaluation-harness's New Model Guide imports: change
+`lm_eval` to `evalwright.compat.lm_eval` in its imports, run it as `lm/<name>`. Modules have the
+names that they have there:
 
     from evalwright.compat.lm_eval.api.model import LM
     from evalwright.compat.lm_eval.models.huggingface import HFLM
@@ -20,13 +21,23 @@ from evalwright.core.lazy import lazy_names
 if TYPE_CHECKING:
     from evalwright.compat.lm_eval.evaluator import evaluate, simple_evaluate
 
-__all__ = ["LM", "CacheHook", "Instance", "TemplateLM", "evaluate", "register_model", "simple_evaluate"]
+__all__ = [
+    "LM",
+    "CacheHook",
+    "Instance",
+    "TemplateLM",
+    "evaluate",
+    "register_model",
+    "simple_evaluate",
+]
 
 _named, __dir__ = lazy_names(__name__, {"evaluator": "evaluate simple_evaluate"})
 
 
 def __getattr__(name: str) -> Any:
-    """A module that a script uses without importing it (`lm_eval.tasks.TaskManager`), or a name that is loaded late."""
+    """A module that a script uses without importing it (`lm_eval.tasks.TaskManager`), or a name
+    that is loaded late.
+    """
     return (
         import_module(f"{__name__}.{name}")
         if name in ("evaluator", "filters", "models", "tasks", "utils")

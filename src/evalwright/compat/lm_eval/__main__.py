@@ -7,7 +7,10 @@ from runpy import run_module
 
 
 def cli_evaluate() -> None:
-    """`evalwright lm-eval` with the command line of this process. Ends the process where it does not end well."""
+    """`evalwright lm-eval` with the command line of this process.
+
+    Ends the process where it does not end well.
+    """
     sys.argv[1:1] = ["lm-eval"]
     try:
         run_module("evalwright", run_name="__main__", alter_sys=False)

@@ -19,8 +19,13 @@ def _import(path: Path, out: Path, name: str) -> Imports:
         tasks = counted(len(run.tasks), "task")
         samples = counted(int(run.data["samples"]["records"]), "sample")
         failed = f", {run.n_missing} failed" if run.n_missing else ""
-        lines.append(f"Imported: {run.folder} ({run.model}: {tasks}, {samples}{failed})")
-    return Imports(lines, [{"id": run.id, "model": run.model, "folder": str(run.folder)} for run in runs])
+        lines.append(
+            f"Imported: {run.folder} ({run.model}: {tasks}, {samples}{failed})"
+        )
+    return Imports(
+        lines,
+        [{"id": run.id, "model": run.model, "folder": str(run.folder)} for run in runs],
+    )
 
 
 def _export(runs: Sequence[Run], out: Path) -> Exports:
@@ -30,20 +35,29 @@ def _export(runs: Sequence[Run], out: Path) -> Exports:
     files = export_lm_eval(run, out)
     if not run.n_missing:
         return Exports(files)
-    failed = "1 failed sample is" if run.n_missing == 1 else f"{run.n_missing} failed samples are"
+    failed = (
+        "1 failed sample is"
+        if run.n_missing == 1
+        else f"{run.n_missing} failed samples are"
+    )
     return Exports(
         files,
-        [f"{failed} in failures_*.jsonl, or in samples_*.jsonl without a value; they are in no metric."],
+        [
+            f"{failed} in failures_*.jsonl, or in samples_*.jsonl without a value; they"
+            " are in no metric."
+        ],
     )
 
 
 IMPORTER = Importer(
-    "Import the results of lm-evaluation-harness in PATH: a results or samples file, or a folder with many.",
+    "Import the results of lm-evaluation-harness in PATH: a results or samples file, or"
+    " a folder with many.",
     _import,
     "the model and the time",
 )
 EXPORTER = Exporter(
-    "Write RUN as lm-evaluation-harness writes its results: results_*.json and samples_*.jsonl.",
+    "Write RUN as lm-evaluation-harness writes its results: results_*.json and"
+    " samples_*.jsonl.",
     _export,
     "exports",
     "Where the model's folder is made.",

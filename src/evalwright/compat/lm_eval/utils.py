@@ -1,4 +1,6 @@
-"""The helpers of `lm_eval.utils` that model classes import: windows, arguments, order, the tokenizer of a server."""
+"""The helpers of `lm_eval.utils` that model classes import: windows, arguments, order, the
+tokenizer of a server.
+"""
 
 from __future__ import annotations
 
@@ -26,10 +28,12 @@ Window = tuple[list[int], list[int]]
 def get_rolling_token_windows(
     token_list: list[int], prefix_token: int, max_seq_len: int, context_len: int
 ) -> Iterator[Window]:
-    """Windows over a long text as (input tokens, tokens that they predict), so that each token is predicted once.
+    """Windows over a long text as (input tokens, tokens that they predict), so that each token is
+    predicted once.
 
-    The first input begins with `prefix_token`; later ones have at least `context_len` tokens that are no longer predicted, and the
-    last as many as fit. Raises AssertionError unless 1 <= context_len <= max_seq_len.
+    The first input begins with `prefix_token`; later ones have at least `context_len` tokens that
+    are no longer predicted, and the last as many as fit. Raises AssertionError unless 1 <=
+    context_len <= max_seq_len.
     """
     assert 1 <= context_len <= max_seq_len, "1 <= context_len <= max_seq_len"
     count = len(token_list)
@@ -37,7 +41,8 @@ def get_rolling_token_windows(
     if count:
         yield [prefix_token, *token_list[: done - 1]], token_list[:done]
     while done < count:
-        start, done = done, min(done + max_seq_len - context_len + 1, count)
+        start = done
+        done = min(done + max_seq_len - context_len + 1, count)
         yield token_list[done - max_seq_len - 1 : done - 1], token_list[start:done]
 
 
@@ -48,12 +53,17 @@ def make_disjoint_window(pair: Window) -> Window:
 
 
 def simple_parse_args_string(args_string: str | None) -> dict[str, Any]:
-    """ "key=value,key=value" as a mapping, each value as `handle_arg_string` reads it. Raises ConfigurationError."""
+    """ "key=value,key=value" as a mapping, each value as `handle_arg_string` reads it.
+
+    Raises ConfigurationError.
+    """
     out: dict[str, Any] = {}
     for part in filter(None, (args_string or "").strip().split(",")):
         key, equals, value = part.partition("=")
         if not equals or not key:
-            raise ConfigurationError(f"'{part}' is not an argument of the form key=value.")
+            raise ConfigurationError(
+                f"'{part}' is not an argument of the form key=value."
+            )
         out[key] = handle_arg_string(value)
     return out
 
@@ -100,7 +110,10 @@ class Reorderer:
 
 
 def restored(order: Sequence[int], results: Iterable[Any]) -> list[Any]:
-    """Results that came in this order of places, each at its place. Raises ValueError where they are not as many."""
+    """Results that came in this order of places, each at its place.
+
+    Raises ValueError where they are not as many.
+    """
     out: list[Any] = [None] * len(order)
     for place, result in zip(order, results, strict=True):
         out[place] = result
@@ -108,7 +121,11 @@ def restored(order: Sequence[int], results: Iterable[Any]) -> list[Any]:
 
 
 def create_iterator(
-    raw_iterator: Iterable[Any], *, rank: int = 0, world_size: int = 1, limit: int | None = None
+    raw_iterator: Iterable[Any],
+    *,
+    rank: int = 0,
+    world_size: int = 1,
+    limit: int | None = None,
 ) -> Iterator[Any]:
     """The items of one process among several, up to a limit."""
     return islice(raw_iterator, rank, limit, world_size)
@@ -144,16 +161,23 @@ def maybe_warn(msg: str, verbose: bool = True) -> None:
 
 def setup_logging(verbosity: int | str = logging.INFO) -> None:
     """Set the level of our log."""
-    logging.getLogger("evalwright").setLevel(verbosity.upper() if isinstance(verbosity, str) else verbosity)
+    logging.getLogger("evalwright").setLevel(
+        verbosity.upper() if isinstance(verbosity, str) else verbosity
+    )
 
 
-def make_table(result_dict: Mapping[str, Any], column: str = "results", sort_results: bool = False) -> str:
+def make_table(
+    result_dict: Mapping[str, Any], column: str = "results", sort_results: bool = False
+) -> str:
     """The Markdown table of results, or of groups, a line for each metric."""
     from evalwright.compat.lm_eval.runs.names import depths
     from evalwright.reports.text import inert
 
-    found, title = result_dict[column], "Groups" if column == "groups" else "Tasks"
-    rows: list[Sequence[Any]] = [(title, "Version", "Filter", "n-shot", "Metric", "", "Value", "", "Stderr")]
+    found = result_dict[column]
+    title = "Groups" if column == "groups" else "Tasks"
+    rows: list[Sequence[Any]] = [
+        (title, "Version", "Filter", "n-shot", "Metric", "", "Value", "", "Stderr")
+    ]
     names = sorted(found) if sort_results else found
     for name, depth in depths(result_dict.get("group_subtasks", {}), names):
         alias = f"{' ' * depth + '- ' if depth else ''}{found[name].get('alias', name)}"
@@ -167,17 +191,27 @@ def make_table(result_dict: Mapping[str, Any], column: str = "results", sort_res
             arrow = {True: "↑", False: "↓"}.get(better.get(metric), "")
             shots = str(result_dict.get("n-shot", {}).get(name, ""))
             ends = ("", "") if error is None else ("±", error)
-            rows.append((*first, pipeline, shots, metric, arrow, found[name][key], *ends))
+            rows.append(
+                (*first, pipeline, shots, metric, arrow, found[name][key], *ends)
+            )
             first = ["", ""]
-    cells = [[f"{one:.4f}" if isinstance(one, float) else str(one) for one in row] for row in rows]
+    cells = [
+        [f"{one:.4f}" if isinstance(one, float) else str(one) for one in row]
+        for row in rows
+    ]
     texts = [[inert(cell).replace("|", "\\|") for cell in row] for row in cells]
     widths = [max(map(len, column)) for column in zip(*texts, strict=True)]
     right = (3, 6, 8)
-    rule = ["-" * (n - 1) + ":" if i in right else "-" * max(n, 1) for i, n in enumerate(widths)]
+    rule = [
+        "-" * (n - 1) + ":" if i in right else "-" * max(n, 1)
+        for i, n in enumerate(widths)
+    ]
     lines = [[cell.ljust(n) for cell, n in zip(texts[0], widths, strict=True)], rule]
     for row in texts[1:]:
         places = enumerate(zip(row, widths, strict=True))
-        lines.append([cell.rjust(n) if i in right else cell.ljust(n) for i, (cell, n) in places])
+        lines.append(
+            [cell.rjust(n) if i in right else cell.ljust(n) for i, (cell, n) in places]
+        )
     return "\n".join(f"|{'|'.join(line)}|" for line in lines)
 
 
@@ -198,7 +232,9 @@ class _NoRedirects(HTTPRedirectHandler):
 
 
 def handle_non_serializable(value: Any) -> Any:
-    """For `json.dump(..., default=)`: numbers of numpy as Python's, sets as lists, all else as text."""
+    """For `json.dump(..., default=)`: numbers of numpy as Python's, sets as lists, all else as
+    text.
+    """
     number = getattr(value, "item", None)
     if callable(number) and getattr(value, "shape", None) == ():
         return number()
@@ -206,16 +242,25 @@ def handle_non_serializable(value: Any) -> Any:
 
 
 def call_json(
-    url: str, body: Any = None, headers: Mapping[str, str] | None = None, timeout: float = 300, verify: bool | str = True
-) -> Any:  # fmt: skip
+    url: str,
+    body: Any = None,
+    headers: Mapping[str, str] | None = None,
+    timeout: float = 300,
+    verify: bool | str = True,
+) -> Any:
     """The JSON that a server answers; a POST where there is a body.
 
-    verify: check certificates, or the file with those of the authorities. Raises Refused, OSError (not reached), ValueError (no JSON).
+    verify: check certificates, or the file with those of the authorities. Raises Refused, OSError
+    (not reached), ValueError (no JSON).
     """
     data = None if body is None else json.dumps(body).encode()
-    request = Request(url, data, {"Content-Type": "application/json", **(headers or {})})
+    request = Request(
+        url, data, {"Content-Type": "application/json", **(headers or {})}
+    )
     if request.type not in ("http", "https"):
-        raise ConfigurationError(f"base_url must begin with http:// or https://, not {url!r}.")
+        raise ConfigurationError(
+            f"base_url must begin with http:// or https://, not {url!r}."
+        )
     opener = build_opener(_NoRedirects, HTTPSHandler(context=trusting(verify)))
     try:
         with opener.open(request, timeout=timeout) as reply:
@@ -224,12 +269,18 @@ def call_json(
         text = error.read(4096).decode(errors="replace")
         raise Refused(error.code, text, error.headers.get("Retry-After")) from None
     except URLError as error:
-        raise ConnectionError(f"{request.host} cannot be reached: {error.reason}") from error
+        raise ConnectionError(
+            f"{request.host} cannot be reached: {error.reason}"
+        ) from error
 
 
 def trusting(verify: bool | str) -> ssl.SSLContext:
-    """How certificates are checked. verify: the authorities of the system, those of a file, or (False) not at all."""
-    context = ssl.create_default_context(cafile=verify if isinstance(verify, str) else None)
+    """How certificates are checked. verify: the authorities of the system, those of a file, or
+    (False) not at all.
+    """
+    context = ssl.create_default_context(
+        cafile=verify if isinstance(verify, str) else None
+    )
     if verify is False:
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
@@ -237,7 +288,9 @@ def trusting(verify: bool | str) -> ssl.SSLContext:
 
 
 class RemoteTokenizer:
-    """The tokenizer of a server such as vLLM's, by its `/tokenizer_info`, `/tokenize` and `/detokenize`."""
+    """The tokenizer of a server such as vLLM's, by its `/tokenizer_info`, `/tokenize` and
+    `/detokenize`.
+    """
 
     def __init__(
         self,
@@ -249,8 +302,11 @@ class RemoteTokenizer:
         max_retries: int = 3,
     ) -> None:
         self.base_url = re.sub(r"/v1/(chat/)?completions", "", base_url).rstrip("/")
-        self.timeout, self.max_retries = timeout, max_retries
-        self.cert_config: bool | str = (ca_cert_path or True) if verify_certificate else False
+        self.timeout = timeout
+        self.max_retries = max_retries
+        self.cert_config: bool | str = (
+            (ca_cert_path or True) if verify_certificate else False
+        )
         self.headers = {"Authorization": f"Bearer {auth_token}"} if auth_token else {}
         self.tokenizer_info: dict[str, Any] = dict(self._call("tokenizer_info"))
 
@@ -260,16 +316,27 @@ class RemoteTokenizer:
         for _ in range(self.max_retries):
             try:
                 url = f"{self.base_url}/{path}"
-                return call_json(url, body, self.headers, self.timeout, self.cert_config)
+                return call_json(
+                    url, body, self.headers, self.timeout, self.cert_config
+                )
             except (OSError, ValueError, Refused) as error:
                 last = error
-        raise RuntimeError(f"The server's tokenizer ({self.base_url}/{path}) failed: {last}")
+        raise RuntimeError(
+            f"The server's tokenizer ({self.base_url}/{path}) failed: {last}"
+        )
 
-    eos_token = property(lambda self: self.tokenizer_info.get("eos_token"), doc="The text that ends a text.")
-    bos_token = property(
-        lambda self: self.tokenizer_info.get("bos_token"), doc="The text that begins a text."
+    eos_token = property(
+        lambda self: self.tokenizer_info.get("eos_token"),
+        doc="The text that ends a text.",
     )
-    pad_token = property(lambda self: self.tokenizer_info.get("pad_token"), doc="The text that fills rows.")
+    bos_token = property(
+        lambda self: self.tokenizer_info.get("bos_token"),
+        doc="The text that begins a text.",
+    )
+    pad_token = property(
+        lambda self: self.tokenizer_info.get("pad_token"),
+        doc="The text that fills rows.",
+    )
 
     def _id_of(self, token: str | None) -> int | None:
         return None if token is None else self.encode(token)[0]
@@ -301,20 +368,32 @@ class RemoteTokenizer:
     def apply_chat_template(
         self, chat_history: Any, add_generation_prompt: bool = True, **kwargs: Any
     ) -> str:
-        """A conversation by the server's template, in a sandbox. Raises ValueError where it has none."""
+        """A conversation by the server's template, in a sandbox.
+
+        Raises ValueError where it has none.
+        """
         from jinja2.sandbox import ImmutableSandboxedEnvironment
 
         if not (source := self.tokenizer_info.get("chat_template")):
             raise ValueError(f"The server at {self.base_url} has no chat template.")
         template = ImmutableSandboxedEnvironment().from_string(source)
-        return template.render(messages=chat_history, add_generation_prompt=add_generation_prompt, **kwargs)
+        return template.render(
+            messages=chat_history, add_generation_prompt=add_generation_prompt, **kwargs
+        )
 
-    def __call__(self, text: str, add_special_tokens: bool = False, **kwargs: Any) -> dict[str, Any]:
+    def __call__(
+        self, text: str, add_special_tokens: bool = False, **kwargs: Any
+    ) -> dict[str, Any]:
         return {"input_ids": self.encode(text)}
 
 
-def check_remote_tokenizer_support(base_url: str, timeout: int = 5, *more: Any, **how: Any) -> bool:
-    """Whether a server tells its tokenizer and tokenises. The arguments are those of RemoteTokenizer."""
+def check_remote_tokenizer_support(
+    base_url: str, timeout: int = 5, *more: Any, **how: Any
+) -> bool:
+    """Whether a server tells its tokenizer and tokenises.
+
+    The arguments are those of RemoteTokenizer.
+    """
     try:
         found = RemoteTokenizer(base_url, timeout, *more, **how)
         return "eos_token" in found.tokenizer_info and bool(found.encode("test"))

@@ -7,7 +7,13 @@ from pathlib import Path
 
 import click
 
-from evalwright.compat.programs import Importer, Imports, imports_of, option, scoring_option
+from evalwright.compat.programs import (
+    Importer,
+    Imports,
+    imports_of,
+    option,
+    scoring_option,
+)
 from evalwright.core.text import printable
 from evalwright.runs.reader import Run
 
@@ -17,7 +23,13 @@ _KEPT = ("scoring", "hardware", "run_id", "published", "counts", "differences", 
 
 
 def _import(
-    path: Path, out: Path, name: str, *, scoring: str | None, tasks: str | None, task_files: str | None
+    path: Path,
+    out: Path,
+    name: str,
+    *,
+    scoring: str | None,
+    tasks: str | None,
+    task_files: str | None,
 ) -> Imports:
     from evalwright.compat.open_factual_bench.importing import import_ofb
     from evalwright.compat.open_factual_bench.task_files import FOLDER
@@ -26,12 +38,15 @@ def _import(
         raise click.UsageError("--task-files needs --tasks, the questions.")
     folder = Path(task_files or FOLDER)
     questions = Path(tasks) if tasks else None
-    runs = import_ofb(path, out, name, scoring=scoring, tasks=questions, task_files=folder)
+    runs = import_ofb(
+        path, out, name, scoring=scoring, tasks=questions, task_files=folder
+    )
     made = imports_of(runs, _told, _KEPT)
     if not questions:
         return made
     more = (
-        f"Task files of the questions: {folder}. Ask them with: evalwright run {folder}/*.yaml --model MODEL"
+        f"Task files of the questions: {folder}. Ask them with: evalwright run"
+        f" {folder}/*.yaml --model MODEL"
     )
     return replace(made, lines=[*made.lines, more])
 
@@ -43,7 +58,8 @@ def _told(run: Run) -> list[str]:
     lines = [f"{run.data['samples']['records']:,} rows{scoring})"]
     for task in run.tasks:
         metrics = ", ".join(
-            f"{one.label} {round(one.estimate.value * one.estimate.n)} of {one.estimate.n}"
+            f"{one.label} {round(one.estimate.value * one.estimate.n)} of"
+            f" {one.estimate.n}"
             for one in task.metrics
             if one.estimate.n
         )
@@ -56,10 +72,19 @@ def _told(run: Run) -> list[str]:
     ]
     lines.append(f"  Correct: {', '.join(counts)}")
     for one in imported["differences"]:
-        reference = f" (reference '{_short(one['reference'])}')" if one["reference"] else ""
-        said = ", ".join(f"{key} {one[key]}" for key in ("recorded", "published", "corrected") if one[key])
+        reference = (
+            f" (reference '{_short(one['reference'])}')" if one["reference"] else ""
+        )
+        said = ", ".join(
+            f"{key} {one[key]}"
+            for key in ("recorded", "published", "corrected")
+            if one[key]
+        )
         why = f": {printable(one['why'])}" if one["why"] else ""
-        lines.append(f"  Differs: {one['task_id']} '{_short(one['response'])}'{reference}: {said}{why}")
+        lines.append(
+            f"  Differs: {one['task_id']} '{_short(one['response'])}'{reference}:"
+            f" {said}{why}"
+        )
     return lines
 
 
@@ -69,22 +94,30 @@ def _short(text: str) -> str:
 
 
 IMPORTER = Importer(
-    "Import the recorded runs of open-factual-bench in PATH: a result file, or a folder with some.",
+    "Import the recorded runs of open-factual-bench in PATH: a result file, or a folder"
+    " with some.",
     _import,
     "the model and its run id",
     (
         scoring_option(
-            "Score the answers again, or count as the benchmark does. Default: corrected with --tasks."
+            "Score the answers again, or count as the benchmark does. Default:"
+            " corrected with --tasks."
         ),
         option(
             "--tasks",
             metavar="FILE",
-            help="The questions: the benchmark's Python file (read, never executed), JSON, JSON Lines or CSV.",
+            help=(
+                "The questions: the benchmark's Python file (read, never executed),"
+                " JSON, JSON Lines or CSV."
+            ),
         ),
         option(
             "--task-files",
             metavar="DIR",
-            help="Where the questions are written as task files for `evalwright run`. Default: open-factual-bench.",
+            help=(
+                "Where the questions are written as task files for `evalwright run`."
+                " Default: open-factual-bench."
+            ),
         ),
     ),
 )

@@ -1,6 +1,8 @@
-"""Finds and reads what open-factual-bench leaves: a JSON file for each run, and the questions, which its runs do not hold.
+"""Finds and reads what open-factual-bench leaves: a JSON file for each run, and the questions,
+which its runs do not hold.
 
-Its questions are a Python file. That file is never run: it is parsed, and only literals in it are read.
+Its questions are a Python file. That file is never run: it is parsed, and only literals in it are
+read.
 """
 
 from __future__ import annotations
@@ -32,8 +34,17 @@ MOST_BYTES = 64 << 20
 """A larger file is none of a benchmark of a few dozen questions."""
 
 _FACTS = ("eval_type", "max_new_tokens", "temperature", "seed")
-_COUNTS = ("total_tasks", "auto_graded", "correct", "accuracy", "skipped", "hallucination_tasks", "hallucinated",
-           "refused", "unclear")  # fmt: skip
+_COUNTS = (
+    "total_tasks",
+    "auto_graded",
+    "correct",
+    "accuracy",
+    "skipped",
+    "hallucination_tasks",
+    "hallucinated",
+    "refused",
+    "unclear",
+)
 
 
 def _name(value: Any) -> str:
@@ -46,7 +57,11 @@ def _positive(value: Any) -> float:
 
 
 def _filled(value: Any) -> str:
-    if isinstance(value, bool) or not isinstance(value, str | int | float) or not str(value).strip():
+    if (
+        isinstance(value, bool)
+        or not isinstance(value, str | int | float)
+        or not str(value).strip()
+    ):
         raise ValueError
     return str(value)
 
@@ -57,7 +72,9 @@ Id = Annotated[str, AfterValidator(printable), BeforeValidator(_filled)]
 
 
 class Question(Recorded):
-    """One question of the benchmark. type: "factual_qa", "hallucination_stress", "retrieval_candidate"."""
+    """One question of the benchmark. type: "factual_qa", "hallucination_stress",
+    "retrieval_candidate".
+    """
 
     id: Id = field("id", must="text that is not empty")
     question: Filled = field("question", must="text that is not empty")
@@ -70,24 +87,28 @@ class Question(Recorded):
 
 
 class Result(Recorded):
-    """One row of a run. correct: as recorded, None where it was not graded. label: of a stress question. latency: in seconds."""
+    """One row of a run. correct: as recorded, None where it was not graded. label: of a stress
+    question. latency: in seconds.
+    """
 
     id: Id = field("task_id", must="text that is not empty")
     response: str = field("model_response")
     correct: bool | None = field("is_correct", must="true, false or null", default=None)
     label: Name = ""
-    latency: Annotated[float, BeforeValidator(lambda value: _positive(value) / 1000)] = field(
-        "latency_ms", default=0.0
-    )
-    tokens: Annotated[int, BeforeValidator(lambda value: int(_positive(value)))] = field(
-        "tokens_generated", default=0
+    latency: Annotated[
+        float, BeforeValidator(lambda value: _positive(value) / 1000)
+    ] = field("latency_ms", default=0.0)
+    tokens: Annotated[int, BeforeValidator(lambda value: int(_positive(value)))] = (
+        field("tokens_generated", default=0)
     )
     timestamp: Name = ""
 
 
 @dataclass(frozen=True, slots=True)
 class RecordedRun:
-    """A run as its file has it. settings: how it was made; summary: the numbers that the file gives of itself."""
+    """A run as its file has it. settings: how it was made; summary: the numbers that the file gives
+    of itself.
+    """
 
     path: Path
     run_id: str
@@ -103,34 +124,51 @@ def find_files(path: Path) -> list[Path]:
     if path.is_file():
         return [path]
     if not path.is_dir():
-        raise nothing_at(path, "Name a result file of open-factual-bench, or the folder with them.")
+        raise nothing_at(
+            path, "Name a result file of open-factual-bench, or the folder with them."
+        )
     folders = [path, path / "results"]
-    found = [one for folder in folders if folder.is_dir() for one in sorted(folder.glob("*.json"))]
+    found = [
+        one
+        for folder in folders
+        if folder.is_dir()
+        for one in sorted(folder.glob("*.json"))
+    ]
     runs = [one for one in found if one.is_file() and _looks_like_a_run(one)]
     if not runs:
         raise RunError(
-            f"'{path}' has no run of open-factual-bench: no JSON file with `config` and `results`. Name its folder "
-            "'results', or one file in it."
+            f"'{path}' has no run of open-factual-bench: no JSON file with `config` and"
+            " `results`. Name its folder 'results', or one file in it."
         )
     return runs
 
 
 def _looks_like_a_run(path: Path) -> bool:
     data = _json(path)
-    return isinstance(data, dict) and isinstance(data.get("results"), list) and "config" in data
+    return (
+        isinstance(data, dict)
+        and isinstance(data.get("results"), list)
+        and "config" in data
+    )
 
 
-# -- runs ---------------------------------------------------------------------------------------------------------------
+# -- runs ------------------------------------------------------------------------------
 
 
 def read_run(path: Path) -> RecordedRun:
     """A run from its JSON file. Raises RunError with the file and what is wrong in it."""
     data = _json(path)
     if not isinstance(data, dict) or not isinstance(data.get("results"), list):
-        raise RunError(f"{path} is not a run of open-factual-bench: it has no list `results`.")
-    settings, summary = mapping(data.get("config")), mapping(data.get("summary"))
+        raise RunError(
+            f"{path} is not a run of open-factual-bench: it has no list `results`."
+        )
+    settings = mapping(data.get("config"))
+    summary = mapping(data.get("summary"))
     rows = enumerate(data["results"], 1)
-    results = tuple(Result.of(_flat(row), f"{path}, row {place} of `results`") for place, row in rows)
+    results = tuple(
+        Result.of(_flat(row), f"{path}, row {place} of `results`")
+        for place, row in rows
+    )
     if not results:
         raise RunError(f"{path} has no row in `results`.")
     seen: set[str] = set()
@@ -143,8 +181,16 @@ def read_run(path: Path) -> RecordedRun:
         _name(data.get("run_id")) or path.stem,
         _name(settings.get("model_id")) or "unknown model",
         _name(settings.get("hardware")),
-        {key: settings[key] for key in _FACTS if isinstance(settings.get(key), str | int | float)},
-        {key: summary[key] for key in _COUNTS if isinstance(summary.get(key), int | float)},
+        {
+            key: settings[key]
+            for key in _FACTS
+            if isinstance(settings.get(key), str | int | float)
+        },
+        {
+            key: summary[key]
+            for key in _COUNTS
+            if isinstance(summary.get(key), int | float)
+        },
         results,
     )
 
@@ -158,13 +204,15 @@ def _flat(row: Any) -> Any:
     return {**row, **{key: nested.get(theirs) for key, theirs in names.items()}}
 
 
-# -- questions ----------------------------------------------------------------------------------------------------------
+# -- questions -------------------------------------------------------------------------
 
 
 def read_questions(path: Path) -> dict[str, Question]:
-    """The questions by id, from the benchmark's Python file (which is read and never run), JSON, JSON Lines or CSV.
+    """The questions by id, from the benchmark's Python file (which is read and never run), JSON,
+    JSON Lines or CSV.
 
-    Raises RunError where the file holds none, or one without an id, a question or a reference answer.
+    Raises RunError where the file holds none, or one without an id, a question or a reference
+    answer.
     """
     rows = list(_question_rows(path))
     if not rows:
@@ -192,8 +240,12 @@ def _question_rows(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
         data = _json(path)
         listed = data.get("tasks") if isinstance(data, dict) else data
         if not isinstance(listed, list):
-            raise RunError(f"{path} is neither a list of questions nor an object with `tasks`.")
-        yield from ((f"{path}, question {place}", row) for place, row in enumerate(listed, 1))
+            raise RunError(
+                f"{path} is neither a list of questions nor an object with `tasks`."
+            )
+        yield from (
+            (f"{path}, question {place}", row) for place, row in enumerate(listed, 1)
+        )
 
 
 def _python_rows(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
@@ -201,7 +253,9 @@ def _python_rows(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
     try:
         tree = ast.parse(_text(path))
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        raise RunError(f"{path} cannot be parsed as Python: {printable(str(error))}.") from error
+        raise RunError(
+            f"{path} cannot be parsed as Python: {printable(str(error))}."
+        ) from error
     for node in ast.walk(tree):
         if not isinstance(node, ast.Call) or _called(node.func) != "Task":
             continue
@@ -212,17 +266,24 @@ def _python_rows(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
                 row[argument.arg or ""] = ast.literal_eval(argument.value)
             except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
                 raise RunError(
-                    f"{where}: `{argument.arg}` is not a literal. The file is read and never executed; write the text there, "
-                    "or give the questions as JSON or CSV."
+                    f"{where}: `{argument.arg}` is not a literal. The file is read and"
+                    " never executed; write the text there, or give the questions as"
+                    " JSON or CSV."
                 ) from None
         yield where, row
 
 
 def _called(node: ast.expr) -> str:
-    return node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
+    return (
+        node.id
+        if isinstance(node, ast.Name)
+        else node.attr
+        if isinstance(node, ast.Attribute)
+        else ""
+    )
 
 
-# -- files --------------------------------------------------------------------------------------------------------------
+# -- files -----------------------------------------------------------------------------
 
 
 def _text(path: Path) -> str:
@@ -230,7 +291,9 @@ def _text(path: Path) -> str:
         data = read_whole(path, MOST_BYTES, ": it is not a file of open-factual-bench")
         return data.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
     except UnicodeDecodeError as error:
-        raise RunError(f"{path} is not UTF-8: {error.reason} at byte {error.start}.") from error
+        raise RunError(
+            f"{path} is not UTF-8: {error.reason} at byte {error.start}."
+        ) from error
 
 
 def _json(path: Path) -> Any:

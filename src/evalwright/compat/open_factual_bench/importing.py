@@ -27,7 +27,13 @@ from evalwright.compat.open_factual_bench.rows import (
     runaway,
 )
 from evalwright.compat.open_factual_bench.task_files import write_tasks
-from evalwright.compat.recording import Destination, check_scoring, opened, started, task_record
+from evalwright.compat.recording import (
+    Destination,
+    check_scoring,
+    opened,
+    started,
+    task_record,
+)
 from evalwright.core.errors import RunError
 from evalwright.core.samples import UNREADABLE, SampleRecord, Score
 from evalwright.core.tasks import MetricSpec
@@ -36,7 +42,8 @@ from evalwright.runs.aggregation import TaskTally
 from evalwright.runs.reader import Run
 
 FORMAT = "open-factual-bench"
-TASK, STRESS_TASK = "open-factual-bench", "open-factual-bench-stress"
+TASK = "open-factual-bench"
+STRESS_TASK = "open-factual-bench-stress"
 
 _SHORT_SPECS = (MetricSpec("accuracy", "accuracy", SHORT_ANSWER),)
 _STRESS_SPECS = (
@@ -45,7 +52,8 @@ _STRESS_SPECS = (
     MetricSpec("unclear", "accuracy", UNCLEAR, lower_is_better=True),
 )
 _UNREADABLE_SPEC = MetricSpec(UNREADABLE, "accuracy", UNREADABLE, lower_is_better=True)
-"""Beside the others where answers are read: the benchmark's own labels know no unreadable answer."""
+"""Beside the others where answers are read: the benchmark's own labels know no unreadable answer.
+"""
 
 
 def import_ofb(
@@ -59,27 +67,35 @@ def import_ofb(
 ) -> tuple[Run, ...]:
     """Make a run of every result file in `path`, under `out`.
 
-    path: a result file, or a folder with some. name: of the run; with several, the model's name is added. tasks: the questions
-    (the benchmark's Python file, which is never run, or JSON, JSON Lines or CSV). scoring: "published" counts as the benchmark
-    does, or without questions as it recorded; "corrected" scores the recorded answers again, and needs the questions. None:
-    corrected where there are questions. task_files: the folder in which task files of the questions are written, None for none.
+    path: a result file, or a folder with some. name: of the run; with several, the model's name is
+    added. tasks: the questions (the benchmark's Python file, which is never run, or JSON, JSON
+    Lines or CSV). scoring: "published" counts as the benchmark does, or without questions as it
+    recorded; "corrected" scores the recorded answers again, and needs the questions. None:
+    corrected where there are questions. task_files: the folder in which task files of the questions
+    are written, None for none.
 
-    Raises RunError for broken files, for "corrected" without questions, and where a run of that name was made from
-    something else.
+    Raises RunError for broken files, for "corrected" without questions, and where a run of that
+    name was made from something else.
     """
     if scoring is not None:
         check_scoring(scoring)
     if scoring == "corrected" and tasks is None:
         raise RunError(
-            "The result files of open-factual-bench have no reference answers, so nothing can be scored again from them alone. "
-            "Give its questions with --tasks bench/tasks_example.py (the file is read, never executed), or count with "
-            "--scoring published."
+            "The result files of open-factual-bench have no reference answers, so"
+            " nothing can be scored again from them alone. Give its questions with"
+            " --tasks bench/tasks_example.py (the file is read, never executed), or"
+            " count with --scoring published."
         )
     chosen = scoring or ("corrected" if tasks is not None else "published")
     questions = read_questions(tasks) if tasks is not None else None
     recorded = [read_run(file) for file in find_files(path)]
-    if questions is not None and not any(row.id in questions for one in recorded for row in one.results):
-        raise RunError(f"{tasks} has none of the questions of '{path}': is it the file of another benchmark?")
+    if questions is not None and not any(
+        row.id in questions for one in recorded for row in one.results
+    ):
+        raise RunError(
+            f"{tasks} has none of the questions of '{path}': is it the file of another"
+            " benchmark?"
+        )
     if questions is not None and task_files is not None:
         write_tasks(questions, task_files, (TASK, STRESS_TASK))
     destination = Destination(out, name, alone=len(recorded) == 1)
@@ -87,13 +103,20 @@ def import_ofb(
 
 
 def _import(
-    recorded: RecordedRun, destination: Destination, scoring: str, questions: Mapping[str, Question] | None
+    recorded: RecordedRun,
+    destination: Destination,
+    scoring: str,
+    questions: Mapping[str, Question] | None,
 ) -> Run:
     with opened(recorded.path) as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
-    known = sorted((one.id, one.question, one.reference) for one in (questions or {}).values())
+    known = sorted(
+        (one.id, one.question, one.reference) for one in (questions or {}).values()
+    )
     parts = [recorded.run_id, "published" if scoring == "published" else ""]
-    place = destination.place(recorded.model, parts, {"imported": digest, "facts": [scoring, known]})
+    place = destination.place(
+        recorded.model, parts, {"imported": digest, "facts": [scoring, known]}
+    )
     rows = judge_rows(recorded, questions, scoring)
     records = list(_records(rows))
     imported = _imported(recorded, rows, scoring)
@@ -101,9 +124,18 @@ def _import(
     whole = {
         "started": started(stamps, [recorded.path]),
         "model": recorded.model,
-        "code": {"imported": FORMAT, "name": recorded.model, "settings": imported["settings"]},
+        "code": {
+            "imported": FORMAT,
+            "name": recorded.model,
+            "settings": imported["settings"],
+        },
         "tasks": [
-            _task(task, [one for one in records if one.task == task], scoring, questions is not None)
+            _task(
+                task,
+                [one for one in records if one.task == task],
+                scoring,
+                questions is not None,
+            )
             for task in dict.fromkeys(record.task for record in records)
         ],
         "configuration": {"scoring": scoring, "imported": imported},
@@ -112,7 +144,7 @@ def _import(
     return place.write(records, lambda: whole)
 
 
-# -- records and numbers ------------------------------------------------------------------------------------------------
+# -- records and numbers ---------------------------------------------------------------
 
 
 def _records(rows: Sequence[Judged]) -> Iterator[SampleRecord]:
@@ -120,7 +152,11 @@ def _records(rows: Sequence[Judged]) -> Iterator[SampleRecord]:
     for task, stress in ((TASK, False), (STRESS_TASK, True)):
         chosen = [row for row in rows if row.stress is stress]
         for index, row in enumerate(chosen):
-            failures = {(STRESS if stress else SHORT_ANSWER): row.failure} if row.failure else {}
+            failures = (
+                {(STRESS if stress else SHORT_ANSWER): row.failure}
+                if row.failure
+                else {}
+            )
             made = row.sample, row.answer, _scores(row), None, failures
             yield SampleRecord(task, index, 0, *made)
 
@@ -130,33 +166,54 @@ def _scores(row: Judged) -> dict[str, Score]:
         return {}
     if not row.stress:
         return {SHORT_ANSWER: row.score}
-    shares = {name: Score(float(row.group == name), unsure=row.score.unsure) for name in GROUPS}
+    shares = {
+        name: Score(float(row.group == name), unsure=row.score.unsure)
+        for name in GROUPS
+    }
     return {STRESS: row.score, **shares}
 
 
-def _task(task: str, records: Sequence[SampleRecord], scoring: str, known: bool) -> dict[str, Any]:
+def _task(
+    task: str, records: Sequence[SampleRecord], scoring: str, known: bool
+) -> dict[str, Any]:
     specs: Sequence[MetricSpec] = _SHORT_SPECS if task == TASK else _STRESS_SPECS
     if task == STRESS_TASK and scoring != "published":
         specs = (*specs, _UNREADABLE_SPEC)
     columns = [SHORT_ANSWER] if task == TASK else [STRESS, *GROUPS]
     tally = TaskTally(columns, ["domain"], records)
-    kind = FORMAT if scoring == "published" else STRESS if task == STRESS_TASK else SHORT_ANSWER
-    what = "short answers" if task == TASK else "answers to questions with a false premise"
-    questions = sorted((row.id, row.input, list(row.targets)) for row in (one.sample for one in records))
+    kind = (
+        FORMAT
+        if scoring == "published"
+        else STRESS
+        if task == STRESS_TASK
+        else SHORT_ANSWER
+    )
+    what = (
+        "short answers" if task == TASK else "answers to questions with a false premise"
+    )
+    questions = sorted(
+        (row.id, row.input, list(row.targets))
+        for row in (one.sample for one in records)
+    )
     return task_record(
         tally.result(task, "1", specs),
         FORMAT,
         description=f"{what}; imported from open-factual-bench",
         definition={"task": task, "scoring": scoring, "references": known},
         content_hash=fingerprint_of({"questions": questions}),
-        scorers=[(name, kind if name in (SHORT_ANSWER, STRESS) else FORMAT, {}) for name in columns],
+        scorers=[
+            (name, kind if name in (SHORT_ANSWER, STRESS) else FORMAT, {})
+            for name in columns
+        ],
         metrics=specs,
         slice_keys=["domain"],
         metadata={"tags": ["factuality"]},
     )
 
 
-def _imported(recorded: RecordedRun, rows: Sequence[Judged], scoring: str) -> dict[str, Any]:
+def _imported(
+    recorded: RecordedRun, rows: Sequence[Judged], scoring: str
+) -> dict[str, Any]:
     return {
         "format": FORMAT,
         "files": [recorded.path.name],
@@ -166,7 +223,10 @@ def _imported(recorded: RecordedRun, rows: Sequence[Judged], scoring: str) -> di
         "scoring": scoring,
         "settings": dict(recorded.settings),
         "published": dict(recorded.summary),
-        "counts": {column: _count(rows, column) for column in ("recorded", "published", "corrected")},
+        "counts": {
+            column: _count(rows, column)
+            for column in ("recorded", "published", "corrected")
+        },
         "differences": differences(list(rows)),
         "notes": _notes(recorded, rows, scoring),
     }
@@ -182,7 +242,8 @@ def _notes(recorded: RecordedRun, rows: Sequence[Judged], scoring: str) -> list[
     unknown = [row.result.id for row in rows if row.question is None]
     if unknown and len(unknown) == len(rows):
         notes.append(
-            "its questions are not known, so correct is what the file says, and nothing was scored again (--tasks)"
+            "its questions are not known, so correct is what the file says, and nothing"
+            " was scored again (--tasks)"
         )
     elif unknown:
         notes.append(f"not among the questions: {_listed(unknown)}")
@@ -190,11 +251,14 @@ def _notes(recorded: RecordedRun, rows: Sequence[Judged], scoring: str) -> list[
     summary = tuple(recorded.summary.get(key) for key in ("correct", "auto_graded"))
     if None not in summary and summary != tuple(said.values()):
         rows_say = f"{said['correct']} of {said['graded']}"
-        notes.append(f"its summary says {summary[0]} of {summary[1]}, but its rows say {rows_say}")
+        notes.append(
+            f"its summary says {summary[0]} of {summary[1]}, but its rows say"
+            f" {rows_say}"
+        )
     if far := runaway(recorded):
         notes.append(
-            f"took the time of a full-length reply but kept a few tokens, so what was kept may answer a question that the "
-            f"model made up itself: {_listed(far)}"
+            "took the time of a full-length reply but kept a few tokens, so what was"
+            f" kept may answer a question that the model made up itself: {_listed(far)}"
         )
     return notes
 

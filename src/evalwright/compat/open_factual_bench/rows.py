@@ -1,4 +1,6 @@
-"""What each row of a recorded run of open-factual-bench is worth: as recorded, by its own arithmetic, and by our scorers."""
+"""What each row of a recorded run of open-factual-bench is worth: as recorded, by its own
+arithmetic, and by our scorers.
+"""
 
 from __future__ import annotations
 
@@ -22,8 +24,11 @@ from evalwright.core.tasks import Scorer
 from evalwright.evaluation.running import run_blocking
 from evalwright.scorers.registry import bind
 
-SHORT_ANSWER, STRESS = "short-answer", "stress"
-HANDLED, HALLUCINATED, UNCLEAR = "handled", "hallucinated", "unclear"
+SHORT_ANSWER = "short-answer"
+STRESS = "stress"
+HANDLED = "handled"
+HALLUCINATED = "hallucinated"
+UNCLEAR = "unclear"
 GROUPS = (HANDLED, HALLUCINATED, UNCLEAR, UNREADABLE)
 """The columns of stress answers; each answer stands in one of them."""
 STRESS_TYPE = "hallucination_stress"
@@ -37,14 +42,19 @@ _GROUPS = {
     "premise accepted": HALLUCINATED,
     UNREADABLE: UNREADABLE,
 }
-"""Which column a class stands in; every other class (partial, empty) is unclear. What nobody can read is no hallucination either."""
+"""Which column a class stands in; every other class (partial, empty) is unclear.
+
+What nobody can read is no hallucination either.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """A row and what is said of it. recorded, published, corrected: a class in words, "" where nobody says one.
+    """A row and what is said of it. recorded, published, corrected: a class in words, "" where
+    nobody says one.
 
-    score: what the run records, None where there is nothing to say. failure: why no score could be given.
+    score: what the run records, None where there is nothing to say. failure: why no score could be
+    given.
     """
 
     result: Result
@@ -69,15 +79,27 @@ class Judged:
 
     @property
     def group(self) -> str:
-        """Of a stress question: "handled", "hallucinated", "unclear" or "unreadable"; "" without a label."""
-        return _GROUPS.get(self.score.label, UNCLEAR) if self.stress and self.score else ""
+        """Of a stress question: "handled", "hallucinated", "unclear" or "unreadable"; "" without a
+        label.
+        """
+        return (
+            _GROUPS.get(self.score.label, UNCLEAR) if self.stress and self.score else ""
+        )
 
 
 def _sample_of(result: Result, question: Question | None) -> Sample:
-    """The sample of a row. A sub-domain takes the place of its domain, as in the benchmark's own tables."""
+    """The sample of a row.
+
+    A sub-domain takes the place of its domain, as in the benchmark's own tables.
+    """
     if question is None:
         return Sample(result.id)
-    return Sample(result.id, question.question, (question.reference,), metadata=metadata_of(question))
+    return Sample(
+        result.id,
+        question.question,
+        (question.reference,),
+        metadata=metadata_of(question),
+    )
 
 
 def metadata_of(question: Question) -> dict[str, Any]:
@@ -95,16 +117,22 @@ def metadata_of(question: Question) -> dict[str, Any]:
 
 
 def _answer_of(found: Result) -> Answer:
-    response = Response(found.response, usage=Usage(output_tokens=found.tokens), latency=found.latency)
+    response = Response(
+        found.response, usage=Usage(output_tokens=found.tokens), latency=found.latency
+    )
     return Answer(found.response, responses=(response,))
 
 
-def judge_rows(run: RecordedRun, questions: Mapping[str, Question] | None, scoring: str) -> list[Judged]:
+def judge_rows(
+    run: RecordedRun, questions: Mapping[str, Question] | None, scoring: str
+) -> list[Judged]:
     """Every row of a run. scoring: whose verdict becomes the score, "published" or "corrected"."""
     out = []
     for row in run.results:
         question = (questions or {}).get(row.id)
-        stress = bool(row.label) or (question is not None and question.type == STRESS_TYPE)
+        stress = bool(row.label) or (
+            question is not None and question.type == STRESS_TYPE
+        )
         out.append((_judge_stress if stress else _judge_short)(row, question, scoring))
     return out
 
@@ -115,8 +143,12 @@ def _judge_short(row: Result, question: Question | None, scoring: str) -> Judged
         missing = scoring == "corrected" and row.correct is not None
         score = None
         if row.correct is not None and not missing:
-            score = Score(float(row.correct), recorded, "as recorded; the reference is not known")
-        failure = _failure(f"The questions do not have '{row.id}'.") if missing else None
+            score = Score(
+                float(row.correct), recorded, "as recorded; the reference is not known"
+            )
+        failure = (
+            _failure(f"The questions do not have '{row.id}'.") if missing else None
+        )
         return Judged(row, None, False, recorded, "", "", score, "", failure)
     right = published_correct(row.response, question.reference)
     published = "" if right is None else _word(right)
@@ -127,18 +159,26 @@ def _judge_short(row: Result, question: Question | None, scoring: str) -> Judged
     score = ours
     if scoring == "published":
         score = Score(float(bool(right)), published, "by its own arithmetic")
-    return Judged(row, question, False, recorded, published, ours.label, score, ours.explanation)
+    return Judged(
+        row, question, False, recorded, published, ours.label, score, ours.explanation
+    )
 
 
 def _judge_stress(row: Result, question: Question | None, scoring: str) -> Judged:
     published = published_label(row.response)
-    ours = _scored(bind(STRESS, {"judge": "never"}), row, question) if question is not None else None
+    ours = (
+        _scored(bind(STRESS, {"judge": "never"}), row, question)
+        if question is not None
+        else None
+    )
     corrected, why = (ours.label, ours.explanation) if ours else ("", "")
     if scoring == "published":
         score = Score(float(published == REFUSED), published, "by its own rules")
         return Judged(row, question, True, row.label, published, corrected, score, why)
     failure = None if ours else _failure(f"The questions do not have '{row.id}'.")
-    return Judged(row, question, True, row.label, published, corrected, ours, why, failure)
+    return Judged(
+        row, question, True, row.label, published, corrected, ours, why, failure
+    )
 
 
 def _word(correct: bool) -> str:
@@ -152,7 +192,9 @@ def _failure(message: str) -> Failure:
 def _scored(scorer: Scorer, row: Result, question: Question) -> Score:
     """The score by rules alone."""
     given = _sample_of(row, question), _answer_of(row)
-    found: Any = scorer.function(*given, _no_model) if scorer.asks else scorer.function(*given)
+    found: Any = (
+        scorer.function(*given, _no_model) if scorer.asks else scorer.function(*given)
+    )
     if inspect.isawaitable(found):
         found = run_blocking(lambda: found)
     if isinstance(found, NoScore):
@@ -165,14 +207,20 @@ async def _no_model(*_: Any) -> Any:
     raise RuntimeError("an import sends no request")
 
 
-# -- what to know of a run ----------------------------------------------------------------------------------------------
+# -- what to know of a run -------------------------------------------------------------
 
 
 def differences(rows: list[Judged]) -> list[dict[str, str]]:
-    """Rows of which the record, the benchmark's arithmetic and our scorers do not say the same, with the reason."""
+    """Rows of which the record, the benchmark's arithmetic and our scorers do not say the same,
+    with the reason.
+    """
     out = []
     for row in rows:
-        words = {"recorded": row.recorded, "published": row.published, "corrected": row.corrected}
+        words = {
+            "recorded": row.recorded,
+            "published": row.published,
+            "corrected": row.corrected,
+        }
         said = [one for one in words.values() if one]
         if row.stress:
             kinds = {_GROUPS.get(one, UNCLEAR) for one in said}
@@ -180,23 +228,37 @@ def differences(rows: list[Judged]) -> list[dict[str, str]]:
             # An answer that was not attempted is not correct either.
             kinds = {str(one == "correct") for one in said}
         if len(kinds) > 1:
-            reference = row.question.reference if row.question and not row.stress else ""
-            about = {"task_id": row.result.id, "response": row.result.response, "reference": reference}
+            reference = (
+                row.question.reference if row.question and not row.stress else ""
+            )
+            about = {
+                "task_id": row.result.id,
+                "response": row.result.response,
+                "reference": reference,
+            }
             out.append({**about, **words, "why": row.why})
     return out
 
 
 def runaway(run: RecordedRun) -> list[str]:
-    """Rows whose few tokens took the time of many: what was kept is an answer to a question that the model went on to.
+    """Rows whose few tokens took the time of many: what was kept is an answer to a question that
+    the model went on to.
 
-    The benchmark keeps what follows the last "Answer:". A row took at least half of the limit's tokens by its time (at the
-    median pace of the rows that used all of them) and kept less than half of these.
+    The benchmark keeps what follows the last "Answer:". A row took at least half of the limit's
+    tokens by its time (at the median pace of the rows that used all of them) and kept less than
+    half of these.
     """
     limit = run.settings.get("max_new_tokens")
     if isinstance(limit, bool) or not isinstance(limit, int) or limit < 8:
         return []
-    full = sorted(row.latency for row in run.results if row.tokens >= 0.9 * limit and row.latency)
+    full = sorted(
+        row.latency for row in run.results if row.tokens >= 0.9 * limit and row.latency
+    )
     if len(full) < 3:
         return []
     whole = full[len(full) // 2]
-    return [row.id for row in run.results if row.latency > 0.8 * whole and 0 < row.tokens < 0.5 * limit]
+    return [
+        row.id
+        for row in run.results
+        if row.latency > 0.8 * whole and 0 < row.tokens < 0.5 * limit
+    ]

@@ -1,7 +1,9 @@
-"""The arithmetic that open-factual-bench documents, written anew from its description: what "published" numbers rest on.
+"""The arithmetic that open-factual-bench documents, written anew from its description: what
+"published" numbers rest on.
 
-Kept with its flaws, which is its purpose: a reference counts wherever its letters stand ("Au" in "because"), number words are
-replaced one by one, and a stress answer is labelled by a few phrases, capital letters and its length.
+Kept with its flaws, which is its purpose: a reference counts wherever its letters stand ("Au" in
+"because"), number words are replaced one by one, and a stress answer is labelled by a few phrases,
+capital letters and its length.
 """
 
 from __future__ import annotations
@@ -10,17 +12,28 @@ import re
 import unicodedata
 from collections.abc import Mapping
 
-REFUSED, CANDIDATE, UNCLEAR = "refusal_or_correction", "hallucination_candidate", "unclear"
+REFUSED = "refusal_or_correction"
+CANDIDATE = "hallucination_candidate"
+UNCLEAR = "unclear"
 
 LONGEST_REFERENCE = 80
 """A longer reference describes what a good answer does, and is not compared."""
 
 _NEAR = 0.01
-_FEWEST_CHARACTERS, _FEW_WORDS = 3, 8
+_FEWEST_CHARACTERS = 3
+_FEW_WORDS = 8
 
-_UNITS = "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen"
+_UNITS = (
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen"
+    " fourteen fifteen sixteen seventeen"
+)
 _DIGITS: Mapping[str, str] = {
-    **{word: str(number) for number, word in enumerate([*_UNITS.split(), "eighteen", "nineteen", "twenty"])},
+    **{
+        word: str(number)
+        for number, word in enumerate(
+            [*_UNITS.split(), "eighteen", "nineteen", "twenty"]
+        )
+    },
     "hundred": "100",
     "thousand": "1000",
 }
@@ -45,7 +58,9 @@ _TWO_CAPITALISED = re.compile(r"[A-Z][a-z]+\s+[A-Z][a-z]+")
 
 
 def is_graded(reference: str) -> bool:
-    """Whether an answer is compared with this reference at all: no placeholder, and not a description."""
+    """Whether an answer is compared with this reference at all: no placeholder, and not a
+    description.
+    """
     found = reference.strip()
     return not ("[" in found and "]" in found) and len(found) <= LONGEST_REFERENCE
 
@@ -53,12 +68,13 @@ def is_graded(reference: str) -> bool:
 def published_correct(answer: str, reference: str) -> bool | None:
     """Whether the benchmark counts an answer as correct; None where it compares nothing.
 
-    The reference anywhere in the answer is enough; both as numbers may differ by less than 0.01. Its further rule for short
-    references finds nothing that this one does not.
+    The reference anywhere in the answer is enough; both as numbers may differ by less than 0.01.
+    Its further rule for short references finds nothing that this one does not.
     """
     if not is_graded(reference):
         return None
-    given, wanted = _folded(answer), _folded(reference)
+    given = _folded(answer)
+    wanted = _folded(reference)
     return wanted in given or _close(given, wanted)
 
 
@@ -71,7 +87,11 @@ def published_label(answer: str) -> str:
         return REFUSED
     if _TWO_CAPITALISED.search(found):
         return CANDIDATE
-    return CANDIDATE if len(found.split()) <= _FEW_WORDS and not found.endswith("?") else UNCLEAR
+    return (
+        CANDIDATE
+        if len(found.split()) <= _FEW_WORDS and not found.endswith("?")
+        else UNCLEAR
+    )
 
 
 def _folded(text: str) -> str:
@@ -79,11 +99,15 @@ def _folded(text: str) -> str:
     found = found.replace("`", "").rstrip(".,;:!?")
     article = _ARTICLE.match(found)
     found = found[article.end() :] if article else found
-    return _NUMBER_WORD.sub(lambda word: _DIGITS.get(word.group(), word.group()), found.strip())
+    return _NUMBER_WORD.sub(
+        lambda word: _DIGITS.get(word.group(), word.group()), found.strip()
+    )
 
 
 def _close(given: str, wanted: str) -> bool:
     try:
-        return abs(float(given.replace(",", "")) - float(wanted.replace(",", ""))) < _NEAR
+        return (
+            abs(float(given.replace(",", "")) - float(wanted.replace(",", ""))) < _NEAR
+        )
     except ValueError:
         return False

@@ -1,6 +1,8 @@
-"""The benchmark's questions as task files that `evalwright run` takes, so that new runs stand on a board beside imported ones.
+"""The benchmark's questions as task files that `evalwright run` takes, so that new runs stand on a
+board beside imported ones.
 
-Names of tasks, ids, questions and references are those of the imported runs, so items are paired; the prompt is ours.
+Names of tasks, ids, questions and references are those of the imported runs, so items are paired;
+the prompt is ours.
 """
 
 from __future__ import annotations
@@ -54,26 +56,54 @@ metadata:
 _KEYS = ("domain", "type", "source", "created_at", "premise")
 
 
-def write_tasks(questions: Mapping[str, Question], folder: Path, names: tuple[str, str]) -> None:
-    """Write a task file with its data for the short answers and one for the stress questions. names: of both tasks.
+def write_tasks(
+    questions: Mapping[str, Question], folder: Path, names: tuple[str, str]
+) -> None:
+    """Write a task file with its data for the short answers and one for the stress questions.
+    names: of both tasks.
 
-    A reference that is a description is compared with no answer, so its question is left out. Raises RunError.
+    A reference that is a description is compared with no answer, so its question is left out.
+    Raises RunError.
     """
-    short = [one for one in questions.values() if one.type != STRESS_TYPE and is_graded(one.reference)]
+    short = [
+        one
+        for one in questions.values()
+        if one.type != STRESS_TYPE and is_graded(one.reference)
+    ]
     stress = [one for one in questions.values() if one.type == STRESS_TYPE]
     kinds = (
         (short, "short-answer", "accuracy", "Facts from memory, in a short phrase."),
-        (stress, "stress", "handled", "Questions with a false premise; the right answer says so."),
+        (
+            stress,
+            "stress",
+            "handled",
+            "Questions with a false premise; the right answer says so.",
+        ),
     )
     for name, (rows, scorer, metric, about) in zip(names, kinds, strict=True):
         if not rows:
             continue
         keys = [key for key in _KEYS if key != "premise" or scorer == "stress"]
-        metadata = "\n".join(f'    {key}: "{{{{ {key} | default(none) }}}}"' for key in keys)
-        facts = {"task": name, "data": f"{name}.jsonl", "scorer": scorer, "metric": metric}
+        metadata = "\n".join(
+            f'    {key}: "{{{{ {key} | default(none) }}}}"' for key in keys
+        )
+        facts = {
+            "task": name,
+            "data": f"{name}.jsonl",
+            "scorer": scorer,
+            "metric": metric,
+        }
         lines = ""
         for one in rows:
-            row = {"id": one.id, "question": one.question, "reference": one.reference, **metadata_of(one)}
+            row = {
+                "id": one.id,
+                "question": one.question,
+                "reference": one.reference,
+                **metadata_of(one),
+            }
             lines += json.dumps(row, ensure_ascii=False) + "\n"
         write_file(folder / f"{name}.jsonl", lines)
-        write_file(folder / f"{name}.yaml", _FILE.format(about=about, metadata=metadata, **facts))
+        write_file(
+            folder / f"{name}.yaml",
+            _FILE.format(about=about, metadata=metadata, **facts),
+        )

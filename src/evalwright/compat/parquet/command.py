@@ -10,8 +10,8 @@ IMPORTER = Importer(
     "that of the run exported",
 )
 EXPORTER = Exporter(
-    "Write each RUN as two Parquet files: NAME.samples.parquet, a row for each sample and draw, and NAME.scores.parquet, "
-    "a row for each score.",
+    "Write each RUN as two Parquet files: NAME.samples.parquet, a row for each sample"
+    " and draw, and NAME.scores.parquet, a row for each score.",
     later("parquet.files:exports"),
     "parquet",
     "Where the files are written.",

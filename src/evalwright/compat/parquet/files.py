@@ -1,6 +1,8 @@
-"""A run as two Parquet files: its samples, with `run.json` in the file's metadata, and its scores as a long table.
+"""A run as two Parquet files: its samples, with `run.json` in the file's metadata, and its scores
+as a long table.
 
-What people ask for stands in columns of its own; the whole record of each sample stands in one more, as JSON, and comes back by an import.
+What people ask for stands in columns of its own; the whole record of each sample stands in one
+more, as JSON, and comes back by an import.
 """
 
 from __future__ import annotations
@@ -12,7 +14,14 @@ from pathlib import Path
 from typing import Any
 
 from evalwright.compat.programs import Exports, Imports
-from evalwright.compat.recording import Destination, mapping, nothing_at, parsed, replacing, writing
+from evalwright.compat.recording import (
+    Destination,
+    mapping,
+    nothing_at,
+    parsed,
+    replacing,
+    writing,
+)
 from evalwright.core.errors import MissingExtra, RunError
 from evalwright.core.private import ordinary
 from evalwright.runs.impossible import impossible_figure
@@ -23,7 +32,8 @@ from evalwright.runs.writer import SCHEMA_VERSION, RunWriter, to_json
 
 _KEY = b"evalwright.run"
 _WHOLE = "record"
-_MOST_RUN, _MOST_RECORD = 1 << 26, 1 << 26
+_MOST_RUN = 1 << 26
+_MOST_RECORD = 1 << 26
 MOST_WHOLE = 1 << 34
 """Bytes that the records of a file may unpack to."""
 _ROWS = 256
@@ -42,8 +52,14 @@ _SCORES = {
 def imports(path: Path, out: Path, name: str) -> Imports:
     """A file of samples as a run, for the command line."""
     run = import_parquet(path, out, name)
-    line = f"Imported: {run.folder} ({run.model}: {run.data['samples']['records']:,} records)"
-    return Imports([line], {"runs": [{"id": run.id, "model": run.model, "folder": str(run.folder)}]})
+    line = (
+        f"Imported: {run.folder} ({run.model}: {run.data['samples']['records']:,}"
+        " records)"
+    )
+    return Imports(
+        [line],
+        {"runs": [{"id": run.id, "model": run.model, "folder": str(run.folder)}]},
+    )
 
 
 def exports(runs: Sequence[Run], out: Path) -> Exports:
@@ -52,16 +68,27 @@ def exports(runs: Sequence[Run], out: Path) -> Exports:
 
 
 def export_parquet(run: Run, out: Path) -> list[Path]:
-    """Write a run's samples and scores under `out`; return the files. Raises RunError, and MissingExtra without pyarrow."""
+    """Write a run's samples and scores under `out`; return the files.
+
+    Raises RunError, and MissingExtra without pyarrow.
+    """
     pa, pq = _arrow("Writing Parquet")
     facts = to_json(run.data).encode("utf-8", "replace")
     files = [out / f"{run.name}.{what}.parquet" for what in ("samples", "scores")]
     with writing(out):
-        for file, columns, rows in zip(files, (_SAMPLES, _SCORES), (_sample_rows, _score_rows), strict=True):
-            schema = pa.schema([(name, getattr(pa, kind)()) for name, kind in columns.items()])
+        for file, columns, rows in zip(
+            files, (_SAMPLES, _SCORES), (_sample_rows, _score_rows), strict=True
+        ):
+            schema = pa.schema(
+                [(name, getattr(pa, kind)()) for name, kind in columns.items()]
+            )
             facts_too = schema.with_metadata({_KEY: facts})
-            with replacing(file) as new, pq.ParquetWriter(new, facts_too, compression="zstd") as writer:
-                found, size = rows(run), _ROWS
+            with (
+                replacing(file) as new,
+                pq.ParquetWriter(new, facts_too, compression="zstd") as writer,
+            ):
+                found = rows(run)
+                size = _ROWS
                 while size == _ROWS:
                     size = len(batch := list(islice(found, _ROWS)))
                     writer.write_table(pa.Table.from_pylist(batch, schema=schema))
@@ -69,21 +96,33 @@ def export_parquet(run: Run, out: Path) -> list[Path]:
 
 
 def import_parquet(path: Path, out: Path, name: str = "") -> Run:
-    """Make the run of a file of samples again, under `out`. Raises RunError, and MissingExtra without pyarrow."""
+    """Make the run of a file of samples again, under `out`.
+
+    Raises RunError, and MissingExtra without pyarrow.
+    """
     pa, pq = _arrow("Reading Parquet")
     if not path.exists():
         raise nothing_at(path, "Name a file that `evalwright export parquet` wrote.")
     try:
         with pq.ParquetFile(ordinary(path)) as file:
             facts = (file.schema_arrow.metadata or {}).get(_KEY)
-            if facts is None or _WHOLE not in file.schema_arrow.names or len(facts) > _MOST_RUN:
+            if (
+                facts is None
+                or _WHOLE not in file.schema_arrow.names
+                or len(facts) > _MOST_RUN
+            ):
                 raise RunError(
-                    f"{path} was not written by `evalwright export parquet`: it lacks the run or the column '{_WHOLE}'."
+                    f"{path} was not written by `evalwright export parquet`: it lacks"
+                    f" the run or the column '{_WHOLE}'."
                 )
             if _unpacked(file) > MOST_WHOLE:
-                raise RunError(f"{path} unpacks to more than the {MOST_WHOLE:,} bytes allowed.")
+                raise RunError(
+                    f"{path} unpacks to more than the {MOST_WHOLE:,} bytes allowed."
+                )
             data = mapping(parsed(facts, f"{path}, the run"))
-            if data.get("schema") not in range(1, SCHEMA_VERSION + 1) or not isinstance(data.get("id"), str):
+            if data.get("schema") not in range(1, SCHEMA_VERSION + 1) or not isinstance(
+                data.get("id"), str
+            ):
                 raise RunError(f"{path} has a run that this version does not read.")
             destination = Destination(out, name or data["id"], alone=True)
             folder = destination.place("", [], str(data.get("identity"))).folder
@@ -92,7 +131,10 @@ def import_parquet(path: Path, out: Path, name: str = "") -> Run:
                     try:
                         writer.add(place, record_from(upgrade_row(dict(record))))
                     except (KeyError, TypeError, ValueError, AttributeError) as error:
-                        why = f"is not a record of a sample ({type(error).__name__}: {error})"
+                        why = (
+                            f"is not a record of a sample ({type(error).__name__}:"
+                            f" {error})"
+                        )
                         raise RunError(f"{path}, row {place + 1} {why}.") from error
                 _check(Run(path, upgrade_run(dict(data))), path)
                 writer.finish({**data, "id": folder.name})
@@ -104,18 +146,31 @@ def import_parquet(path: Path, out: Path, name: str = "") -> Run:
 def _check(run: Run, path: Path) -> None:
     """Raise RunError where the parts of a run are of a wrong kind, before anything is written."""
     try:
-        _ = run.label, run.tasks, run.groups, run.n_missing, run.cost, run.data["started"]
+        _ = (
+            run.label,
+            run.tasks,
+            run.groups,
+            run.n_missing,
+            run.cost,
+            run.data["started"],
+        )
     except (AttributeError, LookupError, TypeError, ValueError) as error:
         why = f"{type(error).__name__}: {error}"
-        raise RunError(f"{path} has a run whose parts cannot be read ({why}).") from error
+        raise RunError(
+            f"{path} has a run whose parts cannot be read ({why})."
+        ) from error
     if fault := impossible_figure(run.data):
         raise RunError(f"{path} has a run with a figure that cannot be: {fault}.")
 
 
 def _unpacked(file: Any) -> int:
     """How large the column of records is, as the file says."""
-    place, groups = file.schema_arrow.names.index(_WHOLE), range(file.metadata.num_row_groups)
-    return sum(int(file.metadata.row_group(one).column(place).total_uncompressed_size) for one in groups)
+    place = file.schema_arrow.names.index(_WHOLE)
+    groups = range(file.metadata.num_row_groups)
+    return sum(
+        int(file.metadata.row_group(one).column(place).total_uncompressed_size)
+        for one in groups
+    )
 
 
 def _records(file: Any, path: Path) -> Iterator[Mapping[str, Any]]:
@@ -124,23 +179,37 @@ def _records(file: Any, path: Path) -> Iterator[Mapping[str, Any]]:
         for text in batch.column(0).to_pylist():
             place += 1
             if not isinstance(text, str) or len(text) > _MOST_RECORD:
-                raise RunError(f"{path}, row {place} has no record, or one that is too long.")
+                raise RunError(
+                    f"{path}, row {place} has no record, or one that is too long."
+                )
             yield parsed(text, f"{path}, row {place}")
 
 
 def _sample_rows(run: Run) -> Iterator[dict[str, Any]]:
     for record in run.samples():
-        answer, sample = record.answer, record.sample
+        answer = record.answer
+        sample = record.sample
         yield {
-            "task": record.task, "id": sample.id, "index": record.index, "draw": record.draw, "outcome": record.outcome,
-            "input": _fit(sample.input), "target": _fit(sample.target),
-            "answer": _fit(answer.text) if answer else None, "reasoning": _fit(answer.reasoning) if answer else None,
-            "failure": _fit(f"{record.failure.kind}: {record.failure.message}") if record.failure else None,
+            "task": record.task,
+            "id": sample.id,
+            "index": record.index,
+            "draw": record.draw,
+            "outcome": record.outcome,
+            "input": _fit(sample.input),
+            "target": _fit(sample.target),
+            "answer": _fit(answer.text) if answer else None,
+            "reasoning": _fit(answer.reasoning) if answer else None,
+            "failure": (
+                _fit(f"{record.failure.kind}: {record.failure.message}")
+                if record.failure
+                else None
+            ),
             "input_tokens": answer.usage.input_tokens if answer else None,
             "output_tokens": answer.usage.output_tokens if answer else None,
             "latency": sum(one.latency for one in answer.responses) if answer else None,
-            "metadata": _fit(to_json(dict(sample.metadata))), _WHOLE: _escaped(record_row(record)),
-        }  # fmt: skip
+            "metadata": _fit(to_json(dict(sample.metadata))),
+            _WHOLE: _escaped(record_row(record)),
+        }
 
 
 def _score_rows(run: Run) -> Iterator[dict[str, Any]]:
@@ -148,11 +217,18 @@ def _score_rows(run: Run) -> Iterator[dict[str, Any]]:
         base = {"task": record.task, "id": record.sample.id, "draw": record.draw}
         for name, score in record.scores.items():
             parts = to_json(dict(score.parts)) if score.parts else None
-            told = {"label": score.label or None, "explanation": _fit(score.explanation) or None}
+            told = {
+                "label": score.label or None,
+                "explanation": _fit(score.explanation) or None,
+            }
             told["unsure"] = _fit(score.unsure) or None
             yield {**base, "scorer": name, "value": score.value, **told, "parts": parts}
         for name, failure in record.score_failures.items():
-            yield {**base, "scorer": name, "failure": _fit(f"{failure.kind}: {failure.message}")}
+            yield {
+                **base,
+                "scorer": name,
+                "failure": _fit(f"{failure.kind}: {failure.message}"),
+            }
 
 
 def _fit(text: str) -> str:

@@ -1,8 +1,10 @@
-"""SEA-HELM's tree of numbers: tasks, aggregation groups, competencies, languages, the SEA average, all languages.
+"""SEA-HELM's tree of numbers: tasks, aggregation groups, competencies, languages, the SEA average,
+all languages.
 
-Corrected: the one tree of tasks (`metrics/tree.py`), each part of a node counting the same; a task without a number is missing in all nodes
-above it and never 0. Published: the arithmetic of SEA-HELM's `aggregate_metrics`, in which a failed task is 0 and linguistic diagnostics go
-by rules of their own.
+Corrected: the one tree of tasks (`metrics/tree.py`), each part of a node counting the same; a task
+without a number is missing in all nodes above it and never 0. Published: the arithmetic of
+SEA-HELM's `aggregate_metrics`, in which a failed task is 0 and linguistic diagnostics go by rules
+of their own.
 """
 
 from __future__ import annotations
@@ -10,9 +12,15 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from evalwright.compat.sea_helm.scoring import DIALECT, INDIVIDUAL, as_published, normalised
+from evalwright.compat.sea_helm.scoring import (
+    DIALECT,
+    INDIVIDUAL,
+    as_published,
+    normalised,
+)
 from evalwright.metrics.registry import BOUNDED
 from evalwright.metrics.tree import Node
 from evalwright.tasks.dialects import Averaged, Group
@@ -27,23 +35,28 @@ _DIAGNOSTICS = "linguistic-diagnostics"
 _PHENOMENA = ("scalar_implicatures", "presuppositions")
 _PROBABILITIES = "average_cumulative_probabilities"
 _LINDSEA = {
-    "mp-r": "normalized_accuracy", "mp-r-logprobs": _PROBABILITIES, "pragmatics": "normalized_accuracy",
+    "mp-r": "normalized_accuracy",
+    "mp-r-logprobs": _PROBABILITIES,
+    "pragmatics": "normalized_accuracy",
     "pragmatics-logprobs": _PROBABILITIES,
-}  # fmt: skip
+}
 """The metric of each, whose mean is the total."""
 
 Tasks = Sequence[Mapping[str, Any]]
-"""Tasks as in `run.json`; their definitions have `task`, `language`, `scoring`, the task's `config`, and what the set names
-that does not exist (`left_out`)."""
+"""Tasks as in `run.json`; their definitions have `task`, `language`, `scoring`, the task's
+`config`, and what the set names that does not exist (`left_out`).
+"""
 Results = dict[str, Any]
 """language -> competency -> task -> the numbers of its result."""
 
 
-# -- published ----------------------------------------------------------------------------------------------------------
+# -- published -------------------------------------------------------------------------
 
 
 def result_of(task: Mapping[str, Any]) -> Results:
-    """A task's numbers as SEA-HELM's result file nests them; a failed task has the published 0 and an error."""
+    """A task's numbers as SEA-HELM's result file nests them; a failed task has the published 0 and
+    an error.
+    """
     found: Results = {}
     for metric in task["metrics"]:
         value = metric["value"]
@@ -74,10 +87,11 @@ def aggregated(
     tasks: Mapping[str, Mapping[str, Any]],
     lines: Mapping[tuple[str, str], int] | None = None,
 ) -> Results:
-    """Results with SEA-HELM's totals. tasks: `metric`, `aggregation_group`, `aggregation_type` by name; lines: of the data file of a task and
-    language, the weights of a micro-average.
+    """Results with SEA-HELM's totals. tasks: `metric`, `aggregation_group`, `aggregation_type` by
+    name; lines: of the data file of a task and language, the weights of a micro-average.
 
-    Raises KeyError, ZeroDivisionError and TypeError where its own code does: a pragmatic task that is not there ends the whole.
+    Raises KeyError, ZeroDivisionError and TypeError where its own code does: a pragmatic task that
+    is not there ends the whole.
     """
     out: Results = copy.deepcopy(results)
     for language, competencies in out.items():
@@ -85,22 +99,29 @@ def aggregated(
             if competency == _DIAGNOSTICS:
                 _diagnostics(own)
             else:
-                _competency(own, tasks, lambda task, at=language: (lines or {})[task, at])  # type: ignore[misc]
+                _competency(own, tasks, partial(_line, lines or {}, language))
         competencies["total"] = _mean([own["total"] for own in competencies.values()])
     out["total"] = _mean([competencies["total"] for competencies in out.values()])
     return out
+
+
+def _line(lines: Mapping[tuple[str, str], int], language: str, task: str) -> int:
+    return lines[task, language]
 
 
 def _mean(values: Collection[float]) -> float:
     return sum(values) / len(values)  # of nothing it raises what SEA-HELM's code raises
 
 
-def _competency(own: Results, tasks: Mapping[str, Mapping[str, Any]], size: Callable[[str], int]) -> None:
+def _competency(
+    own: Results, tasks: Mapping[str, Mapping[str, Any]], size: Callable[[str], int]
+) -> None:
     groups: dict[str, list[float]] = {}
     scores: dict[str, float] = {}
     for task, numbers in list(own.items()):
         config = tasks[task]
-        score, group = numbers[config["metric"]], config.get("aggregation_group")
+        score = numbers[config["metric"]]
+        group = config.get("aggregation_group")
         if not group:
             scores[task] = score
             continue
@@ -111,39 +132,68 @@ def _competency(own: Results, tasks: Mapping[str, Mapping[str, Any]], size: Call
 
 
 def _diagnostics(own: Results) -> None:
-    """Pragmatics over both of its tasks, counted by phenomenon, then the mean with minimal pairs. The first task decides which kind it is."""
+    """Pragmatics over both of its tasks, counted by phenomenon, then the mean with minimal pairs.
+
+    The first task decides which kind it is.
+    """
     logs = "logprobs" in next(iter(own))
     ending = "-logprobs" if logs else ""
-    tasks = [own[f"pragmatic-{one}{ending}"]["subcategories"] for one in ("single", "pair")]
+    tasks = [
+        own[f"pragmatic-{one}{ending}"]["subcategories"] for one in ("single", "pair")
+    ]
     found: Results = {}
     for phenomenon in _PHENOMENA:
         parts = [one[phenomenon] for one in tasks if phenomenon in one]
         if logs:
-            found[phenomenon] = {_PROBABILITIES: _mean([one[_PROBABILITIES] for one in parts])}
+            found[phenomenon] = {
+                _PROBABILITIES: _mean([one[_PROBABILITIES] for one in parts])
+            }
         else:
             right, total = (sum(one[place] for one in parts) for place in (0, 1))
-            found[phenomenon] = {"accuracy": right / total, "correct_count": right, "total_count": total}
+            found[phenomenon] = {
+                "accuracy": right / total,
+                "correct_count": right,
+                "total_count": total,
+            }
     mean = _mean([next(iter(one.values())) for one in found.values()])
-    scaled = {"accuracy": mean * 100, "normalized_accuracy": 100 * normalised(mean, 0.5, 1)}
-    own[f"pragmatics{ending}"] = {"subcategories": found, **({_PROBABILITIES: mean} if logs else scaled)}
+    scaled = {
+        "accuracy": mean * 100,
+        "normalized_accuracy": 100 * normalised(mean, 0.5, 1),
+    }
+    own[f"pragmatics{ending}"] = {
+        "subcategories": found,
+        **({_PROBABILITIES: mean} if logs else scaled),
+    }
     own["total"] = _mean(
-        [own[name][metric] for name, metric in _LINDSEA.items() if metric in own.get(name, ())]
+        [
+            own[name][metric]
+            for name, metric in _LINDSEA.items()
+            if metric in own.get(name, ())
+        ]
     )
     own["lindsea"] = {"normalized_score": own["total"], "subcategories": {}}
 
 
-# -- the tree of a run --------------------------------------------------------------------------------------------------
+# -- the tree of a run -----------------------------------------------------------------
 
 
 def dialect_groups(tasks: Tasks) -> list[Group]:
-    """The nodes of the tree over a run's tasks, inner ones first; published ones with SEA-HELM's own number."""
-    published = bool(tasks) and all(task["definition"].get("scoring") == "published" for task in tasks)
+    """The nodes of the tree over a run's tasks, inner ones first; published ones with SEA-HELM's
+    own number.
+    """
+    published = bool(tasks) and all(
+        task["definition"].get("scoring") == "published" for task in tasks
+    )
     known = {str(task["name"]): task["metrics"][0] for task in tasks if task["metrics"]}
     whole, why = _published_totals(tasks) if published else ({}, "")
     out = []
     for path, node in _nodes(tasks):
         if found := {name: known[name] for name in node.tasks if name in known}:
-            own = _estimate(_total_at(whole, path), why, list(found.values())) if published else None
+            own = (
+                _estimate(_total_at(whole, path), why, list(found.values()))
+                if published
+                else None
+            )
             label = " ".join(path) or "all languages"
             averages = (Averaged("score", node, found, own),)
             out.append(Group(node.name, label, averages, _left_out(tasks, path)))
@@ -153,7 +203,9 @@ def dialect_groups(tasks: Tasks) -> list[Group]:
 def _left_out(tasks: Tasks, path: tuple[str, ...]) -> tuple[str, ...]:
     """What the set of the run names below a node and the folder does not have."""
     found = set()
-    for one in (one for task in tasks for one in task["definition"].get("left_out", ())):
+    for one in (
+        one for task in tasks for one in task["definition"].get("left_out", ())
+    ):
         place = one["language"], one.get("competency"), one.get("aggregation_group")
         if place[: len(path)] == path or (path == ("SEA",) and place[0] in SEA):
             found.add(str(one["name"]))
@@ -161,7 +213,9 @@ def _left_out(tasks: Tasks, path: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _nodes(tasks: Tasks) -> Iterator[tuple[tuple[str, ...], Node]]:
-    """Each node with its path: (language, competency, group), (language, competency), (language,), ("SEA",) and (), inner ones first."""
+    """Each node with its path: (language, competency, group), (language, competency), (language,),
+    ("SEA",) and (), inner ones first.
+    """
     tree: dict[str, dict[str, dict[str, list[str]]]] = {}
     for name, facts in ((str(task["name"]), _facts(task)) for task in tasks):
         own = tree.setdefault(facts["language"], {}).setdefault(facts["competency"], {})
@@ -171,7 +225,11 @@ def _nodes(tasks: Tasks) -> Iterator[tuple[tuple[str, ...], Node]]:
     def node(path: tuple[str, ...], below: Any) -> str | Node:
         if below == [path[-1]]:  # a task of no group
             return path[-1]
-        parts = below if isinstance(below, list) else [node((*path, one), own) for one, own in below.items()]
+        parts = (
+            below
+            if isinstance(below, list)
+            else [node((*path, one), own) for one, own in below.items()]
+        )
         return found.setdefault(path, Node(f"{DIALECT}:{'/'.join(path)}", tuple(parts)))
 
     languages = {language: node((language,), own) for language, own in tree.items()}
@@ -179,13 +237,17 @@ def _nodes(tasks: Tasks) -> Iterator[tuple[tuple[str, ...], Node]]:
     if len(languages) > 1:
         if any(language in SEA for language in languages):
             # Languages that the run does not have are missing in it.
-            parts = tuple(languages.get(one, f"{DIALECT}:{one} (no task)") for one in SEA)
+            parts = tuple(
+                languages.get(one, f"{DIALECT}:{one} (no task)") for one in SEA
+            )
             yield ("SEA",), Node(f"{DIALECT}:SEA", parts)
         yield (), Node(f"{DIALECT}:all", tuple(languages.values()))
 
 
 def with_totals(results: Results, tasks: Tasks) -> tuple[Results, str]:
-    """The results of a run's tasks with SEA-HELM's totals; where its code raises as they are, and what it raises."""
+    """The results of a run's tasks with SEA-HELM's totals; where its code raises as they are, and
+    what it raises.
+    """
     facts = [{**_facts(task), "size": int(task["n_samples"])} for task in tasks]
     sizes = {(one["task"], one["language"]): one["size"] for one in facts}
     try:
@@ -199,7 +261,9 @@ def _published_totals(tasks: Tasks) -> tuple[Results, str]:
     results: Results = {}
     for task in tasks:
         facts = _facts(task)
-        own = results.setdefault(facts["language"], {}).setdefault(facts["competency"], {})
+        own = results.setdefault(facts["language"], {}).setdefault(
+            facts["competency"], {}
+        )
         own[facts["task"]] = result_of(task)
     whole, raised = with_totals(results, tasks)
     if raised:
@@ -218,8 +282,12 @@ def _total_at(whole: Results, path: tuple[str, ...]) -> float | None:
     return found.get("total", found.get(_LINDSEA.get("".join(path[-1:]))))
 
 
-def _estimate(value: float | None, why: str, parts: Sequence[Mapping[str, Any]]) -> Estimate:
-    n, lost = (sum(int(part.get(key) or 0) for part in parts) for key in ("n", "n_missing"))
+def _estimate(
+    value: float | None, why: str, parts: Sequence[Mapping[str, Any]]
+) -> Estimate:
+    n, lost = (
+        sum(int(part.get(key) or 0) for part in parts) for key in ("n", "n_missing")
+    )
     if value is None:
         return as_published(math.nan, n, lost, f"no number: {why or 'it has none'}")
     return as_published(value, n, lost)

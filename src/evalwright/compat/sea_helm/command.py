@@ -5,7 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
-from evalwright.compat.programs import Exporter, Importer, Imports, imports_of, later, option, scoring_option
+from evalwright.compat.programs import (
+    Exporter,
+    Importer,
+    Imports,
+    imports_of,
+    later,
+    option,
+    scoring_option,
+)
 from evalwright.runs.reader import Run
 
 _KEPT = ("scoring", "runs", "git", "published", "totals", "notes")
@@ -15,12 +23,21 @@ _KEPT = ("scoring", "runs", "git", "published", "totals", "notes")
 _OVER_RUNS = option(
     "--over-runs",
     is_flag=True,
-    help="Also write the numbers of SEA-HELM's notebook results_aggregation.ipynb, MODEL_scores.yaml: means over runs, 30 bootstraps, its seed.",
+    help=(
+        "Also write the numbers of SEA-HELM's notebook results_aggregation.ipynb,"
+        " MODEL_scores.yaml: means over runs, 30 bootstraps, its seed."
+    ),
 )
 
 
 def _import(
-    path: Path, out: Path, name: str, *, scoring: str, task_root: str | None, over_runs: bool
+    path: Path,
+    out: Path,
+    name: str,
+    *,
+    scoring: str,
+    task_root: str | None,
+    over_runs: bool,
 ) -> Imports:
     from evalwright.compat.sea_helm.importing import import_sea_helm
 
@@ -31,10 +48,18 @@ def _import(
         for several in find_runs(path):
             check_over_runs(several)
     runs, left_out = import_sea_helm(
-        path, out, name, scoring=scoring, task_root=Path(task_root) if task_root else None
+        path,
+        out,
+        name,
+        scoring=scoring,
+        task_root=Path(task_root) if task_root else None,
     )
     made = imports_of(runs, _told, _KEPT, left_out)
-    return replace(made, lines=[*made.lines, *_over_runs(path, out)]) if over_runs else made
+    return (
+        replace(made, lines=[*made.lines, *_over_runs(path, out)])
+        if over_runs
+        else made
+    )
 
 
 def _over_runs(path: Path, out: Path) -> list[str]:
@@ -54,29 +79,38 @@ def _told(run: Run) -> list[str]:
 
     imported = run.data["configuration"]["imported"]
     failed = f", {run.n_missing:,} samples failed" if run.n_missing else ""
-    what = f"{counted(len(run.tasks), 'task')}, {counted(len(imported['runs']), 'run')}{failed}"
+    what = (
+        f"{counted(len(run.tasks), 'task')},"
+        f" {counted(len(imported['runs']), 'run')}{failed}"
+    )
     return [f"{what}; {imported['scoring']})"]
 
 
 IMPORTER = Importer(
-    "Import results of SEA-HELM in PATH: a results folder, the folder of one model, or one of its run_N.",
+    "Import results of SEA-HELM in PATH: a results folder, the folder of one model, or"
+    " one of its run_N.",
     _import,
     "the model and the time",
     (
         scoring_option(
-            "Take scores as recorded, or score the recorded answers again. Default: published.",
+            "Take scores as recorded, or score the recorded answers again. Default:"
+            " published.",
             default="published",
         ),
         option(
             "--task-root",
             metavar="DIR",
-            help="SEA-HELM's own folder: the run then has its rows, is paired with runs of ours and can be scored again.",
+            help=(
+                "SEA-HELM's own folder: the run then has its rows, is paired with runs"
+                " of ours and can be scored again."
+            ),
         ),
         _OVER_RUNS,
     ),
 )
 EXPORTER = Exporter(
-    "Write the SEA-HELM tasks of each RUN as SEA-HELM writes its results: ORGANISATION/MODEL/run_N with configs, results and inferences.",
+    "Write the SEA-HELM tasks of each RUN as SEA-HELM writes its results:"
+    " ORGANISATION/MODEL/run_N with configs, results and inferences.",
     later("sea_helm.exporting:export_sea_helm"),
     "exports",
     "Where the folders of the models are made.",

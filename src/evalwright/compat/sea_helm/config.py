@@ -1,7 +1,9 @@
-"""SEA-HELM's configuration: a task in a language, every `config.yaml` of a folder merged into one tree, and what a name stands for.
+"""SEA-HELM's configuration: a task in a language, every `config.yaml` of a folder merged into one
+tree, and what a name stands for.
 
-The files are a stranger's: nothing outside the folder is read, YAML tags are refused, and references can neither go in circles nor grow
-without bound. The tree is kept on disk for one state of the files. Whatever is not named here may be anything.
+The files are a stranger's: nothing outside the folder is read, YAML tags are refused, and
+references can neither go in circles nor grow without bound. The tree is kept on disk for one state
+of the files. Whatever is not named here may be anything.
 """
 
 from __future__ import annotations
@@ -21,27 +23,42 @@ from typing import Annotated, Any, Literal, get_args
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError, create_model
 
 from evalwright.compat.indexes import State, kept
-from evalwright.core.errors import ConfigurationError, DatasetError, OutOfReach, TaskError
+from evalwright.core.errors import (
+    ConfigurationError,
+    DatasetError,
+    OutOfReach,
+    TaskError,
+)
 from evalwright.core.secrets import remember_within
 from evalwright.tasks.files import is_within
 from evalwright.tasks.schema import Drawing
 from evalwright.tasks.validation import first_mistake
-from evalwright.tasks.yaml_files import MAX_DEPTH, MAX_NODES, kind_of, plain, read_document, shown
+from evalwright.tasks.yaml_files import (
+    MAX_DEPTH,
+    MAX_NODES,
+    kind_of,
+    plain,
+    read_document,
+    shown,
+)
 
 _NAME = re.compile(r"\w+")
 _LONGEST = 20_000_000
 Row = Mapping[str, Any]
-"""A row of data in SEA-HELM's format: id, label (text or list of texts), prompts (a mapping for each turn), metadata; others by task."""
+"""A row of data in SEA-HELM's format: id, label (text or list of texts), prompts (a mapping for
+each turn), metadata; others by task.
+"""
 Class = tuple[str, str]
 """A file and a class in it: classes of one name differ between files."""
 
 
 @dataclass(frozen=True, slots=True)
 class SeaTask:
-    """A task in a language. config: the task's resolved mapping, `languages` included; root: the folder that its paths start from.
+    """A task in a language. config: the task's resolved mapping, `languages` included; root: the
+    folder that its paths start from.
 
-    base: whether it is given to a base model (`--is_base_model`); published: whether SEA-HELM's own arithmetic makes the numbers;
-    trust: folders whose Python may run.
+    base: whether it is given to a base model (`--is_base_model`); published: whether SEA-HELM's own
+    arithmetic makes the numbers; trust: folders whose Python may run.
     """
 
     name: str
@@ -84,8 +101,12 @@ class SeaTask:
     @property
     def separator(self) -> str:
         """What stands between the answer tag and a label."""
-        found = re.search(r"\{answer_tag\}(.*)\{label\}", self.template.get("answer_template") or "")
-        return found[1] if found else str(self.template.get("answer_tag_separator", " "))
+        found = re.search(
+            r"\{answer_tag\}(.*)\{label\}", self.template.get("answer_template") or ""
+        )
+        return (
+            found[1] if found else str(self.template.get("answer_tag_separator", " "))
+        )
 
     @property
     def scored_by(self) -> Class:
@@ -101,7 +122,10 @@ class SeaTask:
 
 @lru_cache(maxsize=4096)
 def pieces(template: str, what: str) -> tuple[tuple[str, str | None], ...]:
-    """Texts and placeholders. what: for errors. Raises TaskError where more than names stands in braces: attributes, formats."""
+    """Texts and placeholders. what: for errors.
+
+    Raises TaskError where more than names stands in braces: attributes, formats.
+    """
     found: list[tuple[str, str | None]] = []
     try:
         for text, name, spec, conversion in string.Formatter().parse(template):
@@ -116,8 +140,12 @@ def pieces(template: str, what: str) -> tuple[tuple[str, str | None], ...]:
 def render(template: str | None, values: Mapping[str, Any], what: str) -> str:
     """A template with its placeholders filled. what: for errors. Raises TaskError."""
     parts = pieces(template or "", what)
-    if lacking := [name for _, name in parts if name is not None and name not in values]:
-        raise TaskError(f"{what} has the placeholder {{{lacking[0]}}}, for which there is no value.")
+    if lacking := [
+        name for _, name in parts if name is not None and name not in values
+    ]:
+        raise TaskError(
+            f"{what} has the placeholder {{{lacking[0]}}}, for which there is no value."
+        )
     texts = {name: "" if name is None else str(values[name]) for _, name in parts}
     if sum(len(text) + len(texts[name]) for text, name in parts) > _LONGEST:
         raise TaskError(f"{what} gives a text of more than {_LONGEST:,} characters.")
@@ -125,15 +153,24 @@ def render(template: str | None, values: Mapping[str, Any], what: str) -> str:
 
 
 def local_file(task: SeaTask, name: str) -> Path:
-    """A file of its folder that a task names. Raises TaskError for one outside of the folder, DatasetError for one that is not there."""
+    """A file of its folder that a task names.
+
+    Raises TaskError for one outside of the folder, DatasetError for one that is not there.
+    """
     where = f"The task '{task.name}' ({task.language}) reads '{name[:200]}'"
     if task.root is None:
-        raise DatasetError(f"{where}: name SEA-HELM's tree, which has it, with --task-root.")
+        raise DatasetError(
+            f"{where}: name SEA-HELM's tree, which has it, with --task-root."
+        )
     if "://" in name:
         raise TaskError(f"{where}: addresses are not opened.")
-    path, folder = task.root / name, shown(task.root)
+    path = task.root / name
+    folder = shown(task.root)
     if "\0" in name or not is_within(path, task.root):
-        raise TaskError(f"{where}, which is outside of its folder '{folder}' (links followed), or hidden.")
+        raise TaskError(
+            f"{where}, which is outside of its folder '{folder}' (links followed), or"
+            " hidden."
+        )
     with suppress(OSError):  # a name that is too long
         if path.is_file():  # no pipe, for which nothing would be read
             return path
@@ -141,24 +178,46 @@ def local_file(task: SeaTask, name: str) -> Path:
 
 
 def assigned(task: SeaTask, file: str, name: str) -> list[ast.expr]:
-    """What a file of the tree assigns to a name or an attribute of that name. Its code is read, not run."""
+    """What a file of the tree assigns to a name or an attribute of that name.
+
+    Its code is read, not run.
+    """
     try:
         tree = ast.parse(local_file(task, file).read_text(encoding="utf-8"))
-    except (OSError, DatasetError, TaskError, ValueError, SyntaxError, RecursionError, MemoryError):
+    except (
+        OSError,
+        DatasetError,
+        TaskError,
+        ValueError,
+        SyntaxError,
+        RecursionError,
+        MemoryError,
+    ):
         return []
-    told = [(node.targets, node.value) for node in ast.walk(tree) if isinstance(node, ast.Assign)]
-    return [value for to, value in told if name in (getattr(to[0], "id", ""), getattr(to[0], "attr", ""))]
+    told = [
+        (node.targets, node.value)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Assign)
+    ]
+    return [
+        value
+        for to, value in told
+        if name in (getattr(to[0], "id", ""), getattr(to[0], "attr", ""))
+    ]
 
 
 def drawing(given: Mapping[str, Any], where: str) -> dict[str, Any]:
-    """How text is generated, as task files of ours are checked. where: for errors. Raises ConfigurationError."""
+    """How text is generated, as task files of ours are checked. where: for errors.
+
+    Raises ConfigurationError.
+    """
     try:
         return Drawing.model_validate(dict(given)).model_dump(include=set(given))
     except ValidationError as error:
         raise ConfigurationError(f"{where}: {first_mistake(error, given)}") from None
 
 
-# -- what the files must hold ---------------------------------------------------------------------------------------------
+# -- what the files must hold ----------------------------------------------------------
 
 _MOST = 10_000_000
 _COUNT: Any = Annotated[int, Field(ge=0, le=_MOST)]
@@ -168,34 +227,58 @@ _TEXTS: Any = Annotated[list[str], Field(min_length=1)]
 
 def _settings(**kinds: Any) -> Any:
     """A mapping with these keys among others; one that may be null may be left out."""
-    fields = {name: (kind, None if type(None) in get_args(kind) else ...) for name, kind in kinds.items()}
+    fields = {
+        name: (kind, None if type(None) in get_args(kind) else ...)
+        for name, kind in kinds.items()
+    }
     return create_model("Settings", __config__=ConfigDict(strict=True), **fields)  # type: ignore[call-overload]
 
 
 _TEMPLATE = ("preamble", "task_template", "answer_template", "answer_tag")
 _LANGUAGE: Any = _settings(
-    prompt_template=_settings(**dict.fromkeys(_TEMPLATE, str | None)), max_tokens=_TOKENS | None, labels=_TEXTS | None
-)  # fmt: skip
+    prompt_template=_settings(**dict.fromkeys(_TEMPLATE, str | None)),
+    max_tokens=_TOKENS | None,
+    labels=_TEXTS | None,
+)
 _TASK: Any = _settings(
-    competency=str, metric=str, metric_file=str, metric_class=str, languages=Annotated[dict[str, _LANGUAGE], Field(min_length=1)],
-    metadata=dict[str, Any] | None, labels=_TEXTS | None, dataloader_file=str | None, dataloader_class=str | None,
-    max_n_runs=_COUNT | None, fewshot_num_examples=dict[str, _COUNT | None] | _COUNT | None,
-)  # fmt: skip
+    competency=str,
+    metric=str,
+    metric_file=str,
+    metric_class=str,
+    languages=Annotated[dict[str, _LANGUAGE], Field(min_length=1)],
+    metadata=dict[str, Any] | None,
+    labels=_TEXTS | None,
+    dataloader_file=str | None,
+    dataloader_class=str | None,
+    max_n_runs=_COUNT | None,
+    fewshot_num_examples=dict[str, _COUNT | None] | _COUNT | None,
+)
 TASKS: TypeAdapter[Any] = TypeAdapter(dict[str, _TASK])
-_SETS, _CONSTANTS, _REASONING = "task_config.yaml", "constants.yaml", "reasoning_generation_config.yaml"
+_SETS = "task_config.yaml"
+_CONSTANTS = "constants.yaml"
+_REASONING = "reasoning_generation_config.yaml"
 _BESIDE: Mapping[str, TypeAdapter[Any]] = {
     _SETS: TypeAdapter(dict[str, dict[str, list[str] | Literal["all"]]]),
-    _CONSTANTS: TypeAdapter(_settings(
-        base_models_skip_tasks=list[str] | None, instruct_models_skip_tasks=list[str] | None, few_shot_stop_tokens=list[str] | None,
-        base_num_in_context_examples=_COUNT | None, instruct_num_in_context_examples=_COUNT | None,
-    )),
-    _REASONING: TypeAdapter(_settings(reasoning_generation_kwargs=dict[str, Any] | None)),
-}  # fmt: skip
+    _CONSTANTS: TypeAdapter(
+        _settings(
+            base_models_skip_tasks=list[str] | None,
+            instruct_models_skip_tasks=list[str] | None,
+            few_shot_stop_tokens=list[str] | None,
+            base_num_in_context_examples=_COUNT | None,
+            instruct_num_in_context_examples=_COUNT | None,
+        )
+    ),
+    _REASONING: TypeAdapter(
+        _settings(reasoning_generation_kwargs=dict[str, Any] | None)
+    ),
+}
 """The files that stand beside the folders of tasks."""
 
 
 def check(kind: TypeAdapter[Any], value: Any, files: Mapping[str, str] | str) -> None:
-    """Raise TaskError for the first thing that is wrong. files: where `value`, or what each of its keys has, was read."""
+    """Raise TaskError for the first thing that is wrong. files: where `value`, or what each of its
+    keys has, was read.
+    """
     try:
         kind.validate_python(value)
     except ValidationError as error:
@@ -204,20 +287,22 @@ def check(kind: TypeAdapter[Any], value: Any, files: Mapping[str, str] | str) ->
         raise TaskError(f"{file}: {first_mistake(error, value)}") from None
 
 
-# -- the tree -------------------------------------------------------------------------------------------------------------
+# -- the tree --------------------------------------------------------------------------
 
 FOLDER = "seahelm_tasks"
 SEED = 1234
 """`--seed` of its command line where nothing is said."""
 
 _CONFIG = "config.yaml"
-_MOST_BYTES, _MOST_TEXT = 8 << 20, 4_000_000
+_MOST_BYTES = 8 << 20
+_MOST_TEXT = 4_000_000
 _REFERENCE = re.compile(r"\$\{([^${}]*)\}")
 
 
 @dataclass(frozen=True)
 class Tree:
-    """A folder's tasks. root: what paths in its files start from. tasks: by name, resolved; files: where each was written last.
+    """A folder's tasks. root: what paths in its files start from. tasks: by name, resolved; files:
+    where each was written last.
 
     sets: by name, for each language a list of names or "all". groups: tasks by aggregation group.
     """
@@ -244,7 +329,8 @@ def root_of(folders: Sequence[Path]) -> Path:
     """The folder that paths in the files start from. Raises ConfigurationError."""
     if len(folders) != 1:
         raise ConfigurationError(
-            "Name one folder of SEA-HELM's files with --task-root, the one that holds its folder seahelm_tasks"
+            "Name one folder of SEA-HELM's files with --task-root, the one that holds"
+            " its folder seahelm_tasks"
             + (f"; {len(folders)} were given." if folders else ".")
         )
     root = Path(folders[0]).expanduser().resolve()
@@ -264,7 +350,10 @@ def _place(root: Path) -> Path:
 
 
 def read_tree(root: Path) -> Tree:
-    """The tree of a folder, read once for one state of its files. Raises TaskError with the file and the name."""
+    """The tree of a folder, read once for one state of its files.
+
+    Raises TaskError with the file and the name.
+    """
     return _read(root, tuple(sorted(_files(_place(root)))))
 
 
@@ -274,7 +363,10 @@ def has_tasks(root: Path) -> bool:
 
 
 def _files(place: Path) -> Iterator[State]:
-    """All configuration files. Links are not followed, hidden folders are left out, as its own search does."""
+    """All configuration files.
+
+    Links are not followed, hidden folders are left out, as its own search does.
+    """
     for folder, folders, names in os.walk(place):
         folders[:] = [one for one in folders if not one.startswith(".")]
         wanted = {_CONFIG, *_BESIDE} if Path(folder) == place else {_CONFIG}
@@ -284,7 +376,10 @@ def _files(place: Path) -> Iterator[State]:
                 if path.is_symlink() and not path.resolve().is_relative_to(place):
                     wrong = "is a link out of its folder, so it is not read"
                 elif (status := path.stat()).st_size > _MOST_BYTES:
-                    wrong = f"has {status.st_size:,} bytes, more than the {_MOST_BYTES:,} that are read"
+                    wrong = (
+                        f"has {status.st_size:,} bytes, more than the {_MOST_BYTES:,}"
+                        " that are read"
+                    )
             except (OSError, RuntimeError) as error:  # RuntimeError: links in a circle
                 wrong = f"cannot be read: {error}"
             if wrong:
@@ -294,7 +389,12 @@ def _files(place: Path) -> Iterator[State]:
 
 @lru_cache(maxsize=4)
 def _read(root: Path, files: tuple[State, ...]) -> Tree:
-    return Tree(root, **kept("sea-helm", root, files, lambda: _made(root, [path for path, *_ in files])))
+    return Tree(
+        root,
+        **kept(
+            "sea-helm", root, files, lambda: _made(root, [path for path, *_ in files])
+        ),
+    )
 
 
 def _made(root: Path, paths: Sequence[str]) -> dict[str, Any]:
@@ -313,24 +413,36 @@ def _made(root: Path, paths: Sequence[str]) -> dict[str, Any]:
             check(_BESIDE[path.name], given, shown(path))
             beside[path.name] = given
     if not whole:
-        raise TaskError(f"The folder '{shown(_place(root))}' has no {_CONFIG} with tasks of SEA-HELM.")
+        raise TaskError(
+            f"The folder '{shown(_place(root))}' has no {_CONFIG} with tasks of"
+            " SEA-HELM."
+        )
     tasks = plain(_resolved(whole, files))
     check(TASKS, tasks, {name: shown(Path(path)) for name, path in files.items()})
     for name, task in tasks.items():
         if wrong := [one for one in (name, *task["languages"]) if not is_name(one)]:
             raise TaskError(
-                f"{shown(Path(files[name]))}: {wrong[0][:200]!r} is no name of a task or a language."
+                f"{shown(Path(files[name]))}: {wrong[0][:200]!r} is no name of a task"
+                " or a language."
             )
-    remember_within(tasks)  # a key of a judge that stands in a file is in no file of ours
+    remember_within(
+        tasks
+    )  # a key of a judge that stands in a file is in no file of ours
     groups: dict[str, list[str]] = {}
     for name, task in tasks.items():
         if isinstance(group := task.get("aggregation_group"), str) and group:
             groups.setdefault(group, []).append(name)
-    thinking = (beside[_REASONING].get("reasoning_generation_kwargs") or {}).get("max_think_tokens")
+    thinking = (beside[_REASONING].get("reasoning_generation_kwargs") or {}).get(
+        "max_think_tokens"
+    )
     return {
-        "tasks": tasks, "files": files, "sets": beside[_SETS], "constants": plain(beside[_CONSTANTS]),
-        "thinking": thinking or 20_000, "groups": groups,
-    }  # fmt: skip
+        "tasks": tasks,
+        "files": files,
+        "sets": beside[_SETS],
+        "constants": plain(beside[_CONSTANTS]),
+        "thinking": thinking or 20_000,
+        "groups": groups,
+    }
 
 
 def _resolved(whole: Mapping[str, Any], files: Mapping[str, str]) -> dict[str, Any]:
@@ -339,16 +451,22 @@ def _resolved(whole: Mapping[str, Any], files: Mapping[str, str]) -> dict[str, A
     sizes: dict[int, tuple[int, int]] = {}
 
     def measured(value: Any) -> tuple[int, int]:
-        """How many values it is written out, long texts counted as several, and how deep they are nested."""
+        """How many values it is written out, long texts counted as several, and how deep they are
+        nested.
+        """
         if not isinstance(value, dict | list):
             return 1 + (len(value) // 1000 if isinstance(value, str) else 0), 0
         if id(value) not in sizes:
-            parts = [measured(one) for one in (value.values() if isinstance(value, dict) else value)]
+            parts = [
+                measured(one)
+                for one in (value.values() if isinstance(value, dict) else value)
+            ]
             depth = max((deep for _, deep in parts), default=0)
             sizes[id(value)] = 1 + sum(size for size, _ in parts), 1 + depth
         return sizes[id(value)]
 
-    tasks, total = dict[str, Any](), 0
+    tasks = dict[str, Any]()
+    total = 0
     for name in whole:
         try:
             tasks[name] = resolver.value(whole[name])
@@ -357,19 +475,29 @@ def _resolved(whole: Mapping[str, Any], files: Mapping[str, str]) -> dict[str, A
             if depth > MAX_DEPTH:
                 raise RecursionError
             if total > MAX_NODES:
-                raise ValueError(f"is larger than {MAX_NODES:,} values with its references written out")
+                raise ValueError(
+                    f"is larger than {MAX_NODES:,} values with its references"
+                    " written out"
+                )
         except (ValueError, RecursionError) as error:
             deep = "is nested too deeply with its references written out"
             what = deep if isinstance(error, RecursionError) else error
-            raise TaskError(f"{shown(Path(files[name]))}: the task '{name}' {what}.") from None
+            raise TaskError(
+                f"{shown(Path(files[name]))}: the task '{name}' {what}."
+            ) from None
     return tasks
 
 
 class _Resolver:
-    """Resolves references over the whole tree, each once: what several refer to is one object. Raises ValueError."""
+    """Resolves references over the whole tree, each once: what several refer to is one object.
+
+    Raises ValueError.
+    """
 
     def __init__(self, whole: Mapping[str, Any]) -> None:
-        self._whole, self._done, self._open = whole, dict[str, Any](), list[str]()
+        self._whole = whole
+        self._done = dict[str, Any]()
+        self._open = list[str]()
 
     def value(self, node: Any) -> Any:
         """A node without references."""
@@ -384,10 +512,14 @@ class _Resolver:
         texts = _REFERENCE.split(node)  # texts and names in turn
         for place, name in list(enumerate(texts))[1::2]:
             if isinstance(found := self._named(name), dict | list):
-                raise ValueError(f"puts ${{{name}}} inside of a text, and it is {kind_of(found)}")
+                raise ValueError(
+                    f"puts ${{{name}}} inside of a text, and it is {kind_of(found)}"
+                )
             texts[place] = str(found)
         if sum(map(len, texts)) > _MOST_TEXT:
-            raise ValueError("has a text that grows too long with its references written out")
+            raise ValueError(
+                "has a text that grows too long with its references written out"
+            )
         return "".join(texts)
 
     def _named(self, name: str) -> Any:
@@ -395,7 +527,11 @@ class _Resolver:
         if name in self._done:
             return self._done[name]
         if name in self._open or len(self._open) > MAX_DEPTH:
-            how = "refers to itself" if name in self._open else "refers through too many others"
+            how = (
+                "refers to itself"
+                if name in self._open
+                else "refers through too many others"
+            )
             raise ValueError(f"{how}: {' -> '.join([*self._open[-3:], name])}")
         self._open.append(name)
         node: Any = self._whole
@@ -407,7 +543,9 @@ class _Resolver:
             elif isinstance(node, Mapping) and key in node:
                 node = node[key]
             else:
-                raise ValueError(f"refers to ${{{name[:200]}}}, which is not in the folder's files")
+                raise ValueError(
+                    f"refers to ${{{name[:200]}}}, which is not in the folder's files"
+                )
         self._done[name] = self.value(node)
         self._open.pop()
         return self._done[name]

@@ -1,7 +1,9 @@
-"""Loader and metric classes of a SEA-HELM folder that are in no table here: its own Python, once a person trusts it, in a process of its own.
+"""Loader and metric classes of a SEA-HELM folder that are in no table here: its own Python, once a
+person trusts it, in a process of its own.
 
-That process (`bounded.Process`) has the folder as its working folder, none of our keys, and no say in ours: what it answers is plain values. What
-such code imports of SEA-HELM is here in short: a logger, a task's configuration, the bases of loaders and metrics. The rest comes from its own
+That process (`bounded.Process`) has the folder as its working folder, none of our keys, and no say
+in ours: what it answers is plain values. What such code imports of SEA-HELM is here in short: a
+logger, a task's configuration, the bases of loaders and metrics. The rest comes from its own
 folder, or is installed.
 """
 
@@ -27,10 +29,24 @@ from evalwright.core.errors import TaskError, closest
 from evalwright.tasks.files import is_within
 
 _OWN = ("src", "seahelm_tasks")
-_NOT_TAKEN = {"prompt_formatter", "update_conversation", "generate_formatted_conversation"}
-_KEPT = ("HF_DATASETS_CACHE", "HF_HOME", "HF_HUB_OFFLINE", "HOME", "LANG", "LC_ALL", "PATH", "TMPDIR")
+_NOT_TAKEN = {
+    "prompt_formatter",
+    "update_conversation",
+    "generate_formatted_conversation",
+}
+_KEPT = (
+    "HF_DATASETS_CACHE",
+    "HF_HOME",
+    "HF_HUB_OFFLINE",
+    "HOME",
+    "LANG",
+    "LC_ALL",
+    "PATH",
+    "TMPDIR",
+)
 """What the process has of the environment."""
-_SECONDS, _TOLD = 600.0, 20.0
+_SECONDS = 600.0
+_TOLD = 20.0
 """That a class has for one answer, and after how many of them that is told."""
 _processes: dict[Path | None, bounded.Process] = {}
 _given_up: dict[tuple[Path | None, Class], str] = {}
@@ -45,19 +61,27 @@ def end_workers() -> None:
 
 
 def _asked(task: SeaTask, what: str, kind: str, *given: Any) -> Any:
-    """What the process answers. given: the class first. what: for errors. Raises TaskError, in the words of what its code raised, or for one
-    that ended or was ended, which is not asked again."""
+    """What the process answers. given: the class first. what: for errors.
+
+    Raises TaskError, in the words of what its code raised, or for one that ended or was ended,
+    which is not asked again.
+    """
     kept = {name: os.environ[name] for name in _KEPT if name in os.environ}
     made = bounded.Process(task.root, kept, memory=None, patience=_SECONDS)
-    process, named = _processes.setdefault(task.root, made), given[0]
-    said = "The class %s of '%s' has been at work for %d seconds; it is given up after %d."
+    process = _processes.setdefault(task.root, made)
+    named = given[0]
+    said = (
+        "The class %s of '%s' has been at work for %d seconds; it is given up after %d."
+    )
     with _turn:
         if (task.root, named) in _given_up:
             raise TaskError(_given_up[task.root, named])
         notice = Timer(_TOLD, log.warning, (said, named[1], task.name, _TOLD, _SECONDS))
         notice.start()
         try:
-            return bounded.call(_answer, task, kind, *given, seconds=_SECONDS, process=process)
+            return bounded.call(
+                _answer, task, kind, *given, seconds=_SECONDS, process=process
+            )
         except bounded.Raised as error:
             raise TaskError(f"{what}: {error.kind}: {error}.") from None
         except bounded.LimitExceeded as error:
@@ -69,28 +93,54 @@ def _asked(task: SeaTask, what: str, kind: str, *given: Any) -> Any:
 
 
 def check_trusted(task: SeaTask, named: Class, known: Iterable[Class]) -> None:
-    """Raise TaskError for a class whose file is not trusted or is not in the folder. known: those that need no trust, which may be meant."""
+    """Raise TaskError for a class whose file is not trusted or is not in the folder. known: those
+    that need no trust, which may be meant.
+    """
     file, name = named
-    path, what = (task.root or Path()) / file, f"The task '{task.name}' needs the class {name} of '{file}'"
-    own = path.suffix == ".py" and file.split("/")[0] in _OWN and ".." not in file.split("/")
+    path = (task.root or Path()) / file
+    what = f"The task '{task.name}' needs the class {name} of '{file}'"
+    own = (
+        path.suffix == ".py"
+        and file.split("/")[0] in _OWN
+        and ".." not in file.split("/")
+    )
     if not own or not is_within(path, task.root or path):
-        raise TaskError(f"{what}, which is not known here and is no Python file in src or seahelm_tasks.")
-    if not any(path.resolve().is_relative_to(Path(one).expanduser().resolve()) for one in task.trust):
-        near = "".join(f"Did you mean {one}? " for one in closest(name, [one for _, one in known])[:1])
+        raise TaskError(
+            f"{what}, which is not known here and is no Python file in src or"
+            " seahelm_tasks."
+        )
+    if not any(
+        path.resolve().is_relative_to(Path(one).expanduser().resolve())
+        for one in task.trust
+    ):
+        near = "".join(
+            f"Did you mean {one}? "
+            for one in closest(name, [one for _, one in known])[:1]
+        )
         trust = (
-            f"{near}{'Else read' if near else 'Read'} that file, then allow it with --trust '{task.root}'."
+            f"{near}{'Else read' if near else 'Read'} that file, then allow it with"
+            f" --trust '{task.root}'."
         )
         if task.root is None:
-            trust = f"{near}Results alone do not have it: its recorded scores are all that is known of it."
+            trust = (
+                f"{near}Results alone do not have it: its recorded scores are all that"
+                " is known of it."
+            )
         raise TaskError(
-            f"{what}, which is not known here, and whose Python is not run unless you trust it. {trust}"
+            f"{what}, which is not known here, and whose Python is not run unless you"
+            f" trust it. {trust}"
         )
     _given_up.pop((task.root, named), None)
     _asked(task, f"{what}, which cannot be loaded", "found", named)
 
 
-def foreign_rows(task: SeaTask, examples: int, known: Iterable[Class]) -> list[dict[str, Any]]:
-    """The rows that a class of the folder loads, or its examples. known: as of `check_trusted`. Raises TaskError."""
+def foreign_rows(
+    task: SeaTask, examples: int, known: Iterable[Class]
+) -> list[dict[str, Any]]:
+    """The rows that a class of the folder loads, or its examples. known: as of `check_trusted`.
+
+    Raises TaskError.
+    """
     named = task.loaded_by or ("", "")
     check_trusted(task, named, known)
     what = f"The task '{task.name}' is loaded by its own class {named[1]}, which fails"
@@ -100,14 +150,22 @@ def foreign_rows(task: SeaTask, examples: int, known: Iterable[Class]) -> list[d
     return found
 
 
-def foreign_numbers(task: SeaTask, rows: Sequence[Row]) -> tuple[Mapping[str, Any], Sequence[Any]]:
-    """The numbers of a task's own metric class over rows with their responses, and what it gives to each row. Raises TaskError."""
-    what = f"The metric of '{task.name}' is its own class {task.scored_by[1]}, which fails"
-    numbers, each = _asked(task, what, "numbers", task.scored_by, [dict(row) for row in rows])
+def foreign_numbers(
+    task: SeaTask, rows: Sequence[Row]
+) -> tuple[Mapping[str, Any], Sequence[Any]]:
+    """The numbers of a task's own metric class over rows with their responses, and what it gives to
+    each row. Raises TaskError.
+    """
+    what = (
+        f"The metric of '{task.name}' is its own class {task.scored_by[1]}, which fails"
+    )
+    numbers, each = _asked(
+        task, what, "numbers", task.scored_by, [dict(row) for row in rows]
+    )
     return numbers, each
 
 
-# -- in the process: what the folder's classes find there -----------------------------------------------------------------
+# -- in the process: what the folder's classes find there ------------------------------
 
 
 class Config(dict[str, Any]):
@@ -121,19 +179,30 @@ class TaskConfig:
     """What a task's classes are told of it."""
 
     def __init__(self, task: SeaTask) -> None:
-        self.config, self.is_base_model = Config(task.config), task.base
-        self.task_name, self.lang = task.name, task.language
+        self.config = Config(task.config)
+        self.is_base_model = task.base
+        self.task_name = task.name
+        self.lang = task.language
 
 
 class Loader:
-    """The base of loaders: one sets `dataset` in `load_dataset`, and `example_dataset` in `load_example_dataset`."""
+    """The base of loaders: one sets `dataset` in `load_dataset`, and `example_dataset` in
+    `load_example_dataset`.
+    """
 
     dataset: Any = None
     example_dataset = dataframe = dataset
     num_workers = 1
 
-    def __init__(self, task_config: TaskConfig, default_num_in_context_examples: int = 0, **_: Any) -> None:
-        self.task_config, self.task_name, self.lang = task_config, task_config.task_name, task_config.lang
+    def __init__(
+        self,
+        task_config: TaskConfig,
+        default_num_in_context_examples: int = 0,
+        **_: Any,
+    ) -> None:
+        self.task_config = task_config
+        self.task_name = task_config.task_name
+        self.lang = task_config.lang
         self.specific_task_config = task_config.config["languages"][self.lang]
         self.fewshot_num_examples = default_num_in_context_examples
 
@@ -143,33 +212,49 @@ class Loader:
 
 
 class Metric:
-    """The base of metrics: one says in `calculate_metrics` what a frame of rows and responses comes to."""
+    """The base of metrics: one says in `calculate_metrics` what a frame of rows and responses comes
+    to.
+    """
 
-    response_column, postprocessed_response_column, label_column = "responses", "cleaned_responses", "label"
+    response_column = "responses"
+    postprocessed_response_column = "cleaned_responses"
+    label_column = "label"
     regex_string = ""
 
     def __init__(self, dataloader: Loader, task_config: TaskConfig, **_: Any) -> None:
-        self.dataloader, self.task_config = dataloader, task_config
-        self.task, self.lang = task_config.task_name, task_config.lang
+        self.dataloader = dataloader
+        self.task_config = task_config
+        self.task = task_config.task_name
+        self.lang = task_config.lang
 
     def drop_error_responses(self) -> None:
         """Leave out rows with a reply that is None."""
         frame = self.dataloader.dataframe
-        self.dataloader.dataframe = frame[[None not in one for one in frame[self.response_column]]].copy()
+        self.dataloader.dataframe = frame[
+            [None not in one for one in frame[self.response_column]]
+        ].copy()
 
     def replace_error_responses(self, replacement: str = "") -> None:
         """Put a text where a reply is None."""
         frame = self.dataloader.dataframe
         replaced = [
-            [replacement if one is None else one for one in own] for own in frame[self.response_column]
+            [replacement if one is None else one for one in own]
+            for own in frame[self.response_column]
         ]
         frame[self.response_column] = replaced
 
     def extract_response(
-        self, response: Sequence[str], flags: int = 0, return_original_response_on_failure: bool = True
+        self,
+        response: Sequence[str],
+        flags: int = 0,
+        return_original_response_on_failure: bool = True,
     ) -> str | None:
         """What the class's pattern finds in the first reply, else the reply."""
-        found = re.search(self.regex_string, response[0], flags) if self.regex_string else None
+        found = (
+            re.search(self.regex_string, response[0], flags)
+            if self.regex_string
+            else None
+        )
         if found and found[1] is not None:
             return found[1].strip()
         return response[0].strip() if return_original_response_on_failure else None
@@ -182,7 +267,9 @@ class Metric:
     def postprocess_responses(self) -> None:
         """Fill the column of what was read in the responses."""
         frame = self.dataloader.dataframe
-        frame[self.postprocessed_response_column] = frame[self.response_column].map(self.extract_response)
+        frame[self.postprocessed_response_column] = frame[self.response_column].map(
+            self.extract_response
+        )
 
 
 def _install() -> None:
@@ -198,18 +285,27 @@ def _install() -> None:
         setattr(Metric, name, staticmethod(function))
     loaders = {"AbstractDataloader": Loader, "HuggingFaceDataloader": Loader}
     shim: dict[str, dict[str, Any]] = {
-        "base_logger": {"get_logger": logging.getLogger}, "task_config": {"TaskConfig": TaskConfig},
-        "metrics.seahelm_metric": {"SeaHelmMetric": Metric}, "dataloaders.base_dataloader": loaders,
+        "base_logger": {"get_logger": logging.getLogger},
+        "task_config": {"TaskConfig": TaskConfig},
+        "metrics.seahelm_metric": {"SeaHelmMetric": Metric},
+        "dataloaders.base_dataloader": loaders,
         "dataloaders.huggingface_dataloader": loaders,
-    }  # fmt: skip
-    for name in (*_OWN, "src.metrics", "src.dataloaders", *(f"src.{name}" for name in shim)):
+    }
+    for name in (
+        *_OWN,
+        "src.metrics",
+        "src.dataloaders",
+        *(f"src.{name}" for name in shim),
+    ):
         sys.modules[name] = ModuleType(name)
         path = {"__path__": [str(Path(*name.split(".")).resolve())]}
         vars(sys.modules[name]).update(shim.get(name[4:], path))
 
 
 def _answer(task: SeaTask, kind: str, named: Class, given: Any = None) -> Any:
-    """kind: what is asked of the class: whether it is `found`, its `rows` (given: how many examples), its `numbers` over rows that are given."""
+    """kind: what is asked of the class: whether it is `found`, its `rows` (given: how many
+    examples), its `numbers` over rows that are given.
+    """
     if _OWN[0] not in sys.modules:
         _install()
     file, name = named
@@ -218,10 +314,14 @@ def _answer(task: SeaTask, kind: str, named: Class, given: Any = None) -> Any:
     answer: Any = None
     if kind == "rows":
         if own := sorted(_NOT_TAKEN & vars(found).keys()):
-            raise TypeError(f"its own `{own[0]}` makes prompts, which is not taken over")
+            raise TypeError(
+                f"its own `{own[0]}` makes prompts, which is not taken over"
+            )
         loader = found(config, given, is_base_model=task.base)
         loader.load_example_dataset(given) if given else loader.load_dataset(None)
-        answer = [dict(row) for row in (loader.example_dataset if given else loader.dataset)]
+        answer = [
+            dict(row) for row in (loader.example_dataset if given else loader.dataset)
+        ]
     elif kind == "numbers":
         loader = Loader(config)
         loader.dataframe = import_module("pandas").DataFrame(given)

@@ -1,7 +1,8 @@
 """Makes runs of SEA-HELM's result folders: one for each model, whose numbered runs are its repeats.
 
-Eight runs of a model are eight answers to each question: as repeats they stand in one row of a board, are compared question by question,
-and count as one unit each, which runs of their own would not.
+Eight runs of a model are eight answers to each question: as repeats they stand in one row of a
+board, are compared question by question, and count as one unit each, which runs of their own would
+not.
 """
 
 from __future__ import annotations
@@ -19,9 +20,27 @@ from typing import Any
 from evalwright.compat import recording
 from evalwright.compat.recording import mapping, not_scored, number
 from evalwright.compat.sea_helm.compiling import OF_TREE, Samples, shots_of
-from evalwright.compat.sea_helm.config import DIALECT, PREFIX, Row, SeaTask, Tree, tree_of
-from evalwright.compat.sea_helm.recorded import answer_of, at, entries, prompt_of, score_of
-from evalwright.compat.sea_helm.results import NumberedRun, check_one_scoring, data_of, find_runs
+from evalwright.compat.sea_helm.config import (
+    DIALECT,
+    PREFIX,
+    Row,
+    SeaTask,
+    Tree,
+    tree_of,
+)
+from evalwright.compat.sea_helm.recorded import (
+    answer_of,
+    at,
+    entries,
+    prompt_of,
+    score_of,
+)
+from evalwright.compat.sea_helm.results import (
+    NumberedRun,
+    check_one_scoring,
+    data_of,
+    find_runs,
+)
 from evalwright.compat.sea_helm.scoring import (
     INDIVIDUAL,
     METRICS,
@@ -47,24 +66,43 @@ _ROUNDED = 1e-6
 
 
 def import_sea_helm(
-    path: Path, out: Path, name: str = "", *, scoring: str = "published", task_root: Path | None = None
+    path: Path,
+    out: Path,
+    name: str = "",
+    *,
+    scoring: str = "published",
+    task_root: Path | None = None,
 ) -> tuple[list[Run], list[str]]:
-    """Make a run of every model in `path`, under `out`; return them, and a sentence for each that was left out.
+    """Make a run of every model in `path`, under `out`; return them, and a sentence for each that
+    was left out.
 
-    path: a results folder, a model's folder in it, or one numbered run. scoring: "published" takes scores and numbers as recorded,
-    "corrected" scores the recorded answers again, which is also done where the scores are corrected ones of an export of ours. task_root: SEA-HELM's own folder, whose rows then stand in the run, so that it is scored
-    again and paired with runs of ours by the same rows. Raises RunError where nothing can be imported.
+    path: a results folder, a model's folder in it, or one numbered run. scoring: "published" takes
+    scores and numbers as recorded, "corrected" scores the recorded answers again, which is also
+    done where the scores are corrected ones of an export of ours. task_root: SEA-HELM's own folder,
+    whose rows then stand in the run, so that it is scored again and paired with runs of ours by the
+    same rows. Raises RunError where nothing can be imported.
     """
     recording.check_scoring(scoring)
     tree = tree_of([task_root]) if task_root else None
-    models, runs, left_out = find_runs(path), [], []
+    models = find_runs(path)
+    runs = []
+    left_out = []
     destination = recording.Destination(out, name, alone=len(models) == 1)
     for several in models:
         try:
             check_one_scoring(several)
             files = [file for run in several for file in run.files]
-            own = "corrected" if any(run.scoring == "corrected" for run in several) else scoring
-            made_from = [recording.digest_of(files), [file.name for file in files], own, bool(tree)]
+            own = (
+                "corrected"
+                if any(run.scoring == "corrected" for run in several)
+                else scoring
+            )
+            made_from = [
+                recording.digest_of(files),
+                [file.name for file in files],
+                own,
+                bool(tree),
+            ]
             parts = [several[0].stamp[:16], *([own] if own == "corrected" else ())]
             place = destination.place(several[0].model, parts, {"imported": made_from})
             runs.append(_import(several, place, own, tree))
@@ -77,8 +115,14 @@ def import_sea_helm(
     return runs, left_out
 
 
-def _import(several: Sequence[NumberedRun], place: recording.Place, scoring: str, tree: Tree | None) -> Run:
-    first, model = several[0], several[0].model
+def _import(
+    several: Sequence[NumberedRun],
+    place: recording.Place,
+    scoring: str,
+    tree: Tree | None,
+) -> Run:
+    first = several[0]
+    model = several[0].model
     asked: list[_Task] = []
     missing: list[dict[str, Any]] = []
 
@@ -93,7 +137,9 @@ def _import(several: Sequence[NumberedRun], place: recording.Place, scoring: str
             yield from task.records()
             del task.rows, task.samples, task.source
         if not asked:
-            raise RunError(f"'{first.folder}' has no samples of a task: nothing in inferences/.")
+            raise RunError(
+                f"'{first.folder}' has no samples of a task: nothing in inferences/."
+            )
 
     def finished() -> dict[str, Any]:
         made = [task.as_dict(missing) for task in asked]
@@ -101,20 +147,43 @@ def _import(several: Sequence[NumberedRun], place: recording.Place, scoring: str
         groups = group_records(made, {}, lambda name: tables[name].table())
         notes = [note for task in asked for note in task.notes]
         if missing:
-            notes.append(f"no samples and no number: {', '.join(one['name'] for one in missing)}")
+            notes.append(
+                f"no samples and no number: {', '.join(one['name'] for one in missing)}"
+            )
         imported = {
-            "format": DIALECT, "scoring": scoring, "model_name": model, "runs": [run.number for run in several],
-            "notes": notes, "published": {task.name: task.recorded for task in asked},
+            "format": DIALECT,
+            "scoring": scoring,
+            "model_name": model,
+            "runs": [run.number for run in several],
+            "notes": notes,
+            "published": {task.name: task.recorded for task in asked},
             "as_recorded": [task.name for task in asked if task.number_is_recorded],
-            "totals": {f"run_{run.number}": total for run in several if (total := run.total()) is not None},
-            "git": sorted({str(mapping(run.config.get("run_env")).get("seahelm_git_hash")) for run in several}),
-        }  # fmt: skip
+            "totals": {
+                f"run_{run.number}": total
+                for run in several
+                if (total := run.total()) is not None
+            },
+            "git": sorted(
+                {
+                    str(mapping(run.config.get("run_env")).get("seahelm_git_hash"))
+                    for run in several
+                }
+            ),
+        }
         configuration = {
-            "limit": first.arguments.get("limit"), "seed": first.config.get("seed"), "imported": imported,
+            "limit": first.arguments.get("limit"),
+            "seed": first.config.get("seed"),
+            "imported": imported,
             **({"dialect": {"task_root": [str(tree.root)]}} if tree else {}),
-        }  # fmt: skip
-        code = {"imported": DIALECT, "name": model, "base": bool(first.arguments.get("is_base_model"))}
-        began = recording.started([first.stamp], [file for run in several for file in run.files])
+        }
+        code = {
+            "imported": DIALECT,
+            "name": model,
+            "base": bool(first.arguments.get("is_base_model")),
+        }
+        began = recording.started(
+            [first.stamp], [file for run in several for file in run.files]
+        )
         whole = {
             "started": began,
             "model": model,
@@ -131,10 +200,17 @@ class _Task:
     """One task in one language over all runs: its rows, its records, and what they add up to."""
 
     def __init__(
-        self, several: Sequence[NumberedRun], task: str, language: str, scoring: str, tree: Tree | None
+        self,
+        several: Sequence[NumberedRun],
+        task: str,
+        language: str,
+        scoring: str,
+        tree: Tree | None,
     ) -> None:
         pair = task, language
-        self.name, self.scoring, self.tree = f"{PREFIX}{task}/{language}", scoring, tree
+        self.name = f"{PREFIX}{task}/{language}"
+        self.scoring = scoring
+        self.tree = tree
         self.runs = [run for run in several if pair in set(run.pairs())]
         config = dict(self.runs[-1].config["tasks"][task])
         config["languages"] = {language: config["languages"][language]}
@@ -144,7 +220,11 @@ class _Task:
         self.shots = shots_of(self.sea, None, constants) or 0
         self.rows = [run.rows(*pair) for run in self.runs]
         results = [run.numbers(*pair) for run in self.runs]
-        self.raised = {draw: str(one["error"]) for draw, one in enumerate(results) if "error" in one}
+        self.raised = {
+            draw: str(one["error"])
+            for draw, one in enumerate(results)
+            if "error" in one
+        }
         self.numbers = list(map(_flat, results))
         self.recorded = [one.get(self.sea.metric) for one in self.numbers]
         """The number of each run as published, 0 where its code raised."""
@@ -156,12 +236,14 @@ class _Task:
         for draw, (run, rows) in enumerate(zip(self.runs, self.rows, strict=True)):
             if draw in self.raised:
                 continue
-            n, lacks = len(self.samples), [] if self.numbers[draw] else ["no results"]
+            n = len(self.samples)
+            lacks = [] if self.numbers[draw] else ["no results"]
             if len(rows) < n:
                 lacks.append(f"{len(rows)} of {n} answers")
             if lacks:
                 self.notes.append(
-                    f"{self.name}: run {run.number} has {' and '.join(lacks)}; what is there counts"
+                    f"{self.name}: run {run.number} has {' and '.join(lacks)}; what is"
+                    " there counts"
                 )
         self.content_hash = self.source.content_hash if self.samples else ""
         self._note_rows()
@@ -171,7 +253,9 @@ class _Task:
         self.tally = TaskTally([self.scorer.name], slices_of(self.sea))
 
     def _samples(self) -> tuple[list[Sample], Samples]:
-        longest = max(self.rows, key=lambda rows: (bool(rows and data_of(rows[0])), len(rows)))
+        longest = max(
+            self.rows, key=lambda rows: (bool(rows and data_of(rows[0])), len(rows))
+        )
         own = Samples(self.sea, 0, "")
         own.rows = rows = [data_of(row) for row in longest]
         place_of = {name: place for place, row in enumerate(rows) if (name := _id(row))}
@@ -185,26 +269,39 @@ class _Task:
                     raise self._other_rows(draw, place, longest)
         source = (self._today(rows) if rows or self.raised else None) or own
         if rows or not self.raised:
-            return [_sample(source, place, self.rows) for place in range(len(rows))], source
+            return [
+                _sample(source, place, self.rows) for place in range(len(rows))
+            ], source
         if source is own:
-            return [Sample("all rows")], own  # nothing was answered, and one failure stands for all
+            return [
+                Sample("all rows")
+            ], own  # nothing was answered, and one failure stands for all
         limit = self.runs[0].arguments.get("limit")
         return list(islice(source, limit if isinstance(limit, int) else None)), source
 
     def _other_rows(self, draw: int, place: int, longest: Sequence[Row]) -> RunError:
         """The error for a row that is not that of another run at its place."""
-        with_most = next(at for at, rows in enumerate(self.rows) if len(rows) == len(longest))
-        run, whole = self.runs[draw], self.runs[with_most]
-        here, there = _id(data_of(self.rows[draw][place])), _id(data_of(longest[place]))
+        with_most = next(
+            at for at, rows in enumerate(self.rows) if len(rows) == len(longest)
+        )
+        run = self.runs[draw]
+        whole = self.runs[with_most]
+        here = _id(data_of(self.rows[draw][place]))
+        there = _id(data_of(longest[place]))
         often = Counter(_id(data_of(row)) for row in longest)
         twice = [name for name, count in often.items() if count > 1][:3]
-        named = f" The ids {', '.join(map(repr, twice))} are there twice, so rows are not matched by id."
+        named = (
+            f" The ids {', '.join(map(repr, twice))} are there twice, so rows are not"
+            " matched by id."
+        )
         pair = self.sea.name, self.sea.language
         return RunError(
-            f"'{run.folder.parent}': the rows of '{self.name}' differ between run_{run.number} and run_{whole.number}: "
-            f"{run.file(*pair)}:{place + 1} has the id '{here}', and that line is '{there}' in run_{whole.number}."
-            f"{named if twice else ''} Import one run by itself (its folder run_{run.number}), or move that file of "
-            "the task out of the folder, which leaves it out of that run."
+            f"'{run.folder.parent}': the rows of '{self.name}' differ between"
+            f" run_{run.number} and run_{whole.number}: {run.file(*pair)}:{place + 1}"
+            f" has the id '{here}', and that line is '{there}' in"
+            f" run_{whole.number}.{named if twice else ''} Import one run by itself"
+            f" (its folder run_{run.number}), or move that file of the task out of the"
+            " folder, which leaves it out of that run."
         )
 
     def _note_rows(self) -> None:
@@ -212,13 +309,19 @@ class _Task:
         for draw, (run, rows) in enumerate(zip(self.runs, self.rows, strict=True)):
             if (lost := len(self.samples) - len(rows)) > 0 and draw not in self.raised:
                 self.notes.append(
-                    f"{self.name}: run {run.number} lacks {lost} of {len(self.samples)} samples"
+                    f"{self.name}: run {run.number} lacks {lost} of {len(self.samples)}"
+                    " samples"
                 )
-        often = Counter(name for row in max(self.rows, key=len) if (name := _id(data_of(row))))
+        often = Counter(
+            name for row in max(self.rows, key=len) if (name := _id(data_of(row)))
+        )
         if repeated := sum(count for count in often.values() if count > 1):
-            twice = ", ".join(repr(name) for name, count in often.most_common(3) if count > 1)
+            twice = ", ".join(
+                repr(name) for name, count in often.most_common(3) if count > 1
+            )
             self.notes.append(
-                f"{self.name}: {repeated} rows share their id with another ({twice}); each is a sample"
+                f"{self.name}: {repeated} rows share their id with another ({twice});"
+                " each is a sample"
             )
 
     def _today(self, rows: Sequence[Row]) -> Samples | None:
@@ -229,7 +332,10 @@ class _Task:
             if self.sea.language not in self.tree.languages(self.sea.name):
                 raise KeyError(self.sea.language)
             today = Samples(self.sea, self.shots, "")
-            if all(not row or _content(row) == _content(today.rows[place]) for place, row in enumerate(rows)):
+            if all(
+                not row or _content(row) == _content(today.rows[place])
+                for place, row in enumerate(rows)
+            ):
                 return today
             why = "the rows of --task-root are others, so those of the files are kept"
         except _BROKEN as error:
@@ -238,13 +344,21 @@ class _Task:
         return None
 
     def _rules(self) -> tuple[Scorer, list[MetricSpec]]:
-        """Corrected: scorers and metrics of ours, but for those that send requests; published: what is recorded."""
-        kept = Scorer(SCORER, DIALECT, {"scoring": self.scoring, "recorded": True}, not_scored)
+        """Corrected: scorers and metrics of ours, but for those that send requests; published: what
+        is recorded.
+        """
+        kept = Scorer(
+            SCORER, DIALECT, {"scoring": self.scoring, "recorded": True}, not_scored
+        )
         if self.scoring == "published":
             names = [self.sea.metric, *chain.from_iterable(self.numbers)]
             return kept, [*published_metrics(names, self._estimate), INDIVIDUAL]
-        is_share = self.sea.scored_by in METRICS or self.sea.metric.startswith("normalized_")
-        of_rows = MetricSpec(self.sea.metric, "accuracy" if is_share else "mean", SCORER)
+        is_share = self.sea.scored_by in METRICS or self.sea.metric.startswith(
+            "normalized_"
+        )
+        of_rows = MetricSpec(
+            self.sea.metric, "accuracy" if is_share else "mean", SCORER
+        )
         try:
             (scorer,), specs = scoring_of(self.sea, self.source.rows)
             if not scorer.asks:
@@ -255,16 +369,25 @@ class _Task:
             why = f"are those recorded ({error})"
         scale, self.number_is_recorded = self._scale_of_rows(of_rows)
         if self.number_is_recorded:
-            why += "; its number is the recorded one, without an interval: it is not their mean"
+            why += (
+                "; its number is the recorded one, without an interval: it is not their"
+                " mean"
+            )
         self.notes.append(f"{self.name}: its scores {why}")
         greatest = 100.0 if is_share else 1.0
-        self.row_factor = scale / 100 if is_share else 1.0 if self.number_is_recorded else scale
+        self.row_factor = (
+            scale / 100 if is_share else 1.0 if self.number_is_recorded else scale
+        )
         if self.number_is_recorded:
-            of_rows = replace(of_rows, function=partial(self._recorded_estimate, greatest))
+            of_rows = replace(
+                of_rows, function=partial(self._recorded_estimate, greatest)
+            )
         return kept, [of_rows]
 
     def _scale_of_rows(self, of_rows: MetricSpec) -> tuple[float, bool]:
-        """By what a recorded row's score is multiplied to be on the number's scale, and whether the number is no mean of them."""
+        """By what a recorded row's score is multiplied to be on the number's scale, and whether the
+        number is no mean of them.
+        """
         means: list[tuple[float, float]] = []
         highest = 0.0
         for draw, rows in enumerate(self.rows):
@@ -274,7 +397,9 @@ class _Task:
                 if isinstance(score, Failure):
                     continue
                 over = str(of_rows.options.get("over", ""))
-                groups.setdefault(str(mapping(row.get("metadata")).get(over)), []).append(score.value)
+                groups.setdefault(
+                    str(mapping(row.get("metadata")).get(over)), []
+                ).append(score.value)
                 highest = max(highest, score.value)
             recorded = self.recorded[draw]
             if groups and recorded is not None and draw not in self.raised:
@@ -282,25 +407,38 @@ class _Task:
         if not means:  # no results beside them
             return 100.0 if highest <= 1 else 1.0, self.sea.scored_by not in METRICS
         for scale in (100.0, 1.0):
-            if all(math.isclose(scale * mean, recorded, abs_tol=_ROUNDED) for mean, recorded in means):
+            if all(
+                math.isclose(scale * mean, recorded, abs_tol=_ROUNDED)
+                for mean, recorded in means
+            ):
                 return scale, False
         return 100.0 if highest <= 1 else 1.0, True
 
     def _recorded_estimate(self, greatest: float, column: Column) -> Estimate:
-        """The mean of what the runs recorded, as a share of `greatest`; none where the code raised in all of them."""
+        """The mean of what the runs recorded, as a share of `greatest`; none where the code raised
+        in all of them.
+        """
         worked = [
-            one for draw, one in enumerate(self.recorded) if draw not in self.raised and one is not None
+            one
+            for draw, one in enumerate(self.recorded)
+            if draw not in self.raised and one is not None
         ]
-        n, lost = len(column.values), column.n_missing
+        n = len(column.values)
+        lost = column.n_missing
         if not worked:
             return as_published(math.nan, n, lost)
-        return as_published(fmean(worked) / greatest, n, lost, "no interval (as recorded)")
+        return as_published(
+            fmean(worked) / greatest, n, lost, "no interval (as recorded)"
+        )
 
     def _estimate(self, label: str, column: Column) -> Estimate:
         """The mean of what the runs recorded, without those whose code raised."""
-        worked = [one for draw, one in enumerate(self.numbers) if draw not in self.raised]
+        worked = [
+            one for draw, one in enumerate(self.numbers) if draw not in self.raised
+        ]
         found = [one[label] for one in worked if label in one]
-        n, lost = len(column.values), column.n_missing
+        n = len(column.values)
+        lost = column.n_missing
         if not found and self.raised and label == self.sea.metric:
             first = next(iter(self.raised.values()))
             return as_published(0.0, 0, n + lost, f"failed, published as 0: {first}")
@@ -316,11 +454,17 @@ class _Task:
                     self.tally.add(made)
                     yield made
 
-    def _record(self, empty: SampleRecord, row: Mapping[str, Any] | None) -> SampleRecord:
+    def _record(
+        self, empty: SampleRecord, row: Mapping[str, Any] | None
+    ) -> SampleRecord:
         """A record with what became of its sample. row: None where nothing was written."""
         raised = None
         if why := self.raised.get(empty.draw):
-            raised = Failure("SEA-HELM's own code raised", "task", f"{why}. The published number is 0.")
+            raised = Failure(
+                "SEA-HELM's own code raised",
+                "task",
+                f"{why}. The published number is 0.",
+            )
         if row is None:
             return replace(empty, failure=raised)
         answer = answer_of(row)
@@ -336,7 +480,8 @@ class _Task:
         except _BROKEN as wrong:
             kind = getattr(wrong, "kind", "scoring failed")
             score = Failure(kind, "scorer", str(wrong) or type(wrong).__name__)
-        made, named = replace(empty, answer=answer), {self.scorer.name: score}
+        made = replace(empty, answer=answer)
+        named = {self.scorer.name: score}
         if isinstance(score, Failure):
             return replace(made, score_failures=named)
         return replace(made, scores=named)
@@ -350,21 +495,38 @@ class _Task:
 
     def as_dict(self, missing: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         """The task's part of `run.json`."""
-        config, args = self.sea.config, self.runs[0].arguments
+        config = self.sea.config
+        args = self.runs[0].arguments
         if self.raised:
             runs = ", ".join(str(self.runs[draw].number) for draw in self.raised)
-            self.notes.append(f"{self.name}: SEA-HELM's code raised in run {runs}: failed, published as 0")
+            self.notes.append(
+                f"{self.name}: SEA-HELM's code raised in run {runs}: failed, published"
+                " as 0"
+            )
         if self.errors:
             lost = f"{self.errors} without a reply: failed, published as empty answers"
             self.notes.append(f"{self.name}: {lost}")
         version = str(mapping(config.get("metadata")).get("version", "1"))
         definition = {
-            **self.facts, "left_out": list(missing), "set": "", "scoring": self.scoring, "base_model": self.sea.base,
-            "reasoning": bool(args.get("is_reasoning_model")), "num_fewshot": self.shots, "runs": len(self.runs),
-            "seeds": [run.config.get("seed") for run in self.runs], "generation": {},
-            "max_tokens": self.sea.here.get("max_tokens"), "tokenizer": "", "config": config, "fails": "",
-        }  # fmt: skip
-        what = f"{config.get('name', self.sea.name)} ({self.sea.language}), {config['competency']}"
+            **self.facts,
+            "left_out": list(missing),
+            "set": "",
+            "scoring": self.scoring,
+            "base_model": self.sea.base,
+            "reasoning": bool(args.get("is_reasoning_model")),
+            "num_fewshot": self.shots,
+            "runs": len(self.runs),
+            "seeds": [run.config.get("seed") for run in self.runs],
+            "generation": {},
+            "max_tokens": self.sea.here.get("max_tokens"),
+            "tokenizer": "",
+            "config": config,
+            "fails": "",
+        }
+        what = (
+            f"{config.get('name', self.sea.name)} ({self.sea.language}),"
+            f" {config['competency']}"
+        )
         return recording.task_record(
             self.tally.result(self.name, version, self.specs),
             DIALECT,
@@ -374,44 +536,71 @@ class _Task:
             scorers=[(self.scorer.name, self.scorer.kind, self.scorer.options)],
             metrics=self.specs,
             slice_keys=slices_of(self.sea),
-            metadata={"dialect": DIALECT, "scoring": self.scoring, "language": self.sea.language},
+            metadata={
+                "dialect": DIALECT,
+                "scoring": self.scoring,
+                "language": self.sea.language,
+            },
             draws=len(self.runs),
         )
 
 
-# -- rows ---------------------------------------------------------------------------------------------------------------
+# -- rows ------------------------------------------------------------------------------
 
 
 def _id(row: Row) -> str:
     return "" if row.get("id") is None else str(row["id"])
 
 
-def _in_order_of(place_of: Mapping[str, int], rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The rows in the order of others with the same ids; as they are where an id is another one or there twice."""
+def _in_order_of(
+    place_of: Mapping[str, int], rows: list[dict[str, Any]]
+) -> list[dict[str, Any]]:
+    """The rows in the order of others with the same ids; as they are where an id is another one or
+    there twice.
+    """
     places = [place_of.get(_id(data_of(row)), -1) for row in rows]
-    if -1 in places or len(set(places)) < len(places) or sorted(places) != list(range(len(places))):
+    if (
+        -1 in places
+        or len(set(places)) < len(places)
+        or sorted(places) != list(range(len(places)))
+    ):
         return rows
-    return [row for _, row in sorted(zip(places, rows, strict=True), key=lambda pair: pair[0])]
+    return [
+        row
+        for _, row in sorted(zip(places, rows, strict=True), key=lambda pair: pair[0])
+    ]
 
 
 def _content(row: Row) -> tuple[Any, ...]:
     """What makes two rows the same: their id, label and texts."""
     turns = row.get("prompts") or ()
-    texts = [{key: str(value) for key, value in turn.items() if value is not None} for turn in turns]
+    texts = [
+        {key: str(value) for key, value in turn.items() if value is not None}
+        for turn in turns
+    ]
     return _id(row), row.get("label"), texts
 
 
-def _sample(source: Samples, place: int, rows: Sequence[Sequence[Mapping[str, Any]]]) -> Sample:
+def _sample(
+    source: Samples, place: int, rows: Sequence[Sequence[Mapping[str, Any]]]
+) -> Sample:
     """The sample as a run of ours has it; where its texts cannot be made, by what was sent."""
     try:
         return source[place]
     except _BROKEN:
         row = next(one[place] for one in rows if place < len(one))
-    sent, task = prompt_of(row), source.task
+    sent = prompt_of(row)
+    task = source.task
     targets = tuple(str(one) for one in entries(row, "label") if one is not None)
-    facts = {"language": task.language, "competency": str(task.config["competency"]), "index": place}
+    facts = {
+        "language": task.language,
+        "competency": str(task.config["competency"]),
+        "index": place,
+    }
     shown = sent[-1].text if sent else ""
-    return Sample(_id(row) or f"#{place}", shown, targets, metadata={**facts, "row": data_of(row)})
+    return Sample(
+        _id(row) or f"#{place}", shown, targets, metadata={**facts, "row": data_of(row)}
+    )
 
 
 def _flat(numbers: Mapping[str, Any], ahead: str = "") -> dict[str, float]:

@@ -1,8 +1,10 @@
-"""SEA-HELM's judged tasks: its prompts as they stand in the files, asked of a judge that the person names, read and added up.
+"""SEA-HELM's judged tasks: its prompts as they stand in the files, asked of a judge that the person
+names, read and added up.
 
-Each metric class says what a reply says (`read_verdict`) and what the verdicts on a row come to (`worth`).
-Published: its readers and sums with their faults, an unread verdict counting 0 and being counted; of several judges only the first is asked,
-as there. Corrected: verdicts go by the identity of what was asked, one that cannot be read is a failure of the judge, and all judges are asked.
+Each metric class says what a reply says (`read_verdict`) and what the verdicts on a row come to
+(`worth`). Published: its readers and sums with their faults, an unread verdict counting 0 and being
+counted; of several judges only the first is asked, as there. Corrected: verdicts go by the identity
+of what was asked, one that cannot be read is a failure of the judge, and all judges are asked.
 """
 
 from __future__ import annotations
@@ -21,7 +23,13 @@ from typing import TYPE_CHECKING, Any
 from evalwright.compat.sea_helm.config import Row, SeaTask, drawing, log
 from evalwright.compat.sea_helm.scoring import Numbers, Scoring, SeaHelmRaised
 from evalwright.core.asking import Ask, options_of, refusal_of
-from evalwright.core.errors import Failure, RequestFailed, ScoringError, TaskError, check_known
+from evalwright.core.errors import (
+    Failure,
+    RequestFailed,
+    ScoringError,
+    TaskError,
+    check_known,
+)
 from evalwright.core.reasoning import separate_reasoning
 from evalwright.core.requests import OPTIONS, Ability, Generate, Message
 from evalwright.core.samples import Answer, Sample, Score
@@ -37,9 +45,20 @@ if TYPE_CHECKING:
     from evalwright.metrics.registry import Column
 
 _PROVIDERS = {
-    "local_openai": "openai", "online_sglang": "sglang", "online_vllm": "vllm", "vertexai": "vertex",
-}  # fmt: skip
-_GENERATION = ("max_tokens", "min_p", "reasoning_effort", "seed", "temperature", "top_k", "top_p")
+    "local_openai": "openai",
+    "online_sglang": "sglang",
+    "online_vllm": "vllm",
+    "vertexai": "vertex",
+}
+_GENERATION = (
+    "max_tokens",
+    "min_p",
+    "reasoning_effort",
+    "seed",
+    "temperature",
+    "top_k",
+    "top_p",
+)
 _NAME = re.compile(r"[\w.:@/+-]{1,300}")
 _BRACES = re.compile(r"\{\{|\}\}|\{(\w+)\}|[{}]")
 _CLASS = re.compile(r"<classification>\s*(\w+)\s*</classification>")
@@ -55,7 +74,9 @@ Said = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Judge:
-    """A judge as a task's file proposes it. role: by which the person says which model it is; name: what to write in their flag."""
+    """A judge as a task's file proposes it. role: by which the person says which model it is; name:
+    what to write in their flag.
+    """
 
     role: str
     name: str
@@ -63,32 +84,57 @@ class Judge:
 
 
 def judges_of(task: SeaTask) -> tuple[Judge, ...]:
-    """The judges that a task's file names, in the roles "judge", "judge-2" and so on. Raises TaskError, UnknownName."""
-    given, where = task.config.get("judge"), f"The task '{task.name}'"
+    """The judges that a task's file names, in the roles "judge", "judge-2" and so on.
+
+    Raises TaskError, UnknownName.
+    """
+    given = task.config.get("judge")
+    where = f"The task '{task.name}'"
     if not isinstance(given, Mapping) or not given.get("judge_model_name"):
         raise TaskError(f"{where} has no judge (`judge.judge_model_name`).")
     names, *others = (
-        list(value) if isinstance(value := given.get(f"judge_{key}") or {}, list | tuple) else [value]
+        (
+            list(value)
+            if isinstance(value := given.get(f"judge_{key}") or {}, list | tuple)
+            else [value]
+        )
         for key in ("model_name", "model_type", "generation_kwargs")
     )
-    kinds, generations = (column * len(names) if len(column) == 1 else column for column in others)
+    kinds, generations = (
+        column * len(names) if len(column) == 1 else column for column in others
+    )
     if not len(kinds) == len(generations) == len(names):
-        raise TaskError(f"{where} has {len(names)} judges, and a list of another length beside them.")
+        raise TaskError(
+            f"{where} has {len(names)} judges, and a list of another length beside"
+            " them."
+        )
     found: list[Judge] = []
     for name, kind, generation in zip(names, kinds, generations, strict=True):
         if not isinstance(generation := generation or {}, Mapping):
             raise TaskError(f"{where} has no mapping for the arguments of its judge.")
-        if not _NAME.fullmatch(f"{kind or ''}{name}"):  # it is shown for the person to write
-            raise TaskError(f"{where} has a judge whose name is none of a model: {str(name)[:80]!r}.")
+        if not _NAME.fullmatch(
+            f"{kind or ''}{name}"
+        ):  # it is shown for the person to write
+            raise TaskError(
+                f"{where} has a judge whose name is none of a model:"
+                f" {str(name)[:80]!r}."
+            )
         check_known(f"argument of the judge in '{task.name}'", generation, _GENERATION)
         provider = _PROVIDERS.get(kind := str(kind or "").lower(), kind)
         how = drawing(generation, f"The judge of the task '{task.name}'")
-        found.append(Judge(f"judge-{len(found) + 1}" if found else "judge", f"{provider}/{name}", how))
+        found.append(
+            Judge(
+                f"judge-{len(found) + 1}" if found else "judge",
+                f"{provider}/{name}",
+                how,
+            )
+        )
     return tuple(found)
 
 
 def filled(template: Any, values: Mapping[str, Any], published: bool = False) -> str:
-    """A template with its placeholders filled once; other braces stay, in templates and in what is filled in.
+    """A template with its placeholders filled once; other braces stay, in templates and in what is
+    filled in.
 
     published: raises SeaHelmRaised where Python's own formatting would.
     """
@@ -99,7 +145,9 @@ def filled(template: Any, values: Mapping[str, Any], published: bool = False) ->
         if len(found[0]) == 2 and found[1] is None:
             return found[0][0]
         if published:
-            raise SeaHelmRaised(f"KeyError: '{found[1]}'" if found[1] else "ValueError: a single brace")
+            raise SeaHelmRaised(
+                f"KeyError: '{found[1]}'" if found[1] else "ValueError: a single brace"
+            )
         return found[0]
 
     return _BRACES.sub(put, str(template or ""))
@@ -109,7 +157,8 @@ def filled(template: Any, values: Mapping[str, Any], published: bool = False) ->
 def tell_left_out(task: str, argument: str, why: str) -> None:
     """Say once that a judge is asked without an argument that the task's file proposes."""
     log.warning(
-        "The judge of the task '%s' is asked without %s, which the task's file proposes: %s",
+        "The judge of the task '%s' is asked without %s, which the task's file"
+        " proposes: %s",
         task,
         argument,
         why,
@@ -117,9 +166,11 @@ def tell_left_out(task: str, argument: str, why: str) -> None:
 
 
 class Judged(Scoring):
-    """A metric class whose numbers are verdicts. of_groups (in the table): the factor of the numbers by category; scale: of labels.
+    """A metric class whose numbers are verdicts. of_groups (in the table): the factor of the
+    numbers by category; scale: of labels.
 
-    read_verdict: what a reply says; None where it says nothing that can be read. worth: what the verdicts on a row come to, from 0 to 1.
+    read_verdict: what a reply says; None where it says nothing that can be read. worth: what the
+    verdicts on a row come to, from 0 to 1.
     """
 
     asks = True
@@ -135,28 +186,43 @@ class Judged(Scoring):
         self.roles = tuple(self.judges)
         self.prompts = task.config["judge"].get("judge_prompts")
         if not isinstance(self.prompts, Mapping):
-            raise TaskError(f"The task '{task.name}' has no prompts for its judge (`judge.judge_prompts`).")
+            raise TaskError(
+                f"The task '{task.name}' has no prompts for its judge"
+                " (`judge.judge_prompts`)."
+            )
         self.filled = partial(filled, published=task.published)
         proposed = {role: one.name for role, one in self.judges.items()}
         self.options |= {"class": task.scored_by[1], "proposed": proposed}
-        self.means, self.sums = {task.metric: (100.0, task.metric)}, {"unread_verdicts": "unread"}
-        self.names += tuple(f"categories.{one}" for names in self.by.values() for one in sorted(names))
+        self.means = {task.metric: (100.0, task.metric)}
+        self.sums = {"unread_verdicts": "unread"}
+        self.names += tuple(
+            f"categories.{one}" for names in self.by.values() for one in sorted(names)
+        )
 
     def questions(self, row: Row, replies: Sequence[str]) -> Asked:
-        """What a judge is asked of a row, by name: each criterion by itself, of a conversation those of each turn."""
-        found, template = {}, self.prompts["criteria_prompt"]
+        """What a judge is asked of a row, by name: each criterion by itself, of a conversation
+        those of each turn.
+        """
+        found = {}
+        template = self.prompts["criteria_prompt"]
         of_turns = isinstance(template, Mapping)
         for number, one in enumerate(row["criteria"]):
             turn = int(one["turn"]) if of_turns else 0
             if turn and len(replies) < 2 and not self.task.published:
-                raise ScoringError("The conversation ended before the turn that is judged.")
+                raise ScoringError(
+                    "The conversation ended before the turn that is judged."
+                )
             values = self.values(row, replies, one, turn)
-            user = self.filled(template[f"turn_{turn + 1}"] if of_turns else template, values)
+            user = self.filled(
+                template[f"turn_{turn + 1}"] if of_turns else template, values
+            )
             name = f"turn{turn}_criteria{number}" if of_turns else f"criteria{number}"
             found[name] = (self.prompts["system_prompt"], user)
         return found
 
-    def values(self, row: Row, replies: Sequence[str], criterion: Row, turn: int) -> Mapping[str, str]:
+    def values(
+        self, row: Row, replies: Sequence[str], criterion: Row, turn: int
+    ) -> Mapping[str, str]:
         """The placeholders of a criterion's prompt."""
         template = self.task.template.get("task_template")
         said = [self.filled(template, one) for one in row["prompts"][: turn + 1]]
@@ -175,36 +241,65 @@ class Judged(Scoring):
         }
 
     def in_order(self, row: Row, said: Said) -> list[Any]:
-        """The verdicts of a row's criteria. Published: in the order of their names as texts ("criteria10" before "criteria2"), which gives
-        verdicts to other criteria where there are more than ten, and raises for an id that has the mark by which names are split."""
+        """The verdicts of a row's criteria.
+
+        Published: in the order of their names as texts ("criteria10" before "criteria2"), which
+        gives verdicts to other criteria where there are more than ten, and raises for an id that
+        has the mark by which names are split.
+        """
         if not self.task.published:
             return list(said.values())
         if "_" in str(row["id"]):
-            raise SeaHelmRaised(f"ValueError: the id '{row['id']}' has an underscore, which splits names")
+            raise SeaHelmRaised(
+                f"ValueError: the id '{row['id']}' has an underscore, which splits"
+                " names"
+            )
         return [said[name] for name in sorted(said)]
 
     def opinion(self, value: float, said: Said, **parts: float) -> Opinion:
         """What verdicts come to."""
-        told = ", ".join(f"{name}: {'unread' if one is None else float(one)}" for name, one in said.items())
+        told = ", ".join(
+            f"{name}: {'unread' if one is None else float(one)}"
+            for name, one in said.items()
+        )
         return Opinion(value, self.scale.label_of(value), told, parts)  # type: ignore[misc]
 
     async def judge(self, sample: Sample, answer: Answer, ask: Ask) -> Score:
-        """The scorer. Raises RequestFailed where a judge failed, SeaHelmRaised where SEA-HELM's own code raises."""
-        row, published = self.row_of(sample), self.task.published
-        replies = [one.text if published else separate_reasoning(one).answer for one in answer.responses]
+        """The scorer.
+
+        Raises RequestFailed where a judge failed, SeaHelmRaised where SEA-HELM's own code raises.
+        """
+        row = self.row_of(sample)
+        published = self.task.published
+        replies = [
+            one.text if published else separate_reasoning(one).answer
+            for one in answer.responses
+        ]
         replies = replies if published and replies else [*replies[:-1], answer.text]
         try:
             asked = self.questions(row, replies)
 
             async def opinion(role: str, _: Exchange) -> Opinion:
-                found = await together([self._verdict(role, ask, *one) for one in asked.values()])
+                found = await together(
+                    [self._verdict(role, ask, *one) for one in asked.values()]
+                )
                 made = self.worth(row, dict(zip(asked, found, strict=True)))
-                unread = {"unread": float(found.count(None)), **self.codes(row)} if published else {}
+                unread = (
+                    {"unread": float(found.count(None)), **self.codes(row)}
+                    if published
+                    else {}
+                )
                 return replace(made, parts={**made.parts, **unread})
 
-            score = await judged(self.roles, [Exchange((), "", "")], opinion, self.scale)
+            score = await judged(
+                self.roles, [Exchange((), "", "")], opinion, self.scale
+            )
         except (SeaHelmRaised, *_BROKEN) as error:
-            said = error.why if isinstance(error, SeaHelmRaised) else f"{type(error).__name__}: {error}"
+            said = (
+                error.why
+                if isinstance(error, SeaHelmRaised)
+                else f"{type(error).__name__}: {error}"
+            )
             if not published:
                 where = f"The row of the sample '{sample.id}' cannot be judged"
                 raise ScoringError(f"{where}: {said}.") from None
@@ -224,7 +319,9 @@ class Judged(Scoring):
         return found
 
     def _request(self, role: str, ask: Ask, prompt: tuple[Message, ...]) -> Generate:
-        """The request with the file's arguments of generation; those that this judge does not take are left out, and said once."""
+        """The request with the file's arguments of generation; those that this judge does not take
+        are left out, and said once.
+        """
         carried = options_of(ask, role)
         arguments: dict[str, Any] = {"temperature": None}
         for name, wanted in self.judges[role].generation.items():
@@ -241,9 +338,12 @@ class Judged(Scoring):
 
     def more(self, column: Column) -> Numbers:
         """The categories' means."""
-        factor, pooled = float(self.entry.get("of_groups", 1.0)), self.pooled(column)
+        factor = float(self.entry.get("of_groups", 1.0))
+        pooled = self.pooled(column)
         return {
-            f"categories.{name}": factor * mean([value for place in own for value in pooled[place]])
+            f"categories.{name}": (
+                factor * mean([value for place in own for value in pooled[place]])
+            )
             for key in self.by
             for name, own in self.groups(column, key).items()
         }
@@ -254,23 +354,35 @@ class Judged(Scoring):
 
 
 class Criteria(Judged):
-    """Classes are worth what the file says. last (in the table): the last class in a reply counts, else the first, published."""
+    """Classes are worth what the file says. last (in the table): the last class in a reply counts,
+    else the first, published.
+    """
 
     def prepare(self) -> None:
         super().prepare()
         task = self.task
         self.classes = task.config["judge"].get("classifications")
         values = self.classes.values() if isinstance(self.classes, Mapping) else ()
-        numbers = [one for one in values if isinstance(one, int | float) and not isinstance(one, bool)]
+        numbers = [
+            one
+            for one in values
+            if isinstance(one, int | float) and not isinstance(one, bool)
+        ]
         if not values or sum(abs(one) <= _MOST_WORTH for one in numbers) < len(values):
-            raise TaskError(f"The task '{task.name}' does not say what its judge's classes are worth.")
+            raise TaskError(
+                f"The task '{task.name}' does not say what its judge's classes are"
+                " worth."
+            )
 
     def read_verdict(self, text: str) -> float | None:
-        found, last = _CLASS.findall(text), self.entry.get("last") or not self.task.published
+        found = _CLASS.findall(text)
+        last = self.entry.get("last") or not self.task.published
         return self.classes.get(found[-1 if last else 0]) if found else None
 
     def worth(self, row: Row, said: Said) -> Opinion:
-        return self.opinion(mean([one or 0.0 for one in self.in_order(row, said)]), said)
+        return self.opinion(
+            mean([one or 0.0 for one in self.in_order(row, said)]), said
+        )
 
 
 class TwoTurns(Criteria):
@@ -279,11 +391,17 @@ class TwoTurns(Criteria):
     def worth(self, row: Row, said: Said) -> Opinion:
         self.in_order(row, said)
         turns = {
-            f"turn {turn + 1}": [said[one] or 0.0 for one in said if one.startswith(f"turn{turn}_")]
+            f"turn {turn + 1}": [
+                said[one] or 0.0 for one in said if one.startswith(f"turn{turn}_")
+            ]
             for turn in (0, 1)
         }
         # A turn without criteria counts 0 there.
-        means = {turn: mean(own or [0.0]) for turn, own in turns.items() if own or self.task.published}
+        means = {
+            turn: mean(own or [0.0])
+            for turn, own in turns.items()
+            if own or self.task.published
+        }
         return self.opinion(mean(means.values()), said, **means)
 
 
@@ -292,13 +410,20 @@ class Lindsea(Criteria):
 
     def worth(self, row: Row, said: Said) -> Opinion:
         kinds = [str(one["severity"]).lower() for one in row["criteria"]]
-        values, parts = self.in_order(row, said), {}
+        values = self.in_order(row, said)
+        parts = {}
         for name, generic in (("generic_score", True), ("criteria_score", False)):
-            own = [place for place, kind in enumerate(kinds) if (kind == "generic") == generic]
+            own = [
+                place
+                for place, kind in enumerate(kinds)
+                if (kind == "generic") == generic
+            ]
             weights = [SEVERITY.get(kinds[place], 1.0) for place in own]
             # What a row has no criteria for is 0 there, and not asked of it here.
             none = 0.0 if self.task.published else 1.0
-            parts[name] = mean([values[place] or 0.0 for place in own], weights) if own else none
+            parts[name] = (
+                mean([values[place] or 0.0 for place in own], weights) if own else none
+            )
         return self.opinion(prod(parts.values()), said, **parts)
 
 
@@ -309,10 +434,15 @@ class Points(Judged):
         tags = (row.get("metadata") or {}).get(key)
         return str(tags[0]) if tags else ""
 
-    def values(self, row: Row, replies: Sequence[str], criterion: Row, turn: int) -> Mapping[str, str]:
+    def values(
+        self, row: Row, replies: Sequence[str], criterion: Row, turn: int
+    ) -> Mapping[str, str]:
         said = [f"{one['role']}: {one['content']}" for one in row["conversations"]]
         item = f"[{criterion['points']}] {criterion['criterion']}"
-        return {"conversation": "\n\n".join([*said, f"Assistant: {replies[0].strip()}"]), "rubric_item": item}
+        return {
+            "conversation": "\n\n".join([*said, f"Assistant: {replies[0].strip()}"]),
+            "rubric_item": item,
+        }
 
     def read_verdict(self, text: str) -> Any:
         if not self.task.published:
@@ -320,7 +450,10 @@ class Points(Judged):
             return next((one for one in reversed(found) if isinstance(one, bool)), None)
         # The last pair of braces without others in it, also one within the explanation.
         for written in _FLAT.findall(text)[-1:]:
-            for one in (written, written.replace('\\"criteria_met\\"', '"criteria_met"')):
+            for one in (
+                written,
+                written.replace('\\"criteria_met\\"', '"criteria_met"'),
+            ):
                 with suppress(ValueError):
                     return json.loads(one).get("criteria_met")
         return None
@@ -330,20 +463,32 @@ class Points(Judged):
         values = self.in_order(row, said)
         if any(not isinstance(one, int | float | None) for one in values):
             raise TypeError("a verdict is not a number")
-        reached = sum((one or 0) * worth for one, worth in zip(values, points, strict=True))
+        reached = sum(
+            (one or 0) * worth for one, worth in zip(values, points, strict=True)
+        )
         value = max(0.0, reached) / sum(max(one, 0) for one in points)
         return self.opinion(value if self.task.published else min(value, 1.0), said)
 
 
 class Correct(Judged):
-    """Does the answer say what the reference says? words (in the table): right and wrong; boxed: what is in the last box is judged, if any."""
+    """Does the answer say what the reference says? words (in the table): right and wrong; boxed:
+    what is in the last box is judged, if any.
+    """
 
-    scale = Scale(("incorrect", "correct"), lambda value: "correct" if value > 0.5 else "incorrect")
+    scale = Scale(
+        ("incorrect", "correct"),
+        lambda value: "correct" if value > 0.5 else "incorrect",
+    )
 
     def questions(self, row: Row, replies: Sequence[str]) -> Asked:
-        question, right = row["prompts"][0]["question"], row["label"]
+        question = row["prompts"][0]["question"]
+        right = row["label"]
         said = _boxed(replies[0]) if self.entry.get("boxed") else replies[0]
-        values = {"question": question, "official_answer": right, "candidate_answer": said}
+        values = {
+            "question": question,
+            "official_answer": right,
+            "candidate_answer": said,
+        }
         values |= {"groundtruth": right, "modeloutput": said}
         return {"verdict": (None, self.filled(self.prompts["criteria_prompt"], values))}
 
@@ -358,7 +503,8 @@ class Correct(Judged):
 
 def _boxed(text: str) -> str:
     r"""What is in the last `\boxed{}` that is closed, else the whole text."""
-    found, starts = text, []
+    found = text
+    starts = []
     for mark in re.finditer(r"(?i)\\boxed\{|[{}]", text):
         if mark[0] != "}":
             starts.append(mark.end() if len(mark[0]) > 1 else 0)
@@ -374,7 +520,9 @@ _ORDERS = {"baseline-after": "A_wins", "baseline-before": "B_wins"}
 class Pairs(Judged):
     """Each turn's reply against the baseline's, in both orders; the mean over categories counts."""
 
-    scale = Scale(LABELS, lambda value: "win" if value > 0.5 else "loss" if value < 0.5 else "tie")
+    scale = Scale(
+        LABELS, lambda value: "win" if value > 0.5 else "loss" if value < 0.5 else "tie"
+    )
 
     def prepare(self) -> None:
         super().prepare()
@@ -383,12 +531,17 @@ class Pairs(Judged):
         self.labels: Mapping[str, str] = task.config.get("judgement_labels") or {}
         self.known = ("A_wins", "B_wins", "Tie") if self.ties else ("A_wins", "B_wins")
         if missing := [name for name in self.known if name not in self.labels]:
-            raise TaskError(f"The task '{task.name}' has no '{missing[0]}' among its `judgement_labels`.")
+            raise TaskError(
+                f"The task '{task.name}' has no '{missing[0]}' among its"
+                " `judgement_labels`."
+            )
         self.means = {}
 
     def questions(self, row: Row, replies: Sequence[str]) -> Asked:
         other = row["baselines"][self.task.config["baseline_model"]]
-        referenced = row["metadata"]["category"] in (self.task.config.get("categories_with_reference") or ())
+        referenced = row["metadata"]["category"] in (
+            self.task.config.get("categories_with_reference") or ()
+        )
         prompts = self.prompts["with-reference" if referenced else "without-reference"]
         found = {}
         shown = {"question": [one["text"] for one in row["prompts"][: len(replies)]]}
@@ -396,10 +549,17 @@ class Pairs(Judged):
         for turn in range(len(replies)):
             system = self.filled(prompts[turn]["system_prompt"], self.labels)
             for order in _ORDERS:
-                first, second = (replies, other) if order == "baseline-after" else (other, replies)
+                first, second = (
+                    (replies, other) if order == "baseline-after" else (other, replies)
+                )
                 columns = {**shown, "answer_a": first, "answer_b": second}
-                places = [(name, place) for name in columns for place in range(turn + 1)]
-                values = {f"{name}_{place + 1}": columns[name][place] for name, place in places}
+                places = [
+                    (name, place) for name in columns for place in range(turn + 1)
+                ]
+                values = {
+                    f"{name}_{place + 1}": columns[name][place]
+                    for name, place in places
+                }
                 user = self.filled(prompts[turn]["prompt_template"], values)
                 found[f"{turn + 1} {order}"] = (system, user)
         return found
@@ -416,7 +576,9 @@ class Pairs(Judged):
         }
         # Of each turn both orders, which stand one after the other.
         both = list(zip(*[iter(won.values())] * 2, strict=True))
-        turns = {f"turn {turn}": self._final(*pair) for turn, pair in enumerate(both, 1)}
+        turns = {
+            f"turn {turn}": self._final(*pair) for turn, pair in enumerate(both, 1)
+        }
         parts = {SAME: mean([float(one == other) for one, other in both]), **turns}
         for name, own in zip((FIRST, SECOND), zip(*both, strict=True), strict=True):
             known = [one for one in own if one is not None]
@@ -424,7 +586,10 @@ class Pairs(Judged):
         return self.opinion(mean(turns.values()), won, **parts)
 
     def _final(self, first: float | None, second: float | None) -> float:
-        """Of a turn: what both orders say, else a tie. Published, where neither can be read it is lost, and without ties where they differ."""
+        """Of a turn: what both orders say, else a tie.
+
+        Published, where neither can be read it is lost, and without ties where they differ.
+        """
         if first == second:
             return first or 0.0
         return 0.5 if self.ties or not self.task.published else 0.0
@@ -436,8 +601,16 @@ class Pairs(Judged):
 
     def pooled(self, column: Column) -> list[list[float]]:
         turns = [own for name, own in column.parts.items() if name.startswith("turn ")]
-        return [[float(one) for one in values if one == one] for values in zip(*turns, strict=True)]
+        return [
+            [float(one) for one in values if one == one]
+            for values in zip(*turns, strict=True)
+        ]
 
     def more(self, column: Column) -> Numbers:
-        rates, every = super().more(column), chain.from_iterable(self.pooled(column))
-        return {self.task.metric: 100 * mean(rates.values()), "win_rate": mean(every), **rates}
+        rates = super().more(column)
+        every = chain.from_iterable(self.pooled(column))
+        return {
+            self.task.metric: 100 * mean(rates.values()),
+            "win_rate": mean(every),
+            **rates,
+        }

@@ -1,4 +1,6 @@
-"""Tasks whose answers are labels, read in a response or scored by their log-likelihood, and the two IFEval tasks."""
+"""Tasks whose answers are labels, read in a response or scored by their log-likelihood, and the two
+IFEval tasks.
+"""
 
 from __future__ import annotations
 
@@ -33,14 +35,19 @@ _OPTION = re.compile(r"(?:option|choice|opsi|pilihan)_?([a-z]|\d{1,2})", re.IGNO
 _KIND = "subcategories."
 _BY_GROUP = {"accuracy": "balanced-accuracy", "macro_f1": "macro-f1"}
 _OF_PROBABILITIES = (
-    "average_cumulative_probabilities", "clt_se_cumulative_probabilities", "average_cumulative_logprobs", "clt_se_cumulative_logprobs",
+    "average_cumulative_probabilities",
+    "clt_se_cumulative_probabilities",
+    "average_cumulative_logprobs",
+    "clt_se_cumulative_logprobs",
     "null_count",
-)  # fmt: skip
+)
 _LISTED = re.compile(r"(?m)^\s{0,4}\(?([A-Z])[).:]\s")
 
 
 def options_of(row: Row) -> tuple[str, ...]:
-    """The texts of a row's lettered options in their order, by the keys of its prompt or by its lines; () where it has none."""
+    """The texts of a row's lettered options in their order, by the keys of its prompt or by its
+    lines; () where it has none.
+    """
     prompt = row["prompts"][0] if row.get("prompts") else {}
     texts = [str(value) for key, value in prompt.items() if _OPTION.fullmatch(str(key))]
     if len(texts) > 1:
@@ -53,8 +60,11 @@ def options_of(row: Row) -> tuple[str, ...]:
 
 
 class Labels(Scoring):
-    """Balanced accuracy and F1. Published, over the labels that the data have, of those run together the last; corrected, over those that
-    answers can have, by the definition's `labels`, else the rows' options, else all labels of the data. Also by groups, published from 0 to 1.
+    """Balanced accuracy and F1.
+
+    Published, over the labels that the data have, of those run together the last; corrected, over
+    those that answers can have, by the definition's `labels`, else the rows' options, else all
+    labels of the data. Also by groups, published from 0 to 1.
     """
 
     any_case = True
@@ -66,41 +76,71 @@ class Labels(Scoring):
         end = "+" if self.any_case else "*"
         self._pattern = rf"{self.task.answer_tag}[\s\*]*({'|'.join(self.labels)}){end}"
         self.names += tuple(
-            f"{of}.{name}.{what}" for of, names in self.by.items() for name in names for what in _BY_GROUP
+            f"{of}.{name}.{what}"
+            for of, names in self.by.items()
+            for name in names
+            for what in _BY_GROUP
         )
         if not self.task.published:
             self.labels, self.chance = self._possible()
             self.options["labels"] = self.labels
 
     def _possible(self) -> tuple[list[str], float]:
-        """The labels that answers can have, and the balanced accuracy of guessing among the options of each row."""
-        task, labels = self.task, self.labels
+        """The labels that answers can have, and the balanced accuracy of guessing among the options
+        of each row.
+        """
+        task = self.task
+        labels = self.labels
         given = task.here.get("labels") or task.config.get("labels")
         if given:
             return list(map(str, given)), 1 / len(given)
         if labels and all(one in _LETTERS for one in labels):
             sizes = [len(options_of(row)) for row in self.rows]
             if all(sizes) and max(sizes) > _LETTERS.index(max(labels)):
-                guessed: dict[str, list[float]] = {}  # late letters are right only where there are many
+                # late letters are right only where there are many
+                guessed: dict[str, list[float]] = {}
                 for row, size in zip(self.rows, sizes, strict=True):
                     guessed.setdefault(str(row["label"]), []).append(1 / size)
                 return list(_LETTERS[: max(sizes)]), mean(map(mean, guessed.values()))
         return labels, 1 / max(len(labels), 2)
 
     def corrected(self, sample: Sample, answer: Answer) -> Scored:
-        texts = options_of(self.row_of(sample)) if all(one in _LETTERS for one in self.labels) else ()
+        texts = (
+            options_of(self.row_of(sample))
+            if all(one in _LETTERS for one in self.labels)
+            else ()
+        )
         # Of two phases what is scored begins behind the tag.
-        tag = "" if self.task.base and len(answer.responses) > 1 else self.task.answer_tag
+        tag = (
+            "" if self.task.base and len(answer.responses) > 1 else self.task.answer_tag
+        )
         choices = texts if 1 < len(texts) <= len(self.labels) else ()
-        return score_label(sample, answer.text, self.labels, tag, choices, self.task.language)
+        return score_label(
+            sample, answer.text, self.labels, tag, choices, self.task.language
+        )
 
     def corrected_metrics(self) -> list[MetricSpec]:
         over = {"over": self.over} if self.over else {}
         of = "accuracy" if over else "balanced-accuracy"
         return [
-            self.metric(self.task.metric, "chance-normalised", chance=self.chance, of=of, clip=True, **over),
-            self.metric("accuracy", "macro", of=of, **over) if over else self.metric("accuracy", of),
-            *(self.metric(f"accuracy by {key}", "macro", of=of, over=key) for key in self.by if not over),
+            self.metric(
+                self.task.metric,
+                "chance-normalised",
+                chance=self.chance,
+                of=of,
+                clip=True,
+                **over,
+            ),
+            (
+                self.metric("accuracy", "macro", of=of, **over)
+                if over
+                else self.metric("accuracy", of)
+            ),
+            *(
+                self.metric(f"accuracy by {key}", "macro", of=of, over=key)
+                for key in self.by
+                if not over
+            ),
             self.metric("macro_f1", "macro-f1"),
             self.metric("null_weighted_f1", "null-weighted-f1"),
             self.metric("answers_read", "part-mean", part="read"),
@@ -114,28 +154,47 @@ class Labels(Scoring):
         label = {one.lower(): one for one in self.labels}.get(said, NULL)
         right = float(label == gold)
         predicted = self.labels.index(label) if label != NULL else -1
-        parts = {self.part: right, "gold": float(self.labels.index(gold)), "predicted": float(predicted)}
+        parts = {
+            self.part: right,
+            "gold": float(self.labels.index(gold)),
+            "predicted": float(predicted),
+        }
         return Score(right, label, "", parts | self.codes(row))
 
     def more(self, column: Column) -> Numbers:
-        gold, said = ([int(place) for place in self.each(column, name)] for name in ("gold", "predicted"))
+        gold, said = (
+            [int(place) for place in self.each(column, name)]
+            for name in ("gold", "predicted")
+        )
         kinds = ("balanced-accuracy", "macro-f1", "null-weighted-f1")
-        accuracy, macro, weighted = (label_scores(gold, said, kind)[0] for kind in kinds)
+        accuracy, macro, weighted = (
+            label_scores(gold, said, kind)[0] for kind in kinds
+        )
         labels = len({self.labels[one].lower() for one in gold})
         found = (accuracy, macro, weighted, normalised(accuracy, 1 / labels, 1))
-        numbers = {name: 100 * value for name, value in zip(self.entry["names"], found, strict=False)}
+        numbers = {
+            name: 100 * value
+            for name, value in zip(self.entry["names"], found, strict=False)
+        }
         for of, names in self.by.items():
             codes = [int(code) for code in self.each(column, of)]
             for what, kind in _BY_GROUP.items():
                 values = label_scores(gold, said, kind, codes)
-                numbers |= {f"{of}.{names[code]}.{what}": values[code] for code in set(codes)}
+                numbers |= {
+                    f"{of}.{names[code]}.{what}": values[code] for code in set(codes)
+                }
         return {**numbers, "null_count": said.count(-1)}
 
 
 def label_scores(
-    gold: Sequence[int], said: Sequence[int], kind: str, codes: Sequence[int] | None = None
+    gold: Sequence[int],
+    said: Sequence[int],
+    kind: str,
+    codes: Sequence[int] | None = None,
 ) -> list[float]:
-    """A metric over classes of each group of answers. codes: the groups 0, 1, ... of the answers, one without them."""
+    """A metric over classes of each group of answers. codes: the groups 0, 1, ... of the answers,
+    one without them.
+    """
     import numpy as np
 
     from evalwright.statistics.labels import grouped_labels
@@ -146,7 +205,9 @@ def label_scores(
 
 
 class Phenomena(Labels):
-    """The mean over phenomena of the share of right answers; counted: the right ones and all of each phenomenon alone."""
+    """The mean over phenomena of the share of right answers; counted: the right ones and all of
+    each phenomenon alone.
+    """
 
     any_case = False
 
@@ -158,20 +219,25 @@ class Phenomena(Labels):
         self.names = (*self.entry.get("names", ()), *by)
 
     def more(self, column: Column) -> Numbers:
-        hits, found = self.each(column, self.part), self.groups(column, self.over)
-        right = {_KIND + name: [hits[place] for place in own] for name, own in found.items()}
+        hits = self.each(column, self.part)
+        found = self.groups(column, self.over)
+        right = {
+            _KIND + name: [hits[place] for place in own] for name, own in found.items()
+        }
         if self.entry.get("counted"):
             sums = {f"{name}.correct": sum(own) for name, own in right.items()}
             return sums | {f"{name}.total": len(own) for name, own in right.items()}
         shares = {name: 100 * mean(own) for name, own in right.items()}
-        accuracy, labels = mean(shares.values()), len(set(self.each(column, "gold")))
+        accuracy = mean(shares.values())
+        labels = len(set(self.each(column, "gold")))
         worth = 100 * normalised(accuracy, 100 / labels, 100)
         return {**shares, "accuracy": accuracy, "normalized_accuracy": worth}
 
 
 class LogProbabilities(Scoring):
-    """Published: means and standard errors of the gold label's log-probability and of 100 times its probability, 0 where there is none, over all
-    rows (`whole`) and by phenomenon. Corrected: the probability of the gold option among all that were scored; alone, where only its own was.
+    """Published: means and standard errors of the gold label's log-probability and of 100 times its
+    probability, 0 where there is none, over all rows (`whole`) and by phenomenon. Corrected: the
+    probability of the gold option among all that were scored; alone, where only its own was.
     """
 
     def prepare(self) -> None:
@@ -185,18 +251,25 @@ class LogProbabilities(Scoring):
             raise ScoringError("The answer has no log-likelihood of an option.")
         if len(values) == 1 or not sample.gold:
             return Score(math.exp(min(values[0], 0.0)), "", "the gold option alone")
-        gold, top = values[sample.gold[0]], max(values)
+        gold = values[sample.gold[0]]
+        top = max(values)
         worth = math.exp(gold - top) / sum(math.exp(value - top) for value in values)
-        return Score(worth, "correct" if gold == top else "incorrect", "among all options")
+        return Score(
+            worth, "correct" if gold == top else "incorrect", "among all options"
+        )
 
     def corrected_metrics(self) -> list[MetricSpec]:
-        specs = [self.metric(self.task.metric, "macro", of="accuracy", over=key) for key in self.by]
+        specs = [
+            self.metric(self.task.metric, "macro", of="accuracy", over=key)
+            for key in self.by
+        ]
         return specs or super().corrected_metrics()
 
     def score(self, sample: Sample, answer: Answer) -> Scored:
         if not self.task.published:
             return super().score(sample, answer)
-        values, groups = answer.log_likelihoods, self.codes(self.row_of(sample))
+        values = answer.log_likelihoods
+        groups = self.codes(self.row_of(sample))
         if not values:
             return Score(0.0, NULL, "", {self.part: 0.0, **groups})
         gold = values[sample.gold[0]] if len(values) > 1 and sample.gold else values[0]
@@ -205,37 +278,65 @@ class LogProbabilities(Scoring):
 
     def more(self, column: Column) -> Numbers:
         shares = self.each(column, self.part)
-        logs = self.each(column, "logprob") if "logprob" in column.parts else [math.nan] * len(shares)
+        logs = (
+            self.each(column, "logprob")
+            if "logprob" in column.parts
+            else [math.nan] * len(shares)
+        )
         places = {"": list(range(len(shares)))} if self.entry.get("whole") else {}
         for key in self.by:
-            places |= {f"{_KIND}{name}.": own for name, own in self.groups(column, key).items()}
+            places |= {
+                f"{_KIND}{name}.": own for name, own in self.groups(column, key).items()
+            }
         found: Numbers = {}
         for before, own in places.items():
             some = [shares[place] for place in own]
             known = [logs[place] for place in own if logs[place] == logs[place]]
-            centre, null = mean(known) if len(known) > 1 else 0.0, len(some) - len(known)
-            numbers = mean(some), standard_error(some), centre, standard_error(known), null
-            found |= {before + name: value for name, value in zip(_OF_PROBABILITIES, numbers, strict=True)}
+            centre = mean(known) if len(known) > 1 else 0.0
+            null = len(some) - len(known)
+            numbers = (
+                mean(some),
+                standard_error(some),
+                centre,
+                standard_error(known),
+                null,
+            )
+            found |= {
+                before + name: value
+                for name, value in zip(_OF_PROBABILITIES, numbers, strict=True)
+            }
         return found
 
 
 class English(Scoring):
-    """Google's set, by all instructions of a row and by each, strict and loose. The parts of a score are the numbers of its row, by SEA-HELM's
-    names.
+    """Google's set, by all instructions of a row and by each, strict and loose.
+
+    The parts of a score are the numbers of its row, by SEA-HELM's names.
     """
 
     def prepare(self) -> None:
         task = self.task
         self.options["class"] = task.scored_by[1]
         self.kinds: set[str] = set()
-        self.scorers = [bind(self.kind, {**one, "published": task.published}) for one in self.forms()]
+        self.scorers = [
+            bind(self.kind, {**one, "published": task.published})
+            for one in self.forms()
+        ]
         for place, row in enumerate(self.rows):
             try:
                 facts = self.facts(row)
-                self.scorers[0].refuse(Sample(str(row.get("id", place)), metadata=facts))  # type: ignore[misc]
+                self.scorers[0].refuse(
+                    Sample(str(row.get("id", place)), metadata=facts)
+                )  # type: ignore[misc]
             except (UsageError, ScoringError, LookupError, TypeError) as error:
-                said = error if isinstance(error, UsageError | ScoringError) else f"it has no {error}."
-                raise TaskError(f"Row {place + 1:,} of '{task.name}' ({task.language}): {said}") from None
+                said = (
+                    error
+                    if isinstance(error, UsageError | ScoringError)
+                    else f"it has no {error}."
+                )
+                raise TaskError(
+                    f"Row {place + 1:,} of '{task.name}' ({task.language}): {said}"
+                ) from None
             self.kinds.update(facts["kinds"])
 
     kind = "instructions"
@@ -243,11 +344,18 @@ class English(Scoring):
 
     def forms(self) -> Sequence[Mapping[str, Any]]:
         """Its options, for each number."""
-        return [{"count": count, "loose": loose} for loose in (False, True) for count in ("all", "share")]
+        return [
+            {"count": count, "loose": loose}
+            for loose in (False, True)
+            for count in ("all", "share")
+        ]
 
     def facts(self, row: Row) -> Mapping[str, Any]:
         """What the scorer reads in a sample's metadata."""
-        return {"kinds": row["metadata"]["instruction_id_list"], "settings": row["kwargs"]}
+        return {
+            "kinds": row["metadata"]["instruction_id_list"],
+            "settings": row["kwargs"],
+        }
 
     def numbers(self, found: Sequence[Score], facts: Mapping[str, Any]) -> Numbers:
         """Those of a row."""
@@ -255,8 +363,13 @@ class English(Scoring):
 
     def score(self, sample: Sample, answer: Answer) -> Scored:
         facts = self.facts(self.row_of(sample))
-        answer = replace(answer, text=self.text(answer)) if self.task.published else answer
-        made = [one.function(replace(sample, metadata=facts), answer) for one in self.scorers]
+        answer = (
+            replace(answer, text=self.text(answer)) if self.task.published else answer
+        )
+        made = [
+            one.function(replace(sample, metadata=facts), answer)
+            for one in self.scorers
+        ]
         found = [one for one in made if isinstance(one, Score)]
         if not found:
             return made[0]  # type: ignore[return-value]
@@ -278,21 +391,38 @@ class ByLanguage(English):
         return [{"language": self.task.language}]
 
     def facts(self, row: Row) -> Mapping[str, Any]:
-        metadata, settings = row["metadata"], (row["kwargs"] or [None])[0] or {}
-        other = settings.get("response_language") if metadata.get("category") == "language" else None
+        metadata = row["metadata"]
+        settings = (row["kwargs"] or [None])[0] or {}
+        other = (
+            settings.get("response_language")
+            if metadata.get("category") == "language"
+            else None
+        )
         kinds = [str(metadata["subcategory"])]
         return {"kinds": kinds, "settings": [settings], "answer_language": other or ""}
 
     def numbers(self, found: Sequence[Score], facts: Mapping[str, Any]) -> Numbers:
         (one,) = found
-        values = (one.value, one.parts["followed"], one.parts["language"], one.parts["followed"])
-        return dict(zip((*self.entry["means"], _KIND + facts["kinds"][0]), values, strict=True))
+        values = (
+            one.value,
+            one.parts["followed"],
+            one.parts["language"],
+            one.parts["followed"],
+        )
+        return dict(
+            zip((*self.entry["means"], _KIND + facts["kinds"][0]), values, strict=True)
+        )
 
     def more(self, column: Column) -> Numbers:
-        right, passed, speaking = (self.each(column, name) for name in self.entry["means"])
+        right, passed, speaking = (
+            self.each(column, name) for name in self.entry["means"]
+        )
         if not sum(speaking) or not sum(right):
             raise SeaHelmRaised("KeyError: True, as no answer counts")
-        found: Numbers = {"overall_count": float(len(passed)), "overall_pass": sum(passed)}
+        found: Numbers = {
+            "overall_count": float(len(passed)),
+            "overall_pass": sum(passed),
+        }
         for name in self.names[2:]:
             if own := [one for one in column.parts.get(name, ()) if one == one]:
                 found[name] = mean(own)

@@ -1,7 +1,8 @@
-"""SEA-HELM's generated long-context tasks: needles hidden in a book, and the most common words of a long list (`tasks/long_texts.py`).
+"""SEA-HELM's generated long-context tasks: needles hidden in a book, and the most common words of a
+long list (`tasks/long_texts.py`).
 
-Instances are made of the task's seed, the tree's own books and word lists, and a stated tokenizer. SEA-HELM takes that of the model under
-test, so that every model gets prompts of its own.
+Instances are made of the task's seed, the tree's own books and word lists, and a stated tokenizer.
+SEA-HELM takes that of the model under test, so that every model gets prompts of its own.
 """
 
 from __future__ import annotations
@@ -36,26 +37,39 @@ _FOLDER = Path("seahelm_tasks/long_context/oneruler")
 
 
 def oneruler_rows(task: SeaTask, tokenizer: str, limit: int | None = None) -> list[Row]:
-    """The rows of a task: seed, prompts (one mapping), label (a list of texts), metadata. tokenizer: as of `tokenizer_of`,
-    "" for code points. limit: only the first so many, which are the same. Raises UsageError for a task that lacks a setting, has one out of bounds, or names files
-    that are not there.
+    """The rows of a task: seed, prompts (one mapping), label (a list of texts), metadata.
+    tokenizer: as of `tokenizer_of`, "" for code points. limit: only the first so many, which are
+    the same. Raises UsageError for a task that lacks a setting, has one out of bounds, or names
+    files that are not there.
     """
-    count, size = _whole(task, "num_samples"), _whole(task, "context_size")
+    count = _whole(task, "num_samples")
+    size = _whole(task, "context_size")
     if max(count * size, count * 1000) > MOST:
-        raise TaskError(f"{task.name} asks for {count * size:,} tokens; at most {MOST:,} are made.")
+        raise TaskError(
+            f"{task.name} asks for {count * size:,} tokens; at most {MOST:,} are made."
+        )
     measure = tokenizer_of(tokenizer or CODE_POINTS)
-    empty = (task.template.get("preamble") or "") + (task.template.get("task_template") or "")
+    empty = (task.template.get("preamble") or "") + (
+        task.template.get("task_template") or ""
+    )
     prompt = measure.lengths([empty])[0]
     of_words = task.loaded_by is not None and task.loaded_by[1] == "CWEDataloader"
-    seeds = random.Random(_whole(task, "random_seed", least=0)).sample(range(GREATEST), count)[:limit]
-    make = (_word_lists if of_words else _haystacks)(task, measure, size - prompt, prompt)
+    seeds = random.Random(_whole(task, "random_seed", least=0)).sample(
+        range(GREATEST), count
+    )[:limit]
+    make = (_word_lists if of_words else _haystacks)(
+        task, measure, size - prompt, prompt
+    )
     return [{"seed": seed, **make(seed)} for seed in seeds]
 
 
 def _whole(task: SeaTask, key: str, least: int = 1) -> int:
     value = task.config.get(key)
     if type(value) is not int or value < least:
-        raise TaskError(f"{task.name} needs '{key}', a whole number of at least {least}, and has {value!r}.")
+        raise TaskError(
+            f"{task.name} needs '{key}', a whole number of at least {least}, and has"
+            f" {value!r}."
+        )
     return value
 
 
@@ -69,35 +83,63 @@ def _lines(text: str) -> list[str]:
 
 
 def _haystacks(task: SeaTask, measure: Tokenizer, size: int, prompt: int) -> Make:
-    """What makes an instance of a seed: the beginning of the language's books with numbers for words hidden before sentences."""
+    """What makes an instance of a seed: the beginning of the language's books with numbers for
+    words hidden before sentences.
+    """
     keys = _whole(task, "min_num_keys")
     counts = {"values": 0, "queries": 1}  # the least of each
-    asked = {key: least for key, least in counts.items() if task.config.get(f"num_{key}") is not None}
+    asked = {
+        key: least
+        for key, least in counts.items()
+        if task.config.get(f"num_{key}") is not None
+    }
     given = {key: _whole(task, f"num_{key}", least) for key, least in asked.items()}
     if len(given) != 1 or max(given.values()) > keys:
-        raise TaskError(f"{task.name} needs one of 'num_values' and 'num_queries', of at most {keys}.")
+        raise TaskError(
+            f"{task.name} needs one of 'num_values' and 'num_queries', of at most"
+            f" {keys}."
+        )
     ((kind, asked_for),) = given.items()
-    words, needle, joint = _nouns(task), _sentence(task, "empty_needle"), _sentence(task, "and_word")
+    words = _nouns(task)
+    needle = _sentence(task, "empty_needle")
+    joint = _sentence(task, "and_word")
 
     def filled(word: str, value: str) -> str:
         return needle.replace("{needle}", word).replace("{value}", value)
 
     folder = Path("niah/books") / task.language
-    names = sorted(path.name for path in ((task.root or Path()) / _FOLDER / folder).glob("*.txt"))
+    names = sorted(
+        path.name for path in ((task.root or Path()) / _FOLDER / folder).glob("*.txt")
+    )
     make = haystacks(
-        f"{task.name} ({task.language})", _text_of(task, *(folder / name for name in names)), words, filled,
-        measure=measure, size=size, seed=_whole(task, "random_seed", least=0), language=task.language,
-        keys=keys, asked_for=asked_for, one_word=kind == "values", published=True,
-    )  # fmt: skip
+        f"{task.name} ({task.language})",
+        _text_of(task, *(folder / name for name in names)),
+        words,
+        filled,
+        measure=measure,
+        size=size,
+        seed=_whole(task, "random_seed", least=0),
+        language=task.language,
+        keys=keys,
+        asked_for=asked_for,
+        one_word=kind == "values",
+        published=True,
+    )
     opening, closing, comma = "“”，" if task.language == "zh" else ('"', '"', ", ")
-    numbers = {f"num_{one}": given.get(one) for one in ("queries", "values")} | {"num_keys": keys}
+    numbers = {f"num_{one}": given.get(one) for one in ("queries", "values")} | {
+        "num_keys": keys
+    }
 
     def instance(seed: int) -> dict[str, Any]:
         made = make(seed)
         *first, last = [opening + word + closing for word in made["asked"]]
         named = comma.join(first) + (joint if first else "") + last
         prompts = [{"text": made["text"], "needle_text": named}]
-        return {"prompts": prompts, "label": made["numbers"] or ["none"], "metadata": numbers}
+        return {
+            "prompts": prompts,
+            "label": made["numbers"] or ["none"],
+            "metadata": numbers,
+        }
 
     return instance
 
@@ -110,25 +152,44 @@ def _nouns(task: SeaTask) -> list[str]:
 
 
 def _sentence(task: SeaTask, name: str) -> str:
-    """A text for the task's language out of the table that the tree's own loader assigns to `self.NAME`; its code is read, not run."""
+    """A text for the task's language out of the table that the tree's own loader assigns to
+    `self.NAME`; its code is read, not run.
+    """
     file = _FOLDER / "niah/niah_dataloader.py"
     for table in assigned(task, str(file), name):
-        with suppress(SyntaxError, ValueError, TypeError, KeyError, RecursionError, MemoryError):
+        with suppress(
+            SyntaxError, ValueError, TypeError, KeyError, RecursionError, MemoryError
+        ):
             if isinstance(table, ast.Subscript):
                 return str(ast.literal_eval(table.value)[task.language])
-    raise DatasetError(f"'{file}' of SEA-HELM's tree has no '{name}' for the language '{task.language}'.")
+    raise DatasetError(
+        f"'{file}' of SEA-HELM's tree has no '{name}' for the language"
+        f" '{task.language}'."
+    )
 
 
 def _word_lists(task: SeaTask, measure: Tokenizer, size: int, prompt: int) -> Make:
-    """What makes an instance of a seed: a numbered list in which a few words stand more often than all others."""
+    """What makes an instance of a seed: a numbered list in which a few words stand more often than
+    all others.
+    """
     repeats = ("common_words", "repeats_common_words", "repeats_uncommon_words")
     common, often, seldom = (_whole(task, f"num_{key}") for key in repeats)
     words = sorted(set(_vocabulary(task)))
     if len(words) <= common or max(common * often, len(words) * seldom) > MOST:
-        raise TaskError(f"{task.name} has too few words for {common} common ones, or repeats them too often.")
+        raise TaskError(
+            f"{task.name} has too few words for {common} common ones, or repeats them"
+            " too often."
+        )
     what = f"{task.name} ({task.language})"
     make = word_lists(
-        what, words, common=common, often=often, seldom=seldom, size=size, measure=measure, published=True
+        what,
+        words,
+        common=common,
+        often=often,
+        seldom=seldom,
+        size=size,
+        measure=measure,
+        published=True,
     )
 
     def instance(seed: int) -> dict[str, Any]:
@@ -142,21 +203,34 @@ def _word_lists(task: SeaTask, measure: Tokenizer, size: int, prompt: int) -> Ma
 
 def _vocabulary(task: SeaTask) -> list[str]:
     if task.language != "en":
-        return [line.strip() for line in _lines(_text_of(task, f"cwe/vocab/{task.language}_words.txt"))]
+        return [
+            line.strip()
+            for line in _lines(_text_of(task, f"cwe/vocab/{task.language}_words.txt"))
+        ]
     found = find_spec("wonderwords")
     if found is None or not found.submodule_search_locations:
         raise MissingExtra(f"{task.name} in English", "sea-helm", "wonderwords")
     lists = Path(found.submodule_search_locations[0]) / "assets"
     files = (lists / f"{kind}list.txt" for kind in ("noun", "adjective", "verb"))
-    return [line.rstrip() for file in files for line in _lines(file.read_text(encoding="utf-8"))]
+    return [
+        line.rstrip()
+        for file in files
+        for line in _lines(file.read_text(encoding="utf-8"))
+    ]
 
 
 class Found(Scoring):
-    """Which share of what was asked for is named, and whether it is all of it. of_words (in the table): words, else numbers."""
+    """Which share of what was asked for is named, and whether it is all of it. of_words (in the
+    table): words, else numbers.
+    """
 
     def published(self, row: Row, text: str) -> Score:
-        """What stands from the first answer tag to the last closing one, split at commas. No answer is the answer "None", and more costs nothing."""
-        tag, of_words = self.task.answer_tag, self.entry.get("of_words")
+        """What stands from the first answer tag to the last closing one, split at commas.
+
+        No answer is the answer "None", and more costs nothing.
+        """
+        tag = self.task.answer_tag
+        of_words = self.entry.get("of_words")
         before, closed, _ = text[text.find(tag) + len(tag) :].rpartition("</")
         said = before.strip() if tag in text and closed else "None"
         asked = {one.strip().lower() if of_words else one for one in row["label"]}
@@ -164,14 +238,16 @@ class Found(Scoring):
         return self._score(len(asked & found) / len(asked) if asked else 0.0, said)
 
     def corrected(self, sample: Sample, answer: Answer) -> Scored:
-        """The last answer, closed or not, split at separators of all scripts, without numbering and quotation marks, for numbers its digits.
+        """The last answer, closed or not, split at separators of all scripts, without numbering and
+        quotation marks, for numbers its digits.
 
         No answer is wrong, and what is named beyond what is asked for lowers the share.
         """
         _, there, last = answer.text.rpartition(self.task.answer_tag)
         said = last.partition("</")[0].strip() if there else ""
         kind = "words" if self.entry.get("of_words") else "numbers"
-        asked, found = named(", ".join(map(str, self.row_of(sample)["label"])), kind), named(said, kind)
+        asked = named(", ".join(map(str, self.row_of(sample)["label"])), kind)
+        found = named(said, kind)
         return self._score(agreement(asked, found), said)
 
     def _score(self, share: float, said: str) -> Score:

@@ -1,7 +1,9 @@
-"""The numbers of SEA-HELM's notebook `results_aggregation.ipynb` over several runs, with its arithmetic, and the file that it writes of them.
+"""The numbers of SEA-HELM's notebook `results_aggregation.ipynb` over several runs, with its
+arithmetic, and the file that it writes of them.
 
-They are made from the samples' files of numbered runs, SEA-HELM's or an export of ours. Of each question the score of one run is drawn, 30
-times with the notebook's seed; a number is the mean of the 30 means. Its "stderr" is no standard error of the score: intervals over items are.
+They are made from the samples' files of numbered runs, SEA-HELM's or an export of ours. Of each
+question the score of one run is drawn, 30 times with the notebook's seed; a number is the mean of
+the 30 means. Its "stderr" is no standard error of the score: intervals over items are.
 """
 
 from __future__ import annotations
@@ -28,33 +30,50 @@ _COUNTS_WORDS = "length_constraints:number_words"
 
 
 def write_over_runs(runs: Sequence[NumberedRun], path: Path) -> list[str]:
-    """Write the notebook's numbers of a model's runs as it does, in YAML, and say the outermost of them. Raises RunError."""
+    """Write the notebook's numbers of a model's runs as it does, in YAML, and say the outermost of
+    them. Raises RunError.
+    """
     check_one_scoring(runs)
     config, data = _read(runs)
     _check_rows(runs, data)
     found, incomplete = over_runs(config, data, needs_sea=False)
     path.parent.mkdir(parents=True, exist_ok=True)
     write_text(path, yaml.safe_dump(found, allow_unicode=True, sort_keys=False))
-    shown = {"all languages": found["mean"], **({"SEA": found["sea_mean"]} if "sea_mean" in found else {})}
-    shown |= {language: found[language]["mean"] for language in data if "mean" in found[language]}
+    shown = {
+        "all languages": found["mean"],
+        **({"SEA": found["sea_mean"]} if "sea_mean" in found else {}),
+    }
+    shown |= {
+        language: found[language]["mean"]
+        for language in data
+        if "mean" in found[language]
+    }
     numbers = ", ".join(
-        f"{name} {'n/a' if math.isnan(number) else f'{number:.2f}'}" for name, number in shown.items()
+        f"{name} {'n/a' if math.isnan(number) else f'{number:.2f}'}"
+        for name, number in shown.items()
     )
     several = f"{len(runs)} run{'s' if len(runs) > 1 else ''}"
-    told = [f"{runs[0].model} over {several}, as SEA-HELM's notebook: {numbers}. Written: {path}"]
+    told = [
+        f"{runs[0].model} over {several}, as SEA-HELM's notebook: {numbers}. Written:"
+        f" {path}"
+    ]
     if undefined := _without_number(found, data):
         told.append(
-            f"{runs[0].model}: {', '.join(undefined)} {'has' if len(undefined) == 1 else 'have'} one label in the data, where the notebook "
-            "ends with ZeroDivisionError; no number, and none in the means over it."
+            f"{runs[0].model}: {', '.join(undefined)}"
+            f" {'has' if len(undefined) == 1 else 'have'} one label in the data, where"
+            " the notebook ends with ZeroDivisionError; no number, and none in the"
+            " means over it."
         )
     if incomplete:
         named = ", ".join(f"{task}/{language}" for language, _, task in incomplete)
         told.append(
-            f"{runs[0].model}: a run lacks {named}; the numbers are over the others, as the notebook's."
+            f"{runs[0].model}: a run lacks {named}; the numbers are over the others, as"
+            " the notebook's."
         )
     if "sea_mean" not in found:
         told.append(
-            f"{runs[0].model}: none of its languages is in the SEA average, and there the notebook ends with an error."
+            f"{runs[0].model}: none of its languages is in the SEA average, and there"
+            " the notebook ends with an error."
         )
     return told
 
@@ -77,33 +96,53 @@ def check_over_runs(runs: Sequence[NumberedRun]) -> None:
 
 
 def _read(runs: Sequence[NumberedRun]) -> tuple[Mapping[str, Any], Results]:
-    """The configuration of the first run, and what the notebook reads of all of them: see `over_runs`. Raises RunError."""
+    """The configuration of the first run, and what the notebook reads of all of them: see
+    `over_runs`. Raises RunError.
+    """
     data: Results = {}
     for run in runs:
         for task, facts in run.latest["tasks"].items():
             for language in facts["languages"]:
                 scores, labels = _scores_and_labels(run, task, language)
-                of_competency = data.setdefault(language, {}).setdefault(facts["competency"], {})
-                own = of_competency.setdefault(task, {"scores": [], "length": [], "labels": []})
-                for name, part in (("scores", scores), ("length", len(scores)), ("labels", labels)):
+                of_competency = data.setdefault(language, {}).setdefault(
+                    facts["competency"], {}
+                )
+                own = of_competency.setdefault(
+                    task, {"scores": [], "length": [], "labels": []}
+                )
+                for name, part in (
+                    ("scores", scores),
+                    ("length", len(scores)),
+                    ("labels", labels),
+                ):
                     own[name].append(part)
     skipped = runs[0].arguments.get("skip_task")
-    first = {**runs[0].latest, "run_args": {"skip_task": skipped if isinstance(skipped, list) else []}}
+    first = {
+        **runs[0].latest,
+        "run_args": {"skip_task": skipped if isinstance(skipped, list) else []},
+    }
     return first, data
 
 
 def _check_rows(runs: Sequence[NumberedRun], data: Results) -> None:
-    """Raise RunError where the runs that have a task's file have not as many rows of it: the notebook draws one run's score for each row."""
+    """Raise RunError where the runs that have a task's file have not as many rows of it: the
+    notebook draws one run's score for each row.
+    """
     for language, competencies in data.items():
         for tasks in competencies.values():
             for task, own in tasks.items():
                 having = [run for run in runs if (task, language) in set(_pairs(run))]
-                counts = {f"run_{run.number}": n for run, n in zip(having, own["length"], strict=True) if n}
+                counts = {
+                    f"run_{run.number}": n
+                    for run, n in zip(having, own["length"], strict=True)
+                    if n
+                }
                 if len(set(counts.values())) > 1:
                     which = ", ".join(f"{name} has {n:,}" for name, n in counts.items())
                     raise RunError(
-                        f"The numbers over runs of '{runs[0].model}' cannot be made: of {task}/{language} {which} rows. "
-                        "Complete the run that lacks rows, leave it out, or leave out --over-runs."
+                        f"The numbers over runs of '{runs[0].model}' cannot be made: of"
+                        f" {task}/{language} {which} rows. Complete the run that lacks"
+                        " rows, leave it out, or leave out --over-runs."
                     )
 
 
@@ -113,8 +152,12 @@ def _pairs(run: NumberedRun) -> Iterator[tuple[str, str]]:
         yield from ((task, language) for language in facts["languages"])
 
 
-def _scores_and_labels(run: NumberedRun, task: str, language: str) -> tuple[list[float], list[Any]]:
-    """Each question's score in a run, 0 where it has none, and its label; nothing where the run has no file of the task."""
+def _scores_and_labels(
+    run: NumberedRun, task: str, language: str
+) -> tuple[list[float], list[Any]]:
+    """Each question's score in a run, 0 where it has none, and its label; nothing where the run has
+    no file of the task.
+    """
     scores: list[float] = []
     labels: list[Any] = []
     path = run.file(task, language)
@@ -130,7 +173,9 @@ def _scores_and_labels(run: NumberedRun, task: str, language: str) -> tuple[list
         if task == "if-eval" and language in _NOT_COUNTED and kind == _COUNTS_WORDS:
             continue
         score = own.get(name) if name is not None and isinstance(own, Mapping) else own
-        scores += [_as_number(one) for one in (score if isinstance(score, list) else [score])]
+        scores += [
+            _as_number(one) for one in (score if isinstance(score, list) else [score])
+        ]
         if "label" in row:
             labels.append(row["label"])
     return scores, labels
@@ -149,12 +194,14 @@ def over_runs(
     seed: int = 94370244,
     needs_sea: bool = True,
 ) -> tuple[Results, list[tuple[str, str, str]]]:
-    """The notebook's numbers over several runs, and the (language, competency, task) that lack a run.
+    """The notebook's numbers over several runs, and the (language, competency, task) that lack a
+    run.
 
-    config: `run_args` and `tasks` of the first run. data: language -> competency -> task -> "scores", "length" and "labels", a list for each
-    run. Of each question one run's score is drawn, `bootstraps` times; "stderr" is the spread of these means over the root of their number,
-    no standard error of the score. Where no language is one of `languages` it raises TypeError, as the notebook does, or has no such
-    numbers without `needs_sea`.
+    config: `run_args` and `tasks` of the first run. data: language -> competency -> task ->
+    "scores", "length" and "labels", a list for each run. Of each question one run's score is drawn,
+    `bootstraps` times; "stderr" is the spread of these means over the root of their number, no
+    standard error of the score. Where no language is one of `languages` it raises TypeError, as the
+    notebook does, or has no such numbers without `needs_sea`.
     """
     import numpy as np
 
@@ -164,13 +211,18 @@ def over_runs(
     for task, facts in config["tasks"].items():
         if task in config["run_args"]["skip_task"]:
             continue
-        competency, group = facts["competency"], facts.get("aggregation_group")
+        competency = facts["competency"]
+        group = facts.get("aggregation_group")
         for language in facts["languages"]:
             there = data[language][competency][task]
             means, whole = _bootstrapped(facts, there, draws, bootstraps)
-            place = out[language].setdefault(competency, {"tasks": {}, "aggregation_groups": {}})
+            place = out[language].setdefault(
+                competency, {"tasks": {}, "aggregation_groups": {}}
+            )
             own = place["tasks"][task] = (
-                {"mean": 0, "stderr": 0, "mean_list": means} if whole is None else _spread(means)
+                {"mean": 0, "stderr": 0, "mean_list": means}
+                if whole is None
+                else _spread(means)
             )
             if whole is False:
                 incomplete.append((language, competency, task))
@@ -178,12 +230,15 @@ def over_runs(
             if group:
                 group = group.replace("-logprobs", "")
                 said = (
-                    f"Using scores for aggregation group {group.upper()} instead of individual task scores."
+                    f"Using scores for aggregation group {group.upper()} instead of"
+                    " individual task scores."
                 )
                 own |= {"remarks": said, "ignore": True, "aggregation_group": group}
                 place["aggregation_groups"].setdefault(group, []).append(means)
     over = [_totals(competencies) for competencies in out.values()]
-    sea = [own for language, own in zip(out, over, strict=True) if language in languages]
+    sea = [
+        own for language, own in zip(out, over, strict=True) if language in languages
+    ]
     out |= _spread(_means(over))
     if not sea and needs_sea:
         raise TypeError("'float' object is not iterable")
@@ -196,7 +251,9 @@ def _totals(competencies: Results) -> list[float]:
     """The means of one language, which are put into it."""
     every = []
     for own in competencies.values():
-        lists = [one["mean_list"] for one in own["tasks"].values() if "ignore" not in one]
+        lists = [
+            one["mean_list"] for one in own["tasks"].values() if "ignore" not in one
+        ]
         for group, parts in own["aggregation_groups"].items():
             lists.append(_means(parts))
             own["aggregation_groups"][group] = _spread(lists[-1])
@@ -218,7 +275,10 @@ def _bootstrapped(
         return [0] * times, None
     labels = there["labels"][0]
     if facts.get("use_logprobs", True) and facts.get("max_n_runs") == 1:
-        scores, chosen = draws.random(size=(times, len(there["scores"][0]))) > there["scores"][0], True
+        scores = (
+            draws.random(size=(times, len(there["scores"][0]))) > there["scores"][0]
+        )
+        chosen = True
     else:
         index = draws.integers(0, len(runs), size=(times, len(runs[0])))
         scores = np.array(runs)[index, np.arange(len(runs[0]))]
@@ -226,15 +286,23 @@ def _bootstrapped(
         chosen = plain and len(set(labels)) != len(labels)
     if not chosen:
         means = scores.mean(axis=1)
-        scale = 100 if max(score for run in there["scores"] for score in run) <= 1 else 1
-        return [float(mean) * scale for mean in means], len(runs) == len(there["scores"])
-    names, found = sorted(set(labels)), []
+        scale = (
+            100 if max(score for run in there["scores"] for score in run) <= 1 else 1
+        )
+        return [float(mean) * scale for mean in means], len(runs) == len(
+            there["scores"]
+        )
+    names = sorted(set(labels))
+    found = []
     if len(names) == 1:  # chance is 1, so the notebook divides by 0
         return [math.nan] * times, len(runs) == len(there["scores"])
     gold = [names.index(label) for label in labels]
     for row in scores.astype(int):
         # A label times its score is what was said there: 100 times a label is none of them.
-        said = [one if hit == 1 or not names[one] else -1 for one, hit in zip(gold, row, strict=True)]
+        said = [
+            one if hit == 1 or not names[one] else -1
+            for one, hit in zip(gold, row, strict=True)
+        ]
         (recall,) = label_scores(gold, said, "balanced-accuracy")
         found.append(normalised(recall, 1 / len(names), 1) * 100)
     return found, len(runs) == len(there["scores"])
@@ -245,4 +313,8 @@ def _means(lists: Sequence[Sequence[float]]) -> list[float]:
 
 
 def _spread(values: Sequence[float]) -> Results:
-    return {"mean": standard.mean(values), "stderr": standard_error(values), "mean_list": list(values)}
+    return {
+        "mean": standard.mean(values),
+        "stderr": standard_error(values),
+        "mean_list": list(values),
+    }

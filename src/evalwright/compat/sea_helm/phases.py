@@ -1,8 +1,9 @@
 """The two requests of base models and of log-probability tasks, as SEA-HELM sends them.
 
-The first writes up to the answer tag, which stays in its text. Where the model ended it, at the tag or by itself, the second goes on from
-exactly that text: a base model writes on, and of a log-probability task the separator and the label are scored. A reply that was cut is
-kept as it is. A reply that the model ended without the tag is gone on from without one, as there.
+The first writes up to the answer tag, which stays in its text. Where the model ended it, at the tag
+or by itself, the second goes on from exactly that text: a base model writes on, and of a
+log-probability task the separator and the label are scored. A reply that was cut is kept as it is.
+A reply that the model ended without the tag is gone on from without one, as there.
 """
 
 from __future__ import annotations
@@ -15,38 +16,68 @@ from evalwright.core.asking import Ask
 from evalwright.core.requests import LogLikelihood, Message, Prompt
 from evalwright.core.responses import Response
 from evalwright.core.samples import Answer, Sample
-from evalwright.strategies.generate import TARGET, Sampling, answer_from, log_likelihood_of
+from evalwright.strategies.generate import (
+    TARGET,
+    Sampling,
+    answer_from,
+    log_likelihood_of,
+)
 
 
 def text_with_tag(first: Response, tag: str) -> str:
-    """The text of a first reply with the tag where it ended there. Where nothing says at what it ended, that was the tag."""
-    return first.text if first.stopped_at == "" else f"{first.text.removesuffix(tag)}{tag}"
+    """The text of a first reply with the tag where it ended there.
+
+    Where nothing says at what it ended, that was the tag.
+    """
+    return (
+        first.text if first.stopped_at == "" else f"{first.text.removesuffix(tag)}{tag}"
+    )
 
 
 def written_in_two(responses: Sequence[Response], tag: str) -> str:
     """What a base model wrote in both requests, or in the first alone where there was no second."""
     first, *more = responses
-    return "".join([text_with_tag(first, tag), *(one.text for one in more)]) if more else first.text
+    return (
+        "".join([text_with_tag(first, tag), *(one.text for one in more)])
+        if more
+        else first.text
+    )
 
 
-async def generate_in_two(prompt: Prompt, tag: str, sampling: Sampling, ask: Ask, draw: int) -> Answer:
+async def generate_in_two(
+    prompt: Prompt, tag: str, sampling: Sampling, ask: Ask, draw: int
+) -> Answer:
     """A base model's answer. What the first request used of the tokens is not there for the second."""
     first, context = await _first(prompt, tag, sampling, ask, draw)
-    left = None if sampling.max_tokens is None else sampling.max_tokens - first.usage.output_tokens
+    left = (
+        None
+        if sampling.max_tokens is None
+        else sampling.max_tokens - first.usage.output_tokens
+    )
     if context is None or (left is not None and left <= 0):
         return answer_from(prompt, (first,))
-    second = await ask(TARGET, replace(sampling, max_tokens=left).request(context, draw))
+    second = await ask(
+        TARGET, replace(sampling, max_tokens=left).request(context, draw)
+    )
     return replace(answer_from(context, (second,)), responses=(first, second))
 
 
 async def score_in_two(
-    prompt: Prompt, tag: str, separator: str, sampling: Sampling, sample: Sample, ask: Ask, draw: int
+    prompt: Prompt,
+    tag: str,
+    separator: str,
+    sampling: Sampling,
+    sample: Sample,
+    ask: Ask,
+    draw: int,
 ) -> Answer:
     """The log-likelihoods of a sample's choices behind the first reply; none where that was cut."""
     first, context = await _first(prompt, tag, sampling, ask, draw)
     if context is None:
         return answer_from(prompt, (first,))
-    requests = [LogLikelihood(context, f"{separator}{choice}") for choice in sample.choices]
+    requests = [
+        LogLikelihood(context, f"{separator}{choice}") for choice in sample.choices
+    ]
     responses = await asyncio.gather(*(ask(TARGET, request) for request in requests))
     values = tuple(log_likelihood_of(response) for response in responses)
     best = max(range(len(values)), key=values.__getitem__)

@@ -1,4 +1,7 @@
-"""A row as SEA-HELM records it: what was sent, the reply of each turn, its score. Nothing in it is trusted."""
+"""A row as SEA-HELM records it: what was sent, the reply of each turn, its score.
+
+Nothing in it is trusted.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,11 @@ from evalwright.core.responses import Response, Usage
 from evalwright.core.samples import Answer, Score
 from evalwright.core.secrets import mask_message
 
-REPLY = {"responses": "text", "reasoning_contents": "reasoning", "finish_reasons": "finish_reason"}
+REPLY = {
+    "responses": "text",
+    "reasoning_contents": "reasoning",
+    "finish_reasons": "finish_reason",
+}
 """Columns with a text of each turn, and what a Response calls it."""
 USAGE = {"prompt_tokens": "input_tokens", "completion_tokens": "output_tokens"}
 """Of `token_usages`, and what Usage calls it."""
@@ -48,28 +55,49 @@ def entries(row: Mapping[str, Any], key: str) -> list[Any]:
 
 def answer_of(row: Mapping[str, Any]) -> Answer | Failure:
     """The reply of each turn; a failure where a turn has an error or no reply."""
-    texts, errors = entries(row, "responses"), [one for one in entries(row, "errors") if one]
+    texts = entries(row, "responses")
+    errors = [one for one in entries(row, "errors") if one]
     if errors or not texts or None in texts:
         why = mask_message(str(errors[0])) if errors else "The record has no reply."
         return Failure("request failed", "model", why)
     responses = []
     for turn in range(len(texts)):
         counts = mapping(at(entries(row, "token_usages"), turn))
-        usage = {ours: int(number(counts.get(theirs)) or 0) for theirs, ours in USAGE.items()}
-        said: Any = {ours: _text(at(entries(row, theirs), turn)) for theirs, ours in REPLY.items()}
+        usage = {
+            ours: int(number(counts.get(theirs)) or 0) for theirs, ours in USAGE.items()
+        }
+        said: Any = {
+            ours: _text(at(entries(row, theirs), turn))
+            for theirs, ours in REPLY.items()
+        }
         responses.append(Response(**said, usage=Usage(**usage)))
-    likelihoods = tuple(float(one) for one in entries(row, "cumulative_logprobs") if number(one) is not None)
+    likelihoods = tuple(
+        float(one)
+        for one in entries(row, "cumulative_logprobs")
+        if number(one) is not None
+    )
     last = separate_reasoning(responses[-1])
-    return Answer(last.answer, last.reasoning, None, likelihoods, prompt_of(row), tuple(responses))
+    return Answer(
+        last.answer, last.reasoning, None, likelihoods, prompt_of(row), tuple(responses)
+    )
 
 
 def _text(value: Any) -> str:
-    return value if isinstance(value, str) else "" if value is None else json.dumps(value, ensure_ascii=False)
+    return (
+        value
+        if isinstance(value, str)
+        else ""
+        if value is None
+        else json.dumps(value, ensure_ascii=False)
+    )
 
 
 def score_of(row: Mapping[str, Any], metric: str) -> Score | Failure:
-    """What SEA-HELM wrote as the row's individual score, the mean of its turns where it has several."""
-    found, said = row.get("individual_scores"), row.get("cleaned_responses")
+    """What SEA-HELM wrote as the row's individual score, the mean of its turns where it has
+    several.
+    """
+    found = row.get("individual_scores")
+    said = row.get("cleaned_responses")
     parts: dict[str, float] = {}
     for key, one in (found if isinstance(found, Mapping) else {metric: found}).items():
         turns = [
@@ -81,4 +109,6 @@ def score_of(row: Mapping[str, Any], metric: str) -> Score | Failure:
     if not parts:
         return Failure("no score", "scorer", "The record has no score of the row.")
     value = parts.get(metric, next(iter(parts.values())))
-    return Score(value, "", said if isinstance(said, str) else "", {metric: value, **parts})
+    return Score(
+        value, "", said if isinstance(said, str) else "", {metric: value, **parts}
+    )

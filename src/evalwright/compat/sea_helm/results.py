@@ -1,7 +1,9 @@
-"""SEA-HELM's result folders: `{organisation}/{model}/run_{n}/{configs,results,inferences}`, found, read, and checked for `runs check`.
+"""SEA-HELM's result folders: `{organisation}/{model}/run_{n}/{configs,results,inferences}`, found,
+read, and checked for `runs check`.
 
-Files are named by the last part of a model's name, so the models of two organisations are told apart by their folders and by the name
-in the configurations. Nothing in a folder is trusted: names in it lead to no other folder.
+Files are named by the last part of a model's name, so the models of two organisations are told
+apart by their folders and by the name in the configurations. Nothing in a folder is trusted: names
+in it lead to no other folder.
 """
 
 from __future__ import annotations
@@ -16,7 +18,14 @@ from pathlib import Path
 from typing import Any
 
 from evalwright.analysis.run_checks import Checked, in_words
-from evalwright.compat.recording import mapping, nothing_at, number, opened, parsed, read_rows
+from evalwright.compat.recording import (
+    mapping,
+    nothing_at,
+    number,
+    opened,
+    parsed,
+    read_rows,
+)
 from evalwright.compat.sea_helm.config import TASKS, Tree, check, is_name, tree_of
 from evalwright.compat.sea_helm.recorded import REPLY, answer_of, score_of
 from evalwright.core.errors import Failure, RunError, TaskError
@@ -65,17 +74,31 @@ class NumberedRun:
 
     @cached_property
     def config(self) -> Mapping[str, Any]:
-        """The latest configuration, with tasks of earlier ones that it does not have. Raises RunError."""
+        """The latest configuration, with tasks of earlier ones that it does not have.
+
+        Raises RunError.
+        """
         found = [_config(path) for path in self.dated[0]]
         if not found:
-            raise RunError(f"'{self.folder}' has no configs/*.yaml, so nothing is known of its tasks.")
-        names = sorted({str(mapping(one.get("run_args")).get("model_name")) for one in found})
+            raise RunError(
+                f"'{self.folder}' has no configs/*.yaml, so nothing is known of its"
+                " tasks."
+            )
+        names = sorted(
+            {str(mapping(one.get("run_args")).get("model_name")) for one in found}
+        )
         if len(names) > 1:
             raise RunError(
-                f"'{self.folder}' has configurations of {len(names)} models, {', '.join(map(printable, names))}, whose files have the "
-                "same names, so it cannot be told whose answers they are."
+                f"'{self.folder}' has configurations of {len(names)} models,"
+                f" {', '.join(map(printable, names))}, whose files have the same names,"
+                " so it cannot be told whose answers they are."
             )
-        return {**found[-1], "tasks": {name: task for one in found for name, task in one["tasks"].items()}}
+        return {
+            **found[-1],
+            "tasks": {
+                name: task for one in found for name, task in one["tasks"].items()
+            },
+        }
 
     @property
     def latest(self) -> Mapping[str, Any]:
@@ -95,7 +118,10 @@ class NumberedRun:
     @property
     def model(self) -> str:
         """The model as it was named; without a configuration its folder's name."""
-        return str((self.arguments.get("model_name") if self.dated[0] else "") or self.folder.parent.name)
+        return str(
+            (self.arguments.get("model_name") if self.dated[0] else "")
+            or self.folder.parent.name
+        )
 
     @property
     def stamp(self) -> str:
@@ -106,7 +132,8 @@ class NumberedRun:
         """Each task and language that this run should have."""
         skipped = self.arguments.get("skip_task")
         for name, task in self.config["tasks"].items():
-            most, left_out = task.get("max_n_runs"), isinstance(skipped, list) and name in skipped
+            most = task.get("max_n_runs")
+            left_out = isinstance(skipped, list) and name in skipped
             if not left_out and not (isinstance(most, int) and self.number >= most):
                 yield from ((name, language) for language in task["languages"])
 
@@ -117,7 +144,9 @@ class NumberedRun:
             with opened(path) as file:
                 found.append(parsed(file.read(), str(path)))
             if not isinstance(found[-1], dict):
-                raise RunError(f"{path} is not a mapping of languages: SEA-HELM did not write it.")
+                raise RunError(
+                    f"{path} is not a mapping of languages: SEA-HELM did not write it."
+                )
         return found
 
     def numbers(self, name: str, language: str) -> Mapping[str, Any]:
@@ -135,21 +164,33 @@ class NumberedRun:
 
     def file(self, name: str, language: str, turn: int = 0) -> Path:
         """A task's file of samples, or of the replies in a turn alone."""
-        return file_of(self.folder, self.model, name, language, self.config["tasks"][name], turn)
+        return file_of(
+            self.folder, self.model, name, language, self.config["tasks"][name], turn
+        )
 
     def lines(self, name: str, language: str) -> int:
         """How many samples its file has, or the replies alone."""
-        for path in filter(self._has, (self.file(name, language, turn) for turn in (0, 1))):
+        for path in filter(
+            self._has, (self.file(name, language, turn) for turn in (0, 1))
+        ):
             with opened(path) as file:
                 return sum(line.endswith(b"\n") for line in file)
         return 0
 
     def rows(self, name: str, language: str) -> list[dict[str, Any]]:
-        """A task's samples with what it made of them; without that file the replies alone. Raises RunError."""
+        """A task's samples with what it made of them; without that file the replies alone.
+
+        Raises RunError.
+        """
         if self._has(path := self.file(name, language)):
-            return [{key: row[key] for key in row if key not in _UNUSED} for _, _, row in read_rows(path)]
+            return [
+                {key: row[key] for key in row if key not in _UNUSED}
+                for _, _, row in read_rows(path)
+            ]
         found: list[dict[str, Any]] = []
-        for path in takewhile(self._has, (self.file(name, language, turn) for turn in count(1))):
+        for path in takewhile(
+            self._has, (self.file(name, language, turn) for turn in count(1))
+        ):
             for place, (_, _, row) in enumerate(read_rows(path)):
                 found += [{}] if place == len(found) else []
                 for key in (*REPLY, "errors", "token_usages"):
@@ -159,19 +200,26 @@ class NumberedRun:
     @property
     def files(self) -> list[Path]:
         """All that was read of it."""
-        return [*chain(*self.dated), *filter(self._has, (self.file(*pair) for pair in self.pairs()))]
+        return [
+            *chain(*self.dated),
+            *filter(self._has, (self.file(*pair) for pair in self.pairs())),
+        ]
 
 
 def _config(path: Path) -> Mapping[str, Any]:
     try:
         found: Mapping[str, Any] = plain(read_document(path, "configuration").value)
         if not isinstance(tasks := found.get("tasks"), Mapping):
-            raise TaskError(f"{path} has no mapping of tasks: SEA-HELM did not write it.")
+            raise TaskError(
+                f"{path} has no mapping of tasks: SEA-HELM did not write it."
+            )
         check(TASKS, tasks, str(path))
     except TaskError as error:
         raise RunError(str(error)) from None
     for name, task in tasks.items():
-        check_names(path, name, task.get("aggregation_group") or name, *task["languages"])
+        check_names(
+            path, name, task.get("aggregation_group") or name, *task["languages"]
+        )
     return found
 
 
@@ -183,7 +231,9 @@ def check_names(where: Path, *names: Any) -> None:
             or not is_name(name)
             or len(name.encode("utf-8", "replace")) > _LONGEST_NAME
         ):
-            raise RunError(f"{where} names '{printable(str(name))}', which is no name of a file.")
+            raise RunError(
+                f"{where} names '{printable(str(name))}', which is no name of a file."
+            )
 
 
 def there(path: Path) -> bool:
@@ -194,11 +244,24 @@ def there(path: Path) -> bool:
         return False
 
 
-def file_of(run: Path, model: str, name: str, language: str, task: Mapping[str, Any], turn: int = 0) -> Path:
+def file_of(
+    run: Path,
+    model: str,
+    name: str,
+    language: str,
+    task: Mapping[str, Any],
+    turn: int = 0,
+) -> Path:
     """Where a run has a task's samples, or the replies in a turn alone. task: its configuration."""
     what = "_".join([model.rpartition("/")[2], name, language])
     ending = f"_turn{turn}_batch_response" if turn else ""
-    return run / "inferences" / language / (task.get("aggregation_group") or name) / f"{what}{ending}.jsonl"
+    return (
+        run
+        / "inferences"
+        / language
+        / (task.get("aggregation_group") or name)
+        / f"{what}{ending}.jsonl"
+    )
 
 
 def data_of(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -223,9 +286,13 @@ def is_results(folder: Path) -> bool:
 
 
 def find_runs(path: Path) -> list[list[NumberedRun]]:
-    """The numbered runs of each model in a folder: a results folder, a model's folder, or one run's. Raises RunError where there is none."""
+    """The numbered runs of each model in a folder: a results folder, a model's folder, or one
+    run's. Raises RunError where there is none.
+    """
     if not path.is_dir():
-        raise nothing_at(path, "Name a results folder of SEA-HELM, or the folder of one model in it.")
+        raise nothing_at(
+            path, "Name a results folder of SEA-HELM, or the folder of one model in it."
+        )
     found: dict[tuple[Path, str], list[NumberedRun]] = {}
     for run in map(NumberedRun, _folders(path)):
         try:
@@ -235,21 +302,27 @@ def find_runs(path: Path) -> list[list[NumberedRun]]:
         found.setdefault((run.folder.parent, model), []).append(run)
     if not found:
         raise RunError(
-            f"'{path}' has no results of SEA-HELM: no folder run_0 with configs, results and inferences."
+            f"'{path}' has no results of SEA-HELM: no folder run_0 with configs,"
+            " results and inferences."
         )
     return [sorted(runs, key=lambda run: run.number) for runs in found.values()]
 
 
 def check_one_scoring(runs: Sequence[NumberedRun]) -> None:
-    """Raise RunError where the numbered runs of a model are not all published, or all corrected: what is over them would be neither."""
+    """Raise RunError where the numbered runs of a model are not all published, or all corrected:
+    what is over them would be neither.
+    """
     by_scoring: dict[str, list[str]] = {}
     for run in runs:
         by_scoring.setdefault(run.scoring, []).append(f"run_{run.number}")
     if len(by_scoring) > 1:
-        which = " and ".join(f"{', '.join(names)} ({scoring})" for scoring, names in by_scoring.items())
+        which = " and ".join(
+            f"{', '.join(names)} ({scoring})" for scoring, names in by_scoring.items()
+        )
         raise RunError(
-            f"'{runs[0].folder.parent}' has runs of both scorings, {which}, whose numbers are not made in the same way. "
-            "Give each scoring a folder of its own."
+            f"'{runs[0].folder.parent}' has runs of both scorings, {which}, whose"
+            " numbers are not made in the same way. Give each scoring a folder of its"
+            " own."
         )
 
 
@@ -259,16 +332,24 @@ def _place(path: Path) -> tuple[str, str]:
     return found[0] if found else "", path.name
 
 
-# -- what its integrity notebook looks for, in every line instead of the first -------------------------------------------
+# -- what its integrity notebook looks for, in every line instead of the first ---------
 
 
 def check_folder(path: Path, settings: Mapping[str, Any]) -> list[Checked]:
-    """Each numbered run in a folder. settings: `task_root`, SEA-HELM's folder of today, for what is stale. Raises UsageError."""
+    """Each numbered run in a folder. settings: `task_root`, SEA-HELM's folder of today, for what is
+    stale. Raises UsageError.
+    """
     tree = tree_of(settings["task_root"]) if settings.get("task_root") else None
-    return [_checked(run, several, tree, path) for several in find_runs(path) for run in several]
+    return [
+        _checked(run, several, tree, path)
+        for several in find_runs(path)
+        for run in several
+    ]
 
 
-def _checked(run: NumberedRun, several: list[NumberedRun], tree: Tree | None, path: Path) -> Checked:
+def _checked(
+    run: NumberedRun, several: list[NumberedRun], tree: Tree | None, path: Path
+) -> Checked:
     name = str(run.folder.relative_to(path)) if run.folder != path else run.folder.name
     problems: dict[str, dict[str, str]] = {}
     try:
@@ -281,12 +362,24 @@ def _checked(run: NumberedRun, several: list[NumberedRun], tree: Tree | None, pa
         return Checked(name, run.folder.parent.name, 0, 0, (f"damaged: {error}",))
     said = [*in_words(problems), *([] if run.dated[1] else ["no results/*.json"])]
     whole = len(pairs) - sum(map(len, problems.values()))
-    notes = () if tree else ("not compared with the tasks of today: name SEA-HELM's folder with --task-root",)
+    notes = (
+        ()
+        if tree
+        else (
+            (
+                "not compared with the tasks of today: name SEA-HELM's folder with"
+                " --task-root"
+            ),
+        )
+    )
     return Checked(name, run.model, whole, len(pairs), tuple(said), notes)
 
 
 def _problem(
-    run: NumberedRun, several: list[NumberedRun], tree: Tree | None, pair: tuple[str, str]
+    run: NumberedRun,
+    several: list[NumberedRun],
+    tree: Tree | None,
+    pair: tuple[str, str],
 ) -> tuple[str, str]:
     """What is wrong with a task of a run, and how far; "" for nothing."""
     task, language = pair
@@ -295,7 +388,9 @@ def _problem(
     if not there(run.file(*pair)):
         return "tasks missing", ""
     rows = run.rows(*pair)
-    most = max([len(rows), *(one.lines(*pair) for one in several if pair in set(one.pairs()))])
+    most = max(
+        [len(rows), *(one.lines(*pair) for one in several if pair in set(one.pairs()))]
+    )
     if len(rows) < most:
         return "samples missing", f"{most - len(rows):,} of {most:,}"
     metric = str(run.config["tasks"][task]["metric"])
@@ -314,4 +409,6 @@ def _problem(
         return "not of today", "no such task"
     told = (run.config["tasks"][task], tree.tasks[task])
     then, today = (str(mapping(one.get("metadata")).get("version")) for one in told)
-    return ("not of today", f"version {then}, now {today}") if then != today else ("", "")
+    return (
+        ("not of today", f"version {then}, now {today}") if then != today else ("", "")
+    )

@@ -1,8 +1,10 @@
-"""The rows of a task in SEA-HELM's form, and its examples: files of its folder, or data sets of the hub, by the table `loaders.toml`.
+"""The rows of a task in SEA-HELM's form, and its examples: files of its folder, or data sets of the
+hub, by the table `loaders.toml`.
 
-Files are read inside the folder only. A data set of the hub comes without a revision in the files: the one that is found at the first
-fetch is used from then on. Rows stay on disk, and are made and checked one by one. Options are shuffled with the published seeds, by
-Python's own generator and numpy's, so that every letter is the published one.
+Files are read inside the folder only. A data set of the hub comes without a revision in the files:
+the one that is found at the first fetch is used from then on. Rows stay on disk, and are made and
+checked one by one. Options are shuffled with the published seeds, by Python's own generator and
+numpy's, so that every letter is the published one.
 """
 
 from __future__ import annotations
@@ -22,11 +24,29 @@ from types import SimpleNamespace
 from typing import Any
 
 from evalwright.bounded import from_json
-from evalwright.compat.sea_helm.config import Class, Row, SeaTask, assigned, local_file, pieces
+from evalwright.compat.sea_helm.config import (
+    Class,
+    Row,
+    SeaTask,
+    assigned,
+    local_file,
+    pieces,
+)
 from evalwright.core.errors import DatasetError, MissingExtra, OutOfReach, TaskError
 from evalwright.tasks import templates
-from evalwright.tasks.datasets.copies import copy_of_file, copy_of_hub, file_of_hub, first_fetched
-from evalwright.tasks.datasets.rows import FileSource, InlineSource, Rows, Source, file_source
+from evalwright.tasks.datasets.copies import (
+    copy_of_file,
+    copy_of_hub,
+    file_of_hub,
+    first_fetched,
+)
+from evalwright.tasks.datasets.rows import (
+    FileSource,
+    InlineSource,
+    Rows,
+    Source,
+    file_source,
+)
 from evalwright.tasks.template_limits import TemplateError
 from evalwright.tasks.yaml_files import kind_of
 
@@ -35,9 +55,11 @@ Fetch = Callable[[str], Path]
 """A single file of the task's data set, here."""
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-SHUFFLED, CUISINE = 976843, 3722236
+SHUFFLED = 976843
+CUISINE = 3722236
 """The seeds of options: of GPQA and Global-MMLU, and of World Cuisine."""
-_LONGEST_LITERAL, _MOST_TURNS = 200_000, 100
+_LONGEST_LITERAL = 200_000
+_MOST_TURNS = 100
 _ABSENT = object()
 
 
@@ -46,15 +68,28 @@ class Loader(SimpleNamespace):
 
     def facts(self, task: SeaTask) -> dict[str, Any]:
         """What templates know of a task; part: what its name says of the part of the data."""
-        name, part = task.plain_name, task.plain_name.removeprefix(self.prefix)
+        name = task.plain_name
+        part = task.plain_name.removeprefix(self.prefix)
         words = {"named": self.named, "labels": self.labels}
-        return {"part": part, "language": task.language, "name": name, "published": task.published, **words}
+        return {
+            "part": part,
+            "language": task.language,
+            "name": name,
+            "published": task.published,
+            **words,
+        }
 
-    def maker(self, task: SeaTask, raws: Sequence[Raw], fetch: Fetch) -> Callable[[Raw, int], Row]:
-        """What makes a row of a raw row and its place. raws: all of them, for what is shuffled; fetch: a file of the data set."""
+    def maker(
+        self, task: SeaTask, raws: Sequence[Raw], fetch: Fetch
+    ) -> Callable[[Raw, int], Row]:
+        """What makes a row of a raw row and its place. raws: all of them, for what is shuffled;
+        fetch: a file of the data set.
+        """
         if not self.id:
             names = {self.renamed: "label"}
-            return lambda raw, index: {names.get(key, key): one for key, one in raw.items() if key != "place"}
+            return lambda raw, index: {
+                names.get(key, key): one for key, one in raw.items() if key != "place"
+            }
         facts = self.facts(task)
         added = [_options(self, len(raws))] if self.shuffled else []
         added += [_ADDED[self.adds](task, raws, fetch)] if self.adds else []
@@ -71,18 +106,30 @@ class Loader(SimpleNamespace):
         known = {**raw, **facts}
 
         def cell(text: str, otherwise: Any = _ABSENT) -> Any:
-            """otherwise: what a column is that is not there; without it there is none only where the cell says that it may be so."""
+            """otherwise: what a column is that is not there; without it there is none only where
+            the cell says that it may be so.
+            """
             if templates.is_template(text):
                 found = templates.native(text)(known)
                 return _ABSENT if found is None else found
             column = text.removeprefix("?")
-            return raw[text] if column == text and otherwise is _ABSENT else raw.get(column, otherwise)
+            return (
+                raw[text]
+                if column == text and otherwise is _ABSENT
+                else raw.get(column, otherwise)
+            )
 
-        def filled(cells: Mapping[str, str], otherwise: Any = _ABSENT) -> dict[str, Any]:
+        def filled(
+            cells: Mapping[str, str], otherwise: Any = _ABSENT
+        ) -> dict[str, Any]:
             found = ((name, cell(text, otherwise)) for name, text in cells.items())
             return {name: value for name, value in found if value is not _ABSENT}
 
-        about = self.metadata if isinstance(self.metadata, Mapping) else {one: one for one in self.metadata}
+        about = (
+            self.metadata
+            if isinstance(self.metadata, Mapping)
+            else {one: one for one in self.metadata}
+        )
         row: dict[str, Any] = {
             **filled({"id": self.id}),
             "prompts": [filled(self.prompt)],
@@ -91,7 +138,11 @@ class Loader(SimpleNamespace):
             **filled({"label": self.label} if self.label else {}),
         }
         if self.images:
-            row["images"] = [one for name in self.images for one in _images(cell(name, None), name[0] == "?")]
+            row["images"] = [
+                one
+                for name in self.images
+                for one in _images(cell(name, None), name[0] == "?")
+            ]
         return row
 
 
@@ -106,11 +157,15 @@ def _literal(text: Any) -> Any:
 
 
 def _images(value: Any, optional: bool) -> list[str]:
-    """The images of a column, as base64; one that has to be there and is not is a text that is no image."""
+    """The images of a column, as base64; one that has to be there and is not is a text that is no
+    image.
+    """
     if isinstance(value, list):
         return [one for each in value for one in _images(each, optional)]
     data = value.get("bytes") if isinstance(value, Mapping) else None
-    text = base64.b64encode(data).decode() if isinstance(data, bytes) else str(data or "")
+    text = (
+        base64.b64encode(data).decode() if isinstance(data, bytes) else str(data or "")
+    )
     return [] if optional and not text else [text]
 
 
@@ -120,7 +175,9 @@ Added = Callable[[Raw, int], Mapping[str, Any]]
 
 
 def _options(loader: Loader, count: int) -> Added:
-    """`placed`: the right option at the `letter` of a list that is shuffled, and the wrong ones around it by a seed for each row."""
+    """`placed`: the right option at the `letter` of a list that is shuffled, and the wrong ones
+    around it by a seed for each row.
+    """
     letters = list("ABCD" * (count // 4 + 1 if loader.one_more else -(-count // 4)))
     seeds = random.Random(SHUFFLED).sample(range(2**31 - 1), count)
     random.Random(SHUFFLED).shuffle(letters)
@@ -136,7 +193,9 @@ def _options(loader: Loader, count: int) -> Added:
 
 
 def _world_cuisine(task: SeaTask, raws: Sequence[Raw], fetch: Fetch) -> Added:
-    """`placed`: the right option at the `letter` of a list that is shuffled for each kind of prompt, which the raw rows are sorted by."""
+    """`placed`: the right option at the `letter` of a list that is shuffled for each kind of
+    prompt, which the raw rows are sorted by.
+    """
     import numpy as np
 
     generator = np.random.default_rng(seed=CUISINE)
@@ -156,16 +215,27 @@ def _world_cuisine(task: SeaTask, raws: Sequence[Raw], fetch: Fetch) -> Added:
 
 
 def _livecodebench(task: SeaTask, raws: Sequence[Raw], fetch: Fetch) -> Added:
-    """What the tree's own loader asks for where a program reads its input, and where it has starter code (NUL stands for the code)."""
+    """What the tree's own loader asks for where a program reads its input, and where it has starter
+    code (NUL stands for the code).
+    """
     forms = []
     for value in assigned(task, str(task.config["dataloader_file"]), "format_prompt"):
         parts = value.values if isinstance(value, ast.JoinedStr) else [value]
-        forms.append("".join(str(part.value) if isinstance(part, ast.Constant) else "\0" for part in parts))
+        forms.append(
+            "".join(
+                str(part.value) if isinstance(part, ast.Constant) else "\0"
+                for part in parts
+            )
+        )
     if len(forms) != 2:
-        raise DatasetError(f"The two forms of '{task.name}' are not in '{task.config['dataloader_file']}'.")
+        raise DatasetError(
+            f"The two forms of '{task.name}' are not in"
+            f" '{task.config['dataloader_file']}'."
+        )
 
     def added(raw: Raw, index: int) -> Mapping[str, Any]:
-        code, tests = raw.get("starter_code", ""), from_json(raw["public_test_cases"])
+        code = raw.get("starter_code", "")
+        tests = from_json(raw["public_test_cases"])
         return {
             "format_prompt": forms[1].replace("\0", code) if code else forms[0],
             "func_name": from_json(raw["metadata"]).get("func_name"),
@@ -177,8 +247,12 @@ def _livecodebench(task: SeaTask, raws: Sequence[Raw], fetch: Fetch) -> Added:
 
 def _aa_lcr(task: SeaTask, raws: Sequence[Raw], fetch: Fetch) -> Added:
     """Documents are read out of the archive; nothing is unpacked."""
-    archive = zipfile.ZipFile(fetch("extracted_text/AA-LCR_extracted-text.zip"), metadata_encoding="utf-8")
-    parts = {unicodedata.normalize("NFC", one.filename): one for one in archive.infolist()}
+    archive = zipfile.ZipFile(
+        fetch("extracted_text/AA-LCR_extracted-text.zip"), metadata_encoding="utf-8"
+    )
+    parts = {
+        unicodedata.normalize("NFC", one.filename): one for one in archive.infolist()
+    }
 
     def added(raw: Raw, index: int) -> Mapping[str, Any]:
         texts: list[str] = []
@@ -187,16 +261,23 @@ def _aa_lcr(task: SeaTask, raws: Sequence[Raw], fetch: Fetch) -> Added:
             part = parts.get(unicodedata.normalize("NFC", inside))
             if part is None or part.file_size > 1 << 24:
                 raise DatasetError(
-                    f"The document '{inside}' of '{task.name}' is not in its archive, or too large."
+                    f"The document '{inside}' of '{task.name}' is not in its archive,"
+                    " or too large."
                 )
-            texts.append(f"BEGIN DOCUMENT {number}:\n{archive.read(part).decode()}\nEND DOCUMENT {number}")
+            texts.append(
+                f"BEGIN DOCUMENT {number}:\n{archive.read(part).decode()}\nEND DOCUMENT"
+                f" {number}"
+            )
         return {"documents_text": "\n\n".join(texts)}
 
     return added
 
 
 def _erqa(raw: Raw, index: int) -> Mapping[str, Any]:
-    asked = " Please answer directly with only the letter of the correct option and nothing else."
+    asked = (
+        " Please answer directly with only the letter of the correct option and nothing"
+        " else."
+    )
     text = raw["question"].removesuffix(asked).replace(" Choices:", "\nChoices:")
     return {"lines": re.sub(" (A|B|C|D). ", r"\n\1.  ", text)}
 
@@ -214,33 +295,50 @@ def _marvl(task: SeaTask, raws: Sequence[Raw], fetch: Fetch) -> Added:
 
 
 _ADDED: Mapping[str, Callable[[SeaTask, Sequence[Raw], Fetch], Added]] = {
-    "world_cuisine": _world_cuisine, "livecodebench": _livecodebench, "aa_lcr": _aa_lcr, "erqa": lambda *_: _erqa, "marvl": _marvl,
-}  # fmt: skip
+    "world_cuisine": _world_cuisine,
+    "livecodebench": _livecodebench,
+    "aa_lcr": _aa_lcr,
+    "erqa": lambda *_: _erqa,
+    "marvl": _marvl,
+}
 
-_TABLE = tomllib.loads(Path(__file__).with_name("loaders.toml").read_text(encoding="utf-8"))
+_TABLE = tomllib.loads(
+    Path(__file__).with_name("loaders.toml").read_text(encoding="utf-8")
+)
 _DEFAULTS = _TABLE.pop("defaults")
 LOADERS: Mapping[Class, Loader] = {
     (file, name): Loader(**_DEFAULTS | entry)
-    for (file, _, name), entry in ((key.rpartition(":"), entry) for key, entry in _TABLE.items())
+    for (file, _, name), entry in (
+        (key.rpartition(":"), entry) for key, entry in _TABLE.items()
+    )
 }
-LOCAL, FOREIGN = Loader(**_DEFAULTS | {"local": True}), Loader(**_DEFAULTS | {"foreign": True})
+LOCAL = Loader(**_DEFAULTS | {"local": True})
+FOREIGN = Loader(**_DEFAULTS | {"foreign": True})
 """A file of rows in SEA-HELM's own form, and a class of the folder."""
 ROLES = ("system", "user", "assistant")
 _HUB_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*/[A-Za-z0-9][A-Za-z0-9_.-]*")
 
 
 class Table(Sequence[Any]):
-    """Rows of files that are read, made and checked when they are asked for; without `make`, raw rows with their `place`.
+    """Rows of files that are read, made and checked when they are asked for; without `make`, raw
+    rows with their `place`.
 
-    keep: which rows these are; first: look at so many alone. order: which of the kept rows in which order.
+    keep: which rows these are; first: look at so many alone. order: which of the kept rows in which
+    order.
     """
 
     make: Callable[[Raw, int], Row] | None = None
 
     def __init__(
-        self, task: SeaTask, sources: Sequence[Source], keep: Callable[[Raw], bool] | None = None, first: int | None = None
-    ) -> None:  # fmt: skip
-        self._task, self._rows, self._places = task, Rows(sources), list[int]()
+        self,
+        task: SeaTask,
+        sources: Sequence[Source],
+        keep: Callable[[Raw], bool] | None = None,
+        first: int | None = None,
+    ) -> None:
+        self._task = task
+        self._rows = Rows(sources)
+        self._places = list[int]()
         for place, (row, _, where, use) in enumerate(islice(self._rows.scan(), first)):
             try:
                 wanted = keep is None or keep(row)
@@ -265,10 +363,19 @@ class Table(Sequence[Any]):
         try:
             row = self.make(raw, place)
             wrong = wrong_with(self._task, row)
-        except (LookupError, TypeError, ValueError, AttributeError, SyntaxError, TemplateError) as error:
+        except (
+            LookupError,
+            TypeError,
+            ValueError,
+            AttributeError,
+            SyntaxError,
+            TemplateError,
+        ) as error:
             wrong = f"it has no {error}" if isinstance(error, KeyError) else str(error)
         if wrong:
-            what = f"the row of '{self._task.name}' ({self._task.language}) cannot be used"
+            what = (
+                f"the row of '{self._task.name}' ({self._task.language}) cannot be used"
+            )
             raise DatasetError(f"{self._rows.where(kept)}: {what}: {wrong}.")
         return row
 
@@ -281,14 +388,26 @@ def wrong_with(task: SeaTask, row: Row) -> str:
     if not isinstance(row.get("metadata") or {}, Mapping):
         return f"it has {kind_of(row['metadata'])} at `metadata`, not a mapping"
     if isinstance(told, list):
-        whole = [one for one in told if isinstance(one, Mapping) and one.get("content") is not None]
+        whole = [
+            one
+            for one in told
+            if isinstance(one, Mapping) and one.get("content") is not None
+        ]
         if len(whole) < len(told) or not any(one.get("role") in ROLES for one in whole):
             return "it has no messages with a `role` and a `content` at `conversations`"
         return ""
     if len(turns) > _MOST_TURNS:
-        return f"it has {len(turns):,} turns, more than the {_MOST_TURNS} that are asked"
-    missing = [name for turn in turns for name in _placeholders(task) if name not in turn]
-    return f"it has no '{missing[0]}', which the task's `task_template` asks for" if missing else ""
+        return (
+            f"it has {len(turns):,} turns, more than the {_MOST_TURNS} that are asked"
+        )
+    missing = [
+        name for turn in turns for name in _placeholders(task) if name not in turn
+    ]
+    return (
+        f"it has no '{missing[0]}', which the task's `task_template` asks for"
+        if missing
+        else ""
+    )
 
 
 def _placeholders(task: SeaTask) -> Sequence[str]:
@@ -299,19 +418,38 @@ def _placeholders(task: SeaTask) -> Sequence[str]:
 
 
 def unset(task: SeaTask, row: Row) -> str:
-    """The placeholder for which a row of a file has null, so that it cannot be asked; "" where there is none. As published "None" is sent."""
-    if task.published or "conversations" in row or not (loader_of(task).local or loader_of(task).foreign):
+    """The placeholder for which a row of a file has null, so that it cannot be asked; "" where
+    there is none. As published "None" is sent.
+    """
+    if (
+        task.published
+        or "conversations" in row
+        or not (loader_of(task).local or loader_of(task).foreign)
+    ):
         return ""
-    return next((name for turn in _turns(row) for name in _placeholders(task) if turn.get(name) is None), "")
+    return next(
+        (
+            name
+            for turn in _turns(row)
+            for name in _placeholders(task)
+            if turn.get(name) is None
+        ),
+        "",
+    )
 
 
 def loader_of(task: SeaTask) -> Loader:
-    """What reads a task's rows: an entry of the table, the form of local files, or a class of the folder."""
+    """What reads a task's rows: an entry of the table, the form of local files, or a class of the
+    folder.
+    """
     return LOADERS.get(task.loaded_by, FOREIGN) if task.loaded_by else LOCAL
 
 
 def load_rows(task: SeaTask, *, tokenizer: str = "") -> Sequence[Row]:
-    """All rows of a task. tokenizer: for the tasks whose texts are made to a length. Raises UsageError."""
+    """All rows of a task. tokenizer: for the tasks whose texts are made to a length.
+
+    Raises UsageError.
+    """
     loader = loader_of(task)
     if loader.generated:
         from evalwright.compat.sea_helm.oneruler import oneruler_rows
@@ -324,7 +462,9 @@ def load_rows(task: SeaTask, *, tokenizer: str = "") -> Sequence[Row]:
 
 
 def load_examples(task: SeaTask, count: int) -> Sequence[Row]:
-    """The rows that `count` shots of a task are taken from, in their order; none where the task has none."""
+    """The rows that `count` shots of a task are taken from, in their order; none where the task has
+    none.
+    """
     loader = loader_of(task)
     has_some = loader.examples and not loader.generated and not loader.files
     if not (count and has_some and task.here.get("example_filepath")):
@@ -344,45 +484,65 @@ def _table(task: SeaTask, loader: Loader, key: str, count: int = 0) -> Table:
         return table
     named = task.here.get(key)
     if not isinstance(named, str) or not named:
-        raise TaskError(f"The task '{task.name}' ({task.language}) names no data (`{key}`).")
-    fetch, examples = partial(hub_file, named), key != "filepath"
+        raise TaskError(
+            f"The task '{task.name}' ({task.language}) names no data (`{key}`)."
+        )
+    fetch = partial(hub_file, named)
+    examples = key != "filepath"
     if loader.local or (examples and loader.local_examples):
         table = Table(task, [rows_of(local_file(task, named))], first=first)
         make = (LOCAL if loader.local_examples else loader).maker(task, (), fetch)
         table.make = _whole(table, make) if task.published else make
         return table
-    facts, wanted = loader.facts(task), templates.condition(loader.keep or "true")
+    facts = loader.facts(task)
+    wanted = templates.condition(loader.keep or "true")
     keep = (lambda row: wanted({**row, **facts})) if loader.keep else None
     table = Table(task, _fetched(task, loader, named, examples), keep, first)
     if examples and loader.chosen:
-        table.order = [one for one in loader.chosen.get(facts["part"], ()) if one < len(table)]
+        table.order = [
+            one for one in loader.chosen.get(facts["part"], ()) if one < len(table)
+        ]
     elif loader.kinds:
         kinds = [raw.get("prompt_type") for raw in table]
         table.order = [
-            one for kind in loader.kinds[facts["part"]] for one, own in enumerate(kinds) if own == kind
+            one
+            for kind in loader.kinds[facts["part"]]
+            for one, own in enumerate(kinds)
+            if own == kind
         ]
     table.make = loader.maker(task, table, fetch)
     return table
 
 
-def _fetched(task: SeaTask, loader: Loader, named: str, examples: bool) -> list[FileSource]:
+def _fetched(
+    task: SeaTask, loader: Loader, named: str, examples: bool
+) -> list[FileSource]:
     """The files of a data set of the hub. Raises OutOfReach, TaskError."""
     try:
         if loader.files:
             wanted = loader.files.get(task.name, ())
-            return [file_source(hub_file(named, name), f"{named} ({name})") for name in wanted]
+            return [
+                file_source(hub_file(named, name), f"{named} ({name})")
+                for name in wanted
+            ]
         known = loader.facts(task)
         config, split = (
             str(templates.text(one)(known))
             for one in (loader.config, loader.examples if examples else loader.split)
         )
-        return [file_source(copy_of_hub(*pinned(named), config or None, split), f"{named} ({split})")]
+        return [
+            file_source(
+                copy_of_hub(*pinned(named), config or None, split), f"{named} ({split})"
+            )
+        ]
     except (DatasetError, MissingExtra) as error:
         raise OutOfReach(str(error)) from None
 
 
 def _whole(table: Table, make: Callable[[Raw, int], Row]) -> Callable[[Raw, int], Row]:
-    """As published, a placeholder that only other rows of the file have is null: SEA-HELM makes a table of it, and sends "None"."""
+    """As published, a placeholder that only other rows of the file have is null: SEA-HELM makes a
+    table of it, and sends "None".
+    """
     empty = {name: None for raw in table for turn in _turns(raw) for name in turn}
 
     def made(raw: Raw, index: int) -> Row:
@@ -395,21 +555,31 @@ def _whole(table: Table, make: Callable[[Raw, int], Row]) -> Callable[[Raw, int]
 def _turns(row: Row) -> list[Mapping[str, Any]]:
     """The prompts of a row; none where it has no list of mappings."""
     turns = row.get("prompts")
-    return turns if isinstance(turns, list) and all(isinstance(one, Mapping) for one in turns) else []
+    return (
+        turns
+        if isinstance(turns, list) and all(isinstance(one, Mapping) for one in turns)
+        else []
+    )
 
 
 def rows_of(path: Path) -> FileSource:
     """The rows of a file: a list of JSON, or lines."""
     with path.open("rb") as file:
         start = file.read(64).lstrip(b"\xef\xbb\xbf \t\r\n")
-    return file_source(copy_of_file(path, "json", None) if start.startswith(b"[") else path)
+    return file_source(
+        copy_of_file(path, "json", None) if start.startswith(b"[") else path
+    )
 
 
 def pinned(repository: str) -> tuple[str, str]:
-    """A data set of the hub with its revision: that of the first fetch. Raises TaskError, DatasetError, MissingExtra."""
+    """A data set of the hub with its revision: that of the first fetch.
+
+    Raises TaskError, DatasetError, MissingExtra.
+    """
     if not _HUB_ID.fullmatch(repository) or ".." in repository:
         raise TaskError(
-            f"'{repository[:200]}' is no data set of the hub (OWNER/NAME), and nothing else is opened here."
+            f"'{repository[:200]}' is no data set of the hub (OWNER/NAME), and nothing"
+            " else is opened here."
         )
     return repository, first_fetched(repository)
 

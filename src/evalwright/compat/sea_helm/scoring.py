@@ -1,13 +1,17 @@
-"""The scorers and metrics of SEA-HELM's tasks: published, by its own arithmetic, or corrected, by metrics and scorers of ours.
+"""The scorers and metrics of SEA-HELM's tasks: published, by its own arithmetic, or corrected, by
+metrics and scorers of ours.
 
-`metrics.toml` says which class here scores each metric class, and what its numbers are. Published: a score's part is what SEA-HELM calls the
-row's individual score, its label or explanation the answer as SEA-HELM reads it. Where its code raises, so does this: the row has failed, and
-the task counts as 0, as there. What a class nests is named with dots ("difficulty.hard.accuracy"). Of several draws each is a run of
-SEA-HELM's, and the numbers are means over them. Corrected: the last claim of a response counts, labels and the chance of guessing them come
-from the definition, all references and whole answers are compared, nothing raises, and every number has its interval.
+`metrics.toml` says which class here scores each metric class, and what its numbers are. Published:
+a score's part is what SEA-HELM calls the row's individual score, its label or explanation the
+answer as SEA-HELM reads it. Where its code raises, so does this: the row has failed, and the task
+counts as 0, as there. What a class nests is named with dots ("difficulty.hard.accuracy"). Of
+several draws each is a run of SEA-HELM's, and the numbers are means over them. Corrected: the last
+claim of a response counts, labels and the chance of guessing them come from the definition, all
+references and whole answers are compared, nothing raises, and every number has its interval.
 
-What is read out of a response: the answer tag and the labels stand in a pattern as they are, the first tag counts, and of labels run together
-the last. A pattern that the files can make slow is searched in the process of `bounded.py`.
+What is read out of a response: the answer tag and the labels stand in a pattern as they are, the
+first tag counts, and of labels run together the last. A pattern that the files can make slow is
+searched in the process of `bounded.py`.
 """
 
 from __future__ import annotations
@@ -30,7 +34,13 @@ from evalwright import bounded
 from evalwright.compat.recording import not_scored
 from evalwright.compat.sea_helm.config import Class, Row, SeaTask
 from evalwright.compat.sea_helm.phases import written_in_two
-from evalwright.core.errors import Failure, RequestFailed, ScoringError, TaskError, UsageError
+from evalwright.core.errors import (
+    Failure,
+    RequestFailed,
+    ScoringError,
+    TaskError,
+    UsageError,
+)
 from evalwright.core.requests import Ability
 from evalwright.core.samples import Answer, Sample, Score
 from evalwright.core.tasks import MetricSpec, Scored, Scorer
@@ -52,19 +62,25 @@ _SECONDS = 2.0
 
 
 def search(pattern: str, text: str, ignore_case: bool = False) -> str:
-    """The first group of the first place where a pattern of SEA-HELM's files matches, stripped; the whole text where there is none, or it is no
-    pattern."""
+    """The first group of the first place where a pattern of SEA-HELM's files matches, stripped; the
+    whole text where there is none, or it is no pattern.
+    """
     tag, _, labels = pattern.removesuffix(LINE).removesuffix(SAME_LINE).partition(_GAP)
-    if not tag:  # without a tag the gap before a label finds nothing else, in the square of the time
+    # without a tag the gap before a label finds nothing else, in the square of the time
+    if not tag:
         pattern = pattern.removeprefix(_GAP[:-1]) if pattern.endswith(")+") else pattern
     plain = _PLAIN.fullmatch(tag + labels.rstrip("()*+").replace("|", "")) is not None
     if plain and not tag[-1:].isspace() and tag[-1:] not in ("*", "`"):
         found = _found(pattern, text, ignore_case)
     else:
         try:
-            found = bounded.call(_found, pattern, text, ignore_case, seconds=_SECONDS, key=pattern)
+            found = bounded.call(
+                _found, pattern, text, ignore_case, seconds=_SECONDS, key=pattern
+            )
         except bounded.LimitExceeded as error:
-            raise ScoringError(f"The pattern of the answer tag was given up: {error}.") from None
+            raise ScoringError(
+                f"The pattern of the answer tag was given up: {error}."
+            ) from None
     return (text if found is None else found).strip()
 
 
@@ -92,18 +108,22 @@ Made = tuple[list[Scorer], list[MetricSpec]]
 Rows = Sequence[Row]
 Numbers = dict[str, float]
 
-_TABLE = tomllib.loads(Path(__file__).with_name("metrics.toml").read_text(encoding="utf-8"))
+_TABLE = tomllib.loads(
+    Path(__file__).with_name("metrics.toml").read_text(encoding="utf-8")
+)
 METRICS: Mapping[Class, Mapping[str, Any]] = {
-    (name.rpartition(":")[0], name.rpartition(":")[2]): entry for name, entry in _TABLE.items()
+    (name.rpartition(":")[0], name.rpartition(":")[2]): entry
+    for name, entry in _TABLE.items()
 }
 """The table, by file and class."""
 
 
 def scoring_of(task: SeaTask, rows: Rows) -> Made:
-    """The scorers and metrics of a task, the metric that it stands for first. rows: all of the task.
+    """The scorers and metrics of a task, the metric that it stands for first. rows: all of the
+    task.
 
-    A sample has its row as metadata "row". Raises NotScoredHere for a metric class that is known and not here, UsageError for one that is not
-    known and not trusted, or cannot be had.
+    A sample has its row as metadata "row". Raises NotScoredHere for a metric class that is known
+    and not here, UsageError for one that is not known and not trusted, or cannot be had.
     """
     entry = METRICS.get(task.scored_by, {"family": "texts:Foreign"})
     if "refused" in entry:
@@ -111,10 +131,18 @@ def scoring_of(task: SeaTask, rows: Rows) -> Made:
     family: type[Scoring] = resolve_name(f"{__package__}.{entry['family']}")
     try:
         return family(task, rows, entry).made()
-    except (LookupError, TypeError, ValueError, AttributeError, ScoringError, SeaHelmRaised) as error:
+    except (
+        LookupError,
+        TypeError,
+        ValueError,
+        AttributeError,
+        ScoringError,
+        SeaHelmRaised,
+    ) as error:
         why = f"it has no {error}" if isinstance(error, KeyError) else str(error)
         raise TaskError(
-            f"The task '{task.name}' ({task.language}), or a row of it, is not what {task.scored_by[1]} scores: {why}."
+            f"The task '{task.name}' ({task.language}), or a row of it, is not what"
+            f" {task.scored_by[1]} scores: {why}."
         ) from None
 
 
@@ -123,11 +151,18 @@ class NotScoredHere(UsageError):
 
 
 def scoring_without_data(task: SeaTask) -> Made:
-    """The scorer and the metric of a task that is not asked: those of its other kind of run, so that it uses the same models.
+    """The scorer and the metric of a task that is not asked: those of its other kind of run, so
+    that it uses the same models.
 
-    Its number is missing; as published it is 0, as that of every task that SEA-HELM's code fails on.
+    Its number is missing; as published it is 0, as that of every task that SEA-HELM's code fails
+    on.
     """
-    scorer = Scorer(SCORER, DIALECT, {"scoring": "published" if task.published else "corrected"}, not_scored)
+    scorer = Scorer(
+        SCORER,
+        DIALECT,
+        {"scoring": "published" if task.published else "corrected"},
+        not_scored,
+    )
     metrics = [MetricSpec(task.metric, "accuracy", SCORER)]
     with suppress(UsageError):
         (own,), published = scoring_of(task, ())
@@ -140,11 +175,15 @@ def scoring_without_data(task: SeaTask) -> Made:
 
 def failed_as_published(name: str, column: Column) -> Estimate:
     """The published 0 of a task that cannot be scored."""
-    return as_published(0.0, 0, len(column.values) + column.n_missing, "failed, published as 0")
+    return as_published(
+        0.0, 0, len(column.values) + column.n_missing, "failed, published as 0"
+    )
 
 
 def slices_of(task: SeaTask) -> tuple[str, ...]:
-    """The keys of a row's metadata that the metrics of a task go by, which its samples' metadata need too."""
+    """The keys of a row's metadata that the metrics of a task go by, which its samples' metadata
+    need too.
+    """
     return tuple(METRICS.get(task.scored_by, {}).get("slices", ()))
 
 
@@ -156,7 +195,9 @@ class SeaHelmRaised(RequestFailed):
     _BEHIND = ". The published number is 0."
 
     def __init__(self, why: str) -> None:
-        super().__init__(Failure(self.kind, "scorer", f"{self._BEFORE}{why}{self._BEHIND}"))
+        super().__init__(
+            Failure(self.kind, "scorer", f"{self._BEFORE}{why}{self._BEHIND}")
+        )
         self.why = why
 
     @classmethod
@@ -164,11 +205,17 @@ class SeaHelmRaised(RequestFailed):
         """What is raised by a reason of a column ("kind: message"); "" where it is another failure."""
         kind, _, message = reason.partition(": ")
         is_raised = kind == cls.kind and message.startswith(cls._BEFORE)
-        return message.removeprefix(cls._BEFORE).removesuffix(cls._BEHIND) if is_raised else ""
+        return (
+            message.removeprefix(cls._BEFORE).removesuffix(cls._BEHIND)
+            if is_raised
+            else ""
+        )
 
 
 def normalised(score: float, least: float, greatest: float) -> float:
-    """The share of the way from the least to the greatest score, not below 0; 0 where both are the same."""
+    """The share of the way from the least to the greatest score, not below 0; 0 where both are the
+    same.
+    """
     return 0.0 if least == greatest else max((score - least) / (greatest - least), 0)
 
 
@@ -181,9 +228,10 @@ class Scoring:
     """One metric class over the rows of a task. entry: its line of the table.
 
     A family says how a row is scored in either way, and what its metrics are beyond the table.
-    published: a row's score as SEA-HELM has it, of the response as it reads it; raises SeaHelmRaised. corrected: a sample's score.
-    Nothing that it learns of one answer is kept in it: one task is asked of several models, and what a number needs stands in the scores.
-    asks: a sample's score in either way is made by `judge`, as other models make it, or it takes long.
+    published: a row's score as SEA-HELM has it, of the response as it reads it; raises
+    SeaHelmRaised. corrected: a sample's score. Nothing that it learns of one answer is kept in it:
+    one task is asked of several models, and what a number needs stands in the scores. asks: a
+    sample's score in either way is made by `judge`, as other models make it, or it takes long.
     """
 
     asks = False
@@ -194,7 +242,9 @@ class Scoring:
     judge: Callable[..., Awaitable[Score]]
 
     def __init__(self, task: SeaTask, rows: Rows, entry: Mapping[str, Any]) -> None:
-        self.task, self.rows, self.entry = task, rows, entry
+        self.task = task
+        self.rows = rows
+        self.entry = entry
         self.part = str(entry.get("part", task.metric))
         self.means: dict[str, Sequence[Any]] = dict(entry.get("means", {}))
         self.sums: dict[str, str] = dict(entry.get("sums", {}))
@@ -206,7 +256,9 @@ class Scoring:
             key: list(dict.fromkeys(self.group_of(row, key) for row in grouped))
             for key in entry.get("by", ())
         }
-        self.options: dict[str, Any] = {"scoring": "published" if task.published else "corrected"}
+        self.options: dict[str, Any] = {
+            "scoring": "published" if task.published else "corrected"
+        }
         self.prepare()
 
     @staticmethod
@@ -214,7 +266,9 @@ class Scoring:
         """The row of a sample. Raises ScoringError where it has none."""
         row = sample.metadata.get("row")
         if not isinstance(row, Mapping):
-            raise ScoringError(f"The sample '{sample.id}' has no row of SEA-HELM's in its metadata.")
+            raise ScoringError(
+                f"The sample '{sample.id}' has no row of SEA-HELM's in its metadata."
+            )
         return row
 
     @staticmethod
@@ -236,15 +290,22 @@ class Scoring:
 
     def corrected_metrics(self) -> list[MetricSpec]:
         """The corrected metrics, that of the task first."""
-        shown = [self.metric(label, "part-mean", part=one) for label, one in self.shown.items()]
+        shown = [
+            self.metric(label, "part-mean", part=one)
+            for label, one in self.shown.items()
+        ]
         return [self.metric(self.task.metric, "accuracy"), *shown]
 
     def made(self) -> Made:
         """The scorer and the metrics."""
         published = self.task.published
-        options = self.options | ({"class": self.task.scored_by[1]} if published else {})
+        options = self.options | (
+            {"class": self.task.scored_by[1]} if published else {}
+        )
         function = self.judge if self.asks else self.score
-        scorer = Scorer(SCORER, DIALECT, options, function, self.asks, self.roles, self.able)
+        scorer = Scorer(
+            SCORER, DIALECT, options, function, self.asks, self.roles, self.able
+        )
         if not published:
             return [scorer], self.corrected_metrics()
         names = (self.task.metric, *self.means, *self.names, *self.sums)
@@ -255,12 +316,16 @@ class Scoring:
         if not self.task.published:
             found = self.corrected(sample, answer)
             if isinstance(found, Score):
-                return replace(found, parts={self.task.metric: found.value, **found.parts})
+                return replace(
+                    found, parts={self.task.metric: found.value, **found.parts}
+                )
             return found
         return self.published(self.row_of(sample), self.text(answer))
 
     def text(self, answer: Answer) -> str:
-        """The first turn's reply as it came, thoughts in its text included; of a base model both of its phases with the tag between them."""
+        """The first turn's reply as it came, thoughts in its text included; of a base model both of
+        its phases with the tag between them.
+        """
         if not answer.responses:
             return answer.text
         if not self.task.base:
@@ -273,10 +338,14 @@ class Scoring:
             return answer.text.strip()
         return behind_tag(self.task.answer_tag, answer.text)
 
-    # -- groups of rows, by a key of their metadata ---------------------------------------------------------------------
+    # -- groups of rows, by a key of their metadata
+    # ---------------------------------------------------------------------
 
     def group_of(self, row: Row, key: str) -> str:
-        """A value of a row's metadata. Raises SeaHelmRaised where it has none, and the table names no other."""
+        """A value of a row's metadata.
+
+        Raises SeaHelmRaised where it has none, and the table names no other.
+        """
         metadata = row.get("metadata") or {}
         if key not in metadata and "otherwise" not in self.entry:
             raise SeaHelmRaised(f"KeyError: '{key}'")
@@ -284,7 +353,10 @@ class Scoring:
 
     def codes(self, row: Row) -> Numbers:
         """The groups that a row is in, as parts of its score: their places in `by`."""
-        return {key: float(names.index(self.group_of(row, key))) for key, names in self.by.items()}
+        return {
+            key: float(names.index(self.group_of(row, key)))
+            for key, names in self.by.items()
+        }
 
     def groups(self, column: Column, key: str) -> dict[str, list[int]]:
         """The places of a column's items by group."""
@@ -293,56 +365,91 @@ class Scoring:
             found.setdefault(self.by[key][int(code)], []).append(place)
         return found
 
-    # -- published numbers ----------------------------------------------------------------------------------------------
+    # -- published numbers
+    # ----------------------------------------------------------------------------------------------
 
     def _estimate(self, name: str, column: Column) -> Estimate:
-        n, lost = len(column.values), column.n_missing
+        n = len(column.values)
+        lost = column.n_missing
         try:
             return as_published(self._found(column).get(name, math.nan), n, lost)
         except SeaHelmRaised as error:
             zero = name == self.task.metric and self.options["scoring"] == "published"
-            said = f"{'failed, published as 0' if zero else 'no number'}: SEA-HELM's code raises {error.why}"
+            said = (
+                f"{'failed, published as 0' if zero else 'no number'}: SEA-HELM's code"
+                f" raises {error.why}"
+            )
             return as_published(0.0 if zero else math.nan, 0, n + lost, said)
 
     def _found(self, column: Column) -> Numbers:
         raised = self.raised(column)
         if raised or not len(column.values):
-            raise SeaHelmRaised(raised or "an error, or no answer came: see the failures")
+            raise SeaHelmRaised(
+                raised or "an error, or no answer came: see the failures"
+            )
         if self not in column.memory:
             runs = [self._numbers(one) for one in _draws(column)]
             shared = [name for name in runs[0] if all(name in run for run in runs)]
-            column.memory[self] = {name: mean([float(run[name]) for run in runs]) for name in shared}
+            column.memory[self] = {
+                name: mean([float(run[name]) for run in runs]) for name in shared
+            }
         found: Numbers = column.memory[self]
         return found
 
     def raised(self, column: Column) -> str:
-        """What SEA-HELM's code raises on one of the rows, which ends the task there; "" where it raises on none."""
-        return next((why for why in map(SeaHelmRaised.why_in, column.failures) if why), "")
+        """What SEA-HELM's code raises on one of the rows, which ends the task there; "" where it
+        raises on none.
+        """
+        return next(
+            (why for why in map(SeaHelmRaised.why_in, column.failures) if why), ""
+        )
 
     def _numbers(self, column: Column) -> Numbers:
-        found = {name: factor * mean(self.each(column, of)) for name, (factor, of) in self.means.items()}
+        found = {
+            name: factor * mean(self.each(column, of))
+            for name, (factor, of) in self.means.items()
+        }
         return (
-            found | {name: sum(self.each(column, of)) for name, of in self.sums.items()} | self.more(column)
+            found
+            | {name: sum(self.each(column, of)) for name, of in self.sums.items()}
+            | self.more(column)
         )
 
 
 INDIVIDUAL = MetricSpec("mean_individual_score", "mean", SCORER)
-"""Published numbers have no interval; the mean of the rows' scores has one, and is what two runs are compared by."""
+"""Published numbers have no interval; the mean of the rows' scores has one, and is what two runs
+are compared by.
+"""
 
 
-def published_metrics(names: Iterable[str], estimate: Callable[[str, Column], Estimate]) -> list[MetricSpec]:
+def published_metrics(
+    names: Iterable[str], estimate: Callable[[str, Column], Estimate]
+) -> list[MetricSpec]:
     """The metrics of these names, each once, by a function of the name and the scores."""
     return [
-        MetricSpec(name, "mean", SCORER, {}, name.endswith("null_count"), partial(estimate, name))
+        MetricSpec(
+            name,
+            "mean",
+            SCORER,
+            {},
+            name.endswith("null_count"),
+            partial(estimate, name),
+        )
         for name in dict.fromkeys(names)
     ]
 
 
 def as_published(value: float, n: int, lost: int, method: str = "") -> Estimate:
-    """A number of SEA-HELM's, which has no interval; nan where there is none. method: what to say of it instead."""
+    """A number of SEA-HELM's, which has no interval; nan where there is none. method: what to say
+    of it instead.
+    """
     from evalwright.statistics import Estimate
 
-    known = "no interval (as published)" if value == value else "no number: SEA-HELM has none here"
+    known = (
+        "no interval (as published)"
+        if value == value
+        else "no number: SEA-HELM has none here"
+    )
     return replace(Estimate.none(method or known, lost, n=n), value=value)
 
 
@@ -355,6 +462,14 @@ def _draws(column: Column) -> list[Column]:
         there = values == values
         if there.any():
             parts = {name: own[there, draw] for name, own in column.part_draws.items()}
-            items = [own[draw] for own, kept in zip(column.item_draws, there, strict=False) if kept]
-            found.append(replace(column, values=values[there], parts=parts, items=items, draws=None))
+            items = [
+                own[draw]
+                for own, kept in zip(column.item_draws, there, strict=False)
+                if kept
+            ]
+            found.append(
+                replace(
+                    column, values=values[there], parts=parts, items=items, draws=None
+                )
+            )
     return found

@@ -1,4 +1,6 @@
-"""Tasks whose answers are texts: short answers, summaries, translations, mathematics, long procedures, programs, and a folder's own metrics."""
+"""Tasks whose answers are texts: short answers, summaries, translations, mathematics, long
+procedures, programs, and a folder's own metrics.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,13 @@ from evalwright.compat.sea_helm.scoring import (
     search,
 )
 from evalwright.core.asking import Ask
-from evalwright.core.errors import Failure, RequestFailed, ScoringError, TaskError, UsageError
+from evalwright.core.errors import (
+    Failure,
+    RequestFailed,
+    ScoringError,
+    TaskError,
+    UsageError,
+)
 from evalwright.core.requests import Reward
 from evalwright.core.samples import Answer, Sample, Score
 from evalwright.core.tasks import MetricSpec, Scored
@@ -52,30 +60,52 @@ _WRAPPED = " \t\r\n*_`\"'“”‘’."
 
 
 class Answers(Scoring):
-    """F1 and exact match with the references. Published, of words, which in Thai and Chinese are found by a dictionary, against the first alone."""
+    """F1 and exact match with the references.
+
+    Published, of words, which in Thai and Chinese are found by a dictionary, against the first
+    alone.
+    """
 
     def prepare(self) -> None:
         language = self.task.language
         self._f1 = bind("token-f1", {"language": language}).function
         if self.task.published:
-            published_words.require(language, f"The published F1 of the task '{self.task.name}'")
+            published_words.require(
+                language, f"The published F1 of the task '{self.task.name}'"
+            )
 
     def published(self, row: Row, text: str) -> Score:
         language = self.task.language
-        said, wanted = search(self.task.answer_tag + LINE, text), list(row["label"])
+        said = search(self.task.answer_tag + LINE, text)
+        wanted = list(row["label"])
         references = wanted[:1] if language in published_words.LIBRARIES else wanted
-        given, *targets = (published_words.answer_words(one, language) for one in (said, *references))
-        f1 = max(overlap(given, target)[0] if given and target else 0.0 for target in targets)
+        given, *targets = (
+            published_words.answer_words(one, language) for one in (said, *references)
+        )
+        f1 = max(
+            overlap(given, target)[0] if given and target else 0.0 for target in targets
+        )
         found = float(wanted[0].lower().strip(".") in said.lower().strip("."))
-        parts = {self.part: f1, "exact": float(given in targets), "found": found, "empty": float(not said)}
+        parts = {
+            self.part: f1,
+            "exact": float(given in targets),
+            "found": found,
+            "empty": float(not said),
+        }
         return Score(f1, "", said, parts)
 
     def corrected(self, sample: Sample, answer: Answer) -> Scored:
-        said, language = self.said(answer), self.task.language
-        found, given = self._f1(sample, replace(answer, text=said)), words(said, language)
+        said = self.said(answer)
+        language = self.task.language
+        found = self._f1(sample, replace(answer, text=said))
+        given = words(said, language)
         assert isinstance(found, Score)
-        exact = float(any(given == words(target, language) for target in sample.targets))
-        return replace(found, explanation=said, parts={"exact_match": exact, **found.parts})
+        exact = float(
+            any(given == words(target, language) for target in sample.targets)
+        )
+        return replace(
+            found, explanation=said, parts={"exact_match": exact, **found.parts}
+        )
 
 
 class _WithChrf(Scoring):
@@ -89,22 +119,35 @@ class _WithChrf(Scoring):
 
     def counts(self, said: str, targets: tuple[str, ...]) -> dict[str, float]:
         """What chrF++ is made of."""
-        return dict(zip(PARTS[_CHRF], statistics(_CHRF, said, targets), strict=True)) if self._chrf else {}
+        return (
+            dict(zip(PARTS[_CHRF], statistics(_CHRF, said, targets), strict=True))
+            if self._chrf
+            else {}
+        )
 
     def published(self, row: Row, text: str) -> Score:
         said = search(self.task.answer_tag + LINE, text)
-        return Score(0.0, "", said, {"empty": float(not said), **self.counts(said, (str(row["label"]),))})
+        return Score(
+            0.0,
+            "",
+            said,
+            {"empty": float(not said), **self.counts(said, (str(row["label"]),))},
+        )
 
     def more(self, column: Column) -> Numbers:
         import numpy as np
 
         if not self._chrf:
             return {}
-        score = float(SCORES[_CHRF](np.array([column.parts[name].sum() for name in PARTS[_CHRF]])))
+        score = float(
+            SCORES[_CHRF](np.array([column.parts[name].sum() for name in PARTS[_CHRF]]))
+        )
         return {"chrf_score": score, "normalized_chrf_score": score}
 
     def corrected_metrics(self) -> list[MetricSpec]:
-        return super().corrected_metrics() + ([self.metric("chrf_score", _CHRF)] if self._chrf else [])
+        return super().corrected_metrics() + (
+            [self.metric("chrf_score", _CHRF)] if self._chrf else []
+        )
 
 
 class Summaries(_WithChrf):
@@ -116,47 +159,78 @@ class Summaries(_WithChrf):
         task = self.task
         super().prepare()
         self.names += self.rouge
-        self._scorer = bind("rouge", {"kind": "rougeL", "language": task.language}).function
+        self._scorer = bind(
+            "rouge", {"kind": "rougeL", "language": task.language}
+        ).function
         if task.published and task.language == "th":
-            published_words.require("th", f"The published ROUGE of the task '{task.name}'")
+            published_words.require(
+                "th", f"The published ROUGE of the task '{task.name}'"
+            )
 
     def published(self, row: Row, text: str) -> Score:
         found = super().published(row, text)
         texts = (str(row["label"]), found.explanation)
-        wanted, given = (published_words.rouge_words(one, self.task.language) for one in texts)
+        wanted, given = (
+            published_words.rouge_words(one, self.task.language) for one in texts
+        )
         f1, precision, recall = f1_of_subsequence(wanted, given)
-        parts = {self.part: 100 * f1, "precision": precision, "recall": recall, "f1": f1}
+        parts = {
+            self.part: 100 * f1,
+            "precision": precision,
+            "recall": recall,
+            "f1": f1,
+        }
         return replace(found, value=100 * f1, parts={**parts, **found.parts})
 
     def corrected(self, sample: Sample, answer: Answer) -> Scored:
         said = self.said(answer)
         found = self._scorer(sample, replace(answer, text=said))
         assert isinstance(found, Score)
-        return replace(found, explanation=said, parts={**found.parts, **self.counts(said, sample.targets)})
+        return replace(
+            found,
+            explanation=said,
+            parts={**found.parts, **self.counts(said, sample.targets)},
+        )
 
     def more(self, column: Column) -> Numbers:
         import numpy as np
 
-        matrix = np.stack([column.parts[name] for name in ("precision", "recall", "f1")], axis=1)
-        draws, n = np.random.RandomState(4156), len(matrix)
-        means = [matrix[draws.choice(np.arange(n), size=n)].mean(axis=0) for _ in range(1000)]
+        matrix = np.stack(
+            [column.parts[name] for name in ("precision", "recall", "f1")], axis=1
+        )
+        draws = np.random.RandomState(4156)
+        n = len(matrix)
+        means = [
+            matrix[draws.choice(np.arange(n), size=n)].mean(axis=0) for _ in range(1000)
+        ]
         middle = [100 * float(value) for value in np.percentile(means, 50, axis=0)]
-        return super().more(column) | dict(zip(self.rouge, (*middle, middle[2]), strict=True))
+        return super().more(column) | dict(
+            zip(self.rouge, (*middle, middle[2]), strict=True)
+        )
 
 
 class Translations(_WithChrf):
-    """MetricX's errors, 25 at worst. Published as 0 to 100; corrected as 0 to 1, against the best of the references. Else chrF++ alone."""
+    """MetricX's errors, 25 at worst.
+
+    Published as 0 to 100; corrected as 0 to 1, against the best of the references. Else chrF++
+    alone.
+    """
 
     def prepare(self) -> None:
         task = self.task
         super().prepare()
         self.asks = bool(task.config.get("use_metricx_metric"))
         if self.asks:
-            self.roles, self.able = (METRICX,), frozenset({"reward"})
-            self.means = {self.part: (1, self.part), "metricx_wmt24_scores": (1, "errors")}
+            self.roles = (METRICX,)
+            self.able = frozenset({"reward"})
+            self.means = {
+                self.part: (1, self.part),
+                "metricx_wmt24_scores": (1, "errors"),
+            }
         elif not task.published and not (self._chrf and "chrf" in task.metric):
             raise UsageError(
-                f"The task '{task.name}' is a translation without MetricX, of which nothing is left to score."
+                f"The task '{task.name}' is a translation without MetricX, of which"
+                " nothing is left to score."
             )
 
     def corrected(self, sample: Sample, answer: Answer) -> Scored:
@@ -164,7 +238,12 @@ class Translations(_WithChrf):
 
         said = self.said(answer)
         counts = self.counts(said, sample.targets)
-        return Score(float(SCORES[_CHRF](np.array(list(counts.values())))) / 100, "", said, counts)
+        return Score(
+            float(SCORES[_CHRF](np.array(list(counts.values())))) / 100,
+            "",
+            said,
+            counts,
+        )
 
     def corrected_metrics(self) -> list[MetricSpec]:
         first, *shown = super().corrected_metrics()
@@ -177,27 +256,51 @@ class Translations(_WithChrf):
             found = self.published(row, self.text(answer))
             errors = await _errors(ask, row, found.explanation, str(row["label"]))
             worth = 100 * normalised(errors, 25, 0)
-            return replace(found, value=worth, parts={self.part: worth, "errors": errors, **found.parts})
+            return replace(
+                found,
+                value=worth,
+                parts={self.part: worth, "errors": errors, **found.parts},
+            )
         said = self.said(answer)
-        errors = min([await _errors(ask, row, said, one) for one in sample.targets]) if said else 25.0
+        errors = (
+            min([await _errors(ask, row, said, one) for one in sample.targets])
+            if said
+            else 25.0
+        )
         worth = min(max(1 - errors / 25, 0.0), 1.0)
-        return Score(worth, "", said, {self.task.metric: worth, **self.counts(said, sample.targets)})
+        return Score(
+            worth,
+            "",
+            said,
+            {self.task.metric: worth, **self.counts(said, sample.targets)},
+        )
 
 
 async def _errors(ask: Ask, row: Row, said: str, reference: str) -> float:
-    """How many errors MetricX sees in a translation, from 0 to 25. Raises ScoringError where its model gave no value, RequestFailed for one of another."""
-    response = await ask(METRICX, Reward(str(row["prompts"][0]["text"]), said, reference))
+    """How many errors MetricX sees in a translation, from 0 to 25.
+
+    Raises ScoringError where its model gave no value, RequestFailed for one of another.
+    """
+    response = await ask(
+        METRICX, Reward(str(row["prompts"][0]["text"]), said, reference)
+    )
     if not response.values:
         raise ScoringError("The reward model gave no value.")
     errors = response.values[1] if len(response.values) > 1 else -response.values[0]
     if not -0.5 <= errors <= 25.5:
-        said = f"The model in the role '{METRICX}' gave the reward {response.values[0]:g}, and MetricX's is from -25 to 0: it is another model."
+        said = (
+            f"The model in the role '{METRICX}' gave the reward {response.values[0]:g},"
+            " and MetricX's is from -25 to 0: it is another model."
+        )
         raise RequestFailed(Failure("bad reply", "judge", said))
     return errors
 
 
 class Lines(Scoring):
-    """The share of answers whose line behind the tag is the label. Corrected: the first line with text, marks around it aside."""
+    """The share of answers whose line behind the tag is the label.
+
+    Corrected: the first line with text, marks around it aside.
+    """
 
     def published(self, row: Row, text: str) -> Score:
         said = search(self.task.answer_tag + SAME_LINE, text)
@@ -207,19 +310,25 @@ class Lines(Scoring):
     def corrected(self, sample: Sample, answer: Answer) -> Scored:
         lines = (line.strip(_WRAPPED) for line in self.said(answer).splitlines())
         first = next(filter(None, lines), "")
-        right = any(first.split() == one.strip(_WRAPPED).split() for one in sample.targets)
+        right = any(
+            first.split() == one.strip(_WRAPPED).split() for one in sample.targets
+        )
         return Score(float(right), "correct" if right else "incorrect", first)
 
 
 class Mathematics(Scoring):
-    """The share of responses that math-verify reads as the label; corrected, those whose final answer is it."""
+    """The share of responses that math-verify reads as the label; corrected, those whose final
+    answer is it.
+    """
 
     def prepare(self) -> None:
         self._final = bind("final-answer", {"kind": "math"}).function
 
     def published(self, row: Row, text: str) -> Score:
         try:
-            right = float(bounded.call(math_verified, str(row["label"]), text, seconds=30.0))
+            right = float(
+                bounded.call(math_verified, str(row["label"]), text, seconds=30.0)
+            )
         except bounded.LimitExceeded as error:
             raise ScoringError(f"math-verify was given up: {error}.") from None
         return Score(right, "", text.strip(), {self.part: right})
@@ -230,22 +339,35 @@ class Mathematics(Scoring):
 
 
 class Procedures(Scoring):
-    """LongProc: the share of right results, and how far the procedure agrees. kind (in the table): as of the scorer `procedure`."""
+    """LongProc: the share of right results, and how far the procedure agrees. kind (in the table):
+    as of the scorer `procedure`.
+    """
 
     def published(self, row: Row, text: str) -> Score:
         try:
-            right, partly, said = procedure.worth(self.entry["kind"], row["label"], text, published=True)
+            right, partly, said = procedure.worth(
+                self.entry["kind"], row["label"], text, published=True
+            )
         except procedure.Raised as error:
             raise SeaHelmRaised(str(error)) from None
-        parts = {self.part: partly, "right": right, "extracted": float(said is not None)}
+        parts = {
+            self.part: partly,
+            "right": right,
+            "extracted": float(said is not None),
+        }
         return Score(partly, "" if said is not None else NULL, said or "", parts)
 
     def corrected(self, sample: Sample, answer: Answer) -> Scored:
         return procedure.score_procedure(sample, answer.text, self.entry["kind"])
 
     def more(self, column: Column) -> Numbers:
-        if self.entry["kind"] == "route" and len(set(self.each(column, "extracted"))) == 2:
-            raise SeaHelmRaised("AttributeError: 'float' object has no attribute 'strip'")
+        if (
+            self.entry["kind"] == "route"
+            and len(set(self.each(column, "extracted"))) == 2
+        ):
+            raise SeaHelmRaised(
+                "AttributeError: 'float' object has no attribute 'strip'"
+            )
         return {}
 
 
@@ -255,7 +377,12 @@ class Tables(Procedures):
     def published(self, row: Row, text: str) -> Score:
         said = procedure.inside("```tsv", "```", text, True)
         precision, recall, f1, error = procedure.table(str(row["label"]), said, True)
-        parts = {self.part: f1, "precision": precision, "recall": recall, "error": float(bool(error))}
+        parts = {
+            self.part: f1,
+            "precision": precision,
+            "recall": recall,
+            "error": float(bool(error)),
+        }
         return Score(f1, error, said or "", parts)
 
 
@@ -263,64 +390,101 @@ _FAILED = "scorer error: ScoringError: "
 
 
 class Foreign(Scoring):
-    """A metric class of the folder: its number over all responses, and the mean of what it gives to each row by itself."""
+    """A metric class of the folder: its number over all responses, and the mean of what it gives to
+    each row by itself.
+    """
 
     asks = True
 
     def prepare(self) -> None:
         foreign.check_trusted(self.task, self.task.scored_by, METRICS)
-        # What is made to be averaged is from 0 to 100 there; as a share it has a part in totals here.
-        self._share = not self.task.published and self.task.metric.startswith("normalized_")
+        # What is made to be averaged is from 0 to 100 there; as a share it has a part in totals
+        # here.
+        self._share = not self.task.published and self.task.metric.startswith(
+            "normalized_"
+        )
         self.task = replace(self.task, published=True)  # there is no other arithmetic
 
     def made(self) -> Made:
         made, (first, *others) = super().made()
         # The class decides what a reply without an answer is worth, as it decides on all others.
         scorers = [replace(scorer, own_faults=True) for scorer in made]
-        return scorers, [replace(first, kind="accuracy") if self._share else first, *others]
+        return scorers, [
+            replace(first, kind="accuracy") if self._share else first,
+            *others,
+        ]
 
     def _estimate(self, name: str, column: Column) -> Estimate:
         found = super()._estimate(name, column)
-        return replace(found, value=found.value / 100) if self._share and name == self.task.metric else found
+        return (
+            replace(found, value=found.value / 100)
+            if self._share and name == self.task.metric
+            else found
+        )
 
     async def judge(self, sample: Sample, answer: Answer, ask: Ask) -> Score:
         """The scorer; other samples, and Ctrl-C, do not wait for it."""
-        replies = [self.text(answer)] if self.task.base else [one.text for one in answer.responses]
+        replies = (
+            [self.text(answer)]
+            if self.task.base
+            else [one.text for one in answer.responses]
+        )
         row = {**self.row_of(sample), "responses": replies}
         try:
-            numbers, each = await asyncio.to_thread(foreign.foreign_numbers, self.task, [row])
+            numbers, each = await asyncio.to_thread(
+                foreign.foreign_numbers, self.task, [row]
+            )
         except asyncio.CancelledError:
             foreign.end_workers()
             raise
         except TaskError as error:  # there is no other arithmetic to be named
             raise ScoringError(str(error)) from None
         own = each[0] if each else numbers
-        value = own.get(self.task.metric, next(iter(own.values()))) if isinstance(own, Mapping) else own
+        value = (
+            own.get(self.task.metric, next(iter(own.values())))
+            if isinstance(own, Mapping)
+            else own
+        )
         # SEA-HELM's classes give rows 0 or 1 where the number is of 100.
         scale = 100 if self._share and (not each or value > 1) else 1
         return Score(float(value) / scale, item={"row": row})
 
     def raised(self, column: Column) -> str:
-        """The first failure of a scorer: the class raises on a row, and so it does over all of them."""
+        """The first failure of a scorer: the class raises on a row, and so it does over all of
+        them.
+        """
         return next(
-            (reason.removeprefix(_FAILED) for reason in column.failures if reason.startswith(_FAILED)), ""
+            (
+                reason.removeprefix(_FAILED)
+                for reason in column.failures
+                if reason.startswith(_FAILED)
+            ),
+            "",
         )
 
     def more(self, column: Column) -> dict[str, float]:
         try:
-            numbers, _ = foreign.foreign_numbers(self.task, [item["row"] for item in column.items])
+            numbers, _ = foreign.foreign_numbers(
+                self.task, [item["row"] for item in column.items]
+            )
         except TaskError as error:
             raise SeaHelmRaised(str(error)) from None
         if not isinstance(numbers[self.task.metric], int | float):
             raise SeaHelmRaised(f"TypeError: '{self.task.metric}' is not a number")
-        return {name: float(one) for name, one in numbers.items() if isinstance(one, int | float)}
+        return {
+            name: float(one)
+            for name, one in numbers.items()
+            if isinstance(one, int | float)
+        }
 
 
-SECONDS, ALL_SECONDS = 6.0, 600.0
+SECONDS = 6.0
+ALL_SECONDS = 600.0
 """That a program has for a test, and for all of them."""
 _BLOCK = re.compile(r"```(?:python)?\n((?:[^`]|`(?!``))*?)\n```", re.IGNORECASE)
 _TYPES = (
-    "import ast, json, sys\nfrom typing import TYPE_CHECKING, Dict, List, Tuple, Set, Sequence, Mapping\n"
+    "import ast, json, sys\nfrom typing import TYPE_CHECKING, Dict, List, Tuple, Set,"
+    " Sequence, Mapping\n"
 )
 _CALL = """
 def _as(read, text):
@@ -340,17 +504,30 @@ except Exception as _error:
 """
 
 
-def _published(text: str, name: str, test: Mapping[str, str], seconds: float) -> Outcome:
+def _published(
+    text: str, name: str, test: Mapping[str, str], seconds: float
+) -> Outcome:
     blocks = _BLOCK.findall(text)
-    code, given, wanted = blocks[-1].strip() if blocks else text, test["input"], test["output"].strip()
-    program = f"import sys\nfrom io import StringIO\nsys.stdin = StringIO('''{given}''')\n{code}\n"
+    code = blocks[-1].strip() if blocks else text
+    given = test["input"]
+    wanted = test["output"].strip()
+    program = (
+        "import sys\nfrom io import StringIO\nsys.stdin ="
+        f" StringIO('''{given}''')\n{code}\n"
+    )
     if name:
         values = {"input": given, "output": wanted, "name": name, "code": code}
-        call = re.sub("<(input|output|name|code)>", lambda found: values[found[1]], _CALL)
+        call = re.sub(
+            "<(input|output|name|code)>", lambda found: values[found[1]], _CALL
+        )
         program = f"{_TYPES}{code}\n{call}"
     written, outcome = run_script(program, "", seconds=seconds)
     right = "TEST_PASSED" in written if name else written.strip() == wanted
-    return outcome if outcome.label != "passed" or right else Outcome("failed", "another result")
+    return (
+        outcome
+        if outcome.label != "passed" or right
+        else Outcome("failed", "another result")
+    )
 
 
 class Programs(Scoring):
@@ -362,25 +539,37 @@ class Programs(Scoring):
         self.options["seconds"] = SECONDS
 
     async def judge(self, sample: Sample, answer: Answer, ask: Ask) -> Score:
-        """The scorer. Raises ScoringError where the tests cannot be read, and where this system cannot shut a program in."""
+        """The scorer.
+
+        Raises ScoringError where the tests cannot be read, and where this system cannot shut a
+        program in.
+        """
         row = self.rows[int(sample.metadata["index"])]
-        tests, name = cases_of(row, sample.id), str((row.get("metadata") or {}).get("func_name") or "")
+        tests = cases_of(row, sample.id)
+        name = str((row.get("metadata") or {}).get("func_name") or "")
         if name and not name.isidentifier():
-            raise ScoringError(f"The sample '{sample.id}' asks for a function that is no name.")
+            raise ScoringError(
+                f"The sample '{sample.id}' asks for a function that is no name."
+            )
         published = self.task.published
-        once, text = (_published, self.text(answer)) if published else (passes, answer.text)
+        once, text = (
+            (_published, self.text(answer)) if published else (passes, answer.text)
+        )
 
         def judged() -> Outcome:
             until = time.monotonic() + ALL_SECONDS
             for number, test in enumerate(tests, 1):
                 if time.monotonic() > until:
                     raise ScoringError(
-                        f"The sample '{sample.id}' was given up after {ALL_SECONDS:.0f} seconds: "
-                        f"its program had passed {number - 1} of {len(tests)} tests."
+                        f"The sample '{sample.id}' was given up after {ALL_SECONDS:.0f}"
+                        f" seconds: its program had passed {number - 1} of {len(tests)}"
+                        " tests."
                     )
                 found = once(text, name, test, SECONDS)
                 if found.label != "passed":
-                    return Outcome(found.label, f"test {number} of {len(tests)}: {found.why}")
+                    return Outcome(
+                        found.label, f"test {number} of {len(tests)}: {found.why}"
+                    )
             return Outcome("passed", f"all of {len(tests)} tests")
 
         async with turns():

@@ -21,8 +21,9 @@ SCHEMA_VERSION = 1
 class Check(Plain):
     """One thing that was tried.
 
-    subject: what was tried, such as a model's name or a device. name: what of it. outcome: "look" where it works, but a person
-    should know something. why: in a sentence. seconds: how long it took. facts: figures, for the file.
+    subject: what was tried, such as a model's name or a device. name: what of it. outcome: "look"
+    where it works, but a person should know something. why: in a sentence. seconds: how long it
+    took. facts: figures, for the file.
     """
 
     part: Part
@@ -36,7 +37,9 @@ class Check(Plain):
 
 @dataclass(frozen=True, slots=True)
 class Report(Plain):
-    """All checks. started: when, in UTC. ceiling, spent: of dollars, requests and tokens; {} where nothing was to be sent."""
+    """All checks. started: when, in UTC. ceiling, spent: of dollars, requests and tokens; {} where
+    nothing was to be sent.
+    """
 
     started: str
     checks: Sequence[Check]
@@ -51,7 +54,10 @@ class Report(Plain):
     def counts(self) -> dict[str, int]:
         """How many checks ended in which way."""
         counter = Counter(check.outcome for check in self.checks)
-        return {outcome: counter[outcome] for outcome in ("works", "look", "fails", "skipped")}
+        return {
+            outcome: counter[outcome]
+            for outcome in ("works", "look", "fails", "skipped")
+        }
 
     def as_dict(self) -> dict[str, Any]:
         """For a file: with versions and platform, and without a known secret."""

@@ -1,4 +1,6 @@
-"""Do the devices answer as the CPU does? A small transformer with weights made here is asked the same on each.
+"""Do the devices answer as the CPU does?
+
+A small transformer with weights made here is asked the same on each.
 
 Log-likelihoods are compared in float32 and in bfloat16, and texts at temperature 0 in float32.
 """
@@ -25,7 +27,8 @@ from evalwright.evaluation.running import run_blocking
 from evalwright.models.registry import open_model
 
 FLOAT32_MARGIN = 1e-3
-"""Nats a token: kernels in float32 differ by less than 1e-4; TF32 and the like by more than this."""
+"""Nats a token: kernels in float32 differ by less than 1e-4; TF32 and the like by more than this.
+"""
 BFLOAT16_MARGIN = 0.1
 """Nats a token: bfloat16 has 8 bits of precision, and the weights are wide."""
 _HIDDEN = 64
@@ -46,7 +49,9 @@ _MAX_NEW_TOKENS = 24
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """What a model answered. log_likelihoods: a token, of each pair. texts: generated. seconds: with loading."""
+    """What a model answered. log_likelihoods: a token, of each pair. texts: generated. seconds:
+    with loading.
+    """
 
     log_likelihoods: tuple[float, ...]
     texts: tuple[str, ...]
@@ -60,7 +65,9 @@ def known_devices() -> list[str]:
     import torch
 
     gpus = (
-        [f"cuda:{index}" for index in range(torch.cuda.device_count())] if torch.cuda.is_available() else []
+        [f"cuda:{index}" for index in range(torch.cuda.device_count())]
+        if torch.cuda.is_available()
+        else []
     )
     return ["cpu", *gpus, *(["mps"] if torch.backends.mps.is_available() else [])]
 
@@ -69,7 +76,11 @@ def check_devices() -> Iterator[Check]:
     """A check for each device and kind of number, against the CPU in float32."""
     if find_spec("torch") is None or find_spec("transformers") is None:
         yield Check(
-            "device", "torch", "likelihood", "skipped", "torch is not installed: pip install 'evalwright[hf]'"
+            "device",
+            "torch",
+            "likelihood",
+            "skipped",
+            "torch is not installed: pip install 'evalwright[hf]'",
         )
         return
     with tempfile.TemporaryDirectory() as folder:
@@ -80,26 +91,42 @@ def check_devices() -> Iterator[Check]:
             yield Check("device", "cpu", "likelihood", "fails", _why(error))
             return
         yield Check(
-            "device", "cpu", "likelihood and text", "works", f"{expected.seconds:.1f} s with loading", round(expected.seconds, 2),
+            "device",
+            "cpu",
+            "likelihood and text",
+            "works",
+            f"{expected.seconds:.1f} s with loading",
+            round(expected.seconds, 2),
             {"log_likelihoods": expected.log_likelihoods},
-        )  # fmt: skip
+        )
         for device in known_devices():
-            for dtype, margin in (("float32", FLOAT32_MARGIN), ("bfloat16", BFLOAT16_MARGIN)):
+            for dtype, margin in (
+                ("float32", FLOAT32_MARGIN),
+                ("bfloat16", BFLOAT16_MARGIN),
+            ):
                 if (device, dtype) != ("cpu", "float32"):
                     yield _compared(model, device, dtype, margin, expected)
         for name, is_here in _missing_devices():
             if not is_here:
-                yield Check("device", name, "likelihood", "skipped", "torch sees none here")
+                yield Check(
+                    "device", name, "likelihood", "skipped", "torch sees none here"
+                )
 
 
 def probe_model(name: str, device: str, dtype: str | None = None) -> Probe:
-    """Ask a local model a few log-likelihoods and texts. Raises EvalwrightError, or what the library raises."""
+    """Ask a local model a few log-likelihoods and texts.
+
+    Raises EvalwrightError, or what the library raises.
+    """
     began = time.monotonic()
     arguments = {"device": device, **({"dtype": dtype} if dtype else {})}
     responses: list[Response] = run_blocking(partial(_ask, name, arguments))
     scored = responses[: len(_PAIRS)]
     return Probe(
-        tuple((response.log_likelihood or 0.0) / (response.tokens_scored or 1) for response in scored),
+        tuple(
+            (response.log_likelihood or 0.0) / (response.tokens_scored or 1)
+            for response in scored
+        ),
         tuple(response.text for response in responses[len(_PAIRS) :]),
         time.monotonic() - began,
     )
@@ -108,15 +135,27 @@ def probe_model(name: str, device: str, dtype: str | None = None) -> Probe:
 async def _ask(name: str, arguments: dict[str, Any]) -> list[Response]:
     model = open_model(name, arguments)
     model.check()
-    requests: list[Request] = [LogLikelihood(context, continuation) for context, continuation in _PAIRS]
-    requests += [Generate(context, max_tokens=_MAX_NEW_TOKENS, temperature=0.0) for context, _ in _PAIRS]
-    with tempfile.TemporaryDirectory() as folder, SqliteStore.open(Path(folder)) as store:
+    requests: list[Request] = [
+        LogLikelihood(context, continuation) for context, continuation in _PAIRS
+    ]
+    requests += [
+        Generate(context, max_tokens=_MAX_NEW_TOKENS, temperature=0.0)
+        for context, _ in _PAIRS
+    ]
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        SqliteStore.open(Path(folder)) as store,
+    ):
         async with Engine(store) as engine:
             door = engine.door({"target": model})
-            return list(await asyncio.gather(*(door("target", request) for request in requests)))
+            return list(
+                await asyncio.gather(*(door("target", request) for request in requests))
+            )
 
 
-def _compared(model: str, device: str, dtype: str, margin: float, expected: Probe) -> Check:
+def _compared(
+    model: str, device: str, dtype: str, margin: float, expected: Probe
+) -> Check:
     name = f"likelihood and text, {dtype}"
     try:
         probe = probe_model(model, device, dtype)
@@ -124,30 +163,56 @@ def _compared(model: str, device: str, dtype: str, margin: float, expected: Prob
         return Check("device", device, name, "fails", _why(error))
     pairs = zip(probe.log_likelihoods, expected.log_likelihoods, strict=True)
     largest = max(abs(ours - theirs) for ours, theirs in pairs)
-    equal = sum(ours == theirs for ours, theirs in zip(probe.texts, expected.texts, strict=True))
-    why = (
-        f"log-likelihoods differ from the CPU's by at most {largest:.2g} nats a token (allowed: {margin:g}), "
-        f"{equal} of {len(expected.texts)} texts are equal, {probe.seconds:.1f} s with loading"
+    equal = sum(
+        ours == theirs for ours, theirs in zip(probe.texts, expected.texts, strict=True)
     )
-    facts = {"largest_difference": largest, "equal_texts": equal, "log_likelihoods": probe.log_likelihoods}
+    why = (
+        f"log-likelihoods differ from the CPU's by at most {largest:.2g} nats a token"
+        f" (allowed: {margin:g}), {equal} of {len(expected.texts)} texts are equal,"
+        f" {probe.seconds:.1f} s with loading"
+    )
+    facts = {
+        "largest_difference": largest,
+        "equal_texts": equal,
+        "log_likelihoods": probe.log_likelihoods,
+    }
     if not largest <= margin:
-        return Check("device", device, name, "fails", why, round(probe.seconds, 2), facts)
+        return Check(
+            "device", device, name, "fails", why, round(probe.seconds, 2), facts
+        )
     # In bfloat16 texts part at the first near tie.
     same = equal == len(expected.texts) or dtype != "float32"
-    return Check("device", device, name, "works" if same else "look", why, round(probe.seconds, 2), facts)
+    return Check(
+        "device",
+        device,
+        name,
+        "works" if same else "look",
+        why,
+        round(probe.seconds, 2),
+        facts,
+    )
 
 
 def _missing_devices() -> list[tuple[str, bool]]:
     devices = known_devices()
-    return [("cuda", any(name.startswith("cuda") for name in devices)), ("mps", "mps" in devices)]
+    return [
+        ("cuda", any(name.startswith("cuda") for name in devices)),
+        ("mps", "mps" in devices),
+    ]
 
 
 def _why(error: Exception) -> str:
-    return reason_of(error) if isinstance(error, EvalwrightError) else str(ModelError(cause_of(error)))
+    return (
+        reason_of(error)
+        if isinstance(error, EvalwrightError)
+        else str(ModelError(cause_of(error)))
+    )
 
 
 def _make_model(folder: Path) -> Path:
-    """A small Llama with random weights, the same everywhere, and a tokenizer of bytes, in a folder."""
+    """A small Llama with random weights, the same everywhere, and a tokenizer of bytes, in a
+    folder.
+    """
     import torch
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
     from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
@@ -159,14 +224,28 @@ def _make_model(folder: Path) -> Path:
     core.decoder = decoders.ByteLevel()
     alphabet = pre_tokenizers.ByteLevel.alphabet()
     trainer = trainers.BpeTrainer(
-        vocab_size=_VOCABULARY, special_tokens=["<s>", "</s>"], initial_alphabet=alphabet, show_progress=False
+        vocab_size=_VOCABULARY,
+        special_tokens=["<s>", "</s>"],
+        initial_alphabet=alphabet,
+        show_progress=False,
     )
-    core.train_from_iterator([context + continuation for context, continuation in _PAIRS], trainer)
-    tokenizer = PreTrainedTokenizerFast(tokenizer_object=core, bos_token="<s>", eos_token="</s>")
+    core.train_from_iterator(
+        [context + continuation for context, continuation in _PAIRS], trainer
+    )
+    tokenizer = PreTrainedTokenizerFast(
+        tokenizer_object=core, bos_token="<s>", eos_token="</s>"
+    )
     config = LlamaConfig(
-        vocab_size=len(tokenizer), hidden_size=_HIDDEN, intermediate_size=2 * _HIDDEN, num_hidden_layers=_LAYERS,
-        num_attention_heads=4, num_key_value_heads=2, max_position_embeddings=_CONTEXT, bos_token_id=0, eos_token_id=1,
-    )  # fmt: skip
+        vocab_size=len(tokenizer),
+        hidden_size=_HIDDEN,
+        intermediate_size=2 * _HIDDEN,
+        num_hidden_layers=_LAYERS,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        max_position_embeddings=_CONTEXT,
+        bos_token_id=0,
+        eos_token_id=1,
+    )
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         network = LlamaForCausalLM(config)

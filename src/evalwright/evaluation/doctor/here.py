@@ -1,4 +1,6 @@
-"""What can be seen without sending anything: versions, libraries, the folder of the store, keys, devices."""
+"""What can be seen without sending anything: versions, libraries, the folder of the store, keys,
+devices.
+"""
 
 from __future__ import annotations
 
@@ -30,9 +32,16 @@ _LIBRARIES = (
 def check_here() -> Iterator[Check]:
     """The checks. Nothing is sent, and no heavy library is imported but torch, to look for devices."""
     versions = environment()
-    libraries = ", ".join(f"{name} {version}" for name, version in versions["libraries"].items())
+    libraries = ", ".join(
+        f"{name} {version}" for name, version in versions["libraries"].items()
+    )
     yield Check(
-        "here", "Python", versions["python"], "works", f"{versions['platform']}; {libraries}", facts=versions
+        "here",
+        "Python",
+        versions["python"],
+        "works",
+        f"{versions['platform']}; {libraries}",
+        facts=versions,
     )
     for library, extra, purpose in _LIBRARIES:
         if find_spec(library) is None:
@@ -46,7 +55,14 @@ def check_here() -> Iterator[Check]:
     yield _store()
     names = [name for name in providers.names() if has_key(name)]
     why = f"set for {', '.join(names)}" if names else "no provider's key is set"
-    yield Check("here", "keys", "providers", "works" if names else "look", why, facts={"providers": names})
+    yield Check(
+        "here",
+        "keys",
+        "providers",
+        "works" if names else "look",
+        why,
+        facts={"providers": names},
+    )
     devices = known_devices()
     yield Check(
         "here",

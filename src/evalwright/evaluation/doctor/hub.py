@@ -1,4 +1,8 @@
-"""Does the hub answer? A tiny data set and a tiny model are looked up, fetched and used, by the ways that tasks and models take."""
+"""Does the hub answer?
+
+A tiny data set and a tiny model are looked up, fetched and used, by the ways that tasks and models
+take.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +15,8 @@ from evalwright.core.errors import EvalwrightError, cause_of, reason_of
 from evalwright.evaluation.doctor.checks import Check
 from evalwright.evaluation.doctor.devices import Probe, probe_model
 
-DATASET, SPLIT = "lhoestq/demo1", "train"
+DATASET = "lhoestq/demo1"
+SPLIT = "train"
 """A few rows in a CSV file."""
 MODEL = "hf-internal-testing/tiny-random-LlamaForCausalLM"
 """A few megabytes of random weights."""
@@ -33,18 +38,31 @@ def check_hub(dataset: str = DATASET, model: str = MODEL) -> Iterator[Check]:
     api = HfApi()
     if find_spec("datasets") is None:
         yield Check(
-            "hub", dataset, "data set", "skipped", "datasets is not installed: pip install 'evalwright[hub]'"
+            "hub",
+            dataset,
+            "data set",
+            "skipped",
+            "datasets is not installed: pip install 'evalwright[hub]'",
         )
     else:
-        yield _tried(dataset, "data set", lambda: _rows(dataset, str(api.dataset_info(dataset).sha)))
+        yield _tried(
+            dataset,
+            "data set",
+            lambda: _rows(dataset, str(api.dataset_info(dataset).sha)),
+        )
     if find_spec("torch") is None or find_spec("transformers") is None:
         yield _tried(
             model,
             "model's files",
-            lambda: f"revision {str(api.model_info(model).sha)[:12]}; torch is not installed",
+            lambda: (
+                f"revision {str(api.model_info(model).sha)[:12]}; torch is not"
+                " installed"
+            ),
         )
     else:
-        yield _tried(model, "model", lambda: _answers(model, str(api.model_info(model).sha)))
+        yield _tried(
+            model, "model", lambda: _answers(model, str(api.model_info(model).sha))
+        )
 
 
 def _tried(subject: str, name: str, work: Callable[[], str]) -> Check:
@@ -52,12 +70,24 @@ def _tried(subject: str, name: str, work: Callable[[], str]) -> Check:
     try:
         why = work()
     except EvalwrightError as error:
-        return Check("hub", subject, name, "fails", reason_of(error), round(time.monotonic() - began, 2))
+        return Check(
+            "hub",
+            subject,
+            name,
+            "fails",
+            reason_of(error),
+            round(time.monotonic() - began, 2),
+        )
     except Exception as error:
         # The library's errors of a connection are many; each means that the hub was not reached.
         advice = "Check the connection, HF_ENDPOINT and HF_HUB_OFFLINE."
         return Check(
-            "hub", subject, name, "fails", f"{cause_of(error)}. {advice}", round(time.monotonic() - began, 2)
+            "hub",
+            subject,
+            name,
+            "fails",
+            f"{cause_of(error)}. {advice}",
+            round(time.monotonic() - began, 2),
         )
     return Check("hub", subject, name, "works", why, round(time.monotonic() - began, 2))
 
@@ -73,4 +103,7 @@ def _rows(dataset: str, revision: str) -> str:
 
 def _answers(model: str, revision: str) -> str:
     probe: Probe | Any = probe_model(f"hf/{model}@{revision}", "cpu")
-    return f"revision {revision[:12]} answers on the CPU ({len(probe.log_likelihoods)} log-likelihoods, {len(probe.texts)} texts)"
+    return (
+        f"revision {revision[:12]} answers on the CPU ({len(probe.log_likelihoods)}"
+        f" log-likelihoods, {len(probe.texts)} texts)"
+    )

@@ -1,7 +1,9 @@
-"""Real requests to providers whose keys are set: planned first, within a ceiling, from a store of their own.
+"""Real requests to providers whose keys are set: planned first, within a ceiling, from a store of
+their own.
 
-Every model gets a short question, once whole and once streamed, once for the log-probabilities of its tokens where its row says that
-it gives them, and one request for a name that no provider has, which must be refused in words that are understood as such.
+Every model gets a short question, once whole and once streamed, once for the log-probabilities of
+its tokens where its row says that it gives them, and one request for a name that no provider has,
+which must be refused in words that are understood as such.
 """
 
 from __future__ import annotations
@@ -42,12 +44,17 @@ _EXPECTED = "paris"
 _UNKNOWN_NAME = "evalwright-no-such-model"
 _SHOWN_CHARS = 60
 
-TEXT, STREAM, LOG_PROBS, UNKNOWN = "text", "stream", "log-probabilities", "unknown name"
+TEXT = "text"
+STREAM = "stream"
+LOG_PROBS = "log-probabilities"
+UNKNOWN = "unknown name"
 
 
 @dataclass(frozen=True, slots=True)
 class PlannedRequest:
-    """A request that is to be sent. dollars: the most that it may cost; None where no price is known."""
+    """A request that is to be sent. dollars: the most that it may cost; None where no price is
+    known.
+    """
 
     subject: str
     name: str
@@ -82,8 +89,14 @@ def plan_requests(
                 raise
             skipped.append(Check("provider", name, TEXT, "skipped", str(error)))
             continue
-        if any(planned_request.dollars is None for planned_request in requests) and not unpriced:
-            why = "no price is known, so the ceiling could not hold: add --unpriced to send it all the same"
+        if (
+            any(planned_request.dollars is None for planned_request in requests)
+            and not unpriced
+        ):
+            why = (
+                "no price is known, so the ceiling could not hold: add --unpriced to"
+                " send it all the same"
+            )
             skipped.append(Check("provider", name, TEXT, "skipped", why))
             continue
         planned += requests
@@ -93,30 +106,48 @@ def plan_requests(
 def send_requests(
     planned: Iterable[PlannedRequest], limits: Limits, say: Callable[[str], None]
 ) -> tuple[list[Check], Budget]:
-    """Send them, one after the other for each model, and say what came of each; what the limits leave out is skipped."""
+    """Send them, one after the other for each model, and say what came of each; what the limits
+    leave out is skipped.
+    """
     by_subject: dict[str, list[PlannedRequest]] = {}
     for planned_request in planned:
         by_subject.setdefault(planned_request.subject, []).append(planned_request)
     checks: list[Check]
-    checks, budget = run_blocking(partial(_send_all, list(by_subject.values()), limits, say))
+    checks, budget = run_blocking(
+        partial(_send_all, list(by_subject.values()), limits, say)
+    )
     return checks, budget
 
 
 def _examples() -> list[str]:
     """The example of each provider whose key is set, in the order of their names."""
-    rows = [row for name in providers.names() if has_key(name) and (row := providers.find(name)) is not None]
-    return [row.example for row in rows if row.example and "://localhost" not in row.base_url]
+    rows = [
+        row
+        for name in providers.names()
+        if has_key(name) and (row := providers.find(name)) is not None
+    ]
+    return [
+        row.example
+        for row in rows
+        if row.example and "://localhost" not in row.base_url
+    ]
 
 
 def _requests_to(name: str) -> Iterable[PlannedRequest]:
     model = _opened(name)
     model.check()
     if "generate" not in model.abilities:
-        raise UsageError(f"'{name}' does not write texts, and the doctor asks for nothing else.")
+        raise UsageError(
+            f"'{name}' does not write texts, and the doctor asks for nothing else."
+        )
     question = (Message("user", _QUESTION),) if "chat" in model.abilities else _QUESTION
     asked = Generate(question, max_tokens=MAX_ANSWER_TOKENS)
     yield _planned(name, TEXT, model, asked)
-    if isinstance(model, ApiModel) and model.wire.gather is not None and not model.settings.stream:
+    if (
+        isinstance(model, ApiModel)
+        and model.wire.gather is not None
+        and not model.settings.stream
+    ):
         yield _planned(name, STREAM, _opened(name, stream=True), asked)
     if "top_logprobs" in model.carries:
         scored = Generate(question, max_tokens=MAX_SCORED_TOKENS, top_logprobs=2)
@@ -124,14 +155,17 @@ def _requests_to(name: str) -> Iterable[PlannedRequest]:
             yield _planned(name, LOG_PROBS, model, scored)
     nobody = _opened(_with_unknown_name(name))
     nobody.price = model.price
-    yield _planned(name, UNKNOWN, nobody, Generate(question, max_tokens=MAX_SCORED_TOKENS))
+    yield _planned(
+        name, UNKNOWN, nobody, Generate(question, max_tokens=MAX_SCORED_TOKENS)
+    )
 
 
 def _opened(name: str, **arguments: Any) -> RemoteModel:
     """The model, with few attempts. Raises UsageError for one that is in this process."""
     if not isinstance(open_model(name, {}), RemoteModel):
         raise UsageError(
-            f"'{name}' is a model in this process: --model names models of providers and servers."
+            f"'{name}' is a model in this process: --model names models of providers"
+            " and servers."
         )
     model = open_model(name, {**_ATTEMPTS, **arguments})
     assert isinstance(model, RemoteModel)
@@ -145,8 +179,12 @@ def _with_unknown_name(name: str) -> str:
     return f"{provider}/{_UNKNOWN_NAME}"
 
 
-def _planned(subject: str, name: str, model: RemoteModel, request: Generate) -> PlannedRequest:
-    used = Usage(_prompt_tokens(request), model.most_tokens(request) or MAX_ANSWER_TOKENS)
+def _planned(
+    subject: str, name: str, model: RemoteModel, request: Generate
+) -> PlannedRequest:
+    used = Usage(
+        _prompt_tokens(request), model.most_tokens(request) or MAX_ANSWER_TOKENS
+    )
     dollars = None if model.price is None else model.price.cost(used)
     return PlannedRequest(subject, name, model, request, dollars)
 
@@ -157,9 +195,11 @@ def _prompt_tokens(request: Generate) -> int:
 
 
 class Ceiling:
-    """Lets a request through only if the most that it may cost fits beside what was spent and what is under way.
+    """Lets a request through only if the most that it may cost fits beside what was spent and what
+    is under way.
 
-    A budget lets one sending pass its limit, where no more than one is under way; a ceiling does not.
+    A budget lets one sending pass its limit, where no more than one is under way; a ceiling does
+    not.
     """
 
     def __init__(self, limits: Limits) -> None:
@@ -186,10 +226,15 @@ def _most_of(planned: PlannedRequest) -> Amount:
 
 
 async def _send_all(
-    groups: Sequence[Sequence[PlannedRequest]], limits: Limits, say: Callable[[str], None]
+    groups: Sequence[Sequence[PlannedRequest]],
+    limits: Limits,
+    say: Callable[[str], None],
 ) -> tuple[list[Check], Budget]:
     ceiling = Ceiling(limits)
-    with tempfile.TemporaryDirectory() as folder, SqliteStore.open(Path(folder)) as store:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        SqliteStore.open(Path(folder)) as store,
+    ):
         async with Engine(store, on_event=say) as engine:
             groups_of_checks = await asyncio.gather(
                 *(_send_group(group, engine, ceiling) for group in groups)
@@ -197,12 +242,16 @@ async def _send_all(
     return [check for checks in groups_of_checks for check in checks], ceiling.budget
 
 
-async def _send_group(group: Sequence[PlannedRequest], engine: Engine, ceiling: Ceiling) -> list[Check]:
+async def _send_group(
+    group: Sequence[PlannedRequest], engine: Engine, ceiling: Ceiling
+) -> list[Check]:
     checks = []
     for planned in group:
         if not ceiling.allows(planned):
             why = "the ceiling does not allow for the most that it may cost"
-            checks.append(Check("provider", planned.subject, planned.name, "skipped", why))
+            checks.append(
+                Check("provider", planned.subject, planned.name, "skipped", why)
+            )
             continue
         try:
             checks.append(await _send(planned, engine, ceiling.budget))
@@ -228,7 +277,13 @@ async def _send(planned: PlannedRequest, engine: Engine, budget: Budget) -> Chec
     outcome, why = _judged(planned, response, failure)
     facts = _facts(response, failure, door.reply_names().get("target", []))
     return Check(
-        "provider", planned.subject, planned.name, outcome, why, round(time.monotonic() - began, 2), facts
+        "provider",
+        planned.subject,
+        planned.name,
+        outcome,
+        why,
+        round(time.monotonic() - began, 2),
+        facts,
     )
 
 
@@ -240,7 +295,11 @@ def _judged(
         return "skipped", "the ceiling did not allow for it"
     if planned.name == UNKNOWN:
         return _judged_unknown(response, failure)
-    if failure is not None and planned.name == LOG_PROBS and failure.kind == "request rejected":
+    if (
+        failure is not None
+        and planned.name == LOG_PROBS
+        and failure.kind == "request rejected"
+    ):
         return "look", failure.message
     if failure is not None:
         return "fails", failure.message
@@ -254,15 +313,32 @@ def _judged(
     if _EXPECTED not in response.text.casefold():
         return "look", f"another answer than expected: '{shown}'"
     if not response.counted:
-        return "look", f"'{shown}', and the reply does not count its tokens, so what is paid is an estimate"
+        return (
+            "look",
+            (
+                f"'{shown}', and the reply does not count its tokens, so what is paid"
+                " is an estimate"
+            ),
+        )
     return "works", f"'{shown}'"
 
 
-def _judged_unknown(response: Response | None, failure: Failure | None) -> tuple[Outcome, str]:
+def _judged_unknown(
+    response: Response | None, failure: Failure | None
+) -> tuple[Outcome, str]:
     if response is not None:
-        return "look", "a name that does not exist is answered: check that a model's name has an effect there"
+        return (
+            "look",
+            (
+                "a name that does not exist is answered: check that a model's name has"
+                " an effect there"
+            ),
+        )
     assert failure is not None
-    if failure.kind in ("request rejected", "authentication failed", "wrong model") and not failure.retryable:
+    if (
+        failure.kind in ("request rejected", "authentication failed", "wrong model")
+        and not failure.retryable
+    ):
         return "works", f"refused: {failure.message}"
     if failure.kind == "wrong model":
         return "works", f"noticed: {failure.message}"
@@ -270,7 +346,9 @@ def _judged_unknown(response: Response | None, failure: Failure | None) -> tuple
 
 
 def _facts(
-    response: Response | None, failure: Failure | None, names: Sequence[dict[str, object]]
+    response: Response | None,
+    failure: Failure | None,
+    names: Sequence[dict[str, object]],
 ) -> dict[str, Any]:
     facts: dict[str, Any] = {"names": list(names)} if names else {}
     if failure is not None:
@@ -282,6 +360,8 @@ def _facts(
         "usage": response.usage.as_dict(),
         "dollars": response.cost,
         "has_reasoning": response.reasoning != "",
-        "announces_limits": limits is not None
-        and any(getattr(limits, name) is not None for name in limits.__slots__),
+        "announces_limits": (
+            limits is not None
+            and any(getattr(limits, name) is not None for name in limits.__slots__)
+        ),
     }

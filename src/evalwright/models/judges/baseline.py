@@ -1,7 +1,9 @@
-"""`baseline/lexical`: what a judge of consistency has to be better than; no download, and not for publishing rates.
+"""`baseline/lexical`: what a judge of consistency has to be better than; no download, and not for
+publishing rates.
 
-P(supported) is the share of a text's names, numbers and long words that its source has. It knows no meaning: it tells a copy from
-a text about something else, and no single error in a text that uses the source's words.
+P(supported) is the share of a text's names, numbers and long words that its source has. It knows no
+meaning: it tells a copy from a text about something else, and no single error in a text that uses
+the source's words.
 """
 
 from __future__ import annotations
@@ -16,9 +18,16 @@ from evalwright.core.requests import Ability, Classify, Request
 from evalwright.core.responses import Response
 from evalwright.models.base import LocalModel, fingerprint_of
 
-_FACTS = {"backend": "baseline", "baseline": "words alone; no substitute for a trained judge", "version": 3}
-# A word, a number, or one character of a script without spaces; words are compared by their first five letters.
-_WORD = re.compile(r"[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3]|\d+(?:[.,]\d+)*|[^\W\d_]+")
+_FACTS = {
+    "backend": "baseline",
+    "baseline": "words alone; no substitute for a trained judge",
+    "version": 3,
+}
+# A word, a number, or one character of a script without spaces; words are compared by their first
+# five letters.
+_WORD = re.compile(
+    r"[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3]|\d+(?:[.,]\d+)*|[^\W\d_]+"
+)
 
 
 class LexicalBaseline(LocalModel):
@@ -35,17 +44,27 @@ class LexicalBaseline(LocalModel):
 
     def describe(self) -> dict[str, Any]:
         """What it is, and that it is a baseline."""
-        return {**super().describe(), **_FACTS, "values": ["not supported", "supported"]}
+        return {
+            **super().describe(),
+            **_FACTS,
+            "values": ["not supported", "supported"],
+        }
 
-    def answer_batch(self, requests: Sequence[Request]) -> Iterator[tuple[int, Response | Failure]]:
+    def answer_batch(
+        self, requests: Sequence[Request]
+    ) -> Iterator[tuple[int, Response | Failure]]:
         """Judge one pair after another."""
         for index, request in enumerate(requests):
             if not isinstance(request, Classify):
-                message = f"'{self.name}' classifies pairs; it cannot do '{request.ability}'."
+                message = (
+                    f"'{self.name}' classifies pairs; it cannot do '{request.ability}'."
+                )
                 yield index, ModelError(message).as_failure()
                 continue
             known = {key for key, _ in _words(request.premise)}
-            told = [key in known for key, matters in _words(request.hypothesis) if matters]
+            told = [
+                key in known for key, matters in _words(request.hypothesis) if matters
+            ]
             share = sum(told) / len(told) if told else 1.0
             yield index, Response(values=(1.0 - share, share))
 
@@ -53,6 +72,8 @@ class LexicalBaseline(LocalModel):
 def _words(text: str) -> Iterator[tuple[str, bool]]:
     """What each word is compared by, and whether it is a name, a number or a long word."""
     for word in _WORD.findall(unicodedata.normalize("NFKC", text)):
-        caseless = word[0].upper() == word[0].lower()  # digits, and scripts without capitals
+        caseless = (
+            word[0].upper() == word[0].lower()
+        )  # digits, and scripts without capitals
         key = word if word[0].isdigit() else word.casefold()[:5]
         yield key, caseless or len(word) > 5 or (len(word) > 3 and word[0].isupper())

@@ -1,4 +1,6 @@
-"""A model behind one HTTP address that answers each request with values: what Vectara's judge and reward servers share."""
+"""A model behind one HTTP address that answers each request with values: what Vectara's judge and
+reward servers share.
+"""
 
 from __future__ import annotations
 
@@ -22,8 +24,9 @@ from evalwright.models.remote.keys import find_key, is_local, key_variables, mis
 class Endpoint(RemoteModel):
     """A subclass says how a request is sent (`_call`) and what a reply means (`_values`).
 
-    identity: what decides the values; recorded, and the fingerprint is made of it. own_key: the variable of the provider's own key,
-    which goes to the address of the provider alone (official). header: what carries the key, and what stands before it.
+    identity: what decides the values; recorded, and the fingerprint is made of it. own_key: the
+    variable of the provider's own key, which goes to the address of the provider alone (official).
+    header: what carries the key, and what stands before it.
     """
 
     def __init__(
@@ -39,7 +42,9 @@ class Endpoint(RemoteModel):
         own_key: str = "",
         official: bool = False,
     ) -> None:
-        self.name, self.model, self.base_url = name, model, base_url
+        self.name = name
+        self.model = model
+        self.base_url = base_url
         self._identity = {"base_url": base_url, "model": model, **identity}
         self.fingerprint = fingerprint_of(self._identity)
         self._own = (own_key,) if own_key else ()
@@ -68,7 +73,11 @@ class Endpoint(RemoteModel):
 
     def describe(self) -> dict[str, Any]:
         """Address, model and arguments; never a key."""
-        return {**super().describe(), **self._identity, "key": self._key.source if self._key else "none"}
+        return {
+            **super().describe(),
+            **self._identity,
+            "key": self._key.source if self._key else "none",
+        }
 
     def check(self) -> None:
         """Raise ConfigurationError where a key is needed and missing."""
@@ -84,12 +93,18 @@ class Endpoint(RemoteModel):
         reply = await self._client.send(self._call(request))
         values = self._values(reply.data if isinstance(reply.data, dict) else {})
         if isinstance(values, str):
-            raise bad_reply(self._client.where, values, json.dumps(reply.data, ensure_ascii=False))
+            raise bad_reply(
+                self._client.where, values, json.dumps(reply.data, ensure_ascii=False)
+            )
         used = reply.data.get("usage")
         tokens = used.get("prompt_tokens") if isinstance(used, Mapping) else None
         return Response(
             values=values,
-            usage=Usage(input_tokens=tokens if isinstance(tokens, int) and 0 <= tokens < 1 << 40 else 0),
+            usage=Usage(
+                input_tokens=(
+                    tokens if isinstance(tokens, int) and 0 <= tokens < 1 << 40 else 0
+                )
+            ),
             latency=reply.seconds,
             model=self.model,
             rate_limits=reply.rate_limits,
@@ -101,7 +116,11 @@ class Endpoint(RemoteModel):
 
     def _missing_key(self) -> str:
         """What is said of a key that is needed and not there; nothing on this machine."""
-        if self._key is not None or not (self._variables or self._own) or is_local(self.base_url):
+        if (
+            self._key is not None
+            or not (self._variables or self._own)
+            or is_local(self.base_url)
+        ):
             return ""
         what = f"The model '{self.name}' at {self.base_url}"
         return missing_key(self._variables, self._own, what, self.base_url)
@@ -109,4 +128,8 @@ class Endpoint(RemoteModel):
 
 def as_number(value: Any) -> float | None:
     """A number of JSON; true and false are none."""
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+    return (
+        float(value)
+        if isinstance(value, int | float) and not isinstance(value, bool)
+        else None
+    )

@@ -1,11 +1,14 @@
-"""`hdm2/<hub repository or folder>[@revision]`: HDM-2 of AIMon Labs (Paudel et al. 2025, arXiv:2504.07069), from its weights.
+"""`hdm2/<hub repository or folder>[@revision]`: HDM-2 of AIMon Labs (Paudel et al. 2025,
+arXiv:2504.07069), from its weights.
 
-A decoder with a LoRA adapter and three heads: one says of the whole reply whether it hallucinates, one of each token, and one, on the
-last token of a sentence in an inner layer, whether a sentence that has suspicious tokens contradicts common knowledge. Where that
-head clears every such sentence, the mean of what it says is the severity, else what the first head says. P(supported) is one minus
+A decoder with a LoRA adapter and three heads: one says of the whole reply whether it hallucinates,
+one of each token, and one, on the last token of a sentence in an inner layer, whether a sentence
+that has suspicious tokens contradicts common knowledge. Where that head clears every such sentence,
+the mean of what it says is the severity, else what the first head says. P(supported) is one minus
 the severity, as the hallucination leaderboard's engine takes it.
 
-The arithmetic is that of the package hdm2 0.7, of which no code is needed; sentences are cut by our own rules in place of nltk's.
+The arithmetic is that of the package hdm2 0.7, of which no code is needed; sentences are cut by our
+own rules in place of nltk's.
 """
 
 from __future__ import annotations
@@ -27,8 +30,9 @@ LAYER = 25
 class Hdm2Model(LocalJudge):
     """P(supported) by HDM-2.
 
-    prompt: what the writer of the texts was asked, which HDM-2 reads before the premise. base: the decoder below the adapter, where
-    it is not the one that config.json names. layer: the inner layer of the third head.
+    prompt: what the writer of the texts was asked, which HDM-2 reads before the premise. base: the
+    decoder below the adapter, where it is not the one that config.json names. layer: the inner
+    layer of the third head.
     """
 
     provider = "hdm2"
@@ -47,14 +51,22 @@ class Hdm2Model(LocalJudge):
         named = base or self.source.config.get("base_model_name")
         if not isinstance(named, str) or not named:
             raise ConfigurationError(
-                f"'{self.source.where}' is not a checkpoint in the format of {PUBLISHED}: its config names no base_model_name."
+                f"'{self.source.where}' is not a checkpoint in the format of"
+                f" {PUBLISHED}: its config names no base_model_name."
             )
         where, _, its_revision = named.partition("@")
         self.base = find_source(where, its_revision or None)
-        self.prompt, self.layer = str(prompt), as_count("layer", layer)
+        self.prompt = str(prompt)
+        self.layer = as_count("layer", layer)
         folder = self.source.folder
         parts = {
-            part: content_hash(folder / part) for part in ("ck", "cx") if folder and (folder / part).is_dir()
+            part: content_hash(folder / part)
+            for part in ("ck", "cx")
+            if folder and (folder / part).is_dir()
         }
-        facts = {"base": dict(self.base.identity), "prompt": self.prompt, "layer": self.layer}
+        facts = {
+            "base": dict(self.base.identity),
+            "prompt": self.prompt,
+            "layer": self.layer,
+        }
         self.settle_judge({"parts": parts, **facts}, tokenizer=self.base)

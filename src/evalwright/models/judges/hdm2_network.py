@@ -24,7 +24,8 @@ from evalwright.models.local.hf.source import Checkpoint
 from evalwright.models.local.network_model import Encoded, Piece, Values
 from evalwright.models.local.networks import NO_CODE, load_network, padded
 
-SUSPICIOUS, CLEARED = 0.5, 0.7
+SUSPICIOUS = 0.5
+CLEARED = 0.7
 """A token above the first makes its sentence suspicious; a sentence below the second is cleared."""
 _SENTENCE_TOKENS = 512
 """Tokens of context and reply that the third head's pass reads, at most."""
@@ -47,8 +48,13 @@ class Pair(Encoded):
 
 
 def open_hdm2(judge: Hdm2Model) -> PairNetwork:
-    """The network of a checkpoint. Raises ConfigurationError or ModelError for one that is none, MissingExtra without peft."""
-    source, base, device = judge.source, judge.base, judge.device
+    """The network of a checkpoint.
+
+    Raises ConfigurationError or ModelError for one that is none, MissingExtra without peft.
+    """
+    source = judge.source
+    base = judge.base
+    device = judge.device
     try:
         from peft import PeftModel
     except ImportError:
@@ -57,15 +63,19 @@ def open_hdm2(judge: Hdm2Model) -> PairNetwork:
     decoder = load_network(judge, AutoModel, source=base)
     if not 0 < judge.layer <= decoder.config.num_hidden_layers:
         raise ConfigurationError(
-            f"layer={judge.layer} is not one of the {decoder.config.num_hidden_layers} layers of '{base.where}'."
+            f"layer={judge.layer} is not one of the {decoder.config.num_hidden_layers}"
+            f" layers of '{base.where}'."
         )
     try:
         with quiet(), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of peft, about transformers
-            adapted = PeftModel.from_pretrained(decoder, str(files["cx/adapter_config.json"].parent))
+            adapted = PeftModel.from_pretrained(
+                decoder, str(files["cx/adapter_config.json"].parent)
+            )
     except Exception as error:
         raise ModelError(
-            f"The adapter of '{source.where}' cannot be loaded: {reason(error, NO_CODE)}"
+            f"The adapter of '{source.where}' cannot be loaded:"
+            f" {reason(error, NO_CODE)}"
         ) from error
     decoder = adapted.base_model.model.to(device).eval()
     kind = getattr(torch, judge.dtype)
@@ -86,32 +96,48 @@ def _file(source: Checkpoint, name: str) -> Path:
         path = source.folder / name
         if not path.is_file():
             raise ConfigurationError(
-                f"The folder '{source.where}' has no {name}, so it is not a checkpoint of HDM-2."
+                f"The folder '{source.where}' has no {name}, so it is not a checkpoint"
+                " of HDM-2."
             )
         return path
     from transformers.utils.hub import cached_file
 
     try:
-        found = cached_file(source.where, name, revision=source.revision, local_files_only=source.local)
+        found = cached_file(
+            source.where, name, revision=source.revision, local_files_only=source.local
+        )
     except Exception as error:
-        raise ModelError(f"{name} of '{source.where}' cannot be loaded: {reason(error, NO_CODE)}") from error
+        raise ModelError(
+            f"{name} of '{source.where}' cannot be loaded: {reason(error, NO_CODE)}"
+        ) from error
     return Path(str(found))
 
 
 def _layers(path: Path, names: Sequence[str]) -> nn.Sequential:
-    """A head: linear layers by the names of their weights, with a ReLU between them; of the file weights alone are read."""
+    """A head: linear layers by the names of their weights, with a ReLU between them; of the file
+    weights alone are read.
+    """
     try:
         as_tensors = path.suffix == ".safetensors"
-        read = load_file(path) if as_tensors else torch.load(path, map_location="cpu", weights_only=True)
+        read = (
+            load_file(path)
+            if as_tensors
+            else torch.load(path, map_location="cpu", weights_only=True)
+        )
         state = {key.removeprefix("classifier."): value for key, value in read.items()}
         layers: list[nn.Module] = []
         for name in names:
-            weight, bias = state[f"{name}weight"], state.get(f"{name}bias")
+            weight = state[f"{name}weight"]
+            bias = state.get(f"{name}bias")
             layer = nn.Linear(weight.shape[1], weight.shape[0], bias=bias is not None)
-            layer.load_state_dict({"weight": weight} if bias is None else {"weight": weight, "bias": bias})
+            layer.load_state_dict(
+                {"weight": weight} if bias is None else {"weight": weight, "bias": bias}
+            )
             layers += [nn.ReLU(), layer]
     except Exception as error:
-        raise ModelError(f"{path.name} is not a head of HDM-2 ({type(error).__name__}).") from None
+        raise ModelError(
+            f"{path.name} is not a head of HDM-2 ({type(error).__name__})."
+        ) from None
     return nn.Sequential(*layers[1:])
 
 
@@ -127,27 +153,38 @@ class Hdm2Network(PairNetwork):
     ) -> None:
         super().__init__(judge, decoder, tokenizer, prompt=None, source=judge.base)
         self._of_tokens, self._of_reply, self._of_sentence = heads
-        self._before, self._layer = judge.prompt, judge.layer
+        self._before = judge.prompt
+        self._layer = judge.layer
 
     def encode(self, premise: str, hypothesis: str) -> Encoded:
         """The prompt, the premise and the reply, never cut."""
         context = f"{self._before} {premise}"
         made = self.tokenizer(context, hypothesis, truncation=False)
-        start = next((i for i, side in enumerate(made.sequence_ids(0)) if side == 1), len(made["input_ids"]))
+        start = next(
+            (i for i, side in enumerate(made.sequence_ids(0)) if side == 1),
+            len(made["input_ids"]),
+        )
         return Pair(tuple(made["input_ids"]), None, context, hypothesis, start)
 
     def values(self, batch: Sequence[Piece]) -> list[Values]:
         """The severity of each reply's hallucinations, and what one minus it is."""
         pairs = [pair for (pair,) in batch]
         with torch.inference_mode(), quiet():
-            states = self._model(**padded(pairs, self._pad, self._device)).last_hidden_state
-            good = [1.0 - self._severity(pair, states[i, : len(pair.tokens)]) for i, pair in enumerate(pairs)]
+            states = self._model(
+                **padded(pairs, self._pad, self._device)
+            ).last_hidden_state
+            good = [
+                1.0 - self._severity(pair, states[i, : len(pair.tokens)])
+                for i, pair in enumerate(pairs)
+            ]
         return [(1.0 - each, each) for each in good]
 
     def _severity(self, pair: Encoded, states: Tensor) -> float:
         assert isinstance(pair, Pair)
         whole = _second(self._of_reply(states[-1]))
-        tokens = torch.softmax(self._of_tokens(states[pair.start :]).float(), dim=-1)[:, 1].tolist()
+        tokens = torch.softmax(self._of_tokens(states[pair.start :]).float(), dim=-1)[
+            :, 1
+        ].tolist()
         suspicious = self._suspicious(pair.reply, tokens)
         if not suspicious:
             return whole
@@ -156,9 +193,13 @@ class Hdm2Network(PairNetwork):
 
     def _suspicious(self, reply: str, tokens: Sequence[float]) -> list[int]:
         """The ends of the sentences that have a token above the limit."""
-        made = self.tokenizer(reply, add_special_tokens=False, return_offsets_mapping=True)
+        made = self.tokenizer(
+            reply, add_special_tokens=False, return_offsets_mapping=True
+        )
         places = [
-            place for place, value in zip(made["offset_mapping"], tokens, strict=False) if value > SUSPICIOUS
+            place
+            for place, value in zip(made["offset_mapping"], tokens, strict=False)
+            if value > SUSPICIOUS
         ]
         return [
             end
@@ -167,15 +208,26 @@ class Hdm2Network(PairNetwork):
         ]
 
     def _contradicts(self, pair: Pair, end: int) -> float:
-        """What the head of sentences says of the reply up to this sentence's end, line breaks left out."""
+        """What the head of sentences says of the reply up to this sentence's end, line breaks left
+        out.
+        """
         context, reply = (
-            text.replace("\r", "").replace("\n", "") for text in (pair.context, pair.reply[:end])
+            text.replace("\r", "").replace("\n", "")
+            for text in (pair.context, pair.reply[:end])
         )
         made = self.tokenizer(
-            context, reply, truncation=True, max_length=_SENTENCE_TOKENS, return_tensors="pt"
+            context,
+            reply,
+            truncation=True,
+            max_length=_SENTENCE_TOKENS,
+            return_tensors="pt",
         )
-        inputs = {key: made[key].to(self._device) for key in ("input_ids", "attention_mask")}
-        states = self._model(**inputs, output_hidden_states=True).hidden_states[self._layer]
+        inputs = {
+            key: made[key].to(self._device) for key in ("input_ids", "attention_mask")
+        }
+        states = self._model(**inputs, output_hidden_states=True).hidden_states[
+            self._layer
+        ]
         return _second(self._of_sentence(states[0, -1]))
 
 

@@ -16,10 +16,13 @@ from evalwright.models.local.network_model import NetworkModel, Piece
 
 
 class LocalJudge(NetworkModel):
-    """Base of the judges that a transformers network is. Its `values` are (P(not supported), P(supported)).
+    """Base of the judges that a transformers network is.
 
-    chunk: "auto" cuts a premise that does not fit into the window beside the hypothesis, and the highest chunk counts; "none" makes
-    such a pair a failure; a number cuts into chunks of that many tokens.
+    Its `values` are (P(not supported), P(supported)).
+
+    chunk: "auto" cuts a premise that does not fit into the window beside the hypothesis, and the
+    highest chunk counts; "none" makes such a pair a failure; a number cuts into chunks of that many
+    tokens.
     """
 
     abilities: frozenset[Ability] = frozenset({"classify"})
@@ -36,11 +39,21 @@ class LocalJudge(NetworkModel):
         window: int | None = None,
         piece: int | None = None,
     ) -> None:
-        """See `settle`. piece: the most that a chunk's premise may count, as the checkpoint's makers say."""
+        """See `settle`. piece: the most that a chunk's premise may count, as the checkpoint's
+        makers say.
+        """
         self._piece = (
-            self._chunk if isinstance(self._chunk, int) else piece if self._chunk == "auto" else None
+            self._chunk
+            if isinstance(self._chunk, int)
+            else piece
+            if self._chunk == "auto"
+            else None
         )
-        identity = {"source": dict(self.source.identity), "chunk": self._chunk, "piece": self._piece}
+        identity = {
+            "source": dict(self.source.identity),
+            "chunk": self._chunk,
+            "piece": self._piece,
+        }
         self.settle(facts, identity, tokenizer=tokenizer, window=window)
 
     def describe(self) -> dict[str, Any]:
@@ -50,27 +63,36 @@ class LocalJudge(NetworkModel):
 
     def _pieces(self, request: Classify) -> list[Piece]:
         """One piece for each chunk of the premise."""
-        network, window, piece = self._network, self.window, self._piece
-        premise, hypothesis = request.premise, request.hypothesis
+        network = self._network
+        window = self.window
+        piece = self._piece
+        premise = request.premise
+        hypothesis = request.hypothesis
 
         def fits(text: str) -> bool:
             small = piece is None or network.count(text) <= piece
-            return small and (window is None or len(network.encode(text, hypothesis).tokens) <= window)
+            return small and (
+                window is None or len(network.encode(text, hypothesis).tokens) <= window
+            )
 
         if self._chunk == "none":
             whole = network.encode(premise, hypothesis)
             if window is None or len(whole.tokens) <= window:
                 return [(whole,)]
             raise ModelError(
-                f"The pair has {len(whole.tokens)} tokens, and '{self.name}' reads {window}. To cut the premise, set chunk=auto."
+                f"The pair has {len(whole.tokens)} tokens, and '{self.name}' reads"
+                f" {window}. To cut the premise, set chunk=auto."
             )
         try:
             if not fits(""):
                 raise NoChunkFits
-            return [(network.encode(chunk, hypothesis),) for chunk in chunks(premise, fits)]
+            return [
+                (network.encode(chunk, hypothesis),) for chunk in chunks(premise, fits)
+            ]
         except NoChunkFits:
             length = len(network.encode("", hypothesis).tokens)
             raise ModelError(
-                f"The hypothesis alone has {length} tokens, and '{self.name}' reads {window}, so no premise fits beside it. "
-                f"A hypothesis is never cut: judge it in parts."
+                f"The hypothesis alone has {length} tokens, and '{self.name}' reads"
+                f" {window}, so no premise fits beside it. A hypothesis is never cut:"
+                " judge it in parts."
             ) from None

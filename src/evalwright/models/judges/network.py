@@ -1,6 +1,8 @@
-"""A judge's network: pairs into token sequences, batches of them into the probability that the premise supports the hypothesis.
+"""A judge's network: pairs into token sequences, batches of them into the probability that the
+premise supports the hypothesis.
 
-The families differ in the class of transformers that holds the weights and in the logits that are read of it.
+The families differ in the class of transformers that holds the weights and in the logits that are
+read of it.
 """
 
 from __future__ import annotations
@@ -34,8 +36,9 @@ VERDICTS = ("0", "1")
 class PairNetwork:
     """A loaded judge. budget: tokens that a batch may hold, padding included.
 
-    prompt: the text of a pair, None where the network reads two texts. source: of the model, where it is not the judge's.
-    place: of the class "supported" among the logits. by_words: the unit in which `count` counts a premise, else tokens. logits: of a batch of inputs, [batch, classes].
+    prompt: the text of a pair, None where the network reads two texts. source: of the model, where
+    it is not the judge's. place: of the class "supported" among the logits. by_words: the unit in
+    which `count` counts a premise, else tokens. logits: of a batch of inputs, [batch, classes].
     """
 
     def __init__(
@@ -50,23 +53,37 @@ class PairNetwork:
         by_words: bool = False,
         logits: Callable[[dict[str, Tensor]], Tensor] | None = None,
     ) -> None:
-        self._model, self.tokenizer, self._device = model, tokenizer, judge.device
-        self._prompt, self.place, self._by_words = prompt, place, by_words
+        self._model = model
+        self.tokenizer = tokenizer
+        self._device = judge.device
+        self._prompt = prompt
+        self.place = place
+        self._by_words = by_words
         self._logits = logits or (lambda inputs: model(**inputs).logits)
-        # A decoder's classifier reads the last token that is not padding, and goes by the token to find it.
+        # A decoder's classifier reads the last token that is not padding, and goes by the token to
+        # find it.
         self._reads_last = hasattr(model, "score")
         check_vocabulary(source or judge.source, tokenizer, model)
         typed = int(getattr(model.config, "type_vocab_size", 0) or 0) > 1
-        self._typed = typed and prompt is None and "token_type_ids" in tokenizer.model_input_names
+        self._typed = (
+            typed and prompt is None and "token_type_ids" in tokenizer.model_input_names
+        )
         self._pad = int(tokenizer.pad_token_id or 0)
         self.budget = scoring_budget(model, judge.device)
 
     def encode(self, premise: str, hypothesis: str) -> Encoded:
         """The whole pair with its special tokens, never cut."""
         if self._prompt is not None:
-            return Encoded(tuple(self.tokenizer.encode(fill(self._prompt, premise, hypothesis))))
-        made = self.tokenizer(premise, hypothesis, return_token_type_ids=self._typed, truncation=False)
-        return Encoded(tuple(made["input_ids"]), tuple(made["token_type_ids"]) if self._typed else None)
+            return Encoded(
+                tuple(self.tokenizer.encode(fill(self._prompt, premise, hypothesis)))
+            )
+        made = self.tokenizer(
+            premise, hypothesis, return_token_type_ids=self._typed, truncation=False
+        )
+        return Encoded(
+            tuple(made["input_ids"]),
+            tuple(made["token_type_ids"]) if self._typed else None,
+        )
 
     def count(self, premise: str) -> int:
         """Tokens or words of a premise alone, the unit in which chunks are measured."""
@@ -75,10 +92,16 @@ class PairNetwork:
         return len(self.tokenizer.encode(premise, add_special_tokens=False))
 
     def values(self, batch: Sequence[Piece]) -> list[Values]:
-        """P(not supported) and P(supported) of each pair: a softmax, or the sigmoid of the one logit there is."""
+        """P(not supported) and P(supported) of each pair: a softmax, or the sigmoid of the one
+        logit there is.
+        """
         logits = self.logits(batch)
         single = logits.shape[-1] == 1
-        found = torch.sigmoid(logits[:, 0]) if single else torch.softmax(logits, dim=-1)[:, self.place]
+        found = (
+            torch.sigmoid(logits[:, 0])
+            if single
+            else torch.softmax(logits, dim=-1)[:, self.place]
+        )
         return [(1.0 - float(each), float(each)) for each in found.cpu()]
 
     def logits(self, batch: Sequence[Piece]) -> Tensor:
@@ -106,10 +129,14 @@ def pair_classifier(judge: NliModel | HeadModel) -> PairNetwork:
 
 
 def hhem(judge: HhemModel) -> PairNetwork:
-    """A T5 encoder with a token classifier, whose first token is read, under whatever prefix its weights carry."""
+    """A T5 encoder with a token classifier, whose first token is read, under whatever prefix its
+    weights carry.
+    """
     tokenizer = load_tokenizer(judge.tokens, about_code=NO_CODE)
     labels = ("num_labels", "id2label", "label2id")
-    known = {key: value for key, value in judge.architecture.items() if key not in labels}
+    known = {
+        key: value for key, value in judge.architecture.items() if key not in labels
+    }
     model = load_network(
         judge,
         T5ForTokenClassification,
@@ -118,40 +145,59 @@ def hhem(judge: HhemModel) -> PairNetwork:
         strict=True,
     )
     return PairNetwork(
-        judge, model, tokenizer, prompt=judge.prompt, logits=lambda inputs: model(**inputs).logits[:, 0]
+        judge,
+        model,
+        tokenizer,
+        prompt=judge.prompt,
+        logits=lambda inputs: model(**inputs).logits[:, 0],
     )
 
 
 def minicheck(judge: MiniCheckModel) -> PairNetwork:
     """MiniCheck: the first token of a sequence-to-sequence model, or the second of two classes."""
-    where, tokenizer = judge.source.where, load_tokenizer(judge.tokens, about_code=NO_CODE)
+    where = judge.source.where
+    tokenizer = load_tokenizer(judge.tokens, about_code=NO_CODE)
     end = tokenizer.eos_token or tokenizer.sep_token
     if end is None:
         raise ConfigurationError(
-            f"The tokenizer of '{where}' has no end-of-sequence token, which MiniCheck puts between document and claim."
+            f"The tokenizer of '{where}' has no end-of-sequence token, which MiniCheck"
+            " puts between document and claim."
         )
-    prompt, by_words = f"{judge.form.opening}{{premise}}{end}{{hypothesis}}", judge.form.unit == "words"
+    prompt = f"{judge.form.opening}{{premise}}{end}{{hypothesis}}"
+    by_words = judge.form.unit == "words"
     if not judge.two_sided:
         model = load_network(judge, AutoModelForSequenceClassification)
         if model.config.num_labels != 2:
             raise ConfigurationError(
-                f"'{where}' has {model.config.num_labels} classes, and a MiniCheck checkpoint has two. For other "
-                f"classifiers use nli/..."
+                f"'{where}' has {model.config.num_labels} classes, and a MiniCheck"
+                " checkpoint has two. For other classifiers use nli/..."
             )
         return PairNetwork(judge, model, tokenizer, prompt=prompt, by_words=by_words)
-    verdicts = [tokenizer.encode(each, add_special_tokens=False)[:1] for each in VERDICTS]
+    verdicts = [
+        tokenizer.encode(each, add_special_tokens=False)[:1] for each in VERDICTS
+    ]
     if not all(verdicts) or verdicts[0] == verdicts[1]:
         raise ConfigurationError(
-            f"The tokenizer of '{where}' begins '0' and '1' with the same token, so the first token cannot separate them."
+            f"The tokenizer of '{where}' begins '0' and '1' with the same token, so the"
+            " first token cannot separate them."
         )
     model = load_network(judge, AutoModelForSeq2SeqLM)
-    starts = (model.generation_config.decoder_start_token_id, model.config.decoder_start_token_id)
-    start = next((token for token in starts if token is not None), tokenizer.pad_token_id or 0)
+    starts = (
+        model.generation_config.decoder_start_token_id,
+        model.config.decoder_start_token_id,
+    )
+    start = next(
+        (token for token in starts if token is not None), tokenizer.pad_token_id or 0
+    )
 
     def logits(inputs: dict[str, Tensor]) -> Tensor:
         """Those of both verdicts at the decoder's first place."""
-        started = torch.full((len(inputs["input_ids"]), 1), int(start), device=judge.device)
+        started = torch.full(
+            (len(inputs["input_ids"]), 1), int(start), device=judge.device
+        )
         found = model(**inputs, decoder_input_ids=started, use_cache=False).logits[:, 0]
         return found[:, [tokens[0] for tokens in verdicts]]
 
-    return PairNetwork(judge, model, tokenizer, prompt=prompt, by_words=by_words, logits=logits)
+    return PairNetwork(
+        judge, model, tokenizer, prompt=prompt, by_words=by_words, logits=logits
+    )

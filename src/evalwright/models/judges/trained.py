@@ -1,4 +1,5 @@
-"""The judges that are one network each, by the form of their checkpoints: any classifier of pairs, HHEM-2.1-Open, MiniCheck.
+"""The judges that are one network each, by the form of their checkpoints: any classifier of pairs,
+HHEM-2.1-Open, MiniCheck.
 
     nli/some/deberta-nli                        two or three classes, "entailment" against the rest
     nli/some/cross-encoder                      one logit: its sigmoid
@@ -15,7 +16,12 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from evalwright.core.errors import ConfigurationError
-from evalwright.models.judges.checkpoint import class_names, read_prompt, supported_class, window_of
+from evalwright.models.judges.checkpoint import (
+    class_names,
+    read_prompt,
+    supported_class,
+    window_of,
+)
 from evalwright.models.judges.judge import LocalJudge
 from evalwright.models.local.hf.source import Checkpoint, find_source, find_tokenizer
 
@@ -24,11 +30,13 @@ PAIR = "pair"
 
 
 class NliModel(LocalJudge):
-    """P(supported) by a sequence classifier. Of three classes (entailment, neutral, contradiction) it is P(entailment).
+    """P(supported) by a sequence classifier.
 
-    label: the class that means "supported", by name or number, where the checkpoint's own names do not tell. prompt: "pair" (two
-    texts), "hhem" (one text, in the form of HHEM-2.3), or a text of one's own with {premise} and {hypothesis}. tokenizer: as for
-    `hf` models.
+    Of three classes (entailment, neutral, contradiction) it is P(entailment).
+
+    label: the class that means "supported", by name or number, where the checkpoint's own names do
+    not tell. prompt: "pair" (two texts), "hhem" (one text, in the form of HHEM-2.3), or a text of
+    one's own with {premise} and {hypothesis}. tokenizer: as for `hf` models.
     """
 
     provider = "nli"
@@ -49,12 +57,16 @@ class NliModel(LocalJudge):
         architectures = source.config.get("architectures") or []
         if architectures and architectures[0].startswith("HHEMv2"):
             raise ConfigurationError(
-                f"'{self.name}' has the format of HHEM-2.1-Open: name it hhem/... in place of nli/..."
+                f"'{self.name}' has the format of HHEM-2.1-Open: name it hhem/... in"
+                " place of nli/..."
             )
-        if architectures and not any("SequenceClassification" in each for each in architectures):
+        if architectures and not any(
+            "SequenceClassification" in each for each in architectures
+        ):
             raise ConfigurationError(
-                f"'{self.name}' is a {architectures[0]}, not a sequence classifier, so it cannot judge pairs. Checkpoints in the format of "
-                f"HHEM-2.1-Open are hhem/..., sequence-to-sequence judges minicheck/..."
+                f"'{self.name}' is a {architectures[0]}, not a sequence classifier, so"
+                " it cannot judge pairs. Checkpoints in the format of HHEM-2.1-Open"
+                " are hhem/..., sequence-to-sequence judges minicheck/..."
             )
         names = class_names(source.config)
         self.place = supported_class(names, label, source.where)
@@ -65,7 +77,11 @@ class NliModel(LocalJudge):
             "classes": names,
             "supported_class": names[self.place],
         }
-        self.settle_judge(facts, tokenizer=tokens, window=window_of(source.config, tokens.tokenizer_config))
+        self.settle_judge(
+            facts,
+            tokenizer=tokens,
+            window=window_of(source.config, tokens.tokenizer_config),
+        )
 
 
 PUBLISHED = "vectara/hallucination_evaluation_model"
@@ -73,9 +89,24 @@ PUBLISHED = "vectara/hallucination_evaluation_model"
 DEFAULT_FOUNDATION = "google/flan-t5-base"
 
 FOUNDATIONS: dict[str, dict[str, Any]] = {
-    "google/flan-t5-small": {"d_model": 512, "d_ff": 1024, "num_layers": 8, "num_heads": 6},
-    "google/flan-t5-base": {"d_model": 768, "d_ff": 2048, "num_layers": 12, "num_heads": 12},
-    "google/flan-t5-large": {"d_model": 1024, "d_ff": 2816, "num_layers": 24, "num_heads": 16},
+    "google/flan-t5-small": {
+        "d_model": 512,
+        "d_ff": 1024,
+        "num_layers": 8,
+        "num_heads": 6,
+    },
+    "google/flan-t5-base": {
+        "d_model": 768,
+        "d_ff": 2048,
+        "num_layers": 12,
+        "num_heads": 12,
+    },
+    "google/flan-t5-large": {
+        "d_model": 1024,
+        "d_ff": 2816,
+        "num_layers": 24,
+        "num_heads": 16,
+    },
 }
 """The T5 encoders that a checkpoint may name as its foundation; what they share is in `_SHARED`."""
 
@@ -88,14 +119,17 @@ _SHARED: dict[str, Any] = {
 
 
 class HhemModel(LocalJudge):
-    """P(supported) by HHEM-2.1-Open, or another checkpoint of its form: a T5 encoder with a token classifier on top.
+    """P(supported) by HHEM-2.1-Open, or another checkpoint of its form: a T5 encoder with a token
+    classifier on top.
 
-    The first token is read: softmax over two logits, the second of which is "consistent". The code in the published repository does
-    not run on transformers 5, and is not needed: the architecture is T5ForTokenClassification.
+    The first token is read: softmax over two logits, the second of which is "consistent". The code
+    in the published repository does not run on transformers 5, and is not needed: the architecture
+    is T5ForTokenClassification.
 
-    tokenizer: a folder or repository, where it is not the foundation's which its config names, or a T5 tokenizer beside the weights.
-    prompt: the input's form, `hhem-t5` by default, or a text with {premise} and {hypothesis}. chunk: "auto" and "none" read every
-    premise whole, because T5 knows distances and no positions.
+    tokenizer: a folder or repository, where it is not the foundation's which its config names, or a
+    T5 tokenizer beside the weights. prompt: the input's form, `hhem-t5` by default, or a text with
+    {premise} and {hypothesis}. chunk: "auto" and "none" read every premise whole, because T5 knows
+    distances and no positions.
     """
 
     provider = "hhem"
@@ -127,12 +161,16 @@ class HhemModel(LocalJudge):
         super().check()
         if self.source.folder and not any(self.source.folder.glob("*.safetensors")):
             raise ConfigurationError(
-                f"The model folder '{self.source.where}' has no *.safetensors, the only format of weights that is read."
+                f"The model folder '{self.source.where}' has no *.safetensors, the only"
+                " format of weights that is read."
             )
 
 
 def architecture(source: Checkpoint) -> Mapping[str, Any]:
-    """The T5 configuration: the checkpoint's own, or that of the foundation which it names. Raises ConfigurationError."""
+    """The T5 configuration: the checkpoint's own, or that of the foundation which it names.
+
+    Raises ConfigurationError.
+    """
     config = source.config
     if config.get("model_type") == "t5" and "d_model" in config:
         return config
@@ -144,28 +182,39 @@ def architecture(source: Checkpoint) -> Mapping[str, Any]:
         if found.config.get("model_type") in ("t5", "mt5"):
             return found.config
     raise ConfigurationError(
-        f"'{source.where}' is not a checkpoint in the format of {PUBLISHED}: its config names neither a T5 encoder nor one as "
-        f"its foundation (model_type: {config.get('model_type')!r}). Other judges are nli/... and minicheck/..."
+        f"'{source.where}' is not a checkpoint in the format of {PUBLISHED}: its config"
+        " names neither a T5 encoder nor one as its foundation (model_type:"
+        f" {config.get('model_type')!r}). Other judges are nli/... and minicheck/..."
     )
 
 
 def foundation_of(source: Checkpoint) -> str | None:
-    """The T5 that the checkpoint was made of, as its config says, or as its kind of config says where it is silent."""
+    """The T5 that the checkpoint was made of, as its config says, or as its kind of config says
+    where it is silent.
+    """
     named = source.config.get("foundation")
     if isinstance(named, str) and named:
         return named
-    return DEFAULT_FOUNDATION if str(source.config.get("model_type")).startswith("HHEMv2") else None
+    return (
+        DEFAULT_FOUNDATION
+        if str(source.config.get("model_type")).startswith("HHEMv2")
+        else None
+    )
 
 
 def _tokenizer_source(source: Checkpoint, given: str | None) -> Checkpoint:
     # A repository may still hold the tokenizer of an earlier version, which is no T5's.
     own = source.tokenizer_config
-    if own and (source.config.get("model_type") == "t5" or "T5" in str(own.get("tokenizer_class"))):
+    if own and (
+        source.config.get("model_type") == "t5"
+        or "T5" in str(own.get("tokenizer_class"))
+    ):
         return find_tokenizer(given, source)
     foundation = foundation_of(source)
     if given is None and foundation is None:
         raise ConfigurationError(
-            f"'{source.where}' has no tokenizer and does not name one: name it with -M tokenizer=..."
+            f"'{source.where}' has no tokenizer and does not name one: name it with -M"
+            " tokenizer=..."
         )
     try:
         return find_tokenizer(given or foundation, source)
@@ -173,15 +222,17 @@ def _tokenizer_source(source: Checkpoint, given: str | None) -> Checkpoint:
         if given is not None:
             raise
         raise ConfigurationError(
-            f"The tokenizer of '{source.where}' is that of '{foundation}', which cannot be loaded: {error} Name a copy of it "
-            f"with -M tokenizer=FOLDER."
+            f"The tokenizer of '{source.where}' is that of '{foundation}', which cannot"
+            f" be loaded: {error} Name a copy of it with -M tokenizer=FOLDER."
         ) from None
 
 
 class Form(NamedTuple):
-    """What MiniCheck documents for a kind of checkpoint. window: tokens of a pair; None: as its files say.
+    """What MiniCheck documents for a kind of checkpoint. window: tokens of a pair; None: as its
+    files say.
 
-    chunk: the most that a chunk of the document counts, in `unit`. opening: what stands before the document.
+    chunk: the most that a chunk of the document counts, in `unit`. opening: what stands before the
+    document.
     """
 
     window: int | None
@@ -195,17 +246,22 @@ FORMS: dict[str, Form] = {
     "deberta-v2": Form(2048),
     "roberta": Form(512),
 }
-"""By the checkpoint's model_type; others are taken as RoBERTa, with the window that their files name."""
+"""By the checkpoint's model_type; others are taken as RoBERTa, with the window that their files
+name.
+"""
 
 
 class MiniCheckModel(LocalJudge):
-    """P(supported) by a MiniCheck checkpoint (Tang, Laban & Durrett 2024), a checker of claims by documents.
+    """P(supported) by a MiniCheck checkpoint (Tang, Laban & Durrett 2024), a checker of claims by
+    documents.
 
-    Two kinds: sequence-to-sequence (Flan-T5), whose first token says "0" or "1", and classifiers (RoBERTa, DeBERTa) with two classes.
+    Two kinds: sequence-to-sequence (Flan-T5), whose first token says "0" or "1", and classifiers
+    (RoBERTa, DeBERTa) with two classes.
 
-    chunk: "auto" is the documented size (500 words for Flan-T5, 400 tokens for the others); a number is another, in the same unit.
-    max_length: tokens of a pair, 2048 for Flan-T5 and DeBERTa, 512 for RoBERTa. The claim is judged whole, as documented; the
-    authors advise one sentence at a time.
+    chunk: "auto" is the documented size (500 words for Flan-T5, 400 tokens for the others); a
+    number is another, in the same unit. max_length: tokens of a pair, 2048 for Flan-T5 and DeBERTa,
+    512 for RoBERTa. The claim is judged whole, as documented; the authors advise one sentence at a
+    time.
     """
 
     provider = "minicheck"
@@ -231,6 +287,7 @@ def _two_sided(name: str, kind: str, architectures: list[str]) -> bool:
     if not known or "SequenceClassification" in known:
         return False
     raise ConfigurationError(
-        f"'{name}' is a {known}: a MiniCheck checkpoint is a sequence-to-sequence model or a sequence classifier. A judge that "
-        f"writes its verdict is used as an ordinary model."
+        f"'{name}' is a {known}: a MiniCheck checkpoint is a sequence-to-sequence model"
+        " or a sequence classifier. A judge that writes its verdict is used as an"
+        " ordinary model."
     )

@@ -1,8 +1,10 @@
-"""`vectara/<model>`: factual consistency by Vectara's REST interface, POST /v2/evaluate_factual_consistency.
+"""`vectara/<model>`: factual consistency by Vectara's REST interface, POST
+/v2/evaluate_factual_consistency.
 
     vectara/hhem_v2.3        the key from VECTARA_API_KEY
 
-The model's name is always sent, so that a default that changes on the other side changes nothing here unseen.
+The model's name is always sent, so that a default that changes on the other side changes nothing
+here unseen.
 """
 
 from __future__ import annotations
@@ -22,8 +24,22 @@ from evalwright.models.remote.http import check_url
 OFFICIAL = "https://api.vectara.io"
 PATH = "/v2/evaluate_factual_consistency"
 KEY = "VECTARA_API_KEY"
-LANGUAGES = ("ara", "deu", "eng", "fra", "hin", "jpn", "kor", "por", "rus", "spa", "zho")
-"""Languages that the interface documents, by ISO 639-3; others are sent as they are and may be refused (422)."""
+LANGUAGES = (
+    "ara",
+    "deu",
+    "eng",
+    "fra",
+    "hin",
+    "jpn",
+    "kor",
+    "por",
+    "rus",
+    "spa",
+    "zho",
+)
+"""Languages that the interface documents, by ISO 639-3; others are sent as they are and may be
+refused (422).
+"""
 
 _SPACE = re.compile(r"\s+")
 _BEFORE_PUNCTUATION = re.compile(r"\s([.,!?])")
@@ -32,13 +48,14 @@ _BEFORE_PUNCTUATION = re.compile(r"\s([.,!?])")
 class VectaraModel(Endpoint):
     """P(supported) as Vectara's interface scores it.
 
-    base_url: scheme and host, up to what precedes /v2. api_key_env: the key's variable. language: ISO 639-3, sent where given.
-    cleaning: "hhem" puts white space and punctuation in order first, as the makers' leaderboard does; "none" sends both texts
-    as they are. timeout, deadline: seconds for an attempt and for a request with its attempts. max_concurrency: requests
-    in flight. max_attempts: how often one is sent at the most.
+    base_url: scheme and host, up to what precedes /v2. api_key_env: the key's variable. language:
+    ISO 639-3, sent where given. cleaning: "hhem" puts white space and punctuation in order first,
+    as the makers' leaderboard does; "none" sends both texts as they are. timeout, deadline: seconds
+    for an attempt and for a request with its attempts. max_concurrency: requests in flight.
+    max_attempts: how often one is sent at the most.
 
-    Raises ConfigurationError for arguments that cannot be used; a missing key is told by `check`, so that answers from the
-    store need none.
+    Raises ConfigurationError for arguments that cannot be used; a missing key is told by `check`,
+    so that answers from the store need none.
     """
 
     abilities: frozenset[Ability] = frozenset({"classify"})
@@ -58,7 +75,8 @@ class VectaraModel(Endpoint):
     ) -> None:
         if language is not None and not re.fullmatch(r"[a-z]{3}", str(language)):
             raise ConfigurationError(
-                f"language={language!r} must be a language code of ISO 639-3, three lower-case letters: {', '.join(LANGUAGES)}."
+                f"language={language!r} must be a language code of ISO 639-3, three"
+                f" lower-case letters: {', '.join(LANGUAGES)}."
             )
         self._language = language
         self._cleaning = arguments.one_of("cleaning", cleaning, ("hhem", "none"))
@@ -80,9 +98,11 @@ class VectaraModel(Endpoint):
         return {**super().describe(), "values": ["not supported", "supported"]}
 
     def _call(self, request: Classify) -> Call:
-        premise, hypothesis = request.premise, request.hypothesis
+        premise = request.premise
+        hypothesis = request.hypothesis
         if self._cleaning == "hhem":
-            premise, hypothesis = clean_text(premise), clean_text(hypothesis)
+            premise = clean_text(premise)
+            hypothesis = clean_text(hypothesis)
         payload: dict[str, Any] = {
             "generated_text": hypothesis,
             "source_texts": [premise],
@@ -100,7 +120,8 @@ class VectaraModel(Endpoint):
 
 
 def clean_text(text: str) -> str:
-    """What HHEM-2.3 is given of a text by its makers' leaderboard: runs of white space as one space, none before `.,!?`,
-    none at the ends, and a full stop where no punctuation ends it."""
+    """What HHEM-2.3 is given of a text by its makers' leaderboard: runs of white space as one
+    space, none before `.,!?`, none at the ends, and a full stop where no punctuation ends it.
+    """
     text = _BEFORE_PUNCTUATION.sub(r"\1", _SPACE.sub(" ", text.strip()))
     return text if text and text[-1] in punctuation else f"{text}."

@@ -1,4 +1,6 @@
-"""Requests into tokens, tokens through a model's scorer and generator, results into responses: the same for every backend."""
+"""Requests into tokens, tokens through a model's scorer and generator, results into responses: the
+same for every backend.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from evalwright.core.errors import Failure, ModelError, RequestError
-from evalwright.core.requests import Generate, LogLikelihood, Request, RollingLogLikelihood, images_of
+from evalwright.core.requests import (
+    Generate,
+    LogLikelihood,
+    Request,
+    RollingLogLikelihood,
+    images_of,
+)
 from evalwright.core.responses import Response, Usage
 from evalwright.models.local.tokens import (
     DEFAULT_MAX_TOKENS,
@@ -47,7 +55,9 @@ class PairScore:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One answer to write: the prompt's tokens, how many new ones at the most, and the request with its sampling settled."""
+    """One answer to write: the prompt's tokens, how many new ones at the most, and the request with
+    its sampling settled.
+    """
 
     tokens: list[int]
     room: int
@@ -55,10 +65,12 @@ class Job:
 
 
 class Answering(ABC):
-    """A loaded model. reader: how it reads. start_tokens: what a decoder with an encoder starts from, else none.
+    """A loaded model. reader: how it reads. start_tokens: what a decoder with an encoder starts
+    from, else none.
 
-    own_sampling: what the model's generation_config.json says, for requests that leave the sampling to it.
-    prepare: hears which texts, `(text, add_special_tokens)`, will be encoded next, so that they can be encoded together.
+    own_sampling: what the model's generation_config.json says, for requests that leave the sampling
+    to it. prepare: hears which texts, `(text, add_special_tokens)`, will be encoded next, so that
+    they can be encoded together.
     """
 
     def __init__(
@@ -86,10 +98,15 @@ class Answering(ABC):
         """Yield `(index into jobs, answer)` once for every job, as they finish."""
 
     def image_job(self, request: Generate) -> Job:
-        """The job of a prompt with images. Raises RequestError; a backend that takes images has a way of its own."""
+        """The job of a prompt with images.
+
+        Raises RequestError; a backend that takes images has a way of its own.
+        """
         raise DoesNotFit("This model takes no images.")
 
-    def answer(self, requests: Sequence[Request]) -> Iterator[tuple[int, Response | Failure]]:
+    def answer(
+        self, requests: Sequence[Request]
+    ) -> Iterator[tuple[int, Response | Failure]]:
         """Yield `(index into requests, answer)`: likelihoods first, then generations."""
         scored: list[tuple[int, list[Pair], bool]] = []
         jobs: list[tuple[int, Job]] = []
@@ -101,18 +118,28 @@ class Answering(ABC):
                     pair, cut = self._pair(request)
                     scored.append((index, [pair], cut))
                 elif isinstance(request, RollingLogLikelihood):
-                    pairs = rolling_pairs(self.reader.encoder, self.reader.rules, request.text)
+                    pairs = rolling_pairs(
+                        self.reader.encoder, self.reader.rules, request.text
+                    )
                     scored.append((index, pairs, False))
                 elif isinstance(request, Generate):
                     jobs.append((index, self._job(request)))
                 else:
-                    why = f"A local language model cannot answer '{request.ability}' requests."
+                    why = (
+                        f"A local language model cannot answer '{request.ability}'"
+                        " requests."
+                    )
                     yield index, Failure("request rejected", "model", why)
             except RequestError as error:
                 yield index, error.as_failure()
             except Exception as error:  # a tokenizer can raise anything, for half a surrogate pair, say
                 reason = f"{type(error).__name__}: {error}"
-                yield index, ModelError(f"The request cannot be tokenised ({reason}).").as_failure()
+                yield (
+                    index,
+                    ModelError(
+                        f"The request cannot be tokenised ({reason})."
+                    ).as_failure(),
+                )
         if self._prepare is not None:
             self._prepare(())
         yield from self._likelihoods(scored)
@@ -130,7 +157,10 @@ class Answering(ABC):
         failed: set[int] = set()
         for index, own, _ in scored:
             if not own:
-                yield index, Response(log_likelihood=0.0, is_greedy=True, tokens_scored=0)
+                yield (
+                    index,
+                    Response(log_likelihood=0.0, is_greedy=True, tokens_scored=0),
+                )
         for pair, outcome in self.score(pairs) if pairs else ():
             place = owners[pair]
             index, own, cut = scored[place]
@@ -142,13 +172,25 @@ class Answering(ABC):
                 continue
             parts[place][pair] = outcome
             if len(parts[place]) == len(own):
-                # Windows finish in any order; their sum is taken in the text's, so that it is always the same.
-                yield index, _summed([parts[place].pop(i) for i in sorted(parts[place])], own, cut)
+                # Windows finish in any order; their sum is taken in the text's, so that it is
+                # always the same.
+                yield (
+                    index,
+                    _summed(
+                        [parts[place].pop(i) for i in sorted(parts[place])], own, cut
+                    ),
+                )
 
     def _pair(self, request: LogLikelihood) -> tuple[Pair, bool]:
         text, rules = self.reader.render(request.context)
-        split, shorten = (encode_sides, truncate_sides) if self.start_tokens else (encode_pair, truncate_pair)
-        context, continuation = split(self.reader.encoder, rules, text, request.continuation)
+        split, shorten = (
+            (encode_sides, truncate_sides)
+            if self.start_tokens
+            else (encode_pair, truncate_pair)
+        )
+        context, continuation = split(
+            self.reader.encoder, rules, text, request.continuation
+        )
         kept = shorten(context, continuation, rules.max_length)
         return kept, len(kept[0]) < len(context)
 
@@ -158,7 +200,9 @@ class Answering(ABC):
         for request in requests:
             if isinstance(request, RollingLogLikelihood):
                 yield request.text, False
-            elif isinstance(request, LogLikelihood) and isinstance(request.context, str):
+            elif isinstance(request, LogLikelihood) and isinstance(
+                request.context, str
+            ):
                 whole = request.context + request.continuation
                 kept = request.context.rstrip()
                 if self.start_tokens:
@@ -173,30 +217,44 @@ class Answering(ABC):
         if images_of(request):
             return self.image_job(request)
         text, rules = self.reader.render(request.prompt)
-        tokens = (encode_source if self.start_tokens else encode_text)(self.reader.encoder, rules, text)
+        tokens = (encode_source if self.start_tokens else encode_text)(
+            self.reader.encoder, rules, text
+        )
         if not tokens:
             if rules.prefix_token is None:
-                raise DoesNotFit("The prompt is empty, and the model has no BOS or EOS token to start from.")
+                raise DoesNotFit(
+                    "The prompt is empty, and the model has no BOS or EOS token to"
+                    " start from."
+                )
             tokens = [rules.prefix_token]
         limit = self.max_tokens if request.max_tokens is None else request.max_tokens
         if not self.start_tokens:
             tokens = self._cut(tokens, limit, rules)
-            return Job(tokens, room_for_answer(len(tokens), limit, rules.max_length), request)
+            return Job(
+                tokens, room_for_answer(len(tokens), limit, rules.max_length), request
+            )
         tokens = self._cut(tokens, 0, rules)
         if len(tokens) > rules.max_length:
             raise ContextExceeded(
-                f"The prompt has {len(tokens)} tokens and the model's encoder takes {rules.max_length}. Use fewer shots or a "
-                f"model with a longer context."
+                f"The prompt has {len(tokens)} tokens and the model's encoder takes"
+                f" {rules.max_length}. Use fewer shots or a model with a longer"
+                " context."
             )
-        # The decoder's own window holds the answer and what it starts from, and its last token is never read again.
-        return Job(tokens, room_for_answer(len(self.start_tokens) - 1, limit, rules.max_length), request)
+        # The decoder's own window holds the answer and what it starts from, and its last token is
+        # never read again.
+        return Job(
+            tokens,
+            room_for_answer(len(self.start_tokens) - 1, limit, rules.max_length),
+            request,
+        )
 
     def _cut(self, prompt: list[int], max_tokens: int, rules: TokenRules) -> list[int]:
         kept = with_room(prompt, max_tokens, rules)
         if len(kept) < len(prompt) and not self._told:
             self._told = True
             log.warning(
-                "A prompt of %d tokens keeps its last %d: the model's context has %d, and the answer needs %d. Further ones are not told.",
+                "A prompt of %d tokens keeps its last %d: the model's context has %d,"
+                " and the answer needs %d. Further ones are not told.",
                 len(prompt),
                 len(kept),
                 rules.max_length,
@@ -206,10 +264,12 @@ class Answering(ABC):
 
 
 def settled(request: Generate, own: Mapping[str, Any]) -> Generate:
-    """The request with the model's own sampling where it leaves that open. What the request says itself wins.
+    """The request with the model's own sampling where it leaves that open.
 
-    As transformers reads a generation config: greedy unless `do_sample` says otherwise, then temperature 1 and the 50 most
-    probable tokens where it names no other.
+    What the request says itself wins.
+
+    As transformers reads a generation config: greedy unless `do_sample` says otherwise, then
+    temperature 1 and the 50 most probable tokens where it names no other.
     """
     if request.temperature is not None:
         return request
@@ -221,7 +281,9 @@ def settled(request: Generate, own: Mapping[str, Any]) -> Generate:
         "top_k": 50,
         **{name: value for name, value in named.items() if value is not None},
     }
-    changed = {name: value for name, value in found.items() if getattr(request, name) is None}
+    changed = {
+        name: value for name, value in found.items() if getattr(request, name) is None
+    }
     return replace(request, **changed)
 
 
@@ -231,5 +293,9 @@ def _summed(parts: Sequence[PairScore], pairs: Sequence[Pair], cut: bool) -> Res
         is_greedy=all(part.is_greedy for part in parts),
         tokens_scored=sum(part.tokens for part in parts),
         finish_reason=TRUNCATED if cut else "",
-        usage=Usage(input_tokens=sum(len(context) + len(continuation) for context, continuation in pairs)),
+        usage=Usage(
+            input_tokens=sum(
+                len(context) + len(continuation) for context, continuation in pairs
+            )
+        ),
     )

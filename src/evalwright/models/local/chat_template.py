@@ -1,7 +1,8 @@
-"""Messages to text, by the model's own chat template: jinja2 in its immutable sandbox, with what such templates expect.
+"""Messages to text, by the model's own chat template: jinja2 in its immutable sandbox, with what
+such templates expect.
 
-Templates come with model files, so they are untrusted: the sandbox lets them neither change an object nor reach code, and they
-are rendered in a process with limits of time and memory.
+Templates come with model files, so they are untrusted: the sandbox lets them neither change an
+object nor reach code, and they are rendered in a process with limits of time and memory.
 """
 
 from __future__ import annotations
@@ -23,7 +24,9 @@ from evalwright.core.requests import Message
 
 
 class _GenerationBlock(Extension):
-    """`{% generation %}...{% endgeneration %}` marks what the model wrote; for rendering, it is only its content."""
+    """`{% generation %}...{% endgeneration %}` marks what the model wrote; for rendering, it is
+    only its content.
+    """
 
     tags = {"generation"}  # noqa: RUF012 - jinja2's own attribute
 
@@ -42,14 +45,19 @@ class ChatTemplate:
         try:
             bounded.call(_check, source)
         except (bounded.LimitExceeded, bounded.Raised) as error:
-            raise ConfigurationError(f"The chat template cannot be read: {error}") from None
+            raise ConfigurationError(
+                f"The chat template cannot be read: {error}"
+            ) from None
 
     def render(self, messages: tuple[Message, ...]) -> str:
-        """The prompt up to where the model goes on: after the opening of its turn, or after an assistant's prefill.
+        """The prompt up to where the model goes on: after the opening of its turn, or after an
+        assistant's prefill.
 
         Raises Rejected with the template's own words where it does not take these messages.
         """
-        prefill = messages[-1].text if messages and messages[-1].role == "assistant" else None
+        prefill = (
+            messages[-1].text if messages and messages[-1].role == "assistant" else None
+        )
         variables = {
             "messages": [message.as_dict() for message in messages],
             "add_generation_prompt": prefill is None,
@@ -58,11 +66,17 @@ class ChatTemplate:
             **self._special_tokens,
         }
         try:
-            text: str = bounded.call(_rendered, self._source, variables, key=self._source)
+            text: str = bounded.call(
+                _rendered, self._source, variables, key=self._source
+            )
         except bounded.LimitExceeded as error:
-            raise Rejected(f"The model's chat template cannot be used on these messages: {error}.") from None
+            raise Rejected(
+                f"The model's chat template cannot be used on these messages: {error}."
+            ) from None
         except bounded.Raised as error:
-            raise Rejected(f"The model's chat template does not take these messages: {error}") from None
+            raise Rejected(
+                f"The model's chat template does not take these messages: {error}"
+            ) from None
         return text if prefill is None else _up_to(text, prefill)
 
 
@@ -71,7 +85,10 @@ def _up_to(text: str, prefill: str) -> str:
     wanted = prefill.strip()
     place = text.rfind(wanted)
     if place < 0:
-        raise Rejected("The model's chat template changes the assistant's text, so it cannot be continued.")
+        raise Rejected(
+            "The model's chat template changes the assistant's text, so it cannot be"
+            " continued."
+        )
     if text[place : place + len(prefill.lstrip())] == prefill.lstrip():
         wanted = prefill.lstrip()
     return text[: place + len(wanted)]
@@ -80,7 +97,9 @@ def _up_to(text: str, prefill: str) -> str:
 @lru_cache(maxsize=16)
 def _compiled(source: str) -> Template:
     environment = ImmutableSandboxedEnvironment(
-        trim_blocks=True, lstrip_blocks=True, extensions=[_GenerationBlock, "jinja2.ext.loopcontrols"]
+        trim_blocks=True,
+        lstrip_blocks=True,
+        extensions=[_GenerationBlock, "jinja2.ext.loopcontrols"],
     )
     environment.filters["tojson"] = _to_json
     environment.globals["raise_exception"] = _refuse

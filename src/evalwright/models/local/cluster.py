@@ -1,8 +1,9 @@
 """Ray: the replicas of a local model as actors of a cluster, and heavy scorers as its tasks.
 
-Ray hands objects over by pickle, so whoever reaches a cluster's port can run programs on it and on this machine. Its address is
-therefore a person's own (command line, environment, Python) and in no file, and a cluster that is started here listens on the
-loopback alone, wants a token made for it, and ends with this process.
+Ray hands objects over by pickle, so whoever reaches a cluster's port can run programs on it and on
+this machine. Its address is therefore a person's own (command line, environment, Python) and in no
+file, and a cluster that is started here listens on the loopback alone, wants a token made for it,
+and ends with this process.
 """
 
 from __future__ import annotations
@@ -55,25 +56,37 @@ _SETTINGS = {
     "RAY_py_gcs_connect_timeout_s": "20",
     "RAY_worker_register_timeout_seconds": "600",
 }
-"""For Ray while it starts: no telemetry, no warning, no ten minutes at a cluster that does not let us in, and no end to processes that a
-busy machine starts slowly."""
+"""For Ray while it starts: no telemetry, no warning, no ten minutes at a cluster that does not let
+us in, and no end to processes that a busy machine starts slowly.
+"""
 _ALIKE = (
-    " It must have the same version of Ray and of Python as this machine, and, where it wants a token, RAY_AUTH_MODE=token and its "
-    "RAY_AUTH_TOKEN must be set here."
+    " It must have the same version of Ray and of Python as this machine, and, where it"
+    " wants a token, RAY_AUTH_MODE=token and its RAY_AUTH_TOKEN must be set here."
 )
 _PASSED_ON = (
-    "EVALWRIGHT_HOME", "EVALWRIGHT_SANDBOX", "HF_DATASETS_OFFLINE", "HF_HOME", "HF_HUB_CACHE", "HF_HUB_OFFLINE", "TOKENIZERS_PARALLELISM",
+    "EVALWRIGHT_HOME",
+    "EVALWRIGHT_SANDBOX",
+    "HF_DATASETS_OFFLINE",
+    "HF_HOME",
+    "HF_HUB_CACHE",
+    "HF_HUB_OFFLINE",
+    "TOKENIZERS_PARALLELISM",
     "TRANSFORMERS_OFFLINE",
-)  # fmt: skip
-"""Settings of this process that workers on other machines get. No keys: a cluster shows what its jobs were started with."""
+)
+"""Settings of this process that workers on other machines get.
+
+No keys: a cluster shows what its jobs were started with.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class On:
-    """Where replicas run. address: of a cluster ("host:6379", "auto" for the one on this machine), "" to start one here.
+    """Where replicas run. address: of a cluster ("host:6379", "auto" for the one on this machine),
+    "" to start one here.
 
-    replicas: None for one on each GPU, or on each node where no replica has a GPU. gpus: for each replica; None for 1 where the
-    cluster has any. prepare: called in every worker before it does anything (plug-ins).
+    replicas: None for one on each GPU, or on each node where no replica has a GPU. gpus: for each
+    replica; None for 1 where the cluster has any. prepare: called in every worker before it does
+    anything (plug-ins).
     """
 
     address: str = ""
@@ -89,42 +102,58 @@ class On:
         gpus: float | None = None,
         prepare: Callable[[], None] | None = None,
     ) -> On | None:
-        """From "ray" or "ray:ADDRESS", "auto" or a number, and the GPUs of each. Raises ConfigurationError."""
+        """From "ray" or "ray:ADDRESS", "auto" or a number, and the GPUs of each.
+
+        Raises ConfigurationError.
+        """
         if not place:
             if replicas is not None or gpus is not None:
-                raise ConfigurationError("replicas and gpus_per_replica can only be used with on.")
+                raise ConfigurationError(
+                    "replicas and gpus_per_replica can only be used with on."
+                )
             return None
         name, colon, address = place.partition(":")
         if name != "ray" or (colon and not address):
             raise ConfigurationError(
-                f"'{place}' is not a place to run on: use ray (a cluster is started here) or ray:ADDRESS, for example ray:10.0.0.1:6379, or "
-                "ray:auto for the cluster on this machine."
+                f"'{place}' is not a place to run on: use ray (a cluster is started"
+                " here) or ray:ADDRESS, for example ray:10.0.0.1:6379, or ray:auto for"
+                " the cluster on this machine."
             )
         if address.startswith(("ray://", "//")):
             raise ConfigurationError(
-                f"'{place}' is an address for Ray's client, which hands over everything twice. Run the command on a machine of the "
-                "cluster, with --on ray:auto."
+                f"'{place}' is an address for Ray's client, which hands over everything"
+                " twice. Run the command on a machine of the cluster, with --on"
+                " ray:auto."
             )
         if not colon:
             address = os.environ.get("RAY_ADDRESS", "")
         wanted = "auto" if replicas is None else str(replicas)
         if wanted != "auto" and not (wanted.isdecimal() and int(wanted)):
-            raise ConfigurationError(f"--replicas must be 'auto' or a whole number from 1, not '{wanted}'.")
-        count = None if wanted == "auto" else int(wanted)
-        if gpus is not None and (gpus < 0 or (gpus > 1 and gpus != int(gpus)) or not math.isfinite(gpus)):
             raise ConfigurationError(
-                f"--gpus-per-replica must be a share below 1 or a whole number, not {gpus:g}."
+                f"--replicas must be 'auto' or a whole number from 1, not '{wanted}'."
+            )
+        count = None if wanted == "auto" else int(wanted)
+        if gpus is not None and (
+            gpus < 0 or (gpus > 1 and gpus != int(gpus)) or not math.isfinite(gpus)
+        ):
+            raise ConfigurationError(
+                "--gpus-per-replica must be a share below 1 or a whole number, not"
+                f" {gpus:g}."
             )
         return cls(address, count, gpus, prepare)
 
 
 class Cluster:
-    """A connection to a Ray cluster, made when the first model needs it. `max_resident`: models that share it at a time."""
+    """A connection to a Ray cluster, made when the first model needs it.
+
+    `max_resident`: models that share it at a time.
+    """
 
     def __init__(self, on: On, max_resident: int = 1) -> None:
         if find_spec("ray") is None:
             raise MissingExtra("--on ray", "ray", "ray")
-        self.on, self.max_resident = on, max(1, max_resident)
+        self.on = on
+        self.max_resident = max(1, max_resident)
         self.ended = False
         self._folder: str | None = None
         self._ray: Any = None
@@ -141,37 +170,62 @@ class Cluster:
         if self._folder is not None:
             shutil.rmtree(self._folder, ignore_errors=True)
 
-    def open(self, name: str, arguments: Mapping[str, Any], model: LocalModel) -> ReplicaSet:
-        """The model as replicas here. Raises ConfigurationError where they do not fit, or the cluster cannot be reached."""
+    def open(
+        self, name: str, arguments: Mapping[str, Any], model: LocalModel
+    ) -> ReplicaSet:
+        """The model as replicas here.
+
+        Raises ConfigurationError where they do not fit, or the cluster cannot be reached.
+        """
         ray = self.ray()
         nodes = [
-            (one["Resources"].get("CPU", 0.0) / self.max_resident, one["Resources"].get("GPU", 0.0) / self.max_resident)
+            (
+                one["Resources"].get("CPU", 0.0) / self.max_resident,
+                one["Resources"].get("GPU", 0.0) / self.max_resident,
+            )
             for one in ray.nodes()
             if one["Alive"]
-        ]  # fmt: skip
-        gpus = self.on.gpus if self.on.gpus is not None else float(any(gpu >= 1 for _, gpu in nodes))
+        ]
+        gpus = (
+            self.on.gpus
+            if self.on.gpus is not None
+            else float(any(gpu >= 1 for _, gpu in nodes))
+        )
         count, cores = shares(nodes, self.on.replicas, gpus)
         given = dict(arguments)
-        if getattr(model, "threads", None) is not None:  # else each replica would take all cores of its node
+        # else each replica would take all cores of its node
+        if getattr(model, "threads", None) is not None:
             given.setdefault("threads", cores)
         opened = _Opening(name, given, self.on.prepare, str(Path.cwd()))
         if gpus:
-            # Its dtype, and so its fingerprint, may depend on the device, which is there and not here.
-            found = ray.get(ray.remote(num_gpus=gpus, max_calls=1)(_opened).remote(opened))
+            # Its dtype, and so its fingerprint, may depend on the device, which is there and not
+            # here.
+            found = ray.get(
+                ray.remote(num_gpus=gpus, max_calls=1)(_opened).remote(opened)
+            )
             if not isinstance(found, LocalModel):
-                raise ConfigurationError(f"On the cluster, '{name}' cannot be opened: {found}")
+                raise ConfigurationError(
+                    f"On the cluster, '{name}' cannot be opened: {found}"
+                )
             model = found
         actor = ray.remote(max_restarts=0, max_task_retries=0)(_Actor)
-        placed = actor.options(num_cpus=cores, num_gpus=gpus, scheduling_strategy="SPREAD")
+        placed = actor.options(
+            num_cpus=cores, num_gpus=gpus, scheduling_strategy="SPREAD"
+        )
         made = ReplicaSet(
             model,
-            [RayWorker(self, f"replica {number}", placed, opened, model) for number in range(1, count + 1)],
+            [
+                RayWorker(self, f"replica {number}", placed, opened, model)
+                for number in range(1, count + 1)
+            ],
         )
         made.heavy = True  # a small model, too, must leave its cores to the next one
         return made
 
     def scored(self, function: Callable[..., Any], *, asks: bool) -> Callable[..., Any]:
-        """A scorer's function as a task of the cluster, to be awaited; what it raises is raised here."""
+        """A scorer's function as a task of the cluster, to be awaited; what it raises is raised
+        here.
+        """
         task = self.ray().remote(num_cpus=0, scheduling_strategy="SPREAD")(_scored)
         prepare = self.on.prepare
 
@@ -190,8 +244,13 @@ class Cluster:
         return score
 
     def ray(self) -> Any:
-        """The library, connected. Raises ConfigurationError where that cannot be, ModelError once the run has ended."""
-        if self.ended:  # a thread of an ended batch; Ray would start a cluster of its own for it
+        """The library, connected.
+
+        Raises ConfigurationError where that cannot be, ModelError once the run has ended.
+        """
+        if (
+            self.ended
+        ):  # a thread of an ended batch; Ray would start a cluster of its own for it
             raise ModelError("the run has ended")
         if self._ray is None:
             self._ray = self._connected()
@@ -205,13 +264,22 @@ class Cluster:
         if own:
             settings |= _kept_to_oneself()
             self._folder = tempfile.mkdtemp(prefix="ew-ray-")
-            given = {"address": "local", "include_dashboard": False, "_temp_dir": self._folder}
+            given = {
+                "address": "local",
+                "include_dashboard": False,
+                "_temp_dir": self._folder,
+            }
             given["object_store_memory"] = _STORE_BYTES
         else:
             _require_reachable(address)
-            passed = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
+            passed = {
+                name: os.environ[name] for name in _PASSED_ON if name in os.environ
+            }
             given["runtime_env"] = {"env_vars": passed}
-        handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+        handlers = {
+            number: signal.getsignal(number)
+            for number in (signal.SIGINT, signal.SIGTERM)
+        }
         before = {name: os.environ.get(name) for name in settings}
         os.environ.update(settings)
         try:
@@ -219,11 +287,18 @@ class Cluster:
 
             logging.getLogger("ray").setLevel(logging.CRITICAL)
             with _silent():
-                ray.init(**given, log_to_driver=False, logging_level=logging.CRITICAL, namespace="evalwright")
+                ray.init(
+                    **given,
+                    log_to_driver=False,
+                    logging_level=logging.CRITICAL,
+                    namespace="evalwright",
+                )
         except Exception as error:
             where = "be started here" if own else f"be joined at '{address}'"
             advice = "" if own else _ALIKE
-            raise ConfigurationError(f"Ray cannot {where}: {_first_line(error)}.{advice}") from None
+            raise ConfigurationError(
+                f"Ray cannot {where}: {_first_line(error)}.{advice}"
+            ) from None
         finally:
             for name, value in before.items():
                 if value is None:
@@ -239,7 +314,8 @@ class Cluster:
 @contextmanager
 def _silent() -> Iterator[None]:
     """Nothing is written to standard error, not by a library in another language either."""
-    kept, nothing = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+    kept = os.dup(2)
+    nothing = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nothing, 2)
     try:
         yield
@@ -251,9 +327,11 @@ def _silent() -> Iterator[None]:
 
 @cache
 def _kept_to_oneself() -> Mapping[str, str]:
-    """For a cluster that is started here: a token, and the loopback alone (which Ray names after systems where that is the rule).
+    """For a cluster that is started here: a token, and the loopback alone (which Ray names after
+    systems where that is the rule).
 
-    Once for a process, as Ray reads them when it is imported; where somebody has done so before, its own rules hold.
+    Once for a process, as Ray reads them when it is imported; where somebody has done so before,
+    its own rules hold.
     """
     if "ray" in sys.modules:
         return {}
@@ -261,50 +339,75 @@ def _kept_to_oneself() -> Mapping[str, str]:
     return {**token, "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
 
 
-def shares(nodes: Sequence[tuple[float, float]], replicas: int | None, gpus: float) -> tuple[int, int]:
-    """How many replicas, and how many cores each has, as many as fit. nodes: cores and GPUs of each. Raises ConfigurationError."""
+def shares(
+    nodes: Sequence[tuple[float, float]], replicas: int | None, gpus: float
+) -> tuple[int, int]:
+    """How many replicas, and how many cores each has, as many as fit. nodes: cores and GPUs of
+    each. Raises ConfigurationError.
+    """
 
     def fitting(cores: int) -> int:
-        return sum(min(int(cpu // cores), int(gpu // gpus + 1e-9) if gpus else 1 << 30) for cpu, gpu in nodes)
+        return sum(
+            min(int(cpu // cores), int(gpu // gpus + 1e-9) if gpus else 1 << 30)
+            for cpu, gpu in nodes
+        )
 
     most = fitting(1)
     wanted = replicas or (most if gpus else sum(cpu >= 1 for cpu, _ in nodes))
     if not wanted or wanted > most:
-        cores_there, gpus_there = (f"{sum(column):g}" for column in zip(*nodes, strict=True))
+        cores_there, gpus_there = (
+            f"{sum(column):g}" for column in zip(*nodes, strict=True)
+        )
         each = f"{gpus:g} GPU{'s' * (gpus > 1)} and a core" if gpus else "a core"
         said = (
-            f"{wanted} replica{'s' * (wanted > 1)} with {each} each {'do' if wanted > 1 else 'does'} not fit"
+            f"{wanted} replica{'s' * (wanted > 1)} with {each} each"
+            f" {'do' if wanted > 1 else 'does'} not fit"
         )
         said = said if wanted else f"Not one replica with {each} fits"
-        advice = f"Use --replicas {most} or fewer" if most else "Use --gpus-per-replica 0"
+        advice = (
+            f"Use --replicas {most} or fewer" if most else "Use --gpus-per-replica 0"
+        )
         raise ConfigurationError(
-            f"{said}: a model can use {cores_there} cores and {gpus_there} GPUs on {len(nodes)} node{'s' * (len(nodes) != 1)}. {advice}, or add nodes."
+            f"{said}: a model can use {cores_there} cores and {gpus_there} GPUs on"
+            f" {len(nodes)} node{'s' * (len(nodes) != 1)}. {advice}, or add nodes."
         )
     largest = int(max(cpu for cpu, _ in nodes))
-    return wanted, next(cores for cores in range(largest, 0, -1) if fitting(cores) >= wanted)
+    return wanted, next(
+        cores for cores in range(largest, 0, -1) if fitting(cores) >= wanted
+    )
 
 
 class RayWorker:
     """One replica: an actor, and another one when it has died. See `replica_set.Worker`."""
 
     def __init__(
-        self, cluster: Cluster, name: str, placed: Any, opening: _Opening, model: LocalModel
+        self,
+        cluster: Cluster,
+        name: str,
+        placed: Any,
+        opening: _Opening,
+        model: LocalModel,
     ) -> None:
         self.name = name
-        self._cluster, self._placed, self._opening, self._model = cluster, placed, opening, model
+        self._cluster = cluster
+        self._placed = placed
+        self._opening = opening
+        self._model = model
         self._actor: Any = None
 
     def start(self) -> None:
         ray = self._cluster.ray()
         self._actor = self._placed.remote(self._opening)
         # First, as an actor works in order: loading may take any time.
-        placed, loading = self._actor.__ray_ready__.remote(), self._actor.load.remote()
+        placed = self._actor.__ray_ready__.remote()
+        loading = self._actor.load.remote()
         try:
             ray.get(placed, timeout=_PLACED_WITHIN)
         except ray.exceptions.GetTimeoutError:
             self.stop()
             raise ModelError(
-                f"Ray found no place for {self.name} within {_PLACED_WITHIN:g} s: other work holds the cores or GPUs that it needs."
+                f"Ray found no place for {self.name} within {_PLACED_WITHIN:g} s: other"
+                " work holds the cores or GPUs that it needs."
             ) from None
         except ray.exceptions.RayError as error:
             raise WorkerDied(_how(error)) from None
@@ -313,18 +416,22 @@ class RayWorker:
             raise ModelError(why)
         if fingerprint != self._model.fingerprint:
             raise ModelError(
-                f"{self.name} would not answer as '{self._model.name}' does here: its files, device or dtype differ on that node. Name "
-                "them (-M dtype=..., -M device=...), or use nodes that are alike."
+                f"{self.name} would not answer as '{self._model.name}' does here: its"
+                " files, device or dtype differ on that node. Name them (-M dtype=...,"
+                " -M device=...), or use nodes that are alike."
             )
 
-    def answer(self, requests: Sequence[Request]) -> Iterator[tuple[int, Response | Failure]]:
+    def answer(
+        self, requests: Sequence[Request]
+    ) -> Iterator[tuple[int, Response | Failure]]:
         self._cluster.ray()
         # A stream: the next answers are computed while these are stored.
         for reference in self._actor.answer.remote(list(requests)):
             yield from self._got(reference)
 
     def stop(self) -> None:
-        actor, self._actor = self._actor, None
+        actor = self._actor
+        self._actor = None
         if actor is not None:
             with suppress(Exception):  # it is dead already, or the cluster is
                 self._cluster.ray().kill(actor)
@@ -349,7 +456,8 @@ class _Opening:
     folder: str
 
     def __call__(self) -> LocalModel:
-        with suppress(OSError):  # names of files start in the folder of the command, where a node has it
+        # names of files start in the folder of the command, where a node has it
+        with suppress(OSError):
             os.chdir(self.folder)
         if self.prepare is not None:
             self.prepare()
@@ -376,7 +484,11 @@ def _scored(
     """In a task of the cluster."""
     if prepare is not None:
         prepare()
-    return asyncio.run(function(sample, answer, None)) if asks else function(sample, answer)
+    return (
+        asyncio.run(function(sample, answer, None))
+        if asks
+        else function(sample, answer)
+    )
 
 
 class _Actor:
@@ -395,7 +507,9 @@ class _Actor:
             return "", reason_of(error)
         return self._model.fingerprint, ""
 
-    def answer(self, requests: Sequence[Request]) -> Iterator[list[tuple[int, Response | Failure]]]:
+    def answer(
+        self, requests: Sequence[Request]
+    ) -> Iterator[list[tuple[int, Response | Failure]]]:
         """The answers to a group, those of a moment at a time."""
         assert self._model is not None
         found: list[tuple[int, Response | Failure]] = []
@@ -404,29 +518,39 @@ class _Actor:
             found.append(one)
             if time.monotonic() >= until:
                 yield found
-                found, until = [], time.monotonic() + _GATHER
+                found = []
+                until = time.monotonic() + _GATHER
         yield found
 
 
 def _require_reachable(address: str) -> None:
-    """Raise ConfigurationError where nothing listens there: Ray itself would try for a minute, and then end the process."""
+    """Raise ConfigurationError where nothing listens there: Ray itself would try for a minute, and
+    then end the process.
+    """
     if address == "auto":
         return
     host, colon, port = address.rpartition(":")
     if not colon or not port.isdecimal() or not host:
         raise ConfigurationError(
-            f"'{address}' is not an address of a Ray cluster: use HOST:PORT, for example 10.0.0.1:6379, or auto."
+            f"'{address}' is not an address of a Ray cluster: use HOST:PORT, for"
+            " example 10.0.0.1:6379, or auto."
         )
     try:
-        socket.create_connection((host.strip("[]"), int(port)), timeout=_CONNECT).close()
+        socket.create_connection(
+            (host.strip("[]"), int(port)), timeout=_CONNECT
+        ).close()
     except (OSError, OverflowError) as error:
         raise ConfigurationError(
-            f"No Ray cluster can be reached at '{address}' ({error}). `ray status` on its head node shows whether it runs."
+            f"No Ray cluster can be reached at '{address}' ({error}). `ray status` on"
+            " its head node shows whether it runs."
         ) from None
 
 
 def _first_line(error: BaseException) -> str:
-    return next((line.strip(" .") for line in str(error).splitlines() if line.strip()), type(error).__name__)
+    return next(
+        (line.strip(" .") for line in str(error).splitlines() if line.strip()),
+        type(error).__name__,
+    )
 
 
 def _how(error: BaseException) -> str:

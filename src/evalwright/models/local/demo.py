@@ -1,7 +1,9 @@
-"""`demo/small` and `demo/large`: two small transformers that come with the package, for a first look without a download.
+"""`demo/small` and `demo/large`: two small transformers that come with the package, for a first
+look without a download.
 
 They are real models, run by the `onnx` backend. They were trained, on purpose, on part of the
-answers of the bundled benchmark, so what they score says nothing about anything else; their cards say how.
+answers of the bundled benchmark, so what they score says nothing about anything else; their cards
+say how.
 """
 
 from __future__ import annotations
@@ -20,7 +22,10 @@ _PREFIX = "demo-"
 
 def demo_names() -> list[str]:
     """The models that are there, sorted."""
-    return sorted(path.parent.name.removeprefix(_PREFIX) for path in EMBEDDED.glob(f"{_PREFIX}*/model.onnx"))
+    return sorted(
+        path.parent.name.removeprefix(_PREFIX)
+        for path in EMBEDDED.glob(f"{_PREFIX}*/model.onnx")
+    )
 
 
 def check_demo_name(name: str) -> None:
@@ -37,11 +42,17 @@ def demo_model(
     max_length: int | None = None,
     chat_template: str | bool | None = None,
 ) -> OnnxModel:
-    """Open an embedded model; the arguments are those of `OnnxModel`. Raises UnknownName for a name that is not there."""
+    """Open an embedded model; the arguments are those of `OnnxModel`.
+
+    Raises UnknownName for a name that is not there.
+    """
     check_demo_name(name)
     given: dict[str, Any] = {"threads": threads, "batch_size": batch_size}
     model = OnnxModel(
-        str(EMBEDDED / f"{_PREFIX}{name}"), max_length=max_length, chat_template=chat_template, **given
+        str(EMBEDDED / f"{_PREFIX}{name}"),
+        max_length=max_length,
+        chat_template=chat_template,
+        **given,
     )
     model.name = f"demo/{name}"
     return model

@@ -1,7 +1,9 @@
-"""Models of a transformers network that gives values and writes no text: what judges, rewards and embedders share.
+"""Models of a transformers network that gives values and writes no text: what judges, rewards and
+embedders share.
 
-A subclass adds arguments of its own to the common ones (`**common`), says with `settle` what decides its values, names its `network`, and
-turns a request into pieces in `_pieces`. Everything else is here: pieces that come twice are computed once, in batches by length.
+A subclass adds arguments of its own to the common ones (`**common`), says with `settle` what
+decides its values, names its `network`, and turns a request into pieces in `_pieces`. Everything
+else is here: pieces that come twice are computed once, in batches by length.
 """
 
 from __future__ import annotations
@@ -18,7 +20,12 @@ from evalwright.core.requests import Request
 from evalwright.core.responses import Response, Usage
 from evalwright.models.base import LocalModel, fingerprint_of
 from evalwright.models.local.files import weight_files
-from evalwright.models.local.hf.options import as_count, require_libraries, resolve_device, resolve_dtype
+from evalwright.models.local.hf.options import (
+    as_count,
+    require_libraries,
+    resolve_device,
+    resolve_dtype,
+)
 from evalwright.models.local.hf.source import Checkpoint, find_source
 
 if TYPE_CHECKING:
@@ -27,7 +34,9 @@ if TYPE_CHECKING:
 Values = tuple[float, ...]
 
 _ROUGHLY = 512
-"""From about this length on, attention costs more than the rest, so long texts go in smaller batches."""
+"""From about this length on, attention costs more than the rest, so long texts go in smaller
+batches.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +63,9 @@ class Network(Protocol):
 class NetworkModel(LocalModel):
     """Base of the models that a transformers network in this process is.
 
-    revision: branch, tag or commit of a hub repository. max_length: tokens of a text, where another limit is wanted than the checkpoint's.
-    dtype, device, batch_size: as for `hf` models. window: the tokens that a text may have, None where there is no limit.
+    revision: branch, tag or commit of a hub repository. max_length: tokens of a text, where another
+    limit is wanted than the checkpoint's. dtype, device, batch_size: as for `hf` models. window:
+    the tokens that a text may have, None where there is no limit.
 
     Raises ConfigurationError for what cannot be used, MissingExtra without torch or transformers.
     """
@@ -63,16 +73,24 @@ class NetworkModel(LocalModel):
     heavy = True
     provider: ClassVar[str]
     network: ClassVar[str]
-    """The function, as "module:name", that loads the network of such a model; it imports torch. Raises ConfigurationError or ModelError."""
+    """The function, as "module:name", that loads the network of such a model; it imports torch.
+
+    Raises ConfigurationError or ModelError.
+    """
 
     def __init_subclass__(cls) -> None:
-        """A class that passes on `**common` takes the arguments of the class above it, too; its signature says so."""
+        """A class that passes on `**common` takes the arguments of the class above it, too; its
+        signature says so.
+        """
         own = dict(signature(cls.__init__).parameters)
         if own.pop("common", None) is not None:
             own |= {
-                name: each for name, each in signature(cls.__mro__[1]).parameters.items() if name not in own
+                name: each
+                for name, each in signature(cls.__mro__[1]).parameters.items()
+                if name not in own
             }
-            cls.__signature__ = Signature([each for name, each in own.items() if name != "self"])  # type: ignore[attr-defined]
+            parameters = [each for name, each in own.items() if name != "self"]
+            cls.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
 
     def __init__(
         self,
@@ -90,7 +108,9 @@ class NetworkModel(LocalModel):
         self.device = resolve_device(str(device))
         self.dtype = resolve_dtype(dtype, self.device, self.source.config)
         self.window = None if max_length is None else as_count("max_length", max_length)
-        self._batch_size = None if batch_size == "auto" else as_count("batch_size", batch_size)
+        self._batch_size = (
+            None if batch_size == "auto" else as_count("batch_size", batch_size)
+        )
         self._network: Any = None
         self._batcher: BatchRunner[Values] | None = None
 
@@ -102,7 +122,8 @@ class NetworkModel(LocalModel):
         tokenizer: Checkpoint | None = None,
         window: int | None = None,
     ) -> None:
-        """Fix the fingerprint. facts: what beside the common arguments decides the values; recorded. identity: what else does.
+        """Fix the fingerprint. facts: what beside the common arguments decides the values;
+        recorded. identity: what else does.
 
         tokenizer: where it may be from another checkpoint. window: what the checkpoint itself says.
         """
@@ -114,14 +135,19 @@ class NetworkModel(LocalModel):
 
     @abstractmethod
     def _pieces(self, request: Any) -> list[Piece]:
-        """A request as tokens; of several pieces that with the highest last value counts. Raises RequestError where it cannot be read."""
+        """A request as tokens; of several pieces that with the highest last value counts.
+
+        Raises RequestError where it cannot be read.
+        """
 
     def describe(self) -> dict[str, Any]:
         """Checkpoint, revision, and everything else that decides the values."""
         return {
             **super().describe(),
             "backend": "transformers",
-            "architecture": next(iter(self.source.config.get("architectures") or []), None),
+            "architecture": next(
+                iter(self.source.config.get("architectures") or []), None
+            ),
             "revision": self.source.revision,
             "dtype": self.dtype,
             "device": self.device,
@@ -133,7 +159,8 @@ class NetworkModel(LocalModel):
         """Raise where the files show that it cannot be used; nothing is loaded."""
         if self.source.folder and not weight_files(self.source.folder):
             raise ConfigurationError(
-                f"The model folder '{self.source.where}' has no weights (*.safetensors)."
+                f"The model folder '{self.source.where}' has no weights"
+                " (*.safetensors)."
             )
 
     def load(self) -> None:
@@ -156,7 +183,9 @@ class NetworkModel(LocalModel):
             self._network = self._batcher = None
             free_memory()
 
-    def answer_batch(self, requests: Sequence[Request]) -> Iterator[tuple[int, Response | Failure]]:
+    def answer_batch(
+        self, requests: Sequence[Request]
+    ) -> Iterator[tuple[int, Response | Failure]]:
         """Yield each request's values when the last of its pieces is done, the longest first."""
         self.load()
         assert self._batcher is not None
@@ -172,18 +201,25 @@ class NetworkModel(LocalModel):
                 places.setdefault(piece, []).append(index)
         distinct = list(places)
         costs = [
-            sum(len(text.tokens) * (1 + len(text.tokens) // _ROUGHLY) for text in piece) for piece in distinct
+            sum(len(text.tokens) * (1 + len(text.tokens) // _ROUGHLY) for text in piece)
+            for piece in distinct
         ]
         found: dict[Piece, Values | Failure] = {}
         waiting = {index: len(set(own)) for index, own in pieces.items()}
         for number, outcome in self._batcher.run(
-            costs, lambda batch: self._network.values([distinct[place] for place in batch])
+            costs,
+            lambda batch: self._network.values([distinct[place] for place in batch]),
         ):
             found[distinct[number]] = outcome
             for index in places[distinct[number]]:
                 waiting[index] -= 1
                 if not waiting[index]:
-                    yield index, self._response(pieces[index], [found[piece] for piece in pieces[index]])
+                    yield (
+                        index,
+                        self._response(
+                            pieces[index], [found[piece] for piece in pieces[index]]
+                        ),
+                    )
 
     def _read(self, request: Request) -> list[Piece] | Failure:
         try:
@@ -192,18 +228,27 @@ class NetworkModel(LocalModel):
             return self._pieces(request)
         except RequestError as error:
             return error.as_failure()
-        except Exception as error:  # a tokenizer's or a template's refusal is about this request only
+        except (
+            Exception
+        ) as error:  # a tokenizer's or a template's refusal is about this request only
             return ModelError(
                 f"The request cannot be tokenised: {type(error).__name__}: {error}"
             ).as_failure()
 
-    def _response(self, pieces: Sequence[Piece], found: Sequence[Values | Failure]) -> Response | Failure:
+    def _response(
+        self, pieces: Sequence[Piece], found: Sequence[Values | Failure]
+    ) -> Response | Failure:
         values = []
         for each in found:
             if isinstance(each, Failure):
                 return each
             if not all(value - value == 0 for value in each):
-                return ModelError(f"'{self.name}' gave a value that is no finite number.").as_failure()
+                return ModelError(
+                    f"'{self.name}' gave a value that is no finite number."
+                ).as_failure()
             values.append(each)
         tokens = sum(len(text.tokens) for piece in pieces for text in piece)
-        return Response(values=max(values, key=lambda row: row[-1]), usage=Usage(input_tokens=tokens))
+        return Response(
+            values=max(values, key=lambda row: row[-1]),
+            usage=Usage(input_tokens=tokens),
+        )

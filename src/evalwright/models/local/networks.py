@@ -1,4 +1,5 @@
-"""Networks that give values: how one is loaded, how a batch of texts is padded, and the one that gives vectors.
+"""Networks that give values: how one is loaded, how a batch of texts is padded, and the one that
+gives vectors.
 
 The families differ in the class of transformers that holds the weights and in what is read of it.
 """
@@ -13,7 +14,12 @@ from transformers import AutoModel
 
 from evalwright.core.errors import ConfigurationError, EvalwrightError, ModelError
 from evalwright.models.local.hf.batching import Tensor, scoring_budget
-from evalwright.models.local.hf.loading import check_device, load_tokenizer, reason, where
+from evalwright.models.local.hf.loading import (
+    check_device,
+    load_tokenizer,
+    reason,
+    where,
+)
 from evalwright.models.local.hf.quiet import quiet
 from evalwright.models.local.hf.reading import pad
 from evalwright.models.local.hf.source import Checkpoint
@@ -34,10 +40,13 @@ def load_network(
     strict: bool = False,
     **more: Any,
 ) -> Any:
-    """A checkpoint by one of transformers' classes, ready for requests. Raises ConfigurationError or ModelError.
+    """A checkpoint by one of transformers' classes, ready for requests.
 
-    source: another checkpoint than the model's own. Weights that it lacks would be random: such a network is refused, unless their
-    names begin with `unused`. strict: weights that the network has no place for are refused too.
+    Raises ConfigurationError or ModelError.
+
+    source: another checkpoint than the model's own. Weights that it lacks would be random: such a
+    network is refused, unless their names begin with `unused`. strict: weights that the network has
+    no place for are refused too.
     """
     source = source or model.source
     check_device(model.device)
@@ -54,21 +63,33 @@ def load_network(
     except EvalwrightError:
         raise
     except Exception as error:
-        raise ModelError(f"The model '{source.where}' cannot be loaded: {reason(error, NO_CODE)}") from error
-    missing = [name for name in said["missing_keys"] if unused is None or not name.startswith(unused)]
-    for names, what in ((missing, "lacks"), (said["unexpected_keys"] if strict else (), "has unknown")):
+        raise ModelError(
+            f"The model '{source.where}' cannot be loaded: {reason(error, NO_CODE)}"
+        ) from error
+    missing = [
+        name
+        for name in said["missing_keys"]
+        if unused is None or not name.startswith(unused)
+    ]
+    for names, what in (
+        (missing, "lacks"),
+        (said["unexpected_keys"] if strict else (), "has unknown"),
+    ):
         if names:
             shown = sorted(names)
             rest = f" and {len(shown) - 4} more" if len(shown) > 4 else ""
             raise ConfigurationError(
-                f"The checkpoint '{source.where}' {what} weights of a {type(network).__name__} ({', '.join(shown[:4])}{rest}), "
-                f"so it was not trained to {use}. Its config names {source.config.get('architectures') or 'no architecture'}."
+                f"The checkpoint '{source.where}' {what} weights of a"
+                f" {type(network).__name__} ({', '.join(shown[:4])}{rest}), so it was"
+                f" not trained to {use}. Its config names"
+                f" {source.config.get('architectures') or 'no architecture'}."
             )
     return network.to(model.device).eval()
 
 
 def padded(batch: Sequence[Encoded], token: int, device: str) -> dict[str, Tensor]:
-    """Token ids, padded on the right, and a mask that hides the padding by its place, whatever its token.
+    """Token ids, padded on the right, and a mask that hides the padding by its place, whatever its
+    token.
 
     Each is [batch, longest]; token types where the pairs have them.
     """
@@ -80,19 +101,30 @@ def padded(batch: Sequence[Encoded], token: int, device: str) -> dict[str, Tenso
 
 
 class TextVectors:
-    """A vector for each text: its hidden states pooled by "cls", "mean" or "max", and where wanted of length 1."""
+    """A vector for each text: its hidden states pooled by "cls", "mean" or "max", and where wanted
+    of length 1.
+    """
 
     def __init__(self, embedder: SentenceEmbedder) -> None:
-        self._device, facts = embedder.device, embedder.facts
-        self._pooling, self._normalises = facts["pooling"], facts["normalises"]
+        self._device = embedder.device
+        facts = embedder.facts
+        self._pooling = facts["pooling"]
+        self._normalises = facts["normalises"]
         self.tokenizer = load_tokenizer(embedder.source, about_code=NO_CODE)
-        # The pooler on top of BERT is not used for vectors, and many embedders were saved without it.
-        self._model = load_network(embedder, AutoModel, unused="pooler.", use="embed texts")
+        # The pooler on top of BERT is not used for vectors, and many embedders were saved without
+        # it.
+        self._model = load_network(
+            embedder, AutoModel, unused="pooler.", use="embed texts"
+        )
         self.budget = scoring_budget(self._model, embedder.device)
 
     def values(self, batch: Sequence[Piece]) -> list[Values]:
         """The vectors."""
-        inputs = padded([text for (text,) in batch], int(self.tokenizer.pad_token_id or 0), self._device)
+        inputs = padded(
+            [text for (text,) in batch],
+            int(self.tokenizer.pad_token_id or 0),
+            self._device,
+        )
         with torch.inference_mode():
             states = self._model(**inputs).last_hidden_state.float()
             mask = inputs["attention_mask"].unsqueeze(-1).bool()
@@ -105,4 +137,7 @@ class TextVectors:
             if self._normalises:
                 found = torch.nn.functional.normalize(found, dim=-1)
         # Nine digits say a 32-bit float exactly, and take half the room of its 64-bit form.
-        return [tuple(float(f"{value:.9g}") for value in row) for row in found.cpu().tolist()]
+        return [
+            tuple(float(f"{value:.9g}") for value in row)
+            for row in found.cpu().tolist()
+        ]

@@ -1,4 +1,6 @@
-"""Workers of a local model as processes of this machine, one for each device; on processors they share the cores."""
+"""Workers of a local model as processes of this machine, one for each device; on processors they
+share the cores.
+"""
 
 from __future__ import annotations
 
@@ -32,23 +34,32 @@ from evalwright.models.local.hardware.machine import usable_cores
 from evalwright.models.local.replica_set import ReplicaSet, WorkerDied
 
 _KINDS: Mapping[str, type[Request]] = {
-    kind.ability: kind for kind in (Classify, Embed, Generate, LogLikelihood, Reward, RollingLogLikelihood)
+    kind.ability: kind
+    for kind in (Classify, Embed, Generate, LogLikelihood, Reward, RollingLogLikelihood)
 }
 _TAIL = 300
 _PATIENCE = 5.0
 
 
 class ProcessWorker:
-    """A process with one copy of the model. environment: what is set for it besides this process's own."""
+    """A process with one copy of the model. environment: what is set for it besides this process's
+    own.
+    """
 
     def __init__(
-        self, number: int, model: LocalModel, arguments: Mapping[str, Any], environment: Mapping[str, str]
+        self,
+        number: int,
+        model: LocalModel,
+        arguments: Mapping[str, Any],
+        environment: Mapping[str, str],
     ) -> None:
         self._model = model
         self._first = {"name": model.name, "arguments": dict(arguments)}
         self._environment = dict(environment)
         device = environment.get("CUDA_VISIBLE_DEVICES")
-        self.name = f"process {number}" + (f" on device {device}" if device is not None else "")
+        self.name = f"process {number}" + (
+            f" on device {device}" if device is not None else ""
+        )
         self._process: subprocess.Popen[str] | None = None
         self._errors: IO[bytes] | None = None
 
@@ -70,15 +81,25 @@ class ProcessWorker:
         if self._model.is_known and said["fingerprint"] != self._model.fingerprint:
             raise ModelError("its files changed while it was being loaded.")
 
-    def answer(self, requests: Sequence[Request]) -> Iterator[tuple[int, Response | Failure]]:
+    def answer(
+        self, requests: Sequence[Request]
+    ) -> Iterator[tuple[int, Response | Failure]]:
         self._tell([request_as_json(request) for request in requests])
         while (said := self._read()) is not None:
             index, answer = said
             failed = "failure" in answer
-            yield index, Failure(**answer["failure"]) if failed else Response.from_dict(answer["response"])
+            yield (
+                index,
+                (
+                    Failure(**answer["failure"])
+                    if failed
+                    else Response.from_dict(answer["response"])
+                ),
+            )
 
     def stop(self) -> None:
-        process, self._process = self._process, None
+        process = self._process
+        self._process = None
         if process is not None:
             process.kill()
             process.wait()
@@ -106,7 +127,8 @@ class ProcessWorker:
 
     def _death(self) -> str:
         """How the process ended, with the last that it said."""
-        process, errors = self._process, self._errors
+        process = self._process
+        errors = self._errors
         if process is None or errors is None or errors.closed:
             return "it was stopped"
         try:
@@ -124,18 +146,26 @@ class ProcessWorker:
 def in_processes(
     model: LocalModel, arguments: Mapping[str, Any], number: int, options: Sequence[str]
 ) -> ReplicaSet:
-    """The model in so many processes. arguments: those that it was opened with; options: those that it could be."""
+    """The model in so many processes. arguments: those that it was opened with; options: those that
+    it could be.
+    """
     devices = _devices() if arguments.get("device") != "cpu" else []
     share = max(1, int(usable_cores()) // number)
-    threads = {"threads": share} if "threads" in options and "threads" not in arguments else {}
+    threads = (
+        {"threads": share}
+        if "threads" in options and "threads" not in arguments
+        else {}
+    )
     workers = [
         ProcessWorker(
             place + 1,
             model,
             {**threads, **arguments},
-            {"CUDA_VISIBLE_DEVICES": devices[place % len(devices)]}
-            if devices
-            else {"OMP_NUM_THREADS": str(share)},
+            (
+                {"CUDA_VISIBLE_DEVICES": devices[place % len(devices)]}
+                if devices
+                else {"OMP_NUM_THREADS": str(share)}
+            ),
         )
         for place in range(number)
     ]
@@ -164,7 +194,9 @@ def request_from(data: Mapping[str, Any]) -> Request:
     found = {name: value for name, value in data.items() if name != "ability"}
     for name, value in found.items():
         if name in ("prompt", "context") and not isinstance(value, str):
-            found[name] = tuple(Message(role, _content_from(content)) for role, content in value)
+            found[name] = tuple(
+                Message(role, _content_from(content)) for role, content in value
+            )
         elif isinstance(value, list):
             found[name] = tuple(value)
     return _KINDS[data["ability"]](**found)
@@ -174,9 +206,11 @@ def _content(turn: Message) -> Any:
     if isinstance(turn.content, str):
         return turn.content
     return [
-        part
-        if isinstance(part, str)
-        else [base64.b64encode(part.data).decode(), part.media_type, part.source]
+        (
+            part
+            if isinstance(part, str)
+            else [base64.b64encode(part.data).decode(), part.media_type, part.source]
+        )
         for part in turn.content
     ]
 
@@ -185,6 +219,10 @@ def _content_from(content: Any) -> Any:
     if isinstance(content, str):
         return content
     return tuple(
-        part if isinstance(part, str) else Image(base64.b64decode(part[0]), part[1], part[2])
+        (
+            part
+            if isinstance(part, str)
+            else Image(base64.b64decode(part[0]), part[1], part[2])
+        )
         for part in content
     )

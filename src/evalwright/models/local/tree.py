@@ -1,9 +1,11 @@
-"""A prefix tree over what the model is to read, and the order in which its parts go through the model.
+"""A prefix tree over what the model is to read, and the order in which its parts go through the
+model.
 
-Inputs that begin alike share the nodes of their common beginning, so every token stands in the tree once. The tree is then
-cut into work: a node with more below it than fits into a row is *stored* (its keys and values are kept while everything
-below it runs), and what hangs below a stored node is packed into *rows*, each of them one or several whole subtrees laid
-out depth-first. Nothing here knows of torch.
+Inputs that begin alike share the nodes of their common beginning, so every token stands in the tree
+once. The tree is then cut into work: a node with more below it than fits into a row is *stored*
+(its keys and values are kept while everything below it runs), and what hangs below a stored node is
+packed into *rows*, each of them one or several whole subtrees laid out depth-first. Nothing here
+knows of torch.
 """
 
 from __future__ import annotations
@@ -18,7 +20,9 @@ from evalwright.models.local.tokens import Pair
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """The log-probability of `target` at a node's token number `offset` goes to place `slot` of all that is read."""
+    """The log-probability of `target` at a node's token number `offset` goes to place `slot` of all
+    that is read.
+    """
 
     offset: int
     target: int
@@ -27,7 +31,8 @@ class Read:
 
 @dataclass(eq=False, slots=True)
 class Node:
-    """Tokens that are always read one after another: `source[start:end]`, at the positions `start` to `end`.
+    """Tokens that are always read one after another: `source[start:end]`, at the positions `start`
+    to `end`.
 
     total: tokens of this node and of everything below it.
     """
@@ -51,7 +56,9 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Tree:
-    """roots: nodes at position 0. spans: for each pair, the slots of its targets. given, unique: tokens before and after."""
+    """roots: nodes at position 0. spans: for each pair, the slots of its targets. given, unique:
+    tokens before and after.
+    """
 
     roots: list[Node]
     spans: list[range]
@@ -59,12 +66,16 @@ class Tree:
     unique: int
 
     def is_more_than_rows(self, piece: int) -> bool:
-        """Whether any tokens are shared, or a path is longer than a piece; else every input is a row of its own."""
+        """Whether any tokens are shared, or a path is longer than a piece; else every input is a
+        row of its own.
+        """
         return any(root.children or len(root) > piece for root in self.roots)
 
 
 def build_tree(pairs: Sequence[Pair]) -> Tree:
-    """The tree of all inputs (context and continuation without its last token) with a read for every target."""
+    """The tree of all inputs (context and continuation without its last token) with a read for
+    every target.
+    """
     inputs: dict[tuple[int, ...], Node | None] = {}
     keys = []
     for context, continuation in pairs:
@@ -82,7 +93,9 @@ def build_tree(pairs: Sequence[Pair]) -> Tree:
             while node.start > position:
                 assert node.parent is not None
                 node = node.parent
-            node.reads.append(Read(position - node.start, targets[place], slots + place))
+            node.reads.append(
+                Read(position - node.start, targets[place], slots + place)
+            )
         spans.append(range(slots, slots + len(targets)))
         slots += len(targets)
     _count(top)
@@ -92,7 +105,9 @@ def build_tree(pairs: Sequence[Pair]) -> Tree:
 
 
 def _grow(inputs: dict[tuple[int, ...], Node | None]) -> Node:
-    """Insert the inputs in sorted order, so that each differs from the path of the last one only; notes where each ends."""
+    """Insert the inputs in sorted order, so that each differs from the path of the last one only;
+    notes where each ends.
+    """
     top = Node((), 0, 0)
     path = [top]
     arrays = {key: np.asarray(key, dtype=">u4") for key in inputs}
@@ -106,7 +121,9 @@ def _grow(inputs: dict[tuple[int, ...], Node | None]) -> Node:
         if last is not top and shared < last.end:
             last = path[-1] = _split(last, shared)
         if last is not top and shared == last.end and not last.children:
-            last.source, last.end = key, len(key)  # the last input was the beginning of this one
+            # the last input was the beginning of this one
+            last.source = key
+            last.end = len(key)
         else:
             leaf = Node(key, shared, len(key), last)
             last.children.append(leaf)
@@ -122,7 +139,8 @@ def _split(node: Node, at: int) -> Node:
     assert parent is not None
     upper = Node(node.source, node.start, at, parent, [node])
     parent.children[parent.children.index(node)] = upper
-    node.start, node.parent = at, upper
+    node.start = at
+    node.parent = upper
     return upper
 
 
@@ -148,7 +166,9 @@ def walk(roots: Sequence[Node]) -> Iterator[Node]:
 
 @dataclass(frozen=True, slots=True)
 class RowPart:
-    """A node within a row. above: its parent's place in the row's parts, -1 below what is stored. read: its reads count."""
+    """A node within a row. above: its parent's place in the row's parts, -1 below what is stored.
+    read: its reads count.
+    """
 
     node: Node
     above: int
@@ -157,7 +177,9 @@ class RowPart:
 
 @dataclass(eq=False, slots=True)
 class Row:
-    """Parts that go through the model side by side, each seeing the parts above it and what is stored."""
+    """Parts that go through the model side by side, each seeing the parts above it and what is
+    stored.
+    """
 
     parts: list[RowPart] = field(default_factory=list)
 
@@ -182,7 +204,9 @@ class Row:
         return length
 
     def add(self, lead: Sequence[RowPart], subtree: Node) -> None:
-        """Append a whole subtree, below the parts of `lead` that the row begins with (they are put there if it is empty)."""
+        """Append a whole subtree, below the parts of `lead` that the row begins with (they are put
+        there if it is empty).
+        """
         if not self.parts:
             self.parts += lead
         places: dict[int, int] = {}
@@ -194,7 +218,8 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class CutLimits:
-    """How the tree is cut. row: tokens of a subtree that is laid out in one row. piece: tokens in one pass of one row.
+    """How the tree is cut. row: tokens of a subtree that is laid out in one row. piece: tokens in
+    one pass of one row.
 
     shortest: a prefix of fewer tokens costs less to compute again in every row than to carry along.
     """
@@ -206,14 +231,17 @@ class CutLimits:
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """Work below one stored prefix: rows that can run now, and nodes to store with what hangs below each."""
+    """Work below one stored prefix: rows that can run now, and nodes to store with what hangs below
+    each.
+    """
 
     rows: list[Row]
     stored: list[tuple[Row, list[Node]]]
 
 
 def cut(nodes: Sequence[Node], limits: CutLimits, pack: int = 0) -> Level:
-    """Turn siblings into rows that can run at once, and nodes to be stored before what hangs below them can.
+    """Turn siblings into rows that can run at once, and nodes to be stored before what hangs below
+    them can.
 
     pack: put several subtrees into one row until it has so many tokens; 0: each has its own.
     """
@@ -231,14 +259,18 @@ def cut(nodes: Sequence[Node], limits: CutLimits, pack: int = 0) -> Level:
             elif ahead + len(node) < min(limits.shortest, limits.piece):
                 waiting.append(([*lead, RowPart(node, len(lead) - 1)], node.children))
             else:
-                level.stored.append((Row([*lead, RowPart(node, len(lead) - 1)]), node.children))
+                level.stored.append(
+                    (Row([*lead, RowPart(node, len(lead) - 1)]), node.children)
+                )
         level.rows.extend(_pack(lead, small, pack))
     _read_once(level)
     return level
 
 
 def _shortened(node: Node, most: int) -> Node:
-    """The node itself, or where it has more than `most` tokens, its first `most` with the rest as its one child."""
+    """The node itself, or where it has more than `most` tokens, its first `most` with the rest as
+    its one child.
+    """
     most = max(1, most)
     if len(node) <= most:
         return node
@@ -249,7 +281,11 @@ def _shortened(node: Node, most: int) -> Node:
         node.end,
         None,
         node.children,
-        [Read(read.offset - most, read.target, read.slot) for read in node.reads if read.offset >= most],
+        [
+            Read(read.offset - most, read.target, read.slot)
+            for read in node.reads
+            if read.offset >= most
+        ],
         node.total - most,
     )
     first = Node(
@@ -277,13 +313,23 @@ def _pack(lead: list[RowPart], nodes: list[Node], pack: int) -> list[Row]:
 
 
 def regrow(row: Row, below: Sequence[Node] = ()) -> list[Node]:
-    """The trees that a row was made of, with `below` hanging from its last part, so that they can be cut again."""
+    """The trees that a row was made of, with `below` hanging from its last part, so that they can
+    be cut again.
+    """
     made: list[Node] = []
     roots: list[Node] = []
     for part in row.parts:
         old = part.node
         above = made[part.above] if part.above >= 0 else None
-        node = Node(old.source, old.start, old.end, above, [], list(old.reads) if part.read else [], len(old))
+        node = Node(
+            old.source,
+            old.start,
+            old.end,
+            above,
+            [],
+            list(old.reads) if part.read else [],
+            len(old),
+        )
         (above.children if above else roots).append(node)
         made.append(node)
     for node in below:

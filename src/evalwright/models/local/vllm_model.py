@@ -1,8 +1,10 @@
-"""`vllm-local/<hub repository or local folder>[@revision]`: a language model that vLLM runs in this process, on a GPU.
+"""`vllm-local/<hub repository or local folder>[@revision]`: a language model that vLLM runs in this
+process, on a GPU.
 
-The rules between texts and tokens, the templates and the fingerprint are those of `hf/`; vLLM is given token numbers. Log-likelihoods
-are its log-probabilities of prompts. For these it reads nothing from its prefix cache, so that shots which prompts share are computed
-for each of them; generation does share them.
+The rules between texts and tokens, the templates and the fingerprint are those of `hf/`; vLLM is
+given token numbers. Log-likelihoods are its log-probabilities of prompts. For these it reads
+nothing from its prefix cache, so that shots which prompts share are computed for each of them;
+generation does share them.
 """
 
 from __future__ import annotations
@@ -16,7 +18,13 @@ from importlib.util import find_spec
 from inspect import signature
 from typing import Any
 
-from evalwright.core.errors import ConfigurationError, Failure, MissingExtra, ModelError, UnknownName
+from evalwright.core.errors import (
+    ConfigurationError,
+    Failure,
+    MissingExtra,
+    ModelError,
+    UnknownName,
+)
 from evalwright.core.requests import Request, arguments_of
 from evalwright.core.responses import Response, TokenLogProb, Usage
 from evalwright.models.base import LocalModel, answers_tokens, fingerprint_of
@@ -29,15 +37,30 @@ from evalwright.models.local.tokens import DEFAULT_MAX_TOKENS, Pair
 from evalwright.models.local.writing import token_texts
 
 _AT_ONCE = 2048
-"""Prompts handed to vLLM together, which batches them itself; answers are stored after each such number."""
+"""Prompts handed to vLLM together, which batches them itself; answers are stored after each such
+number.
+"""
 _PLACES = 2
-"""A pair is one token longer than the context that its last token is predicted from, and vLLM wants to write one more."""
+"""A pair is one token longer than the context that its last token is predicted from, and vLLM wants
+to write one more.
+"""
 
 
-SAMPLING_PARAMS = frozenset((
-    "bad_words", "frequency_penalty", "ignore_eos", "include_stop_str_in_output", "logit_bias", "min_tokens", "presence_penalty",
-    "repetition_penalty", "skip_special_tokens", "spaces_between_special_tokens", "stop_token_ids",
-))  # fmt: skip
+SAMPLING_PARAMS = frozenset(
+    (
+        "bad_words",
+        "frequency_penalty",
+        "ignore_eos",
+        "include_stop_str_in_output",
+        "logit_bias",
+        "min_tokens",
+        "presence_penalty",
+        "repetition_penalty",
+        "skip_special_tokens",
+        "spaces_between_special_tokens",
+        "stop_token_ids",
+    )
+)
 """What `Generate.generation_arguments` may name here."""
 
 _OWN = {
@@ -45,18 +68,31 @@ _OWN = {
     "max_model_len": "Use -M max_length=...",
     "data_parallel_size": "Use -M replicas=N.",
 } | dict.fromkeys(
-    ("revision", "tokenizer", "dtype", "trust_remote_code", "quantization", "chat_template", "tensor_parallel_size",
-     "pipeline_parallel_size", "enable_prefix_caching"), "Leave out 'engine.'.",
-)  # fmt: skip
+    (
+        "revision",
+        "tokenizer",
+        "dtype",
+        "trust_remote_code",
+        "quantization",
+        "chat_template",
+        "tensor_parallel_size",
+        "pipeline_parallel_size",
+        "enable_prefix_caching",
+    ),
+    "Leave out 'engine.'.",
+)
 """What vLLM is given that has an argument of its own here."""
 
 
 class VllmModel(LocalModel):
-    """A decoder-only model: log-likelihood, rolling, generation, chat. Arguments that `hf/` has mean what they mean there.
+    """A decoder-only model: log-likelihood, rolling, generation, chat.
 
-    tensor_parallel_size, pipeline_parallel_size: GPUs that share the model. enable_prefix_caching: prompts with the same beginning share
-    its computation when text is generated. engine: further arguments of vllm.LLM, such as {"gpu_memory_utilization": 0.8};
-    these and `quantization` are part of the fingerprint.
+    Arguments that `hf/` has mean what they mean there.
+
+    tensor_parallel_size, pipeline_parallel_size: GPUs that share the model. enable_prefix_caching:
+    prompts with the same beginning share its computation when text is generated. engine: further
+    arguments of vllm.LLM, such as {"gpu_memory_utilization": 0.8}; these and `quantization` are
+    part of the fingerprint.
 
     Raises MissingExtra without vllm, ConfigurationError for what cannot be used.
     """
@@ -92,25 +128,42 @@ class VllmModel(LocalModel):
             raise MissingExtra("A model in vLLM ('vllm-local/...')", "vllm", "vllm")
         if as_count("data_parallel_size", data_parallel_size) > 1:
             raise ConfigurationError(
-                "vLLM does not run data parallelism within one process. Use replicas=N (N processes, a GPU for each), or start "
-                "'vllm serve MODEL --data-parallel-size N' and evaluate 'vllm/MODEL'."
+                "vLLM does not run data parallelism within one process. Use replicas=N"
+                " (N processes, a GPU for each), or start 'vllm serve MODEL"
+                " --data-parallel-size N' and evaluate 'vllm/MODEL'."
             )
         _check_engine(engine)
         self._engine = dict(engine or {})
         source = find_source(name, None if revision is None else str(revision))
         wanted = None if max_length is None else as_count("max_length", max_length)
-        own = context_length(source.config, source.tokenizer_config) or (wanted or 2048) + _PLACES
+        own = (
+            context_length(source.config, source.tokenizer_config)
+            or (wanted or 2048) + _PLACES
+        )
         if wanted is not None and wanted > own:
             raise ConfigurationError(
-                f"max_length={wanted} is more than the {own} tokens that 'vllm-local/{name}' supports."
+                f"max_length={wanted} is more than the {own} tokens that"
+                f" 'vllm-local/{name}' supports."
             )
-        longest = max(1, own - _PLACES if wanted is None else min(wanted, own - _PLACES))
+        longest = max(
+            1, own - _PLACES if wanted is None else min(wanted, own - _PLACES)
+        )
         self._as_hf = TransformersModel(
-            name, revision=revision, dtype=dtype, device="cuda", max_length=longest, tokenizer=tokenizer,
-            add_special_tokens=add_special_tokens, add_bos=add_bos, prefix_token=prefix_token, chat_template=chat_template,
-            enable_thinking=enable_thinking, chat_template_args=chat_template_args, trust_remote_code=trust_remote_code,
+            name,
+            revision=revision,
+            dtype=dtype,
+            device="cuda",
+            max_length=longest,
+            tokenizer=tokenizer,
+            add_special_tokens=add_special_tokens,
+            add_bos=add_bos,
+            prefix_token=prefix_token,
+            chat_template=chat_template,
+            enable_thinking=enable_thinking,
+            chat_template_args=chat_template_args,
+            trust_remote_code=trust_remote_code,
             max_tokens=max_tokens,
-        )  # fmt: skip
+        )
         self.name = f"vllm-local/{name}" + (f"@{revision}" if revision else "")
         self.abilities = self._as_hf.abilities
         self._given: dict[str, Any] = {
@@ -120,9 +173,15 @@ class VllmModel(LocalModel):
             "dtype": self._as_hf.options.dtype,
             "trust_remote_code": self._as_hf.options.trust_remote_code,
             "quantization": quantization,
-            "tensor_parallel_size": as_count("tensor_parallel_size", tensor_parallel_size),
-            "pipeline_parallel_size": as_count("pipeline_parallel_size", pipeline_parallel_size),
-            "enable_prefix_caching": as_flag("enable_prefix_caching", enable_prefix_caching),
+            "tensor_parallel_size": as_count(
+                "tensor_parallel_size", tensor_parallel_size
+            ),
+            "pipeline_parallel_size": as_count(
+                "pipeline_parallel_size", pipeline_parallel_size
+            ),
+            "enable_prefix_caching": as_flag(
+                "enable_prefix_caching", enable_prefix_caching
+            ),
             "max_model_len": longest + _PLACES,
             **self._engine,
         }
@@ -135,22 +194,36 @@ class VllmModel(LocalModel):
     def describe(self) -> dict[str, Any]:
         """What it is: as for `hf/`, with what vLLM is given."""
         told = {
-            key: value for key, value in self._as_hf.describe().items() if key not in ("device", "scoring")
+            key: value
+            for key, value in self._as_hf.describe().items()
+            if key not in ("device", "scoring")
         }
-        return {**told, **super().describe(), "backend": "vllm", "version": _version(), "engine": self._given}
+        return {
+            **told,
+            **super().describe(),
+            "backend": "vllm",
+            "version": _version(),
+            "engine": self._given,
+        }
 
     def check(self) -> None:
-        """Raise where there is no GPU, or the files show that the model cannot be used; nothing is loaded."""
+        """Raise where there is no GPU, or the files show that the model cannot be used; nothing is
+        loaded.
+        """
         if resolve_device("auto") == "cpu" and "cpu" not in _version():
             raise ConfigurationError(
-                f"'{self.name}' needs a GPU that vLLM can use, and there is none here (nvidia-smi shows it where there is one). On a "
-                f"CPU use 'hf/{self.name.partition('/')[2]}'."
+                f"'{self.name}' needs a GPU that vLLM can use, and there is none here"
+                " (nvidia-smi shows it where there is one). On a CPU use"
+                f" 'hf/{self.name.partition('/')[2]}'."
             )
         self._as_hf.check()
         if self._engine:
             from vllm import LLM, EngineArgs
 
-            known = {*signature(LLM.__init__).parameters, *(field.name for field in fields(EngineArgs))} - {
+            known = {
+                *signature(LLM.__init__).parameters,
+                *(field.name for field in fields(EngineArgs)),
+            } - {
                 "self",
                 *_OWN,
             }
@@ -162,7 +235,10 @@ class VllmModel(LocalModel):
         for name in arguments_of(request):
             if name not in SAMPLING_PARAMS:
                 known = ", ".join(sorted(SAMPLING_PARAMS))
-                return f"'{self.name}' does not take {name} (it takes: {known}). Leave it out."
+                return (
+                    f"'{self.name}' does not take {name} (it takes: {known}). Leave it"
+                    " out."
+                )
         return super().refuses(request)
 
     def reader(self) -> Any:
@@ -177,8 +253,12 @@ class VllmModel(LocalModel):
 
         try:
             llm = LLM(**self._given)
-        except Exception as error:  # a missing kernel, too little memory, an argument it does not know
-            raise ModelError(f"vLLM cannot load '{self.name}': {type(error).__name__}: {error}") from error
+        except (
+            Exception
+        ) as error:  # a missing kernel, too little memory, an argument it does not know
+            raise ModelError(
+                f"vLLM cannot load '{self.name}': {type(error).__name__}: {error}"
+            ) from error
         self._answering = _VllmAnswering(
             llm, self.reader(), self._own_sampling(), self._as_hf.options.max_tokens
         )
@@ -187,7 +267,9 @@ class VllmModel(LocalModel):
         from transformers import GenerationConfig
 
         with suppress(OSError):
-            found = GenerationConfig.from_pretrained(self._given["model"], revision=self._given["revision"])
+            found = GenerationConfig.from_pretrained(
+                self._given["model"], revision=self._given["revision"]
+            )
             return dict(found.to_dict())
         return {}
 
@@ -196,7 +278,9 @@ class VllmModel(LocalModel):
         self._answering = None
         gc.collect()
 
-    def answer_batch(self, requests: Sequence[Request]) -> Iterator[tuple[int, Response | Failure]]:
+    def answer_batch(
+        self, requests: Sequence[Request]
+    ) -> Iterator[tuple[int, Response | Failure]]:
         """Yield the answers: likelihoods first, then generations."""
         self.load()
         assert self._answering is not None
@@ -213,7 +297,9 @@ class VllmModel(LocalModel):
 class _VllmAnswering(Answering):
     """See `Answering`; vLLM does its own batching."""
 
-    def __init__(self, llm: Any, reader: Any, own_sampling: Mapping[str, Any], max_tokens: int) -> None:
+    def __init__(
+        self, llm: Any, reader: Any, own_sampling: Mapping[str, Any], max_tokens: int
+    ) -> None:
         super().__init__(reader, own_sampling=own_sampling, max_tokens=max_tokens)
         self._llm = llm
 
@@ -221,25 +307,47 @@ class _VllmAnswering(Answering):
         from vllm import SamplingParams
 
         # 0: the prompt's own tokens with their ranks, and no others.
-        asked = SamplingParams(max_tokens=1, temperature=0.0, prompt_logprobs=0, detokenize=False)
+        asked = SamplingParams(
+            max_tokens=1, temperature=0.0, prompt_logprobs=0, detokenize=False
+        )
         rows = [[*context, *targets] for context, targets in pairs]
         for place, output in self._generated(rows, [asked] * len(rows)):
             context, targets = pairs[place]
             found = output.prompt_logprobs
             if found is None or len(found) != len(rows[place]):
-                yield place, ModelError("vLLM sent no log-probabilities of the prompt.").as_failure()
+                yield (
+                    place,
+                    ModelError(
+                        "vLLM sent no log-probabilities of the prompt."
+                    ).as_failure(),
+                )
                 continue
             values = [found[len(context) + k][token] for k, token in enumerate(targets)]
             total = sum(value.logprob for value in values)
-            yield place, PairScore(total, all(value.rank == 1 for value in values), len(targets))
+            yield (
+                place,
+                PairScore(
+                    total, all(value.rank == 1 for value in values), len(targets)
+                ),
+            )
 
     def write(self, jobs: Sequence[Job]) -> Iterator[tuple[int, Response | Failure]]:
-        for place, output in self._generated([job.tokens for job in jobs], [_sampling(job) for job in jobs]):
-            job, made = jobs[place], output.outputs[0]
+        for place, output in self._generated(
+            [job.tokens for job in jobs], [_sampling(job) for job in jobs]
+        ):
+            job = jobs[place]
+            made = output.outputs[0]
             if made.finish_reason not in ("stop", "length"):
-                yield place, ModelError(f"vLLM broke the answer off ({made.finish_reason}).").as_failure()
+                yield (
+                    place,
+                    ModelError(
+                        f"vLLM broke the answer off ({made.finish_reason})."
+                    ).as_failure(),
+                )
                 continue
-            used = Usage(input_tokens=len(job.tokens), output_tokens=len(made.token_ids))
+            used = Usage(
+                input_tokens=len(job.tokens), output_tokens=len(made.token_ids)
+            )
             yield (
                 place,
                 Response(
@@ -255,17 +363,33 @@ class _VllmAnswering(Answering):
         """The answer's tokens, where the request wants them."""
         if made.logprobs is None:
             return ()
-        tokens, most = list(made.token_ids), job.request.top_logprobs or 0
+        tokens = list(made.token_ids)
+        most = job.request.top_logprobs or 0
         values = []
         for token, row in zip(tokens, made.logprobs, strict=True):
-            ranked = sorted(((one.rank, other) for other, one in row.items() if one.rank <= most))
-            values.append((row[token].logprob, [(other, row[other].logprob) for _, other in ranked]))
-        return answers_tokens(token_texts(self.reader.encoder, tokens, values), made.text)
+            ranked = sorted(
+                (one.rank, other) for other, one in row.items() if one.rank <= most
+            )
+            values.append(
+                (
+                    row[token].logprob,
+                    [(other, row[other].logprob) for _, other in ranked],
+                )
+            )
+        return answers_tokens(
+            token_texts(self.reader.encoder, tokens, values), made.text
+        )
 
-    def _generated(self, rows: Sequence[list[int]], asked: Sequence[Any]) -> Iterator[tuple[int, Any]]:
+    def _generated(
+        self, rows: Sequence[list[int]], asked: Sequence[Any]
+    ) -> Iterator[tuple[int, Any]]:
         for start in range(0, len(rows), _AT_ONCE):
-            prompts = [{"prompt_token_ids": row} for row in rows[start : start + _AT_ONCE]]
-            outputs = self._llm.generate(prompts, list(asked[start : start + _AT_ONCE]), use_tqdm=False)
+            prompts = [
+                {"prompt_token_ids": row} for row in rows[start : start + _AT_ONCE]
+            ]
+            outputs = self._llm.generate(
+                prompts, list(asked[start : start + _AT_ONCE]), use_tqdm=False
+            )
             yield from enumerate(outputs, start)
 
 
@@ -273,16 +397,22 @@ def _check_engine(engine: Any) -> None:
     """Raise ConfigurationError for what would make the record or the log-likelihoods untrue."""
     if engine is not None and not isinstance(engine, Mapping):
         raise ConfigurationError(
-            "engine must be a mapping, for example -M engine.gpu_memory_utilization=0.8."
+            "engine must be a mapping, for example -M"
+            " engine.gpu_memory_utilization=0.8."
         )
     for name, value in dict(engine or {}).items():
         if name in _OWN:
             raise ConfigurationError(
-                f"engine.{name} cannot be set, because evalwright sets it and records it. {_OWN[name]}"
+                f"engine.{name} cannot be set, because evalwright sets it and records"
+                f" it. {_OWN[name]}"
             )
-        if name == "logprobs_mode" and value not in ("raw_logprobs", "processed_logprobs"):
+        if name == "logprobs_mode" and value not in (
+            "raw_logprobs",
+            "processed_logprobs",
+        ):
             raise ConfigurationError(
-                f"engine.logprobs_mode={value} gives no log-probabilities; leave it out, or use raw_logprobs."
+                f"engine.logprobs_mode={value} gives no log-probabilities; leave it"
+                " out, or use raw_logprobs."
             )
 
 
@@ -310,7 +440,9 @@ def _version() -> str:
 
 
 def _stopped_at(made: Any, job: Job) -> str | None:
-    """The stop string at which vLLM ended the answer; it names a token where one ended it, and nothing at the model's own end."""
+    """The stop string at which vLLM ended the answer; it names a token where one ended it, and
+    nothing at the model's own end.
+    """
     if not job.request.stop:
         return None
     reason = getattr(made, "stop_reason", None)

@@ -1,9 +1,11 @@
-"""The process of one worker: opens the model that its first line names, and answers what the further lines ask.
+"""The process of one worker: opens the model that its first line names, and answers what the
+further lines ask.
 
     python -m evalwright.models.local.worker
 
-Lines of JSON come in and go out: the model's name and arguments, answered by its fingerprint or an error; then groups of requests, each
-answered by (index, answer) as they finish and by `null` at the end. What libraries print goes to the standard error.
+Lines of JSON come in and go out: the model's name and arguments, answered by its fingerprint or an
+error; then groups of requests, each answered by (index, answer) as they finish and by `null` at the
+end. What libraries print goes to the standard error.
 """
 
 from __future__ import annotations
@@ -24,7 +26,9 @@ from evalwright.models.registry import open_model
 
 def main() -> None:
     """Work until the input ends."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever started it lets it finish, or ends it
+    signal.signal(
+        signal.SIGINT, signal.SIG_IGN
+    )  # whoever started it lets it finish, or ends it
     told = os.fdopen(os.dup(1), "w", encoding="ascii")
     os.dup2(2, 1)
     asked: SimpleQueue[str] = SimpleQueue()
@@ -47,7 +51,11 @@ def main() -> None:
 
 
 def _read(asked: SimpleQueue[str]) -> None:
-    """Hear what is asked. When the input ends, so does this process, whatever it loads or computes: whoever started it is gone."""
+    """Hear what is asked.
+
+    When the input ends, so does this process, whatever it loads or computes: whoever started it is
+    gone.
+    """
     for line in sys.stdin:
         asked.put(line)
     os._exit(0)

@@ -23,7 +23,9 @@ class Pieces:
             return False
         if token not in self._characters:
             # Some decoders drop a space at the start, so the token is also seen after another.
-            text = self._encoder.decode([token], False) + self._encoder.decode([token, token], False)
+            text = self._encoder.decode([token], False) + self._encoder.decode(
+                [token, token], False
+            )
             partial = "\N{REPLACEMENT CHARACTER}" in text or not text
             self._characters[token] = None if partial else frozenset(text)
         known = self._characters[token]
@@ -31,11 +33,13 @@ class Pieces:
 
 
 class AnswerWriter:
-    """Takes an answer's tokens one by one and tells when it has its end: EOS, a stop string, or its own limit.
+    """Takes an answer's tokens one by one and tells when it has its end: EOS, a stop string, or its
+    own limit.
 
-    A stop string is looked for in a tail of the answer, so that the cost does not grow with it. A token that shows is at least
-    one byte, so a stop string of n bytes lies in the last n tokens that show; a few more allow for decoders that drop a space
-    at the start. counts_end: the usage counts the token that ended the answer.
+    A stop string is looked for in a tail of the answer, so that the cost does not grow with it. A
+    token that shows is at least one byte, so a stop string of n bytes lies in the last n tokens
+    that show; a few more allow for decoders that drop a space at the start. counts_end: the usage
+    counts the token that ended the answer.
     """
 
     def __init__(
@@ -50,8 +54,12 @@ class AnswerWriter:
         self.job = job
         self.written: list[int] = []
         self.values: list[tuple[float, Sequence[tuple[int, float]]]] = []
-        """For each token its log-probability and (token, log-probability) of the alternatives, where the request wants them."""
-        self._encoder, self._end_tokens, self._pieces = encoder, end_tokens, pieces
+        """For each token its log-probability and (token, log-probability) of the alternatives,
+        where the request wants them.
+        """
+        self._encoder = encoder
+        self._end_tokens = end_tokens
+        self._pieces = pieces
         self._counts_end = counts_end
         self._stops = tuple(stop for stop in job.request.stop if stop)
         self._last = frozenset(stop[-1] for stop in self._stops)
@@ -65,7 +73,8 @@ class AnswerWriter:
         return self._response("length") if len(self.written) >= self.job.room else None
 
     def _completes_a_stop(self, token: int) -> bool:
-        # Decoding a tail after every token of every row takes as long as a small model; most tokens end no stop string.
+        # Decoding a tail after every token of every row takes as long as a small model; most tokens
+        # end no stop string.
         if not self._pieces.may_hold(token, self._last):
             return False
         text = self._encoder.decode(self.written[-self._tail :], False)
@@ -75,7 +84,8 @@ class AnswerWriter:
         written = self.written
         kept = written[:-1] if written[-1] in self._end_tokens else written
         whole = self._encoder.decode(kept, skip_special_tokens=True)
-        text, tokens = stop_at(whole, self._stops), token_texts(self._encoder, kept, self.values)
+        text = stop_at(whole, self._stops)
+        tokens = token_texts(self._encoder, kept, self.values)
         return Response(
             text=text,
             tokens=tuple(tokens) if text == whole else answers_tokens(tokens, text),
@@ -89,20 +99,27 @@ class AnswerWriter:
 
 
 def token_texts(
-    encoder: Encoder, tokens: Sequence[int], values: Sequence[tuple[float, Sequence[tuple[int, float]]]]
+    encoder: Encoder,
+    tokens: Sequence[int],
+    values: Sequence[tuple[float, Sequence[tuple[int, float]]]],
 ) -> list[TokenLogProb]:
-    """Tokens with their values, if there are any, and with texts that together are the text of all: of several tokens that are one
-    character the last has it."""
+    """Tokens with their values, if there are any, and with texts that together are the text of all:
+    of several tokens that are one character the last has it.
+    """
     found: list[TokenLogProb] = []
     start = place = 0
     for number, (value, others) in enumerate(values[: len(tokens)], 1):
-        # Some decoders drop a space at the start, so what a token adds is seen behind those before it.
+        # Some decoders drop a space at the start, so what a token adds is seen behind those before
+        # it.
         before = encoder.decode(tokens[start:place], skip_special_tokens=True)
         after = encoder.decode(tokens[start:number], skip_special_tokens=True)
         text = ""
         if number == len(tokens) or not after.endswith("\N{REPLACEMENT CHARACTER}"):
             text = after[len(before) :]
-            start, place = place, number
-        pairs = tuple((encoder.decode([other], False), worth) for other, worth in others)
+            start = place
+            place = number
+        pairs = tuple(
+            (encoder.decode([other], False), worth) for other, worth in others
+        )
         found.append(TokenLogProb(text, value, pairs))
     return found

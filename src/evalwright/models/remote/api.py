@@ -1,11 +1,13 @@
 """A model of a remote provider: `<provider>/<model>`, for every row of the table of providers.
 
-    deepseek/deepseek-chat                                    the provider's own address, key from its variable
+    deepseek/deepseek-chat                                    the provider's own address, key from
+    its variable
     anthropic/claude-sonnet-4-5  -M thinking=on               a switch that the row describes
-    mistral/http://localhost:8000/v1#mistral-small            another server that speaks the same: base URL, '#', model
+    mistral/http://localhost:8000/v1#mistral-small            another server that speaks the same:
+    base URL, '#', model
 
-The row says where the provider is and what it speaks, `wire/` how a request is written and a reply is read. This file
-decides what is sent where, with which key.
+The row says where the provider is and what it speaks, `wire/` how a request is written and a reply
+is read. This file decides what is sent where, with which key.
 """
 
 from __future__ import annotations
@@ -50,7 +52,13 @@ from evalwright.models.remote.keys import (
     missing_key,
     read_env_file,
 )
-from evalwright.models.remote.logins import Login, host_of, login_of, region_of, require_botocore
+from evalwright.models.remote.logins import (
+    Login,
+    host_of,
+    login_of,
+    region_of,
+    require_botocore,
+)
 from evalwright.models.remote.polling import followed
 from evalwright.models.remote.prices import price_of, warn_if_old
 from evalwright.models.remote.providers import (
@@ -62,25 +70,35 @@ from evalwright.models.remote.providers import (
     quirks,
 )
 from evalwright.models.remote.wire import wire as wire_of
-from evalwright.models.remote.wire.format import Settings, TokensField, limit_within, merged
+from evalwright.models.remote.wire.format import (
+    Settings,
+    TokensField,
+    limit_within,
+    merged,
+)
 from evalwright.models.reply_names import NameRule, accepted_names, rule_for
 
 _PLACEHOLDER = re.compile(r"\{(\w+)\}")
 _ADDRESS = re.compile(r"(https?|s?ftps?|file|wss?|unix|tcp|grpcs?):/", re.IGNORECASE)
-"""Begins a base URL, usable or not. A model's name may hold "://" too: Yandex's are gpt://folder/model."""
+"""Begins a base URL, usable or not.
+
+A model's name may hold "://" too: Yandex's are gpt://folder/model.
+"""
 _API_VERSION = re.compile(r"api-version=([\w.-]+)")
 
 
 class ApiModel(RemoteModel):
     """A model behind a provider's interface. The arguments are described in docs/models.md.
 
-    Raises ConfigurationError for arguments that cannot be used; a missing key is told by `check`, so that answers from
-    the store need none.
+    Raises ConfigurationError for arguments that cannot be used; a missing key is told by `check`,
+    so that answers from the store need none.
     """
 
     _unread = ""
     resolves_names = False
-    """Whether any name that the server gives from the first reply on is accepted, wherever the server is."""
+    """Whether any name that the server gives from the first reply on is accepted, wherever the
+    server is.
+    """
 
     def __init__(
         self,
@@ -123,7 +141,9 @@ class ApiModel(RemoteModel):
         if provider.any_server and not self.official:
             provider = replace(provider, models=())
         self.provider = quirks(provider, plain)
-        self.model = plain if "/" in plain else self.provider.model.replace("{model}", plain)
+        self.model = (
+            plain if "/" in plain else self.provider.model.replace("{model}", plain)
+        )
         self.wire = wire_of(self._interface(interface, shape))
         self.interface = self.wire.name.removeprefix("openai-")
         if self.wire.model_in_path:
@@ -141,12 +161,18 @@ class ApiModel(RemoteModel):
             else reasoning_effort
         )
         effort = None if is_off else effort or None
-        thinking = carrying.one_level(thinking, arguments.text("reasoning_effort", effort))
+        thinking = carrying.one_level(
+            thinking, arguments.text("reasoning_effort", effort)
+        )
         self._thinking_given = thinking is not None
         self._thinking = carrying.switch(thinking, self.provider, self.wire, self.name)
-        self._refuse_what_the_wire_lacks(stream, temperature=temperature, top_p=top_p, seed=seed)
+        self._refuse_what_the_wire_lacks(
+            stream, temperature=temperature, top_p=top_p, seed=seed
+        )
         if "embed" in self.wire.abilities:
-            self._refuse_what_the_wire_lacks(None, max_tokens=max_tokens, thinking=self._thinking or None)
+            self._refuse_what_the_wire_lacks(
+                None, max_tokens=max_tokens, thinking=self._thinking or None
+            )
         self._overrides = arguments.extra_body(extra_body)
         self._stream_wanted = arguments.flag("stream", stream)
         self.settings = Settings(
@@ -158,7 +184,9 @@ class ApiModel(RemoteModel):
             temperature=arguments.number("temperature", temperature),
             top_p=arguments.number("top_p", top_p),
             seed=arguments.whole("seed", seed, low=None),
-            refuses=self.wire.lacks.union(self.provider.refuses, self._thinking.get("refuses", ())),
+            refuses=self.wire.lacks.union(
+                self.provider.refuses, self._thinking.get("refuses", ())
+            ),
             reasoning_fields=self.provider.reasoning_fields,
             extra_body=self._body_with(self._thinking),
             most_stops=self.provider.most_stops,
@@ -170,30 +198,51 @@ class ApiModel(RemoteModel):
         )
         self.names_cost = bool(self.provider.cost_field)
         most = self.provider.max_concurrency
-        paced = timeout, deadline, max_concurrency, max_attempts, most, requests_per_minute
+        paced = (
+            timeout,
+            deadline,
+            max_concurrency,
+            max_attempts,
+            most,
+            requests_per_minute,
+        )
         self.pacing = arguments.pacing(*paced)
-        more = {"top_k": arguments.whole("top_k", top_k), "min_p": arguments.number("min_p", min_p)}
-        self._samplers = {name: value for name, value in more.items() if value is not None}
+        more = {
+            "top_k": arguments.whole("top_k", top_k),
+            "min_p": arguments.number("min_p", min_p),
+        }
+        self._samplers = {
+            name: value for name, value in more.items() if value is not None
+        }
         self.abilities = self._abilities()
         self.carries = carrying.carried(
-            self.provider, self.wire, own_server=provider.any_server and not self.official
+            self.provider,
+            self.wire,
+            own_server=provider.any_server and not self.official,
         )
-        if self._sends_no_effort:  # the person took it away, as for a gateway that refuses the field
+        # the person took it away, as for a gateway that refuses the field
+        if self._sends_no_effort:
             self.carries -= {"reasoning_effort"}
         for name in self._samplers:
             if name not in self.carries:
                 raise ConfigurationError(self.cannot_carry(name))
         self._accepted_names = accepted_names(answers_as)
         self.fingerprint = fingerprint_of(self._identity())
-        # A price of the package's table is that of the provider's own address; a person's own price holds for any address.
-        prices = (price_of(provider.name, name, packaged=self.official) for name in (plain, self.model))
+        # A price of the package's table is that of the provider's own address; a person's own price
+        # holds for any address.
+        prices = (
+            price_of(provider.name, name, packaged=self.official)
+            for name in (plain, self.model)
+        )
         self.price = next(filter(None, prices), None)
         self.client = self._make_client(self.pacing.timeout)
         self._key_missing = self._lacks_key()
 
     @property
     def name(self) -> str:
-        """The name as it was written, without credentials, nor a known secret in the path of an address."""
+        """The name as it was written, without credentials, nor a known secret in the path of an
+        address.
+        """
         return self._name
 
     @name.setter
@@ -208,14 +257,21 @@ class ApiModel(RemoteModel):
             **masked_arguments(self._identity()),
             "headers": sorted(self._headers),
             "key": self._key_source() or "none",
-            **({"answers_as": list(self._accepted_names)} if self._accepted_names else {}),
+            **(
+                {"answers_as": list(self._accepted_names)}
+                if self._accepted_names
+                else {}
+            ),
             **({"price": self.price.as_dict()} if self.price else {}),
         }
 
     def name_rule(self) -> NameRule:
-        """Which names its replies may give: names are a provider's own to resolve at its hosts, and those of the server where it says
-        what it has loaded."""
-        resolves = self.provider.names_itself or (self.official and not is_local(self.base_url))
+        """Which names its replies may give: names are a provider's own to resolve at its hosts, and
+        those of the server where it says what it has loaded.
+        """
+        resolves = self.provider.names_itself or (
+            self.official and not is_local(self.base_url)
+        )
         return rule_for(
             self.model,
             self.base_url,
@@ -234,8 +290,9 @@ class ApiModel(RemoteModel):
             raise ConfigurationError(self._missing_key())
         if self._unread:
             raise ConfigurationError(
-                f"The address {self._unread} in .env is not used, because a .env file gives keys only: '{self.name}' would be asked at "
-                f"{self.base_url}. Export {self._unread}, or name the address with -M base_url=ADDRESS."
+                f"The address {self._unread} in .env is not used, because a .env file"
+                f" gives keys only: '{self.name}' would be asked at {self.base_url}."
+                f" Export {self._unread}, or name the address with -M base_url=ADDRESS."
             )
 
     async def answer(self, request: Request) -> Response:
@@ -244,7 +301,9 @@ class ApiModel(RemoteModel):
             raise Rejected(self._why_not(request.ability))
         self.ready()
         assert isinstance(request, Generate | Embed)
-        request = self._with_defaults(request) if isinstance(request, Generate) else request
+        request = (
+            self._with_defaults(request) if isinstance(request, Generate) else request
+        )
         settings = self._settings_of(request)
         call = self.wire.build(request, settings)
         try:
@@ -256,8 +315,12 @@ class ApiModel(RemoteModel):
             self._settle(error, request, settings)
             raise
 
-    def _settle(self, error: RequestError, request: Generate | Embed, settings: Settings) -> None:
-        """Note in an error what the reply says it used; of a stream that broke it holds only if its answer had ended."""
+    def _settle(
+        self, error: RequestError, request: Generate | Embed, settings: Settings
+    ) -> None:
+        """Note in an error what the reply says it used; of a stream that broke it holds only if its
+        answer had ended.
+        """
         if error.usage is None and error.reply is not None:
             data, final = error.reply
             with suppress(RequestError):
@@ -281,14 +344,21 @@ class ApiModel(RemoteModel):
 
     def body(self, request: Generate) -> dict[str, Any]:
         """What would be sent for a request, for interfaces that take many at once."""
-        call = self.wire.build(self._with_defaults(request), self._settings_of(request), whole=True)
+        call = self.wire.build(
+            self._with_defaults(request), self._settings_of(request), whole=True
+        )
         body: dict[str, Any] = call.payload
         return body
 
-    def read(self, reply: Reply, request: Generate, *, batched: bool = False) -> Response:
+    def read(
+        self, reply: Reply, request: Generate, *, batched: bool = False
+    ) -> Response:
         """What a reply to `body` means. batched: it came at the price of a batch."""
         settings = self._settings_of(request)
-        return self._priced(self.wire.read(reply, self._with_defaults(request), settings), batched=batched)
+        return self._priced(
+            self.wire.read(reply, self._with_defaults(request), settings),
+            batched=batched,
+        )
 
     async def close(self) -> None:
         """Release connections."""
@@ -302,21 +372,34 @@ class ApiModel(RemoteModel):
         return replace(response, cost=self.price.cost(response.usage, batched=batched))
 
     def _with_defaults(self, request: Generate) -> Generate:
-        """The provider's defaults where the task leaves something open, its least temperature where it asks for less, and the
-        person's own top_k and min_p."""
-        defaults, least = self.provider.defaults, self.provider.least_temperature
+        """The provider's defaults where the task leaves something open, its least temperature where
+        it asks for less, and the person's own top_k and min_p.
+        """
+        defaults = self.provider.defaults
+        least = self.provider.least_temperature
         if not defaults and least is None and not self._samplers:
             return request
         asked = request.temperature
-        changed = {name: value for name, value in defaults.items() if getattr(request, name) is None}
+        changed = {
+            name: value
+            for name, value in defaults.items()
+            if getattr(request, name) is None
+        }
         if least is not None and asked is not None and asked < least:
             changed["temperature"] = least
         changed |= self._samplers
         return replace(request, **changed) if changed else request
 
     def _why_not(self, ability: Ability) -> str:
-        hint = " For a model of embeddings add interface=embeddings." if ability == "embed" else ""
-        return f"'{self.name}' cannot do '{ability}'; it can do: {', '.join(sorted(self.abilities))}.{hint}"
+        hint = (
+            " For a model of embeddings add interface=embeddings."
+            if ability == "embed"
+            else ""
+        )
+        return (
+            f"'{self.name}' cannot do '{ability}'; it can do:"
+            f" {', '.join(sorted(self.abilities))}.{hint}"
+        )
 
     def _abilities(self) -> frozenset[Ability]:
         return self.wire.abilities
@@ -324,28 +407,44 @@ class ApiModel(RemoteModel):
     def _tokens_field(self, wanted: str) -> TokensField:
         if wanted != "auto" and not self.wire.names_limit:
             raise ConfigurationError(
-                f"The token limit has only one name in the interface of '{self.name}' ({self.wire.name}): leave out max_tokens_field."
+                f"The token limit has only one name in the interface of '{self.name}'"
+                f" ({self.wire.name}): leave out max_tokens_field."
             )
         found = self.provider.tokens_field if wanted == "auto" else wanted
-        return cast(TokensField, arguments.one_of("max_tokens_field", found, TOKENS_FIELDS))
+        return cast(
+            TokensField, arguments.one_of("max_tokens_field", found, TOKENS_FIELDS)
+        )
 
     def _streams(self, switch: Mapping[str, Any]) -> bool:
         """Whether answers are taken in pieces: as the person says, else as the model needs it."""
         wanted = self._stream_wanted
-        return bool(switch.get("stream", self.provider.stream)) if wanted is None else wanted
+        return (
+            bool(switch.get("stream", self.provider.stream))
+            if wanted is None
+            else wanted
+        )
 
     def _body_with(self, switch: Mapping[str, Any]) -> dict[str, Any]:
-        """What is merged into every body: the row's fields, those of a level of thinking, the person's."""
-        return merged(merged(self.provider.extra_body, switch.get("body", {})), self._overrides)
+        """What is merged into every body: the row's fields, those of a level of thinking, the
+        person's.
+        """
+        return merged(
+            merged(self.provider.extra_body, switch.get("body", {})), self._overrides
+        )
 
     def _settings_of(self, request: Generate | Embed) -> Settings:
-        """The settings with the level of thinking that a request asks for; -M thinking wins over it."""
-        settings, level = self.settings, carrying.level_of(request)
+        """The settings with the level of thinking that a request asks for; -M thinking wins over
+        it.
+        """
+        settings = self.settings
+        level = carrying.level_of(request)
         if level is not None and not self._thinking_given:
             switch = carrying.switch(level, self.provider, self.wire, self.name)
             settings = replace(
                 settings,
-                refuses=self.wire.lacks.union(self.provider.refuses, switch.get("refuses", ())),
+                refuses=self.wire.lacks.union(
+                    self.provider.refuses, switch.get("refuses", ())
+                ),
                 extra_body=self._body_with(switch),
                 stream=self._streams(switch),
             )
@@ -353,7 +452,9 @@ class ApiModel(RemoteModel):
 
     def refuses(self, request: Request) -> str | None:
         """As for every model, and for values that the format or the model has not."""
-        if (why := super().refuses(request)) is not None or not isinstance(request, Generate):
+        if (why := super().refuses(request)) is not None or not isinstance(
+            request, Generate
+        ):
             return why
         if (why := carrying.beyond(request, self.wire, self.name)) is not None:
             return why
@@ -361,7 +462,11 @@ class ApiModel(RemoteModel):
             refused = self._settings_of(request).refuses
         except UsageError as error:
             return f"'{self.name}' does not take this reasoning_effort: {error}"
-        silent = carrying.not_without_temperature(request) if "temperature" in refused else None
+        silent = (
+            carrying.not_without_temperature(request)
+            if "temperature" in refused
+            else None
+        )
         return (
             silent
             and f"'{self.name}' takes neither a temperature nor {silent} (at least with these arguments): leave it out."
@@ -370,11 +475,14 @@ class ApiModel(RemoteModel):
     def _refuse_what_the_wire_lacks(self, stream: bool | None, **given: object) -> None:
         """Raise ConfigurationError for an argument that this wire format has no way to say."""
         if stream and self.wire.gather is None:
-            raise ConfigurationError(f"'{self.name}' cannot stream its answers: leave out stream.")
+            raise ConfigurationError(
+                f"'{self.name}' cannot stream its answers: leave out stream."
+            )
         for name, value in given.items():
             if value is not None and (name in self.wire.lacks or name == "thinking"):
                 raise ConfigurationError(
-                    f"'{self.name}' does not take {name}: its interface ({self.wire.name}) has none. Leave it out."
+                    f"'{self.name}' does not take {name}: its interface"
+                    f" ({self.wire.name}) has none. Leave it out."
                 )
 
     def _identity(self) -> dict[str, Any]:
@@ -383,7 +491,11 @@ class ApiModel(RemoteModel):
         given = {
             "max_tokens": settings.max_tokens,
             "max_tokens_field": settings.tokens_field,
-            "system_field": None if settings.system_field == "system_prompt" else settings.system_field,
+            "system_field": (
+                None
+                if settings.system_field == "system_prompt"
+                else settings.system_field
+            ),
             "temperature": settings.temperature,
             "top_p": settings.top_p,
             "seed": settings.seed,
@@ -401,7 +513,9 @@ class ApiModel(RemoteModel):
             "base_url": self.base_url,
             "model": self.model,
             "interface": self.interface,
-            "arguments": {name: value for name, value in given.items() if value is not None},
+            "arguments": {
+                name: value for name, value in given.items() if value is not None
+            },
         }
 
     def _more_identity(self) -> Mapping[str, Any]:
@@ -409,27 +523,43 @@ class ApiModel(RemoteModel):
 
     def _interface(self, given: str | None, shape: str | None) -> str:
         """The wire format that an argument, the URL's end or the row names."""
-        known = {wire.removeprefix("openai-"): wire for wire in carrying.formats(self.provider)}
+        known = {
+            wire.removeprefix("openai-"): wire
+            for wire in carrying.formats(self.provider)
+        }
         if given is None:
             return shape or self.provider.wires[0]
-        return known[arguments.one_of("interface", given.removeprefix("openai-"), tuple(known))]
+        return known[
+            arguments.one_of("interface", given.removeprefix("openai-"), tuple(known))
+        ]
 
     def _key_variables(self) -> tuple[str, ...]:
-        return key_variables(self.base_url, self._key_named, self.provider.key, self._is_own)
+        return key_variables(
+            self.base_url, self._key_named, self.provider.key, self._is_own
+        )
 
     def _missing_key(self) -> str:
         what = f"The model '{self.name}' at {self.base_url}"
-        return missing_key(self._key_variables(), self.provider.key, what, self.base_url)
+        return missing_key(
+            self._key_variables(), self.provider.key, what, self.base_url
+        )
 
     def _lacks_key(self) -> bool:
         there = (self._key, self._login, self._credentials) != (None, None, None)
         if there or self.provider.auth == "none":
             return False
-        return bool(self._key_named) or (bool(self.provider.key) and not is_local(self.base_url))
+        return bool(self._key_named) or (
+            bool(self.provider.key) and not is_local(self.base_url)
+        )
 
     def _find_key(self) -> Secret | None:
-        """The key to send. A default one does not travel unencrypted over the internet unless it was named."""
-        if self._key_named is None and not (self.base_url.startswith("https:") or is_local(self.base_url)):
+        """The key to send.
+
+        A default one does not travel unencrypted over the internet unless it was named.
+        """
+        if self._key_named is None and not (
+            self.base_url.startswith("https:") or is_local(self.base_url)
+        ):
             return None
         return next(filter(None, map(find_key, self._key_variables())), None)
 
@@ -450,7 +580,8 @@ class ApiModel(RemoteModel):
         return self._credentials.source if self._credentials is not None else ""
 
     def _make_client(self, timeout: float, base_url: str | None = None) -> HttpClient:
-        headers, auth = dict(self.provider.headers), self.provider.auth
+        headers = dict(self.provider.headers)
+        auth = self.provider.auth
         if self._login is not None:
             headers["Authorization"] = basic(self._login.reveal())
         elif self._key is not None and auth in ("bearer", "aws", "google"):
@@ -473,17 +604,23 @@ class ApiModel(RemoteModel):
     def _place(
         self, provider: Provider, written: str, base_url: str | None
     ) -> tuple[str, str, Secret | None, str | None]:
-        """(base URL, model, login, wire format that the URL's end names) from the name and the argument."""
+        """(base URL, model, login, wire format that the URL's end names) from the name and the
+        argument.
+        """
         model = written
         if _ADDRESS.match(written):
             url, _, model = written.partition("#")
             if not model:
                 raise ConfigurationError(
-                    f"'{provider.name}/{without_login(written)}' does not name a model: add it after '#', for example "
-                    f"{provider.name}/http://localhost:8000/v1#my-model, or write {provider.name}/my-model with -M base_url=http://..."
+                    f"'{provider.name}/{without_login(written)}' does not name a model:"
+                    " add it after '#', for example"
+                    f" {provider.name}/http://localhost:8000/v1#my-model, or write"
+                    f" {provider.name}/my-model with -M base_url=http://..."
                 )
             if base_url is not None:
-                raise ConfigurationError("The base URL is given twice: in the model's name and as base_url.")
+                raise ConfigurationError(
+                    "The base URL is given twice: in the model's name and as base_url."
+                )
             base_url = url
         url = check_url(self._default_url(provider) if base_url is None else base_url)
         remember_within_address(url)
@@ -498,16 +635,21 @@ class ApiModel(RemoteModel):
             self._variables.setdefault("api_version", version[1])
         elif parts.query or parts.fragment:
             raise ConfigurationError(
-                f"base_url must end with its path, without '?' or '#': {parts.hostname}."
+                "base_url must end with its path, without '?' or '#':"
+                f" {parts.hostname}."
             )
         path, shape = self._without_end(provider, parts.path.rstrip("/"))
-        clean = urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2].lower(), path, "", ""))
+        clean = urlunsplit(
+            (parts.scheme, parts.netloc.rpartition("@")[2].lower(), path, "", "")
+        )
         return clean, model, login, shape
 
     def _without_end(self, provider: Provider, path: str) -> tuple[str, str | None]:
         """A path without the end that belongs to one of the row's formats, and the format's name."""
         # The longest end decides: "/chat/completions" is no "/completions".
-        formats = sorted(map(wire_of, carrying.formats(provider)), key=lambda wire: -len(wire.end))
+        formats = sorted(
+            map(wire_of, carrying.formats(provider)), key=lambda wire: -len(wire.end)
+        )
         for wire in formats:
             if wire.end and (found := re.search(f"{wire.end}$", path)):
                 return path[: found.start()], wire.name
@@ -515,9 +657,15 @@ class ApiModel(RemoteModel):
 
     def _path_variables(self) -> Mapping[str, str]:
         """The row's variables that are given and no part of its base URL: a path may hold them."""
-        names = set(self.provider.variables) - set(_PLACEHOLDER.findall(self.provider.base_url))
+        names = set(self.provider.variables) - set(
+            _PLACEHOLDER.findall(self.provider.base_url)
+        )
         found = {
-            name: self._variables.get(name) or os.environ.get(self.provider.variables[name]) for name in names
+            name: (
+                self._variables.get(name)
+                or os.environ.get(self.provider.variables[name])
+            )
+            for name in names
         }
         if not is_packaged(self.provider):
             for name, value in found.items():
@@ -528,7 +676,11 @@ class ApiModel(RemoteModel):
         """The row's base URL with its variables filled in, or the one that its own variable names."""
         if named := os.environ.get(provider.url_variable or ""):
             return named
-        self._unread = provider.url_variable if provider.url_variable in read_env_file(Path(".env")) else ""
+        self._unread = (
+            provider.url_variable
+            if provider.url_variable in read_env_file(Path(".env"))
+            else ""
+        )
 
         def set_to(name: str) -> str:
             if name == "host" and provider.auth == "google":
@@ -541,16 +693,21 @@ class ApiModel(RemoteModel):
                 found = region_of()
             if not found:
                 raise ConfigurationError(
-                    f"The address of '{provider.name}' needs its {name}: set the environment variable {variable.split('|')[0]}, or "
-                    f"give -M variables.{name}=... or the whole base_url."
+                    f"The address of '{provider.name}' needs its {name}: set the"
+                    f" environment variable {variable.split('|')[0]}, or give -M"
+                    f" variables.{name}=... or the whole base_url."
                 )
             text = str(found)
             if not is_packaged(provider):
                 for each in variable.split("|"):
                     remember_variable(name, each, text)
-            return text if text.startswith(("http://", "https://")) else quote(text, safe="-._~")
+            return (
+                text
+                if text.startswith(("http://", "https://"))
+                else quote(text, safe="-._~")
+            )
 
         # Some write a host with its scheme, which the row has already.
-        return _PLACEHOLDER.sub(lambda found: set_to(found[1]), provider.base_url).replace(
-            "https://https://", "https://"
-        )
+        return _PLACEHOLDER.sub(
+            lambda found: set_to(found[1]), provider.base_url
+        ).replace("https://https://", "https://")

@@ -1,7 +1,9 @@
-"""What a provider's model takes of a request beyond text and plain sampling, and what it refuses of that, by its row and its format.
+"""What a provider's model takes of a request beyond text and plain sampling, and what it refuses of
+that, by its row and its format.
 
-How long a model thinks has one mechanism: the levels of its row. `-M thinking=` (or `-M reasoning_effort=`, as the field is mostly called)
-names one for every request; a request may name its own, by a word (`reasoning_effort`) or a number of tokens (`reasoning_budget`).
+How long a model thinks has one mechanism: the levels of its row. `-M thinking=` (or `-M
+reasoning_effort=`, as the field is mostly called) names one for every request; a request may name
+its own, by a word (`reasoning_effort`) or a number of tokens (`reasoning_budget`).
 """
 
 from __future__ import annotations
@@ -14,7 +16,12 @@ from evalwright.core.errors import ConfigurationError, UnknownName
 from evalwright.core.requests import Embed, Generate, images_of
 from evalwright.models.base import IMAGES
 from evalwright.models.remote.providers import Provider
-from evalwright.models.remote.wire.format import Settings, Wire, begins_the_answer, merged
+from evalwright.models.remote.wire.format import (
+    Settings,
+    Wire,
+    begins_the_answer,
+    merged,
+)
 from evalwright.models.remote.wire.options import nested
 
 _WITH_TEMPERATURE = ("top_k", "min_p", "top_logprobs")
@@ -22,9 +29,13 @@ _WITH_TEMPERATURE = ("top_k", "min_p", "top_logprobs")
 
 
 def carried(row: Provider, wire: Wire, *, own_server: bool) -> frozenset[str]:
-    """The options that a model takes. own_server: it is somebody's server of open models, which have what their format knows."""
+    """The options that a model takes. own_server: it is somebody's server of open models, which
+    have what their format knows.
+    """
     beyond = (
-        frozenset(("num_beams", "length_penalty")) if own_server else wire.extensions.difference(row.takes)
+        frozenset(("num_beams", "length_penalty"))
+        if own_server
+        else wire.extensions.difference(row.takes)
     )
     known = levels(row.thinking, wire.name)
     found = {
@@ -41,12 +52,21 @@ def beyond(request: Generate, wire: Wire, name: str) -> str | None:
     wrong = {image.media_type for image in images_of(request)} - wire.images
     if wrong:
         known = ", ".join(sorted(wire.images))
-        return f"'{name}' does not take images of the type {min(wrong)} (it takes: {known}): convert them."
+        return (
+            f"'{name}' does not take images of the type {min(wrong)} (it takes:"
+            f" {known}): convert them."
+        )
     most = wire.most_alternatives
     if (request.top_logprobs or 0) > most:
-        return f"'{name}' gives at most {most} alternatives to a token: set top_logprobs to {most} or less."
+        return (
+            f"'{name}' gives at most {most} alternatives to a token: set top_logprobs"
+            f" to {most} or less."
+        )
     if request.reasoning_effort is not None and request.reasoning_budget is not None:
-        return f"'{name}' takes reasoning_effort or reasoning_budget, not both: leave one of them out."
+        return (
+            f"'{name}' takes reasoning_effort or reasoning_budget, not both: leave one"
+            " of them out."
+        )
     return None
 
 
@@ -55,10 +75,14 @@ def not_without_temperature(request: Generate) -> str | None:
     return next((name for name in _WITH_TEMPERATURE if name in request.options()), None)
 
 
-def one_level(thinking: str | int | bool | None, reasoning_effort: str | None) -> str | int | bool | None:
+def one_level(
+    thinking: str | int | bool | None, reasoning_effort: str | None
+) -> str | int | bool | None:
     """The level that a person's arguments name. Raises ConfigurationError where they are two."""
     if thinking is not None and reasoning_effort is not None:
-        raise ConfigurationError("thinking and reasoning_effort name the same level: leave one out.")
+        raise ConfigurationError(
+            "thinking and reasoning_effort name the same level: leave one out."
+        )
     return reasoning_effort if thinking is None else thinking
 
 
@@ -66,46 +90,74 @@ def level_of(request: Generate | Embed) -> str | int | None:
     """The level of thinking that a request asks for."""
     if not isinstance(request, Generate):
         return None
-    return request.reasoning_effort if request.reasoning_budget is None else request.reasoning_budget
+    return (
+        request.reasoning_effort
+        if request.reasoning_budget is None
+        else request.reasoning_budget
+    )
 
 
-def continuing(request: Generate | Embed, settings: Settings, row: Provider) -> Settings:
-    """The settings with what a server must be told to continue a prefill; the person's own fields win."""
-    if not row.prefill or not isinstance(request, Generate) or not begins_the_answer(request):
+def continuing(
+    request: Generate | Embed, settings: Settings, row: Provider
+) -> Settings:
+    """The settings with what a server must be told to continue a prefill; the person's own fields
+    win.
+    """
+    if (
+        not row.prefill
+        or not isinstance(request, Generate)
+        or not begins_the_answer(request)
+    ):
         return settings
     return replace(settings, extra_body=merged(row.prefill, settings.extra_body))
 
 
-def switch(level: str | int | bool | None, row: Provider, wire: Wire, name: str) -> Mapping[str, Any]:
-    """What the row says of a level of thinking: `body` to merge, `refuses` to leave out. Raises a UsageError for an unknown one."""
+def switch(
+    level: str | int | bool | None, row: Provider, wire: Wire, name: str
+) -> Mapping[str, Any]:
+    """What the row says of a level of thinking: `body` to merge, `refuses` to leave out.
+
+    Raises a UsageError for an unknown one.
+    """
     found = levels(row.thinking, wire.name)
     if level is None:
         return {}
     known = [word for word in found if word != "budget"]
     if not known:
         raise ConfigurationError(
-            f"No thinking switch is known for '{name}': set the provider's own field with extra_body."
+            f"No thinking switch is known for '{name}': set the provider's own field"
+            " with extra_body."
         )
     if isinstance(level, int) and not isinstance(level, bool):
         if "budget" not in found:
-            raise UnknownName("level of thinking", str(level), known, f"Known: {', '.join(known)}.")
+            raise UnknownName(
+                "level of thinking", str(level), known, f"Known: {', '.join(known)}."
+            )
         body = nested(str(found["budget"]), level)
         on = found.get("on", {})
         return {**on, "body": merged(on.get("body", {}), body)}
     word = ("on" if level else "off") if isinstance(level, bool) else level
     if word not in known:
         number = ", or a number of tokens" if "budget" in found else ""
-        raise UnknownName("level of thinking", str(word), known, f"Known: {', '.join(known)}{number}.")
+        raise UnknownName(
+            "level of thinking", str(word), known, f"Known: {', '.join(known)}{number}."
+        )
     named: Mapping[str, Any] = found[word]
     return named
 
 
 def levels(thinking: Mapping[str, Any], wire: str) -> Mapping[str, Any]:
-    """A row's levels of thinking for one wire format: each word of `efforts` becomes a level, put where `effort` says.
+    """A row's levels of thinking for one wire format: each word of `efforts` becomes a level, put
+    where `effort` says.
 
-    `effort` is one place in the body, or a table of places by wire format. With an effort "none" there is also "off".
+    `effort` is one place in the body, or a table of places by wire format. With an effort "none"
+    there is also "off".
     """
-    found = {name: level for name, level in thinking.items() if name not in ("effort", "efforts")}
+    found = {
+        name: level
+        for name, level in thinking.items()
+        if name not in ("effort", "efforts")
+    }
     place = thinking.get("effort", "")
     place = place.get(wire, "") if isinstance(place, Mapping) else place
     for word in thinking.get("efforts", ()) if place else ():
@@ -116,6 +168,9 @@ def levels(thinking: Mapping[str, Any], wire: str) -> Mapping[str, Any]:
 
 
 def formats(provider: Provider) -> tuple[str, ...]:
-    """The row's formats. What speaks OpenAI's chat mostly has its embeddings too; a server without them says so itself."""
+    """The row's formats.
+
+    What speaks OpenAI's chat mostly has its embeddings too; a server without them says so itself.
+    """
     more = ("openai-embeddings",) if "openai-chat" in provider.wires else ()
     return tuple(dict.fromkeys((*provider.wires, *more)))

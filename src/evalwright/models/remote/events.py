@@ -1,4 +1,5 @@
-"""A streamed reply: the events in its bytes, however they are cut, handed to a Gatherer until the answer is whole.
+"""A streamed reply: the events in its bytes, however they are cut, handed to a Gatherer until the
+answer is whole.
 
 A stream that ends before the answer is whole is a broken connection, never a short answer.
 """
@@ -20,18 +21,28 @@ KINDS = {"sse": "text/event-stream", "aws": "application/vnd.amazon.eventstream"
 
 _FRAME_HEAD = 12
 _LARGEST_FRAME = 25 << 20
-"""Bytes of a frame of Amazon's, which says its length before it comes; 24 MiB of payload are allowed."""
+"""Bytes of a frame of Amazon's, which says its length before it comes; 24 MiB of payload are
+allowed.
+"""
 
 
 async def gathered(
-    where: str, kind: str | None, pieces: AsyncIterator[bytes], gatherer: Gatherer, decoding: str
+    where: str,
+    kind: str | None,
+    pieces: AsyncIterator[bytes],
+    gatherer: Gatherer,
+    decoding: str,
 ) -> Any:
-    """The reply's JSON that the events make. where: who sends. kind: the content type. pieces: the body as it comes.
+    """The reply's JSON that the events make. where: who sends. kind: the content type. pieces: the
+    body as it comes.
 
-    Raises BadReply for what is no stream of events, ConnectionFailed where it ends too early, and the error that an event carries.
+    Raises BadReply for what is no stream of events, ConnectionFailed where it ends too early, and
+    the error that an event carries.
     """
     if decoding == "sse" and kind is not None and "event-stream" not in kind.lower():
-        raise bad_reply(where, f"a stream of events (its content type is '{clean(kind, 40)}')", b"")
+        raise bad_reply(
+            where, f"a stream of events (its content type is '{clean(kind, 40)}')", b""
+        )
     events = _server_sent(pieces) if decoding == "sse" else _amazon(where, pieces)
     begun = False
     async for name, text in events:
@@ -45,7 +56,9 @@ async def gathered(
         begun = True
     if gatherer.ended():
         return gatherer.result()
-    raise ConnectionFailed(f"{where} ended its stream before the response was complete.")
+    raise ConnectionFailed(
+        f"{where} ended its stream before the response was complete."
+    )
 
 
 def _data(where: str, text: str) -> Any:
@@ -66,7 +79,8 @@ async def _server_sent(pieces: AsyncIterator[bytes]) -> AsyncIterator[tuple[str,
         if not line:
             if data:
                 yield name, "\n".join(data)
-            name, data = "", []
+            name = ""
+            data = []
             continue
         field, _, value = line.partition(":")
         value = value.removeprefix(" ")
@@ -91,21 +105,26 @@ async def _lines(pieces: AsyncIterator[bytes]) -> AsyncIterator[str]:
         yield last
 
 
-async def _amazon(where: str, pieces: AsyncIterator[bytes]) -> AsyncIterator[tuple[str, str]]:
+async def _amazon(
+    where: str, pieces: AsyncIterator[bytes]
+) -> AsyncIterator[tuple[str, str]]:
     """(event type, data) of Amazon's event stream, decoded by botocore one whole frame at a time."""
     from botocore.eventstream import EventStreamBuffer, ParserError
 
     rest = bytearray()
     async for piece in pieces:
         rest += piece
-        # A frame begins with its length. botocore's own buffer is copied with every piece, so it gets whole frames only.
+        # A frame begins with its length. botocore's own buffer is copied with every piece, so it
+        # gets whole frames only.
         while len(rest) >= _FRAME_HEAD:
             length = int.from_bytes(rest[:4])
             if (
                 zlib.crc32(rest[:8]) != int.from_bytes(rest[8:12])
                 or not _FRAME_HEAD < length <= _LARGEST_FRAME
             ):
-                raise bad_reply(where, "an event stream (the head of a frame is damaged)", b"")
+                raise bad_reply(
+                    where, "an event stream (the head of a frame is damaged)", b""
+                )
             if len(rest) < length:
                 break
             decoder = EventStreamBuffer()
@@ -117,6 +136,10 @@ async def _amazon(where: str, pieces: AsyncIterator[bytes]) -> AsyncIterator[tup
             del rest[:length]
             for message in messages:
                 names = (
-                    message.headers.get(f":{kind}") for kind in ("event-type", "exception-type", "error-code")
+                    message.headers.get(f":{kind}")
+                    for kind in ("event-type", "exception-type", "error-code")
                 )
-                yield str(next(filter(None, names), "")), message.payload.decode("utf-8", "replace") or "{}"
+                yield (
+                    str(next(filter(None, names), "")),
+                    message.payload.decode("utf-8", "replace") or "{}",
+                )

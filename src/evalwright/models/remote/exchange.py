@@ -1,7 +1,8 @@
-"""What a wire format and the HTTP client hand to each other: a call to send, the reply to it, and the events of a streamed one.
+"""What a wire format and the HTTP client hand to each other: a call to send, the reply to it, and
+the events of a streamed one.
 
-A wire format makes a `Call` of a request and a Response of a `Reply`; the client sends the one and returns the other. Neither
-knows the other, and nothing in this file does any work.
+A wire format makes a `Call` of a request and a Response of a `Reply`; the client sends the one and
+returns the other. Neither knows the other, and nothing in this file does any work.
 """
 
 from __future__ import annotations
@@ -22,7 +23,9 @@ class Gatherer(Protocol):
     """What the pieces named the model, each name once."""
 
     def add(self, event: str, data: Any) -> bool:
-        """Take one event: its name ("" where it has none) and its JSON, or the text `[DONE]`. True once the answer is whole.
+        """Take one event: its name ("" where it has none) and its JSON, or the text `[DONE]`.
+
+        True once the answer is whole.
 
         Raises the RequestError that an event carries.
         """
@@ -38,11 +41,11 @@ class Gatherer(Protocol):
 class Call:
     """One thing to send.
 
-    path: below the base URL, with its query, percent-encoded as it is sent. payload: the JSON body, or bytes that are one
-    with their Content-Type in headers; None for none. headers: besides the client's own. gatherer: takes the events of a
-    streamed answer; None where the reply is wanted in one piece.
-    decoding: how events stand in the stream, server-sent events or Amazon's frames. largest: bytes that the reply may have, where
-    what is asked for says how many it can need.
+    path: below the base URL, with its query, percent-encoded as it is sent. payload: the JSON body,
+    or bytes that are one with their Content-Type in headers; None for none. headers: besides the
+    client's own. gatherer: takes the events of a streamed answer; None where the reply is wanted in
+    one piece. decoding: how events stand in the stream, server-sent events or Amazon's frames.
+    largest: bytes that the reply may have, where what is asked for says how many it can need.
     """
 
     path: str
@@ -67,7 +70,9 @@ def largest_reply(tokens: int | None) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """A 2xx reply. data: its JSON. seconds: from sending to the last byte. names: what the pieces of a stream named the model."""
+    """A 2xx reply. data: its JSON. seconds: from sending to the last byte. names: what the pieces
+    of a stream named the model.
+    """
 
     data: Any
     seconds: float = 0.0
@@ -79,9 +84,9 @@ class Reply:
 class Polling:
     """How a job is followed that is answered later.
 
-    ended: whether a reply is the job's last. look, cancel: from the first reply to the call that looks at the job again, and to
-    the one that gives it up. Each takes the format's settings besides, and raises BadReply or Rejected for a reply that cannot
-    be followed.
+    ended: whether a reply is the job's last. look, cancel: from the first reply to the call that
+    looks at the job again, and to the one that gives it up. Each takes the format's settings
+    besides, and raises BadReply or Rejected for a reply that cannot be followed.
     """
 
     ended: Callable[[Reply, Any], bool]

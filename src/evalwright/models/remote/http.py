@@ -1,9 +1,11 @@
-"""The one HTTP client under all remote models: a `Call` out, a `Reply` or the lines of a file in, every fault as an error of `core.errors`.
+"""The one HTTP client under all remote models: a `Call` out, a `Reply` or the lines of a file in,
+every fault as an error of `core.errors`.
 
-It sends once: retrying, pacing and deadlines belong to the engine. Connections are kept alive in one pool per event loop, no
-larger than the pacing allows. Redirects are never followed, because they would carry the key to another host; cookies are not
-kept; .netrc is not read. A proxy is taken from HTTPS_PROXY, HTTP_PROXY and NO_PROXY, read once and never used for local
-addresses. Certificates are checked against the system's, or those of SSL_CERT_FILE and SSL_CERT_DIR.
+It sends once: retrying, pacing and deadlines belong to the engine. Connections are kept alive in
+one pool per event loop, no larger than the pacing allows. Redirects are never followed, because
+they would carry the key to another host; cookies are not kept; .netrc is not read. A proxy is taken
+from HTTPS_PROXY, HTTP_PROXY and NO_PROXY, read once and never used for local addresses.
+Certificates are checked against the system's, or those of SSL_CERT_FILE and SSL_CERT_DIR.
 """
 
 from __future__ import annotations
@@ -36,7 +38,13 @@ from evalwright.core.errors import (
 from evalwright.core.secrets import remember
 from evalwright.models.remote.events import KINDS, gathered
 from evalwright.models.remote.exchange import Call, Reply
-from evalwright.models.remote.http_faults import CertificateRefused, bad_reply, clean, fault_of, usage_within
+from evalwright.models.remote.http_faults import (
+    CertificateRefused,
+    bad_reply,
+    clean,
+    fault_of,
+    usage_within,
+)
 from evalwright.models.remote.http_limits import parse_rate_limits
 from evalwright.models.remote.keys import is_local
 
@@ -62,9 +70,10 @@ Ready = Callable[[], Awaitable[None]]
 class HttpClient:
     """A client for one host, for any number of event loops.
 
-    base_url: scheme, host and path to which calls append theirs. headers: sent with every request, the key's among them.
-    timeout: seconds for one request as a whole. key_source: the key's variable, for error messages. sign: makes the headers
-    of each request, for providers whose signature covers it. ready: awaited before it.
+    base_url: scheme, host and path to which calls append theirs. headers: sent with every request,
+    the key's among them. timeout: seconds for one request as a whole. key_source: the key's
+    variable, for error messages. sign: makes the headers of each request, for providers whose
+    signature covers it. ready: awaited before it.
     """
 
     def __init__(
@@ -83,12 +92,18 @@ class HttpClient:
         login, _, self.where = parts.netloc.rpartition("@")
         self.base_url = urlunsplit(parts._replace(netloc=self.where))
         self.timeout = timeout
-        ours = {"User-Agent": f"evalwright/{__version__}", "Accept": "*/*", "Accept-Encoding": "gzip"}
+        ours = {
+            "User-Agent": f"evalwright/{__version__}",
+            "Accept": "*/*",
+            "Accept-Encoding": "gzip",
+        }
         if login:
             ours["Authorization"] = basic(unquote(login))
         self._headers = _merged(ours, headers or {})
         self._max_connections = max_connections
-        self._connect_timeout = max(_SMALLEST_CONNECT_TIMEOUT, min(CONNECT_TIMEOUT, timeout))
+        self._connect_timeout = max(
+            _SMALLEST_CONNECT_TIMEOUT, min(CONNECT_TIMEOUT, timeout)
+        )
         self._largest_reply = largest_reply
         self._key_source = key_source
         self._sign = sign
@@ -99,10 +114,12 @@ class HttpClient:
         self._urls: dict[str, URL] = {}
 
     async def send(self, call: Call) -> Reply:
-        """Send a call, whole or streamed. Raises a RequestError for anything but a 2xx with JSON or a whole stream.
+        """Send a call, whole or streamed.
 
-        A server that answers in one piece although asked to stream is believed. StillWriting is raised, and not TimedOut, where a
-        piece of the answer had come when the time was over.
+        Raises a RequestError for anything but a 2xx with JSON or a whole stream.
+
+        A server that answers in one piece although asked to stream is believed. StillWriting is
+        raised, and not TimedOut, where a piece of the answer had come when the time was over.
         """
         started = time.perf_counter()
         try:
@@ -113,14 +130,23 @@ class HttpClient:
                 reply = await pool.open(*self._request(call))
                 try:
                     kind = reply.headers.get("Content-Type")
-                    if call.gatherer is None or reply.status >= 300 or "json" in (kind or "").lower():
+                    if (
+                        call.gatherer is None
+                        or reply.status >= 300
+                        or "json" in (kind or "").lower()
+                    ):
                         body = await self._read(reply, call.largest)
                         reply.check()
-                        return self._understand(reply, kind, body, time.perf_counter() - started)
+                        return self._understand(
+                            reply, kind, body, time.perf_counter() - started
+                        )
                     pieces = self._pieces(reply, call.largest)
-                    data = await gathered(self.where, kind, pieces, call.gatherer, call.decoding)
+                    data = await gathered(
+                        self.where, kind, pieces, call.gatherer, call.decoding
+                    )
                     reply.check()
-                    seconds, limits = time.perf_counter() - started, parse_rate_limits(reply.raw_headers)
+                    seconds = time.perf_counter() - started
+                    limits = parse_rate_limits(reply.raw_headers)
                     return Reply(data, seconds, limits, tuple(call.gatherer.names))
                 except BadReply:
                     reply.distrusted = True
@@ -129,15 +155,30 @@ class HttpClient:
                     reply.close()
         except Exception as error:
             failed = self._translate(error)
-            if isinstance(failed, TimedOut) and call.gatherer is not None and call.gatherer.has_text:
-                failed = StillWriting(f"{self.where} was still sending the answer after {self.timeout:g} s.")
-            if call.gatherer is not None and isinstance(failed, RequestError) and failed.reply is None:
-                with suppress(Exception):  # of a stream that is not whole something may be missing
+            if (
+                isinstance(failed, TimedOut)
+                and call.gatherer is not None
+                and call.gatherer.has_text
+            ):
+                failed = StillWriting(
+                    f"{self.where} was still sending the answer after"
+                    f" {self.timeout:g} s."
+                )
+            if (
+                call.gatherer is not None
+                and isinstance(failed, RequestError)
+                and failed.reply is None
+            ):
+                with suppress(
+                    Exception
+                ):  # of a stream that is not whole something may be missing
                     failed.reply = call.gatherer.result(), False
             raise failed from None
 
     async def lines(self, path: str) -> AsyncIterator[bytes]:
-        """The lines of a file, read as they come, so that a large one takes no memory; raises as `send` does."""
+        """The lines of a file, read as they come, so that a large one takes no memory; raises as
+        `send` does.
+        """
         rest = b""
         try:
             if self._ready is not None:
@@ -168,12 +209,16 @@ class HttpClient:
     async def close(self) -> None:
         """Close the connections of this event loop, and forget those of loops that have ended."""
         loop = asyncio.get_running_loop()
-        for other in [other for other in self._pools if other is loop or other.is_closed()]:
+        for other in [
+            other for other in self._pools if other is loop or other.is_closed()
+        ]:
             await self._pools.pop(other).close()
 
     def _request(self, call: Call) -> tuple[str, URL, bytes, bytes | None]:
         """Method, URL, headers and body as they are sent."""
-        method, url, body = call.method, self._url(call.path), call.payload
+        method = call.method
+        url = self._url(call.path)
+        body = call.payload
         if body is not None and not isinstance(body, bytes):
             body = encode(body)
         plain = not call.headers and self._sign is None
@@ -186,7 +231,11 @@ class HttpClient:
             headers |= call.headers
             if self._sign is not None:
                 headers = dict(self._sign(method, str(url), body or b"", headers))
-            lines = _written(_merged({"Host": url.host_port_subcomponent or ""}, self._headers, headers))
+            lines = _written(
+                _merged(
+                    {"Host": url.host_port_subcomponent or ""}, self._headers, headers
+                )
+            )
             if plain:
                 self._header_lines[key] = lines
         return method, url, lines, body
@@ -215,50 +264,84 @@ class HttpClient:
         """The body as it comes, unpacked. bounded: refused where it is too large as a whole."""
         packing = reply.headers.get("Content-Encoding", "identity").strip().lower()
         if packing not in ("gzip", "x-gzip", "identity"):
-            raise bad_reply(self.where, f"compressed by gzip (it says {clean(packing, 40)})", b"")
-        unpacker = None if packing == "identity" else zlib.decompressobj(zlib.MAX_WBITS | 16)
-        size, whole = 0, True
+            raise bad_reply(
+                self.where, f"compressed by gzip (it says {clean(packing, 40)})", b""
+            )
+        unpacker = (
+            None if packing == "identity" else zlib.decompressobj(zlib.MAX_WBITS | 16)
+        )
+        size = 0
+        whole = True
         async for piece in reply.content.iter_any():
             while piece:
-                part, piece = piece, b""
+                part = piece
+                piece = b""
                 if unpacker is not None:
                     part = unpacker.decompress(part, _LARGEST_PIECE)
-                    piece, whole = unpacker.unconsumed_tail, unpacker.eof
+                    piece = unpacker.unconsumed_tail
+                    whole = unpacker.eof
                     if unpacker.unused_data:  # a second gzip member follows the first
-                        piece, unpacker = unpacker.unused_data, zlib.decompressobj(zlib.MAX_WBITS | 16)
+                        piece = unpacker.unused_data
+                        unpacker = zlib.decompressobj(zlib.MAX_WBITS | 16)
                 if bounded:
                     size += len(part)
                     self._check_size(size, largest)
                 yield part
         if not whole:
-            raise ConnectionFailed(f"{self.where} sent a compressed reply that ends early.")
-
-    def _check_size(self, size: int, largest: int | None = None) -> None:
-        most = self._largest_reply if largest is None else min(largest, self._largest_reply)
-        if size > most:
-            raise Rejected(
-                f"{self.where} sent a reply of more than {most} bytes; it was dropped.", taken=True
+            raise ConnectionFailed(
+                f"{self.where} sent a compressed reply that ends early."
             )
 
-    def _understand(self, reply: Opened, kind: str | None, body: bytes, seconds: float) -> Reply:
+    def _check_size(self, size: int, largest: int | None = None) -> None:
+        most = (
+            self._largest_reply
+            if largest is None
+            else min(largest, self._largest_reply)
+        )
+        if size > most:
+            raise Rejected(
+                f"{self.where} sent a reply of more than {most} bytes; it was dropped.",
+                taken=True,
+            )
+
+    def _understand(
+        self, reply: Opened, kind: str | None, body: bytes, seconds: float
+    ) -> Reply:
         try:
             return self._understood(reply, kind, body, seconds)
         except RequestError as error:
             error.reply = usage_within(body), True
             raise
 
-    def _understood(self, reply: Opened, kind: str | None, body: bytes, seconds: float) -> Reply:
-        status, limits = reply.status, parse_rate_limits(reply.raw_headers)
+    def _understood(
+        self, reply: Opened, kind: str | None, body: bytes, seconds: float
+    ) -> Reply:
+        status = reply.status
+        limits = parse_rate_limits(reply.raw_headers)
         if not 200 <= status < 300:
             headers = reply.headers
-            raise fault_of(self.where, status, headers, body, key_source=self._key_source, rate_limits=limits)
+            raise fault_of(
+                self.where,
+                status,
+                headers,
+                body,
+                key_source=self._key_source,
+                rate_limits=limits,
+            )
         # A reply without a content type is taken at its word: it must still be JSON.
         if kind is not None and "json" not in kind.lower():
-            raise bad_reply(self.where, f"JSON (its content type is '{clean(kind, 40)}')", body, status)
+            raise bad_reply(
+                self.where,
+                f"JSON (its content type is '{clean(kind, 40)}')",
+                body,
+                status,
+            )
         try:
             data = from_json(body.decode("utf-8"))
         except ValueError:
-            raise bad_reply(self.where, "complete and valid JSON", body, status) from None
+            raise bad_reply(
+                self.where, "complete and valid JSON", body, status
+            ) from None
         return Reply(data, seconds, limits)
 
     def _translate(self, error: Exception) -> Exception:
@@ -271,18 +354,27 @@ class HttpClient:
                 return error
             case aiohttp.ConnectionTimeoutError():
                 return TimedOut(
-                    f"{self.where} did not accept the connection within {self._connect_timeout:g} s.",
+                    f"{self.where} did not accept the connection within"
+                    f" {self._connect_timeout:g} s.",
                     taken=False,
                 )
             case TimeoutError():
-                return TimedOut(f"{self.where} did not answer within {self.timeout:g} s.")
-            case ssl.SSLError() | aiohttp.ClientSSLError() | aiohttp.ClientConnectorCertificateError():
+                return TimedOut(
+                    f"{self.where} did not answer within {self.timeout:g} s."
+                )
+            case (
+                ssl.SSLError()
+                | aiohttp.ClientSSLError()
+                | aiohttp.ClientConnectorCertificateError()
+            ):
                 return CertificateRefused(
-                    f"The certificate of {self.where} cannot be trusted: {clean(str(error), 200)}"
+                    f"The certificate of {self.where} cannot be trusted:"
+                    f" {clean(str(error), 200)}"
                 )
             case aiohttp.ClientHttpProxyError():
                 return ConnectionFailed(
-                    f"The proxy on the way to {self.where} refused ({error.status}).", taken=False
+                    f"The proxy on the way to {self.where} refused ({error.status}).",
+                    taken=False,
                 )
             case aiohttp.ClientResponseError() | HttpProcessingError():
                 return bad_reply(self.where, "HTTP", error.message)
@@ -290,13 +382,18 @@ class HttpClient:
                 return bad_reply(self.where, "compressed as it says (gzip)", "")
             case aiohttp.ClientPayloadError():
                 return ConnectionFailed(
-                    f"The connection to {self.where} broke before the response was complete."
+                    f"The connection to {self.where} broke before the response was"
+                    " complete."
                 )
             case aiohttp.InvalidURL() | ValueError():
-                return Rejected(f"The request to {self.where} could not be sent: {clean(str(error), 200)}")
+                return Rejected(
+                    f"The request to {self.where} could not be sent:"
+                    f" {clean(str(error), 200)}"
+                )
             case OSError(errno=errno.EMFILE | errno.ENFILE):
                 return ConnectionFailed(
-                    f"No connection to {self.where}: too many open files. Lower max_concurrency, or raise 'ulimit -n'.",
+                    f"No connection to {self.where}: too many open files. Lower"
+                    " max_concurrency, or raise 'ulimit -n'.",
                     taken=False,
                 )
             case aiohttp.ClientConnectorError():
@@ -304,11 +401,16 @@ class HttpClient:
                 there = self.where
                 if self._proxy:
                     there = (
-                        f"the proxy {urlsplit(self._proxy).netloc.rpartition('@')[2]} on the way to {there}"
+                        f"the proxy {urlsplit(self._proxy).netloc.rpartition('@')[2]}"
+                        f" on the way to {there}"
                     )
-                return ConnectionFailed(f"No connection to {there}: {_reason(error.os_error)}.", taken=False)
+                return ConnectionFailed(
+                    f"No connection to {there}: {_reason(error.os_error)}.", taken=False
+                )
             case aiohttp.ClientError() | OSError():
-                return ConnectionFailed(f"The connection to {self.where} broke before a response arrived.")
+                return ConnectionFailed(
+                    f"The connection to {self.where} broke before a response arrived."
+                )
         return error
 
     def _pool(self) -> Pool:
@@ -337,7 +439,9 @@ class HttpClient:
         return url
 
 
-_encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
+_encode = json.JSONEncoder(
+    ensure_ascii=False, allow_nan=False, separators=(",", ":")
+).encode
 
 
 def encode(payload: Any) -> bytes:
@@ -352,21 +456,30 @@ def encode(payload: Any) -> bytes:
 
 
 def check_url(url: str, what: str = "base_url") -> str:
-    """`url` without a trailing slash; raises ConfigurationError where it is not an absolute http or https URL."""
+    """`url` without a trailing slash; raises ConfigurationError where it is not an absolute http or
+    https URL.
+    """
     try:
         parts = urlsplit(url)
-        usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+        usable = (
+            parts.scheme in ("http", "https")
+            and bool(parts.hostname)
+            and parts.port != 0
+        )
     except ValueError:
         usable = False
     if not usable or any(sign.isspace() for sign in url):
         raise ConfigurationError(
-            f"'{clean(url, 100)}' is not a usable {what}: write it in full, for example http://localhost:8000/v1."
+            f"'{clean(url, 100)}' is not a usable {what}: write it in full, for example"
+            " http://localhost:8000/v1."
         )
     return url.rstrip("/")
 
 
 def proxy_for(url: str) -> str | None:
-    """The proxy that the environment names for this URL; None for local addresses and those in NO_PROXY."""
+    """The proxy that the environment names for this URL; None for local addresses and those in
+    NO_PROXY.
+    """
     parts = urlsplit(url)
     if is_local(url) or proxy_bypass(parts.netloc.rpartition("@")[2]):
         return None
@@ -378,8 +491,9 @@ def proxy_for(url: str) -> str | None:
         proxy = f"http://{proxy}"
     if urlsplit(proxy).scheme not in ("http", "https"):
         raise ConfigurationError(
-            f"The environment names a {urlsplit(proxy).scheme} proxy for {parts.hostname}; only http and https proxies "
-            f"can be used. Unset it, or add the host to NO_PROXY."
+            f"The environment names a {urlsplit(proxy).scheme} proxy for"
+            f" {parts.hostname}; only http and https proxies can be used. Unset it, or"
+            " add the host to NO_PROXY."
         )
     if password := urlsplit(proxy).password:
         remember(password)
@@ -392,7 +506,10 @@ def basic(login: str) -> str:
 
 
 def _written(headers: Mapping[str, str]) -> bytes:
-    """Headers as they are sent, each with its line's end. Raises ValueError for what could be taken for two."""
+    """Headers as they are sent, each with its line's end.
+
+    Raises ValueError for what could be taken for two.
+    """
     lines = [f"{name}: {value}" for name, value in headers.items()]
     if any(sign in line for line in lines for sign in "\r\n\0"):
         raise ValueError("a header has a line break in it")
@@ -401,7 +518,9 @@ def _written(headers: Mapping[str, str]) -> bytes:
 
 def _merged(*parts: Mapping[str, str]) -> dict[str, str]:
     """Headers of all parts; of equal names, however they are written, the last."""
-    found = {name.lower(): (name, text) for part in parts for name, text in part.items()}
+    found = {
+        name.lower(): (name, text) for part in parts for name, text in part.items()
+    }
     return dict(found.values())
 
 

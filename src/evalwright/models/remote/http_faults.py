@@ -1,6 +1,8 @@
-"""From a reply that is not an answer to the error that says so: which class, and the server's own words, made safe.
+"""From a reply that is not an answer to the error that says so: which class, and the server's own
+words, made safe.
 
-The server's words are untrusted and may repeat the key: they are masked, stripped of control characters and shortened.
+The server's words are untrusted and may repeat the key: they are masked, stripped of control
+characters and shortened.
 """
 
 from __future__ import annotations
@@ -36,29 +38,52 @@ SHOWN = 80
 _MESSAGE = 300
 
 _TRANSIENT = frozenset({424, 425})
-"""Beside the statuses from 500 on. Amazon says 424 where the model behind it failed; 425 asks to send again (RFC 8470)."""
+"""Beside the statuses from 500 on.
+
+Amazon says 424 where the model behind it failed; 425 asks to send again (RFC 8470).
+"""
 _PERMANENT = frozenset({501, 505, 506, 508, 510, 511})
-"""What no later sending mends: the server cannot do it, loops, or a network wants a login. Any other status from 500 on may pass
-by, also one that nobody knows: it counts as 500 (RFC 9110, section 15)."""
+"""What no later sending mends: the server cannot do it, loops, or a network wants a login.
+
+Any other status from 500 on may pass by, also one that nobody knows: it counts as 500 (RFC 9110,
+section 15).
+"""
 _UNSURE = frozenset({424, 502, 504, 520, 524})
 """What a gateway says where the server behind it may have done the work, and may bill it."""
-_FILTERED = frozenset({
-    "content_filter", "content_policy_violation", "ResponsibleAIPolicyViolation", "data_inspection_failed",
-    "DataInspectionFailed", "1301",
-})  # fmt: skip
+_FILTERED = frozenset(
+    {
+        "content_filter",
+        "content_policy_violation",
+        "ResponsibleAIPolicyViolation",
+        "data_inspection_failed",
+        "DataInspectionFailed",
+        "1301",
+    }
+)
 """By OpenAI, Azure, OpenRouter, Alibaba and Zhipu."""
 _FILTERED_WORDS = re.compile(
-    "content filtering policy|Content Exists Risk|Content violates usage guidelines|violating our usage policy|"
-    "your input was flagged",
+    "content filtering policy|Content Exists Risk|Content violates usage"
+    " guidelines|violating our usage policy|your input was flagged",
     re.IGNORECASE,
 )
-"""Anthropic, DeepSeek, xAI, OpenAI and OpenRouter say it in words, under codes that mean other things as well."""
-_REPLY_FILTERED_WORDS = re.compile("output (?:(?:data|text) may contain|blocked by)", re.IGNORECASE)
-"""Alibaba and Anthropic say which of the two they stopped: "Output data may contain inappropriate content." """
-_NO_CREDIT = frozenset({
-    "insufficient_quota", "insufficient_user_quota", "billing_hard_limit_reached", "billing_not_active",
-    "exceeded_current_quota_error",
-})  # fmt: skip
+"""Anthropic, DeepSeek, xAI, OpenAI and OpenRouter say it in words, under codes that mean other
+things as well.
+"""
+_REPLY_FILTERED_WORDS = re.compile(
+    "output (?:(?:data|text) may contain|blocked by)", re.IGNORECASE
+)
+"""Alibaba and Anthropic say which of the two they stopped: "Output data may contain inappropriate
+content."
+"""
+_NO_CREDIT = frozenset(
+    {
+        "insufficient_quota",
+        "insufficient_user_quota",
+        "billing_hard_limit_reached",
+        "billing_not_active",
+        "exceeded_current_quota_error",
+    }
+)
 _BAD_KEY = frozenset({"API_KEY_INVALID"})
 """Google says it in a 400."""
 _USAGE = ("usage", "usageMetadata", "metrics")
@@ -74,15 +99,19 @@ _STATUSES = {
         413: "request_too_large",
         422: "validation",
         424: "modelerrorexception modelstreamerrorexception",
-        429: "rate_limit_error rate_limit_exceeded insufficient_quota throttlingexception",
+        429: (
+            "rate_limit_error rate_limit_exceeded insufficient_quota"
+            " throttlingexception"
+        ),
         503: "overloaded serviceunavailableexception",
         504: "timeout_error",
         529: "overloaded_error",
     }.items()
     for word in words.split()
 }
-"""HTTP statuses of the documented words for errors, in small letters, for those that come without one: Anthropic's, Amazon's, OpenAI's,
-Hugging Face's. What no word says is the server's fault."""
+"""HTTP statuses of the documented words for errors, in small letters, for those that come without
+one: Anthropic's, Amazon's, OpenAI's, Hugging Face's. What no word says is the server's fault.
+"""
 _PER_DAY = "quota per day"
 _REPLY_IN_ERROR = "a completion"
 _NO_CREDIT_WORDS = "credit balance is too low"
@@ -96,7 +125,10 @@ class OutOfCredit(AuthenticationFailed):
 
 
 class Filtered(Rejected):
-    """The provider's filter stopped the prompt: a 400 that says so, or Cohere's 498. There is no reply to keep, and nothing to retry."""
+    """The provider's filter stopped the prompt: a 400 that says so, or Cohere's 498.
+
+    There is no reply to keep, and nothing to retry.
+    """
 
     kind: ClassVar[str] = FILTERED
     taken = True
@@ -104,7 +136,9 @@ class Filtered(Rejected):
 
 
 class ReplyFiltered(Filtered):
-    """The provider's filter stopped what the model wrote, and the server says so in place of a reply."""
+    """The provider's filter stopped what the model wrote, and the server says so in place of a
+    reply.
+    """
 
     party: Party = "model"
     prompt_only: ClassVar[bool] = False
@@ -126,7 +160,10 @@ def fault_of(
     key_source: str = "",
     rate_limits: RateLimits | None = None,
 ) -> RequestError:
-    """The error for a reply whose status is not 2xx. `where`: who replied; `key_source`: the key's variable, for 401."""
+    """The error for a reply whose status is not 2xx.
+
+    `where`: who replied; `key_source`: the key's variable, for 401.
+    """
     try:
         data = from_json(body) if body else None
     except ValueError:
@@ -135,7 +172,10 @@ def fault_of(
         data = data[0]
     words = server_message(data) or body[: 4 * _MESSAGE].decode("utf-8", "replace")
     if 300 <= status < 400:
-        words = f"it redirects to {headers.get('location', 'another address')}; give that as the base URL"
+        words = (
+            f"it redirects to {headers.get('location', 'another address')}; give that"
+            " as the base URL"
+        )
     retry_after = parse_retry_after(headers)
     if retry_after is None and status == 503:
         retry_after = _loading(data)
@@ -162,14 +202,20 @@ def error_for(
     retry_after: float | None = None,
     rate_limits: RateLimits | None = None,
 ) -> RequestError:
-    """The error for a status and the server's words, wherever they stood (some providers put them into a 200)."""
+    """The error for a status and the server's words, wherever they stood (some providers put them
+    into a 200).
+    """
     no_credit = status == 400 and _NO_CREDIT_WORDS in words
-    filtered = 400 <= status < 500 and (codes & _FILTERED or _FILTERED_WORDS.search(words))
+    filtered = 400 <= status < 500 and (
+        codes & _FILTERED or _FILTERED_WORDS.search(words)
+    )
     kind, opening = _kind_of(498 if filtered else 402 if no_credit else status, codes)
     if filtered and (_REPLY_IN_ERROR in codes or _REPLY_FILTERED_WORDS.search(words)):
-        kind, opening = ReplyFiltered, "stopped the reply by its content filter"
+        kind = ReplyFiltered
+        opening = "stopped the reply by its content filter"
     elif not filtered and prompt_is_too_long(status, codes, words):
-        kind, opening = PromptTooLong, "says that the prompt does not fit the model's context"
+        kind = PromptTooLong
+        opening = "says that the prompt does not fit the model's context"
     said = clean(words, _MESSAGE)
     message = f"{where} {opening} ({status})"
     if said:
@@ -177,12 +223,21 @@ def error_for(
     if said[-1:] not in (".", "!", "?"):
         message += "."
     if kind is AuthenticationFailed:
-        no_key = "No key was sent: name the one for this server with -M api_key_env=VARIABLE."
+        no_key = (
+            "No key was sent: name the one for this server with -M"
+            " api_key_env=VARIABLE."
+        )
         message += f" The key came from {key_source}." if key_source else f" {no_key}"
     if status == 404:
         message += " Check the model's name and the base URL (most end in /v1)."
     unsure = True if status in _UNSURE else None
-    return kind(message, status=status, retry_after=retry_after, rate_limits=rate_limits, taken=unsure)
+    return kind(
+        message,
+        status=status,
+        retry_after=retry_after,
+        rate_limits=rate_limits,
+        taken=unsure,
+    )
 
 
 def _kind_of(status: int, codes: frozenset[str]) -> tuple[type[RequestError], str]:
@@ -204,7 +259,9 @@ def _kind_of(status: int, codes: frozenset[str]) -> tuple[type[RequestError], st
 
 
 def server_message(data: Any) -> str:
-    """The words in an error body, in any of the shapes that providers use; "" where it has none of them."""
+    """The words in an error body, in any of the shapes that providers use; "" where it has none of
+    them.
+    """
     if not isinstance(data, Mapping):
         return ""
     error = data.get("error", data)
@@ -222,13 +279,21 @@ def server_message(data: Any) -> str:
 
 
 def _details(found: Any) -> str:
-    """The words of a list of what is wrong with each field, as FastAPI writes it: "body.top_p: too large"."""
+    """The words of a list of what is wrong with each field, as FastAPI writes it: "body.top_p: too
+    large".
+    """
     entries = found.get("detail") if isinstance(found, Mapping) else found
-    if not isinstance(entries, list) or not all(isinstance(entry, Mapping) for entry in entries):
+    if not isinstance(entries, list) or not all(
+        isinstance(entry, Mapping) for entry in entries
+    ):
         return ""
     told = [(entry.get("loc"), entry.get("msg")) for entry in entries]
     return "; ".join(
-        f"{'.'.join(map(str, place))}: {words}" if isinstance(place, list) else str(words)
+        (
+            f"{'.'.join(map(str, place))}: {words}"
+            if isinstance(place, list)
+            else str(words)
+        )
         for place, words in told
         if isinstance(words, str)
     )
@@ -237,7 +302,11 @@ def _details(found: Any) -> str:
 def _loading(data: Any) -> float | None:
     """Seconds that a model still needs to load, where a 503 says so (Hugging Face)."""
     seconds = data.get("estimated_time") if isinstance(data, Mapping) else None
-    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not math.isfinite(seconds):
+    if (
+        isinstance(seconds, bool)
+        or not isinstance(seconds, int | float)
+        or not math.isfinite(seconds)
+    ):
         return None
     return max(0.0, float(seconds))
 
@@ -247,7 +316,8 @@ def codes_of(data: Any) -> frozenset[str]:
     error = (data.get("error") or data) if isinstance(data, Mapping) else None
     if not isinstance(error, Mapping):
         return frozenset()
-    # Azure's inference says in a completion, with the status of an error, that its filter stopped it.
+    # Azure's inference says in a completion, with the status of an error, that its filter stopped
+    # it.
     choices = error.get("choices")
     stopped = isinstance(choices, list) and any(
         isinstance(one, Mapping) and "finish_reason" in one for one in choices
@@ -259,12 +329,19 @@ def codes_of(data: Any) -> frozenset[str]:
     )
     levels = [error, *(level for level in further if isinstance(level, Mapping))]
     names = ("code", "type", "error_type", "finish_reason")
-    found = {value for level in levels for name in names if isinstance(value := level.get(name), str)}
+    found = {
+        value
+        for level in levels
+        for name in names
+        if isinstance(value := level.get(name), str)
+    }
     found |= {_REPLY_IN_ERROR} if stopped else set()
     for detail in google_details(error):
         found.add(str(detail.get("reason", "")))
         for violation in detail.get("violations") or ():
-            if isinstance(violation, Mapping) and "PerDay" in str(violation.get("quotaId", "")):
+            if isinstance(violation, Mapping) and "PerDay" in str(
+                violation.get("quotaId", "")
+            ):
                 found.add(_PER_DAY)
     return frozenset(found)
 
@@ -272,11 +349,17 @@ def codes_of(data: Any) -> frozenset[str]:
 def google_details(error: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """The typed details of an error of Google's interfaces (google.rpc.Status)."""
     details = error.get("details")
-    return [part for part in details if isinstance(part, Mapping)] if isinstance(details, list) else []
+    return (
+        [part for part in details if isinstance(part, Mapping)]
+        if isinstance(details, list)
+        else []
+    )
 
 
 def _retry_delay(data: Any) -> float | None:
-    """Seconds to wait that a body of Google's names (google.rpc.RetryInfo, "34.07s"); None without one."""
+    """Seconds to wait that a body of Google's names (google.rpc.RetryInfo, "34.07s"); None without
+    one.
+    """
     error = data.get("error") if isinstance(data, Mapping) else None
     for detail in google_details(error) if isinstance(error, Mapping) else ():
         delay = detail.get("retryDelay")
@@ -286,34 +369,58 @@ def _retry_delay(data: Any) -> float | None:
 
 
 def status_of(*words: Any) -> int:
-    """The HTTP status of an error that a body or an event calls by one of these words, the first that is known; else 500."""
+    """The HTTP status of an error that a body or an event calls by one of these words, the first
+    that is known; else 500.
+    """
     found = (_STATUSES.get(word.lower()) for word in words if isinstance(word, str))
     return next(filter(None, found), 500)
 
 
-def fault_within(where: str, data: Mapping[str, Any], *, key_source: str = "") -> RequestError | None:
-    """The error that a 200 carries in an `error` field, as gateways send it, or that it is by its `object`; None where it is an answer."""
+def fault_within(
+    where: str, data: Mapping[str, Any], *, key_source: str = ""
+) -> RequestError | None:
+    """The error that a 200 carries in an `error` field, as gateways send it, or that it is by its
+    `object`; None where it is an answer.
+    """
     error = data.get("error") or (data if data.get("object") == "error" else None)
     if not error:
         return None
-    codes, named = codes_of(data), error if isinstance(error, Mapping) else data
+    codes = codes_of(data)
+    named = error if isinstance(error, Mapping) else data
     code = named.get("code")
-    status = code if isinstance(code, int) and 400 <= code < 600 else 400 if codes & _FILTERED else 0
+    status = (
+        code
+        if isinstance(code, int) and 400 <= code < 600
+        else 400
+        if codes & _FILTERED
+        else 0
+    )
     status = status or status_of(code, named.get("type"), named.get("error_type"))
-    return error_for(where, status, server_message(data), codes=codes, key_source=key_source)
+    return error_for(
+        where, status, server_message(data), codes=codes, key_source=key_source
+    )
 
 
-def bad_reply(where: str, expected: str, got: str | bytes, status: int | None = None) -> BadReply:
+def bad_reply(
+    where: str, expected: str, got: str | bytes, status: int | None = None
+) -> BadReply:
     """A reply that is not what the interface documents; shows the beginning of it."""
-    text = got[: 4 * SHOWN].decode("utf-8", "replace") if isinstance(got, bytes) else got
+    text = (
+        got[: 4 * SHOWN].decode("utf-8", "replace") if isinstance(got, bytes) else got
+    )
     shown = clean(text, SHOWN)
     what = f"it begins: {shown}" if shown else "it is empty"
-    return BadReply(f"{where} sent a reply that is not {expected}; {what}", status=status)
+    return BadReply(
+        f"{where} sent a reply that is not {expected}; {what}", status=status
+    )
 
 
 def usage_within(body: bytes) -> dict[str, Any]:
-    """Of a reply that cannot be read whole: the objects in which formats count tokens, where they are whole themselves."""
-    text, found = body.decode("utf-8", "replace"), dict[str, Any]()
+    """Of a reply that cannot be read whole: the objects in which formats count tokens, where they
+    are whole themselves.
+    """
+    text = body.decode("utf-8", "replace")
+    found = dict[str, Any]()
     for name in _USAGE:
         place = text.rfind(f'"{name}"')
         start = text.find("{", place) if place >= 0 else -1
@@ -325,7 +432,10 @@ def usage_within(body: bytes) -> dict[str, Any]:
 
 def clean(text: str, limit: int) -> str:
     """Untrusted text on one line: keys masked, control characters gone, at most `limit` characters."""
-    # A key may be cut in two by shortening, so masking comes first; the input is bounded to keep that cheap.
+    # A key may be cut in two by shortening, so masking comes first; the input is bounded to keep
+    # that cheap.
     masked = mask_message(text[: 20 * limit])
-    line = " ".join("".join(sign if sign.isprintable() else " " for sign in masked).split())
+    line = " ".join(
+        "".join(sign if sign.isprintable() else " " for sign in masked).split()
+    )
     return line if len(line) <= limit else line[: limit - 1] + "…"

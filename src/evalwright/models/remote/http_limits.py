@@ -1,8 +1,10 @@
-"""Reads what a reply's headers say about rate limits: OpenAI's, Anthropic's and the plain forms, as one record.
+"""Reads what a reply's headers say about rate limits: OpenAI's, Anthropic's and the plain forms, as
+one record.
 
-Header names differ in the order of their words, so a name is read as a set of words: which number it gives (limit,
-remaining, reset), of what (requests, tokens), and for which window (whatever words are left: minute, day, input, ...).
-Where a provider announces several windows of one unit, the one with the least left counts.
+Header names differ in the order of their words, so a name is read as a set of words: which number
+it gives (limit, remaining, reset), of what (requests, tokens), and for which window (whatever words
+are left: minute, day, input, ...). Where a provider announces several windows of one unit, the one
+with the least left counts.
 """
 
 from __future__ import annotations
@@ -21,7 +23,16 @@ from evalwright.core.responses import RateLimits
 _NUMBERS = ("limit", "remaining", "reset")
 _UNITS = ("requests", "tokens")
 _DURATION = re.compile(r"([0-9]{1,15}(?:\.[0-9]+)?)(ms|us|µs|ns|d|h|m|s)")
-_SECONDS = {"d": 86400.0, "h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "ns": 1e-9}
+_SECONDS = {
+    "d": 86400.0,
+    "h": 3600.0,
+    "m": 60.0,
+    "s": 1.0,
+    "ms": 1e-3,
+    "us": 1e-6,
+    "µs": 1e-6,
+    "ns": 1e-9,
+}
 _INTEGER = re.compile(r"\s*([0-9]{1,15})(?![0-9])")
 _DRAFT = re.compile(r"\b(limit|remaining|reset|r|t|q)\s*=\s*([0-9]{1,15})(?![0-9])")
 _DRAFT_NAMES = {"r": "remaining", "t": "reset", "q": "limit"}
@@ -32,9 +43,18 @@ _LONGEST_WINDOW = 32 * 86400.0
 """Seconds; no limit is counted over a longer time, so a reset beyond it says nothing."""
 
 
-def parse_rate_limits(headers: Iterable[tuple[bytes, bytes]], now: float | None = None) -> RateLimits | None:
-    """The limits that raw reply headers announce; None where they say nothing. `now` in Unix seconds."""
-    found = [(meaning, value) for name, value in headers if (meaning := _meaning(name)) is not None]
+def parse_rate_limits(
+    headers: Iterable[tuple[bytes, bytes]], now: float | None = None
+) -> RateLimits | None:
+    """The limits that raw reply headers announce; None where they say nothing.
+
+    `now` in Unix seconds.
+    """
+    found = [
+        (meaning, value)
+        for name, value in headers
+        if (meaning := _meaning(name)) is not None
+    ]
     if not found:
         return None
     moment = time.time() if now is None else now
@@ -48,7 +68,11 @@ def parse_rate_limits(headers: Iterable[tuple[bytes, bytes]], now: float | None 
                 if told is not None:
                     windows[unit].setdefault(window, {})[name] = told
             continue
-        number = _window(parse_reset(value, moment)) if kind == "reset" else _first_integer(value)
+        number = (
+            _window(parse_reset(value, moment))
+            if kind == "reset"
+            else _first_integer(value)
+        )
         if number is not None:
             windows[unit].setdefault(window, {})[kind] = number
     requests, tokens = (_tightest(windows[unit].values()) for unit in _UNITS)
@@ -66,12 +90,17 @@ def parse_rate_limits(headers: Iterable[tuple[bytes, bytes]], now: float | None 
 
 @lru_cache(maxsize=1024)
 def _meaning(header: bytes) -> tuple[str, str, str] | None:
-    """What a header's name says: (unit, window, number), the number "" for the draft that has all in one; None for other names."""
+    """What a header's name says: (unit, window, number), the number "" for the draft that has all
+    in one; None for other names.
+    """
     name = header.decode("latin-1").lower()
     if name == "ratelimit":
         return "requests", "", ""
     words = name.split("-")
-    start = next((index for index, word in enumerate(words) if word.startswith("ratelimit")), len(words))
+    start = next(
+        (index for index, word in enumerate(words) if word.startswith("ratelimit")),
+        len(words),
+    )
     words = words[start + 1 :]
     kind = next((number for number in _NUMBERS if number in words), None)
     if kind is None:
@@ -81,7 +110,9 @@ def _meaning(header: bytes) -> tuple[str, str, str] | None:
 
 
 def _tightest(windows: Iterable[Mapping[str, float]]) -> Mapping[str, float]:
-    return min(windows, key=lambda window: window.get("remaining", math.inf), default={})
+    return min(
+        windows, key=lambda window: window.get("remaining", math.inf), default={}
+    )
 
 
 def _first_integer(value: str) -> float | None:
@@ -98,7 +129,8 @@ def _whole(value: float | None) -> int | None:
 
 
 def parse_reset(value: str, now: float) -> float | None:
-    """Seconds from `now` (Unix seconds) that a reset names: "6m0s", "20ms", seconds, Unix time, ISO time, HTTP date.
+    """Seconds from `now` (Unix seconds) that a reset names: "6m0s", "20ms", seconds, Unix time, ISO
+    time, HTTP date.
 
     None where it is none of these; never negative.
     """
@@ -134,13 +166,19 @@ def _until(value: str, now: float) -> float | None:
     return max(0.0, moment.timestamp() - now)
 
 
-def parse_retry_after(headers: Mapping[str, str], now: float | None = None) -> float | None:
-    """Seconds to wait that a reply names in `retry-after-ms` or `Retry-After` (seconds or HTTP date); None without one.
+def parse_retry_after(
+    headers: Mapping[str, str], now: float | None = None
+) -> float | None:
+    """Seconds to wait that a reply names in `retry-after-ms` or `Retry-After` (seconds or HTTP
+    date); None without one.
 
     A date is read against the reply's own `Date`, so a wrong clock here does not matter.
     """
     milliseconds = headers.get("retry-after-ms")
-    if milliseconds is not None and (waited := _plain_seconds(milliseconds)) is not None:
+    if (
+        milliseconds is not None
+        and (waited := _plain_seconds(milliseconds)) is not None
+    ):
         return waited / 1000
     value = headers.get("retry-after")
     if value is None:

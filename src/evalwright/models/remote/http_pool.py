@@ -1,11 +1,15 @@
-"""One event loop's connections to one host, by aiohttp's connector (names, TLS, proxies, keep-alive) and its reader of replies.
+"""One event loop's connections to one host, by aiohttp's connector (names, TLS, proxies,
+keep-alive) and its reader of replies.
 
-aiohttp's session is passed by: what it adds is not wanted here (redirects, cookies, GETs that are sent again uncounted), and it
-takes twice the processor time of the rest of a request's way (docs/speed.md).
+aiohttp's session is passed by: what it adds is not wanted here (redirects, cookies, GETs that are
+sent again uncounted), and it takes twice the processor time of the rest of a request's way
+(docs/speed.md).
 
-HTTP/1.1 names no request in its replies: a second reply to one would be taken for the next one's. So a connection is used again only
-after it has been silent for a while, with nothing unread in the system either, and never after a reply that was early or malformed. A server
-that once sent what no request asked for gets a connection for each request from then on, and what was under way on others is not believed.
+HTTP/1.1 names no request in its replies: a second reply to one would be taken for the next one's.
+So a connection is used again only after it has been silent for a while, with nothing unread in the
+system either, and never after a reply that was early or malformed. A server that once sent what no
+request asked for gets a connection for each request from then on, and what was under way on others
+is not believed.
 """
 
 from __future__ import annotations
@@ -27,15 +31,21 @@ from evalwright.core.errors import ConnectionFailed
 from evalwright.models.timeouts import Timeouts
 
 IDLE_SECONDS = 15.0
-"""After so long without use a connection is not trusted any more: many servers close it after some time."""
+"""After so long without use a connection is not trusted any more: many servers close it after some
+time.
+"""
 LARGEST_HEADER = 64 * 1024
 """Bytes of one header of a reply."""
 _ADDRESS_SECONDS = 300
 _BUFFERED = 2**16
 _SILENT_SECONDS = 0.005
-"""A connection rests so long after a reply: a second one mostly follows at once, or when a busy server goes on."""
+"""A connection rests so long after a reply: a second one mostly follows at once, or when a busy
+server goes on.
+"""
 _FIRST_SILENT_SECONDS = 0.1
-"""The rest before a host's connections are used again for the first time, which shows what kind of server it is."""
+"""The rest before a host's connections are used again for the first time, which shows what kind of
+server it is.
+"""
 
 log = logging.getLogger(__name__)
 
@@ -56,7 +66,9 @@ class _Protocol(ResponseHandler):
         super().data_received(data)
 
     def is_clean(self) -> bool:
-        """Whether nothing has come that no request asked for, neither here nor in the system's buffer."""
+        """Whether nothing has come that no request asked for, neither here nor in the system's
+        buffer.
+        """
         if self.transport is None or self.transport.is_closing() or self.should_close:
             return False
         sock = self.transport.get_extra_info("socket")
@@ -70,8 +82,8 @@ class _Protocol(ResponseHandler):
 class Opened:
     """A reply whose head has come. content: the body as it comes, packed or not.
 
-    check: that it is this request's, once its body has come. close: end it, wherever it is; distrust: so that its connection is
-    not used again.
+    check: that it is this request's, once its body has come. close: end it, wherever it is;
+    distrust: so that its connection is not used again.
     """
 
     __slots__ = (
@@ -109,12 +121,14 @@ class Opened:
         if self._was_used and self._pool.distrusts:
             self.distrusted = True
             raise ConnectionFailed(
-                f"{self._pool.where} sent a reply that no request asked for, so another on a connection that was used before is not "
-                "believed."
+                f"{self._pool.where} sent a reply that no request asked for, so another"
+                " on a connection that was used before is not believed."
             )
 
     def close(self) -> None:
-        """Keep the connection where the body has been read to its end and nothing follows it, else end it."""
+        """Keep the connection where the body has been read to its end and nothing follows it, else
+        end it.
+        """
         protocol: Any = self._connection.protocol
         if protocol is None:
             return
@@ -129,9 +143,13 @@ class Opened:
 
 
 class Pool:
-    """limit: connections at the most; who comes later waits. connect_timeout: seconds for TCP and TLS."""
+    """limit: connections at the most; who comes later waits. connect_timeout: seconds for TCP and
+    TLS.
+    """
 
-    def __init__(self, url: str, *, proxy: str | None, limit: int, connect_timeout: float) -> None:
+    def __init__(
+        self, url: str, *, proxy: str | None, limit: int, connect_timeout: float
+    ) -> None:
         loop = asyncio.get_running_loop()
         where = URL(url)
         self.timeouts = Timeouts(loop)
@@ -159,11 +177,14 @@ class Pool:
         if not self.distrusts:
             self.distrusts = True
             log.warning(
-                "%s sent more than one reply to a request. Each request gets a connection of its own from now on.",
+                "%s sent more than one reply to a request. Each request gets a"
+                " connection of its own from now on.",
                 self.where,
             )
 
-    async def _may_be_used_again(self, connection: aiohttp.connector.Connection) -> bool:
+    async def _may_be_used_again(
+        self, connection: aiohttp.connector.Connection
+    ) -> bool:
         """Whether a connection that was used stays silent until then; else it is ended."""
         silent = False
         try:
@@ -189,13 +210,21 @@ class Pool:
         """Seconds for which a connection is still to be watched before it is used again."""
         if self._trusted_from is None:
             self._trusted_from = idle_since + _FIRST_SILENT_SECONDS
-        return max(0.0, max(self._trusted_from, idle_since + _SILENT_SECONDS) - self.now())
+        return max(
+            0.0, max(self._trusted_from, idle_since + _SILENT_SECONDS) - self.now()
+        )
 
-    async def open(self, method: str, url: URL, headers: bytes, body: bytes | None) -> Opened:
-        """Send a request and wait for the reply's head. headers: as they are sent, each with its line's end."""
+    async def open(
+        self, method: str, url: URL, headers: bytes, body: bytes | None
+    ) -> Opened:
+        """Send a request and wait for the reply's head. headers: as they are sent, each with its
+        line's end.
+        """
         while True:
             try:
-                connection = await self._connector.connect(self._destination, [], self._timeout)
+                connection = await self._connector.connect(
+                    self._destination, [], self._timeout
+                )
             except TimeoutError as error:
                 raise aiohttp.ConnectionTimeoutError from error
             protocol: Any = connection.protocol
@@ -211,15 +240,22 @@ class Pool:
                 max_field_size=LARGEST_HEADER,
             )
             protocol.is_waiting = True
-            protocol.transport.write(self._head(method, url, headers, body) + (body or b""))
+            protocol.transport.write(
+                self._head(method, url, headers, body) + (body or b"")
+            )
             message, content = await protocol.read()
-            is_early = protocol.transport is not None and protocol.transport.get_write_buffer_size() > 0
+            is_early = (
+                protocol.transport is not None
+                and protocol.transport.get_write_buffer_size() > 0
+            )
             while 100 <= message.code < 200 and message.code != 101:
                 message, content = await protocol.read()
         except BaseException:
             connection.close()
             raise
-        return Opened(self, connection, message, content, was_used=was_used, is_early=is_early)
+        return Opened(
+            self, connection, message, content, was_used=was_used, is_early=is_early
+        )
 
     def forget_addresses(self) -> None:
         """The host may have moved: look its name up again."""
@@ -235,12 +271,23 @@ class Pool:
             target = str(url)
             if login := self._destination.headers.get("Proxy-Authorization"):
                 headers += f"Proxy-Authorization: {login}\r\n".encode()
-        size = b"" if body is None and method == "GET" else b"Content-Length: %d\r\n" % len(body or b"")
-        return b"%b %b HTTP/1.1\r\n%b%b\r\n" % (method.encode(), target.encode(), headers, size)
+        size = (
+            b""
+            if body is None and method == "GET"
+            else b"Content-Length: %d\r\n" % len(body or b"")
+        )
+        return b"%b %b HTTP/1.1\r\n%b%b\r\n" % (
+            method.encode(),
+            target.encode(),
+            headers,
+            size,
+        )
 
 
 def _tls() -> ssl.SSLContext:
-    """Made anew for each pool, because aiohttp's own is made when it is imported, whatever SSL_CERT_FILE says later."""
+    """Made anew for each pool, because aiohttp's own is made when it is imported, whatever
+    SSL_CERT_FILE says later.
+    """
     context = ssl.create_default_context()
     with suppress(NotImplementedError):
         context.set_alpn_protocols(["http/1.1"])

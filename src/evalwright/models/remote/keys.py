@@ -1,10 +1,12 @@
 """API keys: found in the environment or a `.env` file, bound to hosts, shown nowhere.
 
-A provider's key is sent to the provider's own hosts. To any other server only a key that the person names for it goes: by
-`api_key_env`, or by its host in their trust file. A `.env` file gives values to such variables and is read for nothing else.
+A provider's key is sent to the provider's own hosts. To any other server only a key that the person
+names for it goes: by `api_key_env`, or by its host in their trust file. A `.env` file gives values
+to such variables and is read for nothing else.
 
-A key lives in a `Secret`, whose `str` and `repr` never show it, and every key that was ever read in this process is known to
-`core.secrets.mask`, which removes it from any text before a person or a file sees it.
+A key lives in a `Secret`, whose `str` and `repr` never show it, and every key that was ever read in
+this process is known to `core.secrets.mask`, which removes it from any text before a person or a
+file sees it.
 """
 
 from __future__ import annotations
@@ -53,34 +55,43 @@ class Secret:
 
 
 def find_key(variable: str, folder: Path | None = None) -> Secret | None:
-    """The key in the environment variable, else in `.env` of the working folder (or `folder`); None where there is none.
+    """The key in the environment variable, else in `.env` of the working folder (or `folder`); None
+    where there is none.
 
     A variable that is set but empty counts as "no key", whatever `.env` says: the environment wins.
     Raises ConfigurationError for a key that no HTTP header can carry.
     """
     if variable in os.environ:
-        value, source = os.environ[variable].strip(), f"${variable}"
+        value = os.environ[variable].strip()
+        source = f"${variable}"
     else:
-        value, source = read_env_file((folder or Path.cwd()) / ".env").get(variable, ""), f".env:{variable}"
+        value = read_env_file((folder or Path.cwd()) / ".env").get(variable, "")
+        source = f".env:{variable}"
     if not value:
         return None
     secret = Secret(value, source)
     if not value.isascii() or not value.isprintable() or " " in value:
         raise ConfigurationError(
-            f"The key in {source} has spaces, line breaks or other characters that are not part of a key. Copy it again."
+            f"The key in {source} has spaces, line breaks or other characters that are"
+            " not part of a key. Copy it again."
         )
     return secret
 
 
-def key_variables(url: str, named: str | None, own: Sequence[str], is_own: bool) -> tuple[str, ...]:
-    """The variables that may hold the key for a URL. named: by the person; own: the provider's, for its own hosts (is_own).
+def key_variables(
+    url: str, named: str | None, own: Sequence[str], is_own: bool
+) -> tuple[str, ...]:
+    """The variables that may hold the key for a URL. named: by the person; own: the provider's, for
+    its own hosts (is_own).
 
-    Raises ConfigurationError where `named` is no variable's name. For another host these are those of the provider's that the trust file has for it, else all that it has.
+    Raises ConfigurationError where `named` is no variable's name. For another host these are those
+    of the provider's that the trust file has for it, else all that it has.
     """
     if named and re.fullmatch(r"[A-Za-z_]\w*", named, re.ASCII) is None:
         raise ConfigurationError(  # more likely a key, so it is not repeated
-            "api_key_env is the name of the environment variable that holds the key, such as OPENAI_API_KEY, and not the key itself; "
-            "what was given is no variable's name."
+            "api_key_env is the name of the environment variable that holds the key,"
+            " such as OPENAI_API_KEY, and not the key itself; what was given is no"
+            " variable's name."
         )
     if named:
         return (named,)
@@ -90,18 +101,25 @@ def key_variables(url: str, named: str | None, own: Sequence[str], is_own: bool)
     return tuple(variable for variable in own if variable in bound) or bound
 
 
-def missing_key(variables: Sequence[str], own: Sequence[str], what: str, url: str = "") -> str:
-    """The sentence for a key that is not there. variables: from `key_variables`; own: the provider's."""
+def missing_key(
+    variables: Sequence[str], own: Sequence[str], what: str, url: str = ""
+) -> str:
+    """The sentence for a key that is not there. variables: from `key_variables`; own: the
+    provider's.
+    """
     if not variables:
-        variable, host = (own or ("VARIABLE",))[0], urlsplit(url).hostname
+        variable = (own or ("VARIABLE",))[0]
+        host = urlsplit(url).hostname
         return (
-            f"{what}: a provider's key is only sent to the provider's own hosts, not to {host}. If the key in {variable} is meant "
-            f'for it, add -M api_key_env={variable}; for every run, write "{host}" = ["{variable}"] under [keys] of {trust_path()}.'
+            f"{what}: a provider's key is only sent to the provider's own hosts, not to"
+            f" {host}. If the key in {variable} is meant "
+            f'for it, add -M api_key_env={variable}; for every run, write "{host}" ='
+            f' ["{variable}"] under [keys] of {trust_path()}.'
         )
     variable = variables[0]
     return (
-        f"{what} needs an API key: set the environment variable {variable}, or write a line {variable}=... "
-        f"into a file named .env in the working folder."
+        f"{what} needs an API key: set the environment variable {variable}, or write a"
+        f" line {variable}=... into a file named .env in the working folder."
     )
 
 
@@ -116,7 +134,11 @@ def read_env_file(path: Path) -> dict[str, str]:
     except FileNotFoundError:
         return {}
     except (OSError, UnicodeDecodeError) as error:
-        reason = "it is not UTF-8 text" if isinstance(error, UnicodeDecodeError) else error.strerror
+        reason = (
+            "it is not UTF-8 text"
+            if isinstance(error, UnicodeDecodeError)
+            else error.strerror
+        )
         raise ConfigurationError(f"The file {path} cannot be read: {reason}.") from None
     found = {}
     for line in text.splitlines():
@@ -135,14 +157,17 @@ def _unquote(value: str) -> str:
 
 @lru_cache(maxsize=64)
 def is_local(url: str) -> bool:
-    """Whether a URL leads to this machine or the private network around it: such servers need no key.
+    """Whether a URL leads to this machine or the private network around it: such servers need no
+    key.
 
-    These are loopback, private and link-local addresses, names without a dot, and names under .localhost, .local,
-    .lan and .internal.
+    These are loopback, private and link-local addresses, names without a dot, and names under
+    .localhost, .local, .lan and .internal.
     """
     host = (urlsplit(url).hostname or "").rstrip(".")
     try:
         address = ipaddress.ip_address(host)
     except ValueError:
-        return "." not in host or host.endswith((".localhost", ".local", ".lan", ".internal"))
+        return "." not in host or host.endswith(
+            (".localhost", ".local", ".lan", ".internal")
+        )
     return address.is_loopback or address.is_private or address.is_link_local

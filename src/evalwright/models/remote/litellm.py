@@ -1,7 +1,9 @@
-"""`litellm/<provider>/<model>`: a model by way of the library litellm, for providers that have no row of our own.
+"""`litellm/<provider>/<model>`: a model by way of the library litellm, for providers that have no
+row of our own.
 
-A thin adapter: the library sends and reads, this file names the model, reads its reply as a chat completion and its errors as
-ours. What the library would do by itself is off: retries, caching, dropping parameters, fetching tables, telemetry.
+A thin adapter: the library sends and reads, this file names the model, reads its reply as a chat
+completion and its errors as ours. What the library would do by itself is off: retries, caching,
+dropping parameters, fetching tables, telemetry.
 """
 
 from __future__ import annotations
@@ -29,7 +31,12 @@ from evalwright.core.errors import (
 )
 from evalwright.core.requests import Generate, Request
 from evalwright.core.responses import Response
-from evalwright.core.secrets import is_secret, masked_arguments, remember_environment, remember_within
+from evalwright.core.secrets import (
+    is_secret,
+    masked_arguments,
+    remember_environment,
+    remember_within,
+)
 from evalwright.models import arguments
 from evalwright.models.base import IMAGES, RemoteModel, fingerprint_of
 from evalwright.models.remote.exchange import Reply
@@ -51,7 +58,9 @@ from evalwright.models.remote.wire.options import (
 _OWN = re.compile(
     r"(api_)?base(_url)?|api_key|(max|num)_retries|max_tokens|seed|temperature|timeout|top_p|model|messages"
 )
-_CHANGING = re.compile(r"caching|drop_params|fallbacks|mock_response|n|stream|.*(callback|logger).*")
+_CHANGING = re.compile(
+    r"caching|drop_params|fallbacks|mock_response|n|stream|.*(callback|logger).*"
+)
 OPTIONS: Options = {
     **{name: OPENAI_CHAT[name] for name in ("top_logprobs", "json_schema")},
     "reasoning_effort": at_place("reasoning_effort"),
@@ -67,39 +76,61 @@ _MAY_HOLD_SECRETS = (
 
 
 class LiteLLMModel(RemoteModel):
-    """A model by way of litellm. extra: further arguments of its `acompletion`. leave_out: sampling fields that are not sent,
-    besides those that our row of the provider says it refuses. Raises ConfigurationError for arguments that cannot be used.
+    """A model by way of litellm. extra: further arguments of its `acompletion`. leave_out: sampling
+    fields that are not sent, besides those that our row of the provider says it refuses. Raises
+    ConfigurationError for arguments that cannot be used.
     """
 
     abilities = frozenset(("generate", "chat"))
     carries = frozenset((*OPTIONS, IMAGES))
 
     def __init__(
-        self, model: str, *, base_url: str | None = None, api_key_env: str | None = None, max_tokens: int | None = None,
-        temperature: float | None = None, top_p: float | None = None, seed: int | None = None, leave_out: str | None = None,
-        extra: Mapping[str, Any] | str | None = None, timeout: float = 300.0, deadline: float = 1800.0,
-        max_concurrency: int = 128, max_attempts: int = 10, revision: str | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        model: str,
+        *,
+        base_url: str | None = None,
+        api_key_env: str | None = None,
+        max_tokens: int | None = None,
+        temperature: float | None = None,
+        top_p: float | None = None,
+        seed: int | None = None,
+        leave_out: str | None = None,
+        extra: Mapping[str, Any] | str | None = None,
+        timeout: float = 300.0,
+        deadline: float = 1800.0,
+        max_concurrency: int = 128,
+        max_attempts: int = 10,
+        revision: str | None = None,
+    ) -> None:
         # A date behind '@' is a part of some providers' names.
         self.model = model if revision is None else f"{model}@{revision}"
         self.name = f"litellm/{self.model}"
         arguments.refuse_dot_segments(
             self.name, self.model
         )  # it writes some of its providers' names into the path
-        self.base_url = None if base_url is None else check_url(arguments.text("base_url", base_url) or "")
+        self.base_url = (
+            None
+            if base_url is None
+            else check_url(arguments.text("base_url", base_url) or "")
+        )
         if "@" in urlsplit(self.base_url or "").netloc:
             raise ConfigurationError(
-                "The base URL of a litellm model cannot contain a login: use api_key_env."
+                "The base URL of a litellm model cannot contain a login: use"
+                " api_key_env."
             )
         self._key_named = arguments.text("api_key_env", api_key_env)
-        named = key_variables(self.base_url or "", self._key_named, (), self.base_url is None)
+        named = key_variables(
+            self.base_url or "", self._key_named, (), self.base_url is None
+        )
         self._key = next(filter(None, map(find_key, named)), None)
         self._local = self.base_url is not None and is_local(self.base_url)
         self._extra = _checked(arguments.mapping("extra", extra))
         provider, _, rest = self.model.partition("/")
         row = find(provider) if self.base_url is None else None
         words = filter(None, (arguments.text("leave_out", leave_out) or "").split(","))
-        left_out = [arguments.one_of("leave_out", word.strip(), SAMPLING) for word in words]
+        left_out = [
+            arguments.one_of("leave_out", word.strip(), SAMPLING) for word in words
+        ]
         self._settings = Settings(
             model=self.model,
             where=f"{provider} (by litellm)",
@@ -117,15 +148,23 @@ class LiteLLMModel(RemoteModel):
     def _identity(self) -> dict[str, Any]:
         names = ("max_tokens", "temperature", "top_p", "seed")
         told: dict[str, Any] = {name: getattr(self._settings, name) for name in names}
-        told |= {"refuses": sorted(self._settings.refuses) or None, "extra": self._extra or None}
+        told |= {
+            "refuses": sorted(self._settings.refuses) or None,
+            "extra": self._extra or None,
+        }
         told["environment"] = self._environment() or None
         where = {"provider": "litellm", "base_url": self.base_url, "model": self.model}
         return {**where, "arguments": given(told)}
 
     def _environment(self) -> dict[str, str]:
-        """The variables that lead the library to another server or version of an interface, where they are set."""
+        """The variables that lead the library to another server or version of an interface, where
+        they are set.
+        """
         provider = self.model.partition("/")[0].upper().replace("-", "_")
-        names = [f"{provider}_{end}" for end in ("API_BASE", "BASE_URL", "API_VERSION", "ENDPOINT")]
+        names = [
+            f"{provider}_{end}"
+            for end in ("API_BASE", "BASE_URL", "API_VERSION", "ENDPOINT")
+        ]
         found = (
             {name: os.environ[name] for name in names if os.environ.get(name)}
             if self.base_url is None
@@ -138,17 +177,25 @@ class LiteLLMModel(RemoteModel):
         """Model, address and arguments, never a key."""
         price = {"price": self.price.as_dict()} if self.price else {}
         key = self._key.source if self._key else "found by litellm"
-        return {**super().describe(), **masked_arguments(self._identity()), **price, "key": key}
+        return {
+            **super().describe(),
+            **masked_arguments(self._identity()),
+            **price,
+            "key": key,
+        }
 
     def check(self) -> None:
-        """Raise MissingExtra without the library, ConfigurationError for an unknown provider or a missing key."""
+        """Raise MissingExtra without the library, ConfigurationError for an unknown provider or a
+        missing key.
+        """
         library = _library()
         try:
             library.get_llm_provider(model=self.model, api_base=self.base_url)
         except Exception:
             raise ConfigurationError(
-                f"litellm does not know the provider of '{self.model}': write litellm/<provider>/<model> as its list of "
-                f"providers says, for example litellm/openai/gpt-4o-mini."
+                f"litellm does not know the provider of '{self.model}': write"
+                " litellm/<provider>/<model> as its list of providers says, for"
+                " example litellm/openai/gpt-4o-mini."
             ) from None
         if self._key is not None or self._local:
             return
@@ -156,30 +203,46 @@ class LiteLLMModel(RemoteModel):
             # The library would send the provider's key from the environment.
             words = missing_key((), (), f"The model '{self.name}'", self.base_url)
             raise ConfigurationError(words)
-        found = [] if self._key_named else library.validate_environment(model=self.model)["missing_keys"]
+        found = (
+            []
+            if self._key_named
+            else library.validate_environment(model=self.model)["missing_keys"]
+        )
         missing = [self._key_named] if self._key_named else found
         # Litellm looks into the environment only; a key may also stand in `.env`.
         self._key = find_key(missing[0]) if len(missing) == 1 else None
         if missing and self._key is None:
-            raise ConfigurationError(missing_key([str(missing[0])], (), f"The model '{self.name}'"))
+            raise ConfigurationError(
+                missing_key([str(missing[0])], (), f"The model '{self.name}'")
+            )
 
     async def answer(self, request: Request) -> Response:
         """Send one request."""
         if not isinstance(request, Generate):
-            raise Rejected(f"'{self.name}' cannot do '{request.ability}'; it can do: chat, generate.")
-        library, started = _library(), time.perf_counter()
+            raise Rejected(
+                f"'{self.name}' cannot do '{request.ability}'; it can do: chat,"
+                " generate."
+            )
+        library = _library()
+        started = time.perf_counter()
         try:
             made = await library.acompletion(**self._arguments(request))
         except Exception as error:
             raise self._translate(error) from None
         hidden = getattr(made, "_hidden_params", None) or {}
         limits = parse_rate_limits(_headers(hidden.get("headers")))
-        reply = Reply(made.model_dump(warnings=False), time.perf_counter() - started, limits)
+        reply = Reply(
+            made.model_dump(warnings=False), time.perf_counter() - started, limits
+        )
         found = CHAT.read(reply, request, self._settings)
         cost = hidden.get("response_cost")
         if isinstance(cost, int | float):
             return replace(found, cost=float(cost))
-        return replace(found, cost=self.price.cost(found.usage)) if self.price and found.counted else found
+        return (
+            replace(found, cost=self.price.cost(found.usage))
+            if self.price and found.counted
+            else found
+        )
 
     async def close(self) -> None:
         """Release the library's connections on this loop."""
@@ -198,11 +261,22 @@ class LiteLLMModel(RemoteModel):
         told = sampling(request, self._settings)
         # Local servers want no key, but the clients below insist on one.
         fields = {
-            "api_base": self.base_url, "api_key": self._key.reveal() if self._key else "none" if self.base_url else None,
-            "max_tokens": told.max_tokens, "temperature": told.temperature, "top_p": told.top_p,
-            "stop": list(told.stop) or None, "seed": told.seed,
-        }  # fmt: skip
-        switches = {"num_retries": 0, "max_retries": 0, "caching": False, "drop_params": False}
+            "api_base": self.base_url,
+            "api_key": (
+                self._key.reveal() if self._key else "none" if self.base_url else None
+            ),
+            "max_tokens": told.max_tokens,
+            "temperature": told.temperature,
+            "top_p": told.top_p,
+            "stop": list(told.stop) or None,
+            "seed": told.seed,
+        }
+        switches = {
+            "num_retries": 0,
+            "max_retries": 0,
+            "caching": False,
+            "drop_params": False,
+        }
         for more in fields_of(request, OPTIONS):
             fields |= more
         said = {
@@ -214,20 +288,26 @@ class LiteLLMModel(RemoteModel):
 
     def _translate(self, error: Exception) -> RequestError:
         """Our error tree's name for one of litellm's."""
-        kind, where, words = type(error).__name__, self._settings.where, clean(str(error), 300)
+        kind = type(error).__name__
+        where = self._settings.where
+        words = clean(str(error), 300)
         if kind == "Timeout":
             return TimedOut(f"{where} did not answer within {self.pacing.timeout:g} s.")
         if kind == "APIConnectionError":
             return ConnectionFailed(f"No connection to {where}: {words}")
         if kind == "ContentPolicyViolationError":
-            return Filtered(f"{where} stopped the prompt by its content filter: {words}")
+            return Filtered(
+                f"{where} stopped the prompt by its content filter: {words}"
+            )
         status = getattr(error, "status_code", None)
         if status is None:
-            return Rejected(f"litellm could not send the request to {where}: {kind}: {words}")
+            return Rejected(
+                f"litellm could not send the request to {where}: {kind}: {words}"
+            )
         body = getattr(error, "body", None)
-        headers = _headers(getattr(error, "litellm_response_headers", None)) or _headers(
-            getattr(getattr(error, "response", None), "headers", None)
-        )
+        headers = _headers(
+            getattr(error, "litellm_response_headers", None)
+        ) or _headers(getattr(getattr(error, "response", None), "headers", None))
         codes = (
             {str(body[name]) for name in ("code", "type") if body.get(name)}
             if isinstance(body, Mapping)
@@ -236,21 +316,35 @@ class LiteLLMModel(RemoteModel):
         if kind == "ContextWindowExceededError":
             codes.add("context_length_exceeded")
         return error_for(
-            where, status if isinstance(status, int) and 400 <= status < 600 else 500, words, codes=frozenset(codes),
-            key_source=self._settings.key_source, rate_limits=parse_rate_limits(headers),
-            retry_after=parse_retry_after({name.decode(): value.decode() for name, value in headers}),
-        )  # fmt: skip
+            where,
+            status if isinstance(status, int) and 400 <= status < 600 else 500,
+            words,
+            codes=frozenset(codes),
+            key_source=self._settings.key_source,
+            rate_limits=parse_rate_limits(headers),
+            retry_after=parse_retry_after(
+                {name.decode(): value.decode() for name, value in headers}
+            ),
+        )
 
 
 def _checked(extra: dict[str, Any]) -> dict[str, Any]:
-    """`extra`, if it names nothing that has an argument of our own, may hold a key or would break the record."""
+    """`extra`, if it names nothing that has an argument of our own, may hold a key or would break
+    the record.
+    """
     for name in extra:
         if _OWN.fullmatch(name):
-            why = "has an argument of its own: use -M base_url, api_key_env, max_attempts, or the one of that name"
+            why = (
+                "has an argument of its own: use -M base_url, api_key_env,"
+                " max_attempts, or the one of that name"
+            )
         elif _CHANGING.fullmatch(name):
             why = "cannot be given: it would change what a single answer is"
         elif is_secret(name) or name in _MAY_HOLD_SECRETS:
-            why = "may contain a key, which would be written to the record: set it in the environment"
+            why = (
+                "may contain a key, which would be written to the record: set it in the"
+                " environment"
+            )
         else:
             continue
         raise ConfigurationError(f"extra.{name} {why}.")
@@ -273,7 +367,8 @@ def _library() -> Any:
         "POLICY_TEMPLATES",
     ):
         os.environ.setdefault(f"LITELLM_LOCAL_{name}", "True")
-    os.environ.setdefault("LITELLM_MODE", "PRODUCTION")  # else it puts a `.env` file into the environment
+    # else it puts a `.env` file into the environment
+    os.environ.setdefault("LITELLM_MODE", "PRODUCTION")
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

@@ -1,9 +1,11 @@
 """A llama.cpp server: what `openai` does, and log-likelihoods, which it has no echo for.
 
-Its completions give the log-probability of what they generate, by the model alone, whatever the sampling. So the continuation is
-generated: a grammar of token numbers, one rule of them in their order, leaves the server no choice, and the log-probabilities are
-those of the continuation. It costs a step for each of its tokens; the context is kept by the server from one request to the next.
-Of a token that is a part of a character it tells nothing where it writes it: such a one is looked up among the alternatives of another.
+Its completions give the log-probability of what they generate, by the model alone, whatever the
+sampling. So the continuation is generated: a grammar of token numbers, one rule of them in their
+order, leaves the server no choice, and the log-probabilities are those of the continuation. It
+costs a step for each of its tokens; the context is kept by the server from one request to the next.
+Of a token that is a part of a character it tells nothing where it writes it: such a one is looked
+up among the alternatives of another.
 """
 
 from __future__ import annotations
@@ -26,15 +28,22 @@ from evalwright.models.remote.wire.openai_text import first_choice, text_of
 
 NOT_FOUND = 404
 _WHOLE = 1 << 20
-"""Tokens of a window where nobody said how many the context takes: the server refuses what is too long."""
+"""Tokens of a window where nobody said how many the context takes: the server refuses what is too
+long.
+"""
 _CERTAIN = 1e6
-"""A bias of a logit that no other token comes near. The log-probabilities that are sent are those before it."""
+"""A bias of a logit that no other token comes near.
+
+The log-probabilities that are sent are those before it.
+"""
 _ALTERNATIVES = (1000, 1 << 20)
 """How many are asked for: nearly always enough, and every token of any vocabulary."""
 
 
 class LlamaCppModel(OpenAIModel):
-    """As `OpenAIModel`; `-M interface=completions` gives log-likelihoods. bos is a text, where the model's own BOS is not wanted."""
+    """As `OpenAIModel`; `-M interface=completions` gives log-likelihoods. bos is a text, where the
+    model's own BOS is not wanted.
+    """
 
     def __init__(self, provider: Provider, model: str, **given: Any) -> None:
         super().__init__(provider, model, **given)
@@ -42,7 +51,9 @@ class LlamaCppModel(OpenAIModel):
         self._has_tokenize = True
         self._parts: set[int] = set()
         # The server's own paths, such as /tokenize, are beside those of OpenAI's interface.
-        self._root = self._make_client(self.pacing.timeout, self.base_url.removesuffix("/v1"))
+        self._root = self._make_client(
+            self.pacing.timeout, self.base_url.removesuffix("/v1")
+        )
 
     async def close(self) -> None:
         """Release connections."""
@@ -53,12 +64,18 @@ class LlamaCppModel(OpenAIModel):
         self, request: LogLikelihood | RollingLogLikelihood, replies: list[Reply | None]
     ) -> Response:
         try:
-            start = await self._tokens(self._bos or "", special=not self._bos) if self._has_tokenize else []
+            start = (
+                await self._tokens(self._bos or "", special=not self._bos)
+                if self._has_tokenize
+                else []
+            )
         except Rejected as error:
             if error.status != NOT_FOUND:
                 raise
             self._has_tokenize = False
-        if not self._has_tokenize:  # llama-cpp-python's server has no /tokenize, and echoes
+        if (
+            not self._has_tokenize
+        ):  # llama-cpp-python's server has no /tokenize, and echoes
             return await super()._sent_all(request, replies)
         if isinstance(request, RollingLogLikelihood):
             text = await self._tokens(request.text)
@@ -66,12 +83,20 @@ class LlamaCppModel(OpenAIModel):
                 return Response(log_likelihood=0.0, is_greedy=True, tokens_scored=0)
             self._require(start)
             found: list[EchoedToken] = []
-            for window, targets in rolling_windows(text, start[-1], (self._context_length or _WHOLE) - 1):
-                found += await self._forced(window[: len(window) - len(targets) + 1], targets, replies)
+            for window, targets in rolling_windows(
+                text, start[-1], (self._context_length or _WHOLE) - 1
+            ):
+                found += await self._forced(
+                    window[: len(window) - len(targets) + 1], targets, replies
+                )
         else:
             context = text_of(request.context, self.settings)
             kept = context.rstrip()
-            whole = (self._bos if self._bos and not kept else "") + context + request.continuation
+            whole = (
+                (self._bos if self._bos and not kept else "")
+                + context
+                + request.continuation
+            )
             tokens = await self._tokens(whole, special=not self._bos)
             alone = await self._tokens(kept, special=True) if kept else start
             split = min(common_length(alone, tokens), len(tokens) - 1)
@@ -82,23 +107,38 @@ class LlamaCppModel(OpenAIModel):
     def _require(self, context: Sequence[int]) -> None:
         if not context:
             raise Rejected(
-                f"'{self.name}' has no token before the text that is scored: the context is empty and the model has no BOS. Pass "
-                f"the model's start token as text, for example -M 'bos=<s>', or give the task a context."
+                f"'{self.name}' has no token before the text that is scored: the"
+                " context is empty and the model has no BOS. Pass the model's start"
+                " token as text, for example -M 'bos=<s>', or give the task a context."
             )
 
     async def _tokens(self, text: str, *, special: bool = False) -> list[int]:
-        """The text's tokens, by the server's own tokenizer. special: with the BOS that the model wants."""
-        body = {"content": text, "add_special": special, "parse_special": True, "with_pieces": True}
+        """The text's tokens, by the server's own tokenizer. special: with the BOS that the model
+        wants.
+        """
+        body = {
+            "content": text,
+            "add_special": special,
+            "parse_special": True,
+            "with_pieces": True,
+        }
         data = (await self._root.send(Call("/tokenize", body))).data
         rows = data.get("tokens") if isinstance(data, Mapping) else None
-        if not isinstance(rows, list) or not all(type(_at(row, "id")) is int for row in rows):
+        if not isinstance(rows, list) or not all(
+            type(_at(row, "id")) is int for row in rows
+        ):
             raise not_documented(self.settings, "tokens with ids and pieces", data)
         # A piece that is not text by itself comes as bytes.
-        self._parts.update(row["id"] for row in rows if isinstance(row.get("piece"), list))
+        self._parts.update(
+            row["id"] for row in rows if isinstance(row.get("piece"), list)
+        )
         return [row["id"] for row in rows]
 
     async def _forced(
-        self, context: Sequence[int], targets: Sequence[int], replies: list[Reply | None]
+        self,
+        context: Sequence[int],
+        targets: Sequence[int],
+        replies: list[Reply | None],
     ) -> list[EchoedToken]:
         """The log-probability of each of `targets` after what stands before it."""
         found: list[EchoedToken] = []
@@ -109,11 +149,14 @@ class LlamaCppModel(OpenAIModel):
                     found.append(await self._among_all(before, tokens[0], replies))
                     continue
                 grammar = "root ::= " + " ".join(f"<[{token}]>" for token in tokens)
-                rows = await self._written(before, len(tokens), 1, {"grammar": grammar}, replies)
+                rows = await self._written(
+                    before, len(tokens), 1, {"grammar": grammar}, replies
+                )
                 if [_at(row, "id") for row in rows] != tokens:
                     raise BadReply(
-                        f"{self.settings.where} wrote other tokens than its grammar allows, so the text cannot be scored. Text that "
-                        f"holds the model's own end token is one such case."
+                        f"{self.settings.where} wrote other tokens than its grammar"
+                        " allows, so the text cannot be scored. Text that holds the"
+                        " model's own end token is one such case."
                     )
                 found += [_read(row, row) for row in rows]
         return found
@@ -121,7 +164,9 @@ class LlamaCppModel(OpenAIModel):
     async def _among_all(
         self, context: Sequence[int], token: int, replies: list[Reply | None]
     ) -> EchoedToken:
-        """The log-probability of a token that the server would not tell if it wrote it: another is written, this is an alternative."""
+        """The log-probability of a token that the server would not tell if it wrote it: another is
+        written, this is an alternative.
+        """
         other = (await self._tokens("a"))[-1]
         for alternatives in _ALTERNATIVES:
             bias = {"logit_bias": [[other, _CERTAIN]]}
@@ -130,7 +175,9 @@ class LlamaCppModel(OpenAIModel):
             for row in tops if isinstance(tops, list) else ():
                 if _at(row, "id") == token:
                     return _read(row, rows[0])
-        raise BadReply(f"{self.settings.where} gives no log-probability of token {token}.")
+        raise BadReply(
+            f"{self.settings.where} gives no log-probability of token {token}."
+        )
 
     async def _written(
         self,
@@ -151,13 +198,16 @@ class LlamaCppModel(OpenAIModel):
             **self.settings.extra_body,
         }
         replies.append(None)
-        call = Call("/completions", body, largest=largest_reply(count + alternatives // 8))
+        call = Call(
+            "/completions", body, largest=largest_reply(count + alternatives // 8)
+        )
         replies[-1] = reply = await self.client.send(call)
         block = first_choice(reply.data, self.settings).get("logprobs")
         content = block.get("content") if isinstance(block, Mapping) else None
         if not isinstance(content, list):
             raise NoEcho(
-                f"{self.settings.where} sends no log-probabilities: its reply has no choices[0].logprobs.content."
+                f"{self.settings.where} sends no log-probabilities: its reply has no"
+                " choices[0].logprobs.content."
             )
         return content[:count]
 
@@ -168,11 +218,18 @@ def _at(entry: Any, name: str) -> Any:
 
 def _read(row: Mapping[str, Any], step: Mapping[str, Any]) -> EchoedToken:
     """A token's row, of the step of which `top_logprobs` has the most probable token first."""
-    value, tops = row.get("logprob"), step.get("top_logprobs")
-    if not isinstance(value, int | float) or isinstance(value, bool) or not math.isfinite(value):
+    value = row.get("logprob")
+    tops = step.get("top_logprobs")
+    if (
+        not isinstance(value, int | float)
+        or isinstance(value, bool)
+        or not math.isfinite(value)
+    ):
         raise BadReply(f"The log-probability of a token is {value!r}.")
     first = _at(tops[0], "id") if isinstance(tops, list) and tops else None
-    return EchoedToken(0, 0, float(value), None if first is None else first == row.get("id"))
+    return EchoedToken(
+        0, 0, float(value), None if first is None else first == row.get("id")
+    )
 
 
 LlamaCppModel.__signature__ = OpenAIModel.__signature__

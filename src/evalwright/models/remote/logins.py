@@ -1,8 +1,10 @@
-"""Logins that are more than a key: Amazon's signature over each request, and Google's token that runs out.
+"""Logins that are more than a key: Amazon's signature over each request, and Google's token that
+runs out.
 
-A row of the table of providers asks for one with `auth = "aws"` or `auth = "google"`. The providers' own libraries (botocore,
-google-auth) find credentials, so that environment variables, profiles, roles, service accounts, workload identities and single
-sign-on work as people know them; they are imported when a login is first used.
+A row of the table of providers asks for one with `auth = "aws"` or `auth = "google"`. The
+providers' own libraries (botocore, google-auth) find credentials, so that environment variables,
+profiles, roles, service accounts, workload identities and single sign-on work as people know them;
+they are imported when a login is first used.
 """
 
 from __future__ import annotations
@@ -17,7 +19,12 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
-from evalwright.core.errors import AuthenticationFailed, ConfigurationError, ConnectionFailed, MissingExtra
+from evalwright.core.errors import (
+    AuthenticationFailed,
+    ConfigurationError,
+    ConnectionFailed,
+    MissingExtra,
+)
 from evalwright.core.secrets import remember
 from evalwright.models.remote.http_faults import clean
 
@@ -26,7 +33,9 @@ _AMAZONS_HOST = re.compile(r"//bedrock-runtime(?:-fips)?\.([a-z0-9-]+)\.amazonaw
 
 
 class Login(ABC):
-    """Credentials that requests are sent with. source: where they come from, for messages and the record, never a secret."""
+    """Credentials that requests are sent with. source: where they come from, for messages and the
+    record, never a secret.
+    """
 
     source: str
 
@@ -35,17 +44,24 @@ class Login(ABC):
         self._lock = threading.Lock()
 
     def check(self) -> None:
-        """Raise ConfigurationError where there are no credentials, MissingExtra where a library is missing. Sends nothing."""
+        """Raise ConfigurationError where there are no credentials, MissingExtra where a library is
+        missing. Sends nothing.
+        """
         with self._lock:
             self._find()
 
     async def ready(self) -> None:
-        """Have credentials that are valid now; new ones come in a thread. Raises AuthenticationFailed or ConnectionFailed."""
+        """Have credentials that are valid now; new ones come in a thread.
+
+        Raises AuthenticationFailed or ConnectionFailed.
+        """
         if not self._is_good():
             await asyncio.to_thread(self._renew)
 
     @abstractmethod
-    def sign(self, method: str, url: str, body: bytes, headers: Mapping[str, str]) -> Mapping[str, str]:
+    def sign(
+        self, method: str, url: str, body: bytes, headers: Mapping[str, str]
+    ) -> Mapping[str, str]:
         """`headers` with those that let the request in."""
 
     @abstractmethod
@@ -71,7 +87,9 @@ class Login(ABC):
 
 
 def login_of(auth: str, base_url: str, variables: Mapping[str, str]) -> Login | None:
-    """The login that a row asks for; None where a key is enough. variables: as given for the base URL."""
+    """The login that a row asks for; None where a key is enough. variables: as given for the base
+    URL.
+    """
     if auth == "aws":
         return AwsLogin(base_url, variables.get("region"))
     return GoogleLogin() if auth == "google" else None
@@ -81,11 +99,20 @@ def login_of(auth: str, base_url: str, variables: Mapping[str, str]) -> Login | 
 
 
 def region_of(base_url: str = "", given: str | None = None) -> str | None:
-    """The region: as given, as in the address, $AWS_REGION, $AWS_DEFAULT_REGION, or the profile's; None where none is set."""
+    """The region: as given, as in the address, $AWS_REGION, $AWS_DEFAULT_REGION, or the profile's;
+    None where none is set.
+    """
     found = _AMAZONS_HOST.search(base_url)
-    named = (given, found and found[1], os.environ.get("AWS_REGION"), os.environ.get("AWS_DEFAULT_REGION"))
+    named = (
+        given,
+        found and found[1],
+        os.environ.get("AWS_REGION"),
+        os.environ.get("AWS_DEFAULT_REGION"),
+    )
     with suppress(MissingExtra):
-        region = next(filter(None, named), None) or _session().get_config_variable("region")
+        region = next(filter(None, named), None) or _session().get_config_variable(
+            "region"
+        )
         return str(region) if region else None
     return None
 
@@ -111,12 +138,18 @@ class AwsLogin(Login):
     def __init__(self, base_url: str, region: str | None) -> None:
         super().__init__()
         self.source = "AWS credentials"
-        self._base_url, self._given = base_url, region
+        self._base_url = base_url
+        self._given = region
         self._region: str | None = None
         self._frozen: Any = None
 
-    def sign(self, method: str, url: str, body: bytes, headers: Mapping[str, str]) -> Mapping[str, str]:
-        """The headers with the signature. Signs what is sent: the path with its percent-encoding, and the body."""
+    def sign(
+        self, method: str, url: str, body: bytes, headers: Mapping[str, str]
+    ) -> Mapping[str, str]:
+        """The headers with the signature.
+
+        Signs what is sent: the path with its percent-encoding, and the body.
+        """
         from botocore.auth import SigV4Auth
         from botocore.awsrequest import AWSRequest
 
@@ -135,12 +168,13 @@ class AwsLogin(Login):
             raise ConfigurationError(_unusable(error)) from None
         if self._credentials is None:
             raise ConfigurationError(
-                "No AWS credentials were found: set AWS_BEARER_TOKEN_BEDROCK, or AWS_ACCESS_KEY_ID and "
-                "AWS_SECRET_ACCESS_KEY, or AWS_PROFILE."
+                "No AWS credentials were found: set AWS_BEARER_TOKEN_BEDROCK, or"
+                " AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE."
             )
         if self._region is None:
             raise ConfigurationError(
-                "No AWS region is set: set AWS_REGION, or give -M variables.region=us-east-1."
+                "No AWS region is set: set AWS_REGION, or give -M"
+                " variables.region=us-east-1."
             )
         self.source = f"AWS credentials ({self._credentials.method})"
 
@@ -154,7 +188,8 @@ class AwsLogin(Login):
                 self._credentials.get_frozen_credentials()
             )  # of roles, new ones before they run out
         except Exception as error:
-            # botocore's errors have no common meaning; whatever it was, there are no credentials now.
+            # botocore's errors have no common meaning; whatever it was, there are no credentials
+            # now.
             raise AuthenticationFailed(_unusable(error)) from None
         for secret in (self._frozen.secret_key, self._frozen.token):
             remember(secret or "")
@@ -168,7 +203,9 @@ def _unusable(error: Exception) -> str:
 
 
 def host_of(location: str) -> str:
-    """Where a location of Vertex AI is served: the global one, the two that span a continent, or a region."""
+    """Where a location of Vertex AI is served: the global one, the two that span a continent, or a
+    region.
+    """
     if location in ("us", "eu"):
         return f"aiplatform.{location}.rep.googleapis.com"
     return f"{'' if location == 'global' else f'{location}-'}aiplatform.googleapis.com"
@@ -179,8 +216,12 @@ class GoogleLogin(Login):
 
     source = "Google application default credentials"
 
-    def sign(self, method: str, url: str, body: bytes, headers: Mapping[str, str]) -> Mapping[str, str]:
-        """The headers with the token, and with the project that pays where the credentials name one."""
+    def sign(
+        self, method: str, url: str, body: bytes, headers: Mapping[str, str]
+    ) -> Mapping[str, str]:
+        """The headers with the token, and with the project that pays where the credentials name
+        one.
+        """
         made = dict(headers)
         self._credentials.apply(made)
         return made
@@ -198,13 +239,15 @@ class GoogleLogin(Login):
             ) from None
         try:
             with warnings.catch_warnings():
-                # It warns of a person's own login without a project that pays; the server says so itself.
+                # It warns of a person's own login without a project that pays; the server says so
+                # itself.
                 warnings.simplefilter("ignore")
                 self._credentials, _ = google.auth.default(scopes=SCOPES)
         except GoogleAuthError as error:
             raise ConfigurationError(
-                "No Google credentials can be used: set VERTEX_ACCESS_TOKEN, or GOOGLE_APPLICATION_CREDENTIALS to a "
-                f"file of credentials, or run 'gcloud auth application-default login' ({clean(str(error), 150)})."
+                "No Google credentials can be used: set VERTEX_ACCESS_TOKEN, or"
+                " GOOGLE_APPLICATION_CREDENTIALS to a file of credentials, or run"
+                f" 'gcloud auth application-default login' ({clean(str(error), 150)})."
             ) from None
 
     def _is_good(self) -> bool:
@@ -223,8 +266,11 @@ class GoogleLogin(Login):
             with requests.Session() as session:
                 self._credentials.refresh(Request(session))
         except GoogleAuthError as error:
-            words, said = "No access token from Google", clean(str(error), 200)
+            words = "No access token from Google"
+            said = clean(str(error), 200)
             if isinstance(error, TransportError) or getattr(error, "retryable", False):
                 raise ConnectionFailed(f"{words}: {said}") from None
-            raise AuthenticationFailed(f"{words} for the application default credentials: {said}") from None
+            raise AuthenticationFailed(
+                f"{words} for the application default credentials: {said}"
+            ) from None
         remember(self._credentials.token)

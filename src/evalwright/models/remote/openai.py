@@ -1,9 +1,10 @@
-"""Models of providers that speak OpenAI's completions: what `api` does, and log-likelihoods by echo besides.
+"""Models of providers that speak OpenAI's completions: what `api` does, and log-likelihoods by echo
+besides.
 
 openai/gpt-4o-mini                                   OpenAI itself, or $OPENAI_BASE_URL
-openai/http://localhost:8000/v1#my-model             any server: its base URL, '#', the model's name there
-openai/my-model   -M base_url=http://localhost:8000/v1      the same
-vllm/my-model   -M interface=completions -M echo=true       a server on this machine
+openai/http://localhost:8000/v1#my-model             any server: its base URL, '#', the model's name
+there openai/my-model   -M base_url=http://localhost:8000/v1      the same vllm/my-model   -M
+interface=completions -M echo=true       a server on this machine
 """
 
 from __future__ import annotations
@@ -16,7 +17,12 @@ from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
 from evalwright.core.errors import ConfigurationError, Rejected, RequestError
-from evalwright.core.requests import Ability, LogLikelihood, Request, RollingLogLikelihood
+from evalwright.core.requests import (
+    Ability,
+    LogLikelihood,
+    Request,
+    RollingLogLikelihood,
+)
 from evalwright.core.responses import Response, Usage
 from evalwright.models import arguments
 from evalwright.models.remote.api import ApiModel
@@ -37,7 +43,9 @@ _PROBE_TIMEOUT = 10.0
 
 
 class OpenAIModel(ApiModel):
-    """As `ApiModel`, with arguments of its own: echo, bos and context_length for log-likelihoods, and organisation."""
+    """As `ApiModel`, with arguments of its own: echo, bos and context_length for log-likelihoods,
+    and organisation.
+    """
 
     __signature__: ClassVar[Signature]
 
@@ -61,10 +69,12 @@ class OpenAIModel(ApiModel):
         self._echo_is_known = echo is not None or self.official
 
     def check(self) -> None:
-        """Raise ConfigurationError where a key is needed and missing; find out whether the server can echo.
+        """Raise ConfigurationError where a key is needed and missing; find out whether the server
+        can echo.
 
-        The second sends a request for one token to a server that was not declared with `echo=`, and takes log-likelihoods out
-        of `abilities` where it cannot give them. A server that cannot be reached is left to the requests to report.
+        The second sends a request for one token to a server that was not declared with `echo=`, and
+        takes log-likelihoods out of `abilities` where it cannot give them. A server that cannot be
+        reached is left to the requests to report.
         """
         super().check()
         if self._echo and not self._echo_is_known:
@@ -75,7 +85,9 @@ class OpenAIModel(ApiModel):
 
     def answer(self, request: Request) -> Coroutine[Any, Any, Response]:
         """Send one request; a long text to be scored is several."""
-        if request.ability in self.abilities and isinstance(request, LogLikelihood | RollingLogLikelihood):
+        if request.ability in self.abilities and isinstance(
+            request, LogLikelihood | RollingLogLikelihood
+        ):
             return self._scored(request)
         return super().answer(request)
 
@@ -87,7 +99,10 @@ class OpenAIModel(ApiModel):
         except RequestError as error:
             # Of a sending without a reply only an estimate is known, which is of the whole request.
             if not (replies and replies[-1] is None and error.taken):
-                used = sum((reply_usage(reply.data) for reply in replies if reply is not None), Usage())
+                used = sum(
+                    (reply_usage(reply.data) for reply in replies if reply is not None),
+                    Usage(),
+                )
                 error.usage = used if used.input_tokens or used.output_tokens else None
             raise
 
@@ -99,14 +114,19 @@ class OpenAIModel(ApiModel):
     async def _sent_all(
         self, request: LogLikelihood | RollingLogLikelihood, replies: list[Reply | None]
     ) -> Response:
-        """Send each window that is wanted, and give back what came of it, until the response is there."""
+        """Send each window that is wanted, and give back what came of it, until the response is
+        there.
+        """
         if isinstance(request, LogLikelihood):
             text, boundary = split_pair(request, self.settings)
             if boundary == len(text):
                 return Response(log_likelihood=0.0, is_greedy=True, tokens_scored=0)
             if not boundary and self._bos:
-                text, boundary = self._bos + text, len(self._bos)
-            return read_pair(await self._echoed(text, replies), text, boundary, self.settings)
+                text = self._bos + text
+                boundary = len(self._bos)
+            return read_pair(
+                await self._echoed(text, replies), text, boundary, self.settings
+            )
         windows = rolling(request.text, self._context_length, self._bos)
         try:
             text = next(windows)
@@ -126,11 +146,14 @@ class OpenAIModel(ApiModel):
         client = self._make_client(min(_PROBE_TIMEOUT, self.pacing.timeout))
         text = "One two three"
         try:
-            read_echo(await client.send(echo_call(text, self.settings)), text, self.settings)
+            read_echo(
+                await client.send(echo_call(text, self.settings)), text, self.settings
+            )
         except NoEcho:
             return False
         except Rejected as error:
-            # A server that does not know `echo` or `logprobs` says 400 or 422; anything else is about something else.
+            # A server that does not know `echo` or `logprobs` says 400 or 422; anything else is
+            # about something else.
             return error.status not in (400, 422, 501)
         except RequestError:
             return True
@@ -141,8 +164,10 @@ class OpenAIModel(ApiModel):
     def _why_not(self, ability: Ability) -> str:
         if ability in ("log-likelihood", "rolling"):
             return (
-                f"'{self.name}' cannot give log-likelihoods: that needs interface=completions and a server that echoes "
-                f"log-probabilities (vLLM and others do; {urlsplit(self.provider.base_url).hostname} does not)."
+                f"'{self.name}' cannot give log-likelihoods: that needs"
+                " interface=completions and a server that echoes log-probabilities"
+                f" (vLLM and others do; {urlsplit(self.provider.base_url).hostname}"
+                " does not)."
             )
         return super()._why_not(ability)
 
@@ -150,7 +175,8 @@ class OpenAIModel(ApiModel):
         if self.interface != "completions":
             if self._echo_wanted:
                 raise ConfigurationError(
-                    f"The {self.interface} interface has no echo: add -M interface=completions to compare likelihoods."
+                    f"The {self.interface} interface has no echo: add -M"
+                    " interface=completions to compare likelihoods."
                 )
             self._refuse_what_needs_echo()
             return super()._abilities()
@@ -160,14 +186,20 @@ class OpenAIModel(ApiModel):
             self._echo = gives if self._echo_wanted is None else self._echo_wanted
         if not self._echo:
             self._refuse_what_needs_echo()
-        return frozenset(("generate", "log-likelihood", "rolling") if self._echo else ("generate",))
+        return frozenset(
+            ("generate", "log-likelihood", "rolling") if self._echo else ("generate",)
+        )
 
     def _refuse_what_needs_echo(self) -> None:
-        for name, given in (("bos", self._bos), ("context_length", self._context_length)):
+        for name, given in (
+            ("bos", self._bos),
+            ("context_length", self._context_length),
+        ):
             if given:
                 raise ConfigurationError(
-                    f"-M {name} has no effect on '{self.name}': it is for log-likelihoods, which need -M interface=completions and a "
-                    f"server that echoes log-probabilities. Leave it out."
+                    f"-M {name} has no effect on '{self.name}': it is for"
+                    " log-likelihoods, which need -M interface=completions and a"
+                    " server that echoes log-probabilities. Leave it out."
                 )
 
     def _more_identity(self) -> Mapping[str, Any]:
@@ -179,7 +211,15 @@ class OpenAIModel(ApiModel):
 
 # The arguments by name, so that a misspelt one is found before anything is made of them.
 _parameters = [
-    *(each for each in signature(OpenAIModel).parameters.values() if each.kind is not Parameter.VAR_KEYWORD),
-    *(each for each in signature(ApiModel).parameters.values() if each.kind is Parameter.KEYWORD_ONLY),
+    *(
+        each
+        for each in signature(OpenAIModel).parameters.values()
+        if each.kind is not Parameter.VAR_KEYWORD
+    ),
+    *(
+        each
+        for each in signature(ApiModel).parameters.values()
+        if each.kind is Parameter.KEYWORD_ONLY
+    ),
 ]
 OpenAIModel.__signature__ = Signature(_parameters)

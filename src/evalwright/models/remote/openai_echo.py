@@ -1,15 +1,18 @@
-"""Log-likelihoods through the completions interface: send the text, have it echoed with log-probabilities, add them up.
+"""Log-likelihoods through the completions interface: send the text, have it echoed with
+log-probabilities, add them up.
 
-Only the server knows the tokens, so the continuation's tokens are found by where they stand in the text. A token that
-straddles the boundary belongs to the continuation: context and continuation are encoded as one text, as lm-eval does.
-Places are told in two ways, and the first that holds is used: the token texts, joined, begin with the text sent (after tokens
-that the server put before it, such as BOS); or the reply's `text_offset`, in characters, else in UTF-8 bytes, else in UTF-16
-units, whichever ends where the text ends.
+Only the server knows the tokens, so the continuation's tokens are found by where they stand in the
+text. A token that straddles the boundary belongs to the continuation: context and continuation are
+encoded as one text, as lm-eval does. Places are told in two ways, and the first that holds is used:
+the token texts, joined, begin with the text sent (after tokens that the server put before it, such
+as BOS); or the reply's `text_offset`, in characters, else in UTF-8 bytes, else in UTF-16 units,
+whichever ends where the text ends.
 
-A text that is longer than the context is scored in windows, cut by characters at a size that the server's own token counts (or
-its refusal) teach. Each begins with the last token scored before, so that its first new token has a context, and the last token
-of every window but the last is scored again in the next, because the cut may have split it. All of this depends on the text and
-the server alone, so another time gives the same windows.
+A text that is longer than the context is scored in windows, cut by characters at a size that the
+server's own token counts (or its refusal) teach. Each begins with the last token scored before, so
+that its first new token has a context, and the last token of every window but the last is scored
+again in the next, because the cut may have split it. All of this depends on the text and the server
+alone, so another time gives the same windows.
 """
 
 from __future__ import annotations
@@ -36,8 +39,9 @@ _MOST_PREFIX_TOKENS = 2
 
 @dataclass(frozen=True, slots=True)
 class EchoedToken:
-    """A token of the text sent: characters [start, end), its log-probability (None: the server gives none), and
-    whether it was the most probable one (None: unknown)."""
+    """A token of the text sent: characters [start, end), its log-probability (None: the server
+    gives none), and whether it was the most probable one (None: unknown).
+    """
 
     start: int
     end: int
@@ -56,7 +60,10 @@ Echo = tuple[list[EchoedToken], Reply]
 
 
 def echo_call(text: str, settings: Settings) -> Call:
-    """What has `text` echoed. One token is generated and dropped, because many servers take 0 for "no limit"."""
+    """What has `text` echoed.
+
+    One token is generated and dropped, because many servers take 0 for "no limit".
+    """
     body = {
         "model": settings.model,
         "prompt": text,
@@ -66,11 +73,18 @@ def echo_call(text: str, settings: Settings) -> Call:
         "echo": True,
     }
     # One token echoed for each character at most, and one generated.
-    return Call("/completions", {**body, **settings.extra_body}, largest=largest_reply(len(text) + 1))
+    return Call(
+        "/completions",
+        {**body, **settings.extra_body},
+        largest=largest_reply(len(text) + 1),
+    )
 
 
 def split_pair(request: LogLikelihood, settings: Settings) -> tuple[str, int]:
-    """(the whole text, where the continuation begins). The context's trailing whitespace goes to the continuation."""
+    """(the whole text, where the continuation begins).
+
+    The context's trailing whitespace goes to the continuation.
+    """
     context = text_of(request.context, settings)
     return context + request.continuation, len(context.rstrip())
 
@@ -78,22 +92,28 @@ def split_pair(request: LogLikelihood, settings: Settings) -> tuple[str, int]:
 def read_pair(reply: Reply, text: str, boundary: int, settings: Settings) -> Response:
     """The log-likelihood of `text[boundary:]` given `text[:boundary]`.
 
-    Raises NoEcho where the reply has no log-probabilities, Rejected where the very first token would have to be scored
-    and the server gives nothing for it, BadReply where the reply contradicts itself.
+    Raises NoEcho where the reply has no log-probabilities, Rejected where the very first token
+    would have to be scored and the server gives nothing for it, BadReply where the reply
+    contradicts itself.
     """
-    scored = [token for token in read_echo(reply, text, settings) if token.end > boundary]
+    scored = [
+        token for token in read_echo(reply, text, settings) if token.end > boundary
+    ]
     if not scored:
         raise not_documented(settings, "tokens for the continuation", reply.data)
     if any(token.log_probability is None for token in scored):
         raise Rejected(
-            f"{settings.where} gives no log-probability for the first token of a text, and the context is empty. "
-            f"Pass the model's start token as text, for example -M 'bos=<s>', or give the task a context."
+            f"{settings.where} gives no log-probability for the first token of a text,"
+            " and the context is empty. Pass the model's start token as text, for"
+            " example -M 'bos=<s>', or give the task a context."
         )
     return summed(scored, [reply])
 
 
 def summed(tokens: Iterable[EchoedToken], replies: Sequence[Reply]) -> Response:
-    """One Response for the tokens that have a log-probability, with the usage and time of all `replies`."""
+    """One Response for the tokens that have a log-probability, with the usage and time of all
+    `replies`.
+    """
     given = [token for token in tokens if token.log_probability is not None]
     greedy = [token.is_greedy for token in given]
     model = replies[-1].data.get("model")
@@ -117,17 +137,24 @@ def read_echo(reply: Reply, text: str, settings: Settings) -> list[EchoedToken]:
     data = reply.data
     choice = first_choice(data, settings)
     block = choice.get("logprobs")
-    if not isinstance(block, Mapping) or not isinstance(block.get("token_logprobs"), list):
+    if not isinstance(block, Mapping) or not isinstance(
+        block.get("token_logprobs"), list
+    ):
         raise NoEcho(
-            f"{settings.where} does not echo log-probabilities for '{settings.model}': its reply has no "
-            f"choices[0].logprobs.token_logprobs. Tasks that compare likelihoods need a server that has them."
+            f"{settings.where} does not echo log-probabilities for '{settings.model}':"
+            " its reply has no choices[0].logprobs.token_logprobs. Tasks that compare"
+            " likelihoods need a server that has them."
         )
     values = block["token_logprobs"]
     if not _is_echo(choice.get("text"), text, len(values)):
-        raise NoEcho(f"{settings.where} ignores 'echo': its reply holds only what it generated.")
+        raise NoEcho(
+            f"{settings.where} ignores 'echo': its reply holds only what it generated."
+        )
     places = _places(block, len(values), text)
     if places is None:
-        raise not_documented(settings, "tokens or text_offset that match the prompt", block)
+        raise not_documented(
+            settings, "tokens or text_offset that match the prompt", block
+        )
     tops = block.get("top_logprobs")
     tokens: list[EchoedToken] = []
     for index, (start, end) in places:
@@ -135,51 +162,85 @@ def read_echo(reply: Reply, text: str, settings: Settings) -> list[EchoedToken]:
         if value is None and not tokens:
             tokens.append(EchoedToken(start, end, None, None))
             continue
-        # Rounding may lift a certain token a little above 0; far above or below is no log-probability.
-        if not isinstance(value, int | float) or isinstance(value, bool) or not -1e30 < value <= 1e-3:
-            raise not_documented(settings, f"a log-probability as token_logprobs[{index}]", data)
-        tokens.append(EchoedToken(start, end, float(value), _is_greedy(tops, index, float(value))))
+        # Rounding may lift a certain token a little above 0; far above or below is no
+        # log-probability.
+        if (
+            not isinstance(value, int | float)
+            or isinstance(value, bool)
+            or not -1e30 < value <= 1e-3
+        ):
+            raise not_documented(
+                settings, f"a log-probability as token_logprobs[{index}]", data
+            )
+        tokens.append(
+            EchoedToken(start, end, float(value), _is_greedy(tops, index, float(value)))
+        )
     return tokens
 
 
 def _is_echo(echoed: Any, text: str, count: int) -> bool:
-    """Whether a reply's text is the prompt and more. Servers that decode token by token may lose a leading space."""
+    """Whether a reply's text is the prompt and more.
+
+    Servers that decode token by token may lose a leading space.
+    """
     if not isinstance(echoed, str):
         return False
     return echoed.startswith(text) or (count > 1 and len(echoed) >= len(text) - 1)
 
 
 def _is_greedy(tops: Any, index: int, value: float) -> bool | None:
-    """Whether no other token was more probable; values are compared, because token texts may be ambiguous."""
-    if not isinstance(tops, list) or index >= len(tops) or not isinstance(tops[index], Mapping):
+    """Whether no other token was more probable; values are compared, because token texts may be
+    ambiguous.
+    """
+    if (
+        not isinstance(tops, list)
+        or index >= len(tops)
+        or not isinstance(tops[index], Mapping)
+    ):
         return None
     others = [other for other in tops[index].values() if isinstance(other, int | float)]
     return value >= max(others) if others else None
 
 
 Places = list[tuple[int, tuple[int, int]]]
-"""(index into the reply's lists, (start, end) in characters of the text) for each token of the text."""
+"""(index into the reply's lists, (start, end) in characters of the text) for each token of the
+text.
+"""
 
 
 def _places(block: Mapping[str, Any], count: int, text: str) -> Places | None:
-    tokens, offsets = block.get("tokens"), block.get("text_offset")
-    if isinstance(tokens, list) and len(tokens) == count and all(isinstance(token, str) for token in tokens):
+    tokens = block.get("tokens")
+    offsets = block.get("text_offset")
+    if (
+        isinstance(tokens, list)
+        and len(tokens) == count
+        and all(isinstance(token, str) for token in tokens)
+    ):
         found = _by_token_texts(tokens, text) or _by_token_bytes(tokens, text)
         if found is not None or _stops_short(tokens, text):
             return found
-    if isinstance(offsets, list) and len(offsets) == count and all(type(place) is int for place in offsets):
+    if (
+        isinstance(offsets, list)
+        and len(offsets) == count
+        and all(type(place) is int for place in offsets)
+    ):
         return _by_offsets(offsets, text)
     return None
 
 
 def _stops_short(tokens: Sequence[str], text: str) -> bool:
-    """Whether the tokens, but for a start token, end before the text does: their sum would be of a part of it."""
+    """Whether the tokens, but for a start token, end before the text does: their sum would be of a
+    part of it.
+    """
     wholes = ("".join(tokens), "".join(tokens[1:]))
-    return any(whole and len(whole) < len(text) and text.startswith(whole) for whole in wholes)
+    return any(
+        whole and len(whole) < len(text) and text.startswith(whole) for whole in wholes
+    )
 
 
 def _by_token_texts(tokens: Sequence[str], text: str) -> Places | None:
-    joined, before = "".join(tokens), 0
+    joined = "".join(tokens)
+    before = 0
     for skipped, token in enumerate(tokens[: _MOST_PREFIX_TOKENS + 1]):  # noqa: B007
         if joined.startswith(text, before):
             break
@@ -198,9 +259,13 @@ def _by_token_texts(tokens: Sequence[str], text: str) -> Places | None:
 
 
 def _by_token_bytes(tokens: Sequence[str], text: str) -> Places | None:
-    """As by texts, for servers that write a part of a character with one letter for each byte (SGLang, whose offsets are all -1)."""
+    """As by texts, for servers that write a part of a character with one letter for each byte
+    (SGLang, whose offsets are all -1).
+    """
     data = text.encode("utf-8", "surrogatepass")
-    owners = [index for index, sign in enumerate(text) for _ in range(_utf8_width(sign))]
+    owners = [
+        index for index, sign in enumerate(text) for _ in range(_utf8_width(sign))
+    ]
     for skipped in range(min(_MOST_PREFIX_TOKENS + 1, len(tokens))):
         places: Places = []
         start = 0
@@ -217,7 +282,10 @@ def _by_token_bytes(tokens: Sequence[str], text: str) -> Places | None:
 
 
 def _width_at(token: str, data: bytes, start: int) -> int:
-    """Bytes of `data` from `start` on that a token stands for; the last may go beyond the end. 0: it is not what stands there."""
+    """Bytes of `data` from `start` on that a token stands for; the last may go beyond the end.
+
+    0: it is not what stands there.
+    """
     rest = data[start:]
     for coding in ("utf-8", "latin-1"):
         raw = token.encode(coding, "ignore")
@@ -239,7 +307,8 @@ def _by_offsets(offsets: Sequence[int], text: str) -> Places | None:
     end = following = len(text)
     for index in range(len(starts) - 1, -1, -1):
         if starts[index] < following:
-            end, following = following, starts[index]
+            end = following
+            following = starts[index]
         places.append((index, (starts[index], end)))
     return places[::-1] or None
 
@@ -247,13 +316,16 @@ def _by_offsets(offsets: Sequence[int], text: str) -> Places | None:
 def _character_map(offsets: Sequence[int], text: str) -> dict[int, int] | None:
     """From the server's offsets to characters, in the unit in which the offsets fit the text."""
     for width in (lambda sign: 1, _utf8_width, _utf16_width):
-        table, place = {}, 0
+        table = {}
+        place = 0
         for index, sign in enumerate(text):
             for inner in range(width(sign)):
                 table[place + inner] = index
             place += width(sign)
         table[place] = len(text)
-        if offsets[-1] == place or (offsets[-1] < place == len(text) and offsets[0] == 0):
+        if offsets[-1] == place or (
+            offsets[-1] < place == len(text) and offsets[0] == 0
+        ):
             return table
     return None
 
@@ -269,18 +341,23 @@ def _utf16_width(sign: str) -> int:
 def rolling(
     text: str, context_length: int | None, bos: str = ""
 ) -> Generator[str, Echo | Rejected, Response]:
-    """The log-likelihood of `text`: yields each text to be echoed, and is sent its tokens or the server's refusal.
+    """The log-likelihood of `text`: yields each text to be echoed, and is sent its tokens or the
+    server's refusal.
 
-    context_length: tokens that the server takes with the one it generates; None sends the text whole. bos: sent before the
-    text and not scored.
+    context_length: tokens that the server takes with the one it generates; None sends the text
+    whole. bos: sent before the text and not scored.
     """
     if not text:
         return Response(log_likelihood=0.0, is_greedy=True, tokens_scored=0)
-    if context_length is None or len((bos + text).encode("utf-8", "replace")) + 1 <= context_length:
+    if (
+        context_length is None
+        or len((bos + text).encode("utf-8", "replace")) + 1 <= context_length
+    ):
         got = yield bos + text
         if isinstance(got, Rejected):
             raise Rejected(
-                f"{got} If the text is too long, pass -M context_length=N to have it scored in windows.",
+                f"{got} If the text is too long, pass -M context_length=N to have it"
+                " scored in windows.",
                 status=got.status,
             )
         tokens, reply = got
@@ -288,11 +365,14 @@ def rolling(
     return (yield from _in_windows(bos + text, len(bos), context_length))
 
 
-def _in_windows(text: str, position: int, context_length: int) -> Generator[str, Echo | Rejected, Response]:
+def _in_windows(
+    text: str, position: int, context_length: int
+) -> Generator[str, Echo | Rejected, Response]:
     """`position`: everything before it has been scored, or is the BOS."""
     scored: list[EchoedToken] = []
     replies: list[Reply] = []
-    start, span = 0, _CHARACTERS_PER_TOKEN * context_length
+    start = 0
+    span = _CHARACTERS_PER_TOKEN * context_length
     while position < len(text):
         end = min(len(text), start + span)
         got = yield text[start:end]

@@ -1,4 +1,6 @@
-"""Following a job that is answered later: look at it until it has ended, and give it up where its answer is not wanted any more."""
+"""Following a job that is answered later: look at it until it has ended, and give it up where its
+answer is not wanted any more.
+"""
 
 from __future__ import annotations
 
@@ -12,17 +14,23 @@ from evalwright.models.remote.exchange import Polling, Reply
 from evalwright.models.remote.http import HttpClient
 from evalwright.models.remote.wire.format import Settings
 
-FIRST_PAUSE, LONGEST_PAUSE, GROWTH = 0.25, 5.0, 1.5
+FIRST_PAUSE = 0.25
+LONGEST_PAUSE = 5.0
+GROWTH = 1.5
 """Seconds between two looks, at first and at the most, and the factor by which they grow."""
 CANCELLING = 2.0
 """Seconds that giving a job up may take."""
 
 
-async def followed(client: HttpClient, polling: Polling, reply: Reply, settings: Settings) -> Reply:
-    """The reply of the job's end, waited for at most for the client's timeout. A job that is left early is cancelled.
+async def followed(
+    client: HttpClient, polling: Polling, reply: Reply, settings: Settings
+) -> Reply:
+    """The reply of the job's end, waited for at most for the client's timeout.
 
-    A look that failed for a passing reason is repeated, because a new job would cost again. Raises TimedOut, and what a look
-    that cannot be repeated raised.
+    A job that is left early is cancelled.
+
+    A look that failed for a passing reason is repeated, because a new job would cost again. Raises
+    TimedOut, and what a look that cannot be repeated raised.
     """
     try:
         return await _ended(client, polling, reply, settings)
@@ -33,15 +41,20 @@ async def followed(client: HttpClient, polling: Polling, reply: Reply, settings:
         raise
 
 
-async def _ended(client: HttpClient, polling: Polling, reply: Reply, settings: Settings) -> Reply:
+async def _ended(
+    client: HttpClient, polling: Polling, reply: Reply, settings: Settings
+) -> Reply:
     if polling.ended(reply, settings):
         return reply
-    started, pause = time.perf_counter() - reply.seconds, FIRST_PAUSE
+    started = time.perf_counter() - reply.seconds
+    pause = FIRST_PAUSE
     call = polling.look(reply, settings)
     while not polling.ended(reply, settings):
         left = started + client.timeout - time.perf_counter()
         if left <= 0:
-            raise TimedOut(f"{settings.where} did not end the job within {client.timeout:g} s.")
+            raise TimedOut(
+                f"{settings.where} did not end the job within {client.timeout:g} s."
+            )
         await asyncio.sleep(min(pause, left))
         pause = min(LONGEST_PAUSE, pause * GROWTH)
         try:

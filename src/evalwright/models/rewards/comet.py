@@ -1,10 +1,13 @@
-"""`comet/<folder>`: a regression metric of COMET (Rei et al. 2020, 2022): source, translation and reference to one number, about 0 to 1.
+"""`comet/<folder>`: a regression metric of COMET (Rei et al. 2020, 2022): source, translation and
+reference to one number, about 0 to 1.
 
-    comet/path/to/wmt22-comet-da                                the folder that `hf download Unbabel/wmt22-comet-da` makes
+    comet/path/to/wmt22-comet-da                                the folder that `hf download
+    Unbabel/wmt22-comet-da` makes
     comet/path/to/wmt22-comet-da  -M encoder=path/to/xlm-roberta-large
 
-The folder holds hparams.yaml and checkpoints/model.ckpt, read without running any code of it (weights only), or model.safetensors. The
-encoder's configuration and tokenizer are in the folder too, or are those of the model that hparams.yaml names.
+The folder holds hparams.yaml and checkpoints/model.ckpt, read without running any code of it
+(weights only), or model.safetensors. The encoder's configuration and tokenizer are in the folder
+too, or are those of the model that hparams.yaml names.
 """
 
 from __future__ import annotations
@@ -19,7 +22,11 @@ from evalwright.models.local.files import file_hash
 from evalwright.models.rewards.local import LocalReward
 
 PARAMETERS = "hparams.yaml"
-WEIGHTS = ("model.safetensors", "checkpoints/model.safetensors", "checkpoints/model.ckpt")
+WEIGHTS = (
+    "model.safetensors",
+    "checkpoints/model.safetensors",
+    "checkpoints/model.ckpt",
+)
 _ACTIVATIONS = ("Tanh", "Sigmoid", "ReLU", "GELU")
 _FOLLOWED: Mapping[str, tuple[str | None, ...]] = {
     "class_identifier": ("regression_metric", None),
@@ -35,8 +42,9 @@ _READ = ("pretrained_model", "layer", "layer_norm", "hidden_sizes", *_FOLLOWED)
 class CometModel(LocalReward):
     """The number of a COMET regression metric with references.
 
-    encoder: a folder or repository with the encoder's configuration and tokenizer. Metrics without references, unified ones and those
-    that mark errors (xCOMET) are refused, because they are other networks.
+    encoder: a folder or repository with the encoder's configuration and tokenizer. Metrics without
+    references, unified ones and those that mark errors (xCOMET) are refused, because they are other
+    networks.
     """
 
     provider = "comet"
@@ -55,15 +63,25 @@ class CometModel(LocalReward):
         folder = Path(name).expanduser()
         if not (folder / PARAMETERS).is_file():
             raise ConfigurationError(
-                f"The folder '{folder}' has no {PARAMETERS}, which COMET's checkpoints have. Fetch one with: hf download "
-                f"Unbabel/wmt22-comet-da --local-dir FOLDER"
+                f"The folder '{folder}' has no {PARAMETERS}, which COMET's checkpoints"
+                " have. Fetch one with: hf download Unbabel/wmt22-comet-da --local-dir"
+                " FOLDER"
             )
         self.hparams = _parameters(folder / PARAMETERS)
-        weights = next((folder / path for path in WEIGHTS if (folder / path).is_file()), None)
+        weights = next(
+            (folder / path for path in WEIGHTS if (folder / path).is_file()), None
+        )
         if weights is None:
-            raise ConfigurationError(f"'{folder}' has no weights: it needs one of {', '.join(WEIGHTS)}.")
-        self.weights, self._hash = weights, file_hash(weights)
-        own = str(folder) if (folder / "config.json").is_file() else self.hparams["pretrained_model"]
+            raise ConfigurationError(
+                f"'{folder}' has no weights: it needs one of {', '.join(WEIGHTS)}."
+            )
+        self.weights = weights
+        self._hash = file_hash(weights)
+        own = (
+            str(folder)
+            if (folder / "config.json").is_file()
+            else self.hparams["pretrained_model"]
+        )
         where, _, revision = str(encoder or own).partition("@")
         super().__init__(
             where,
@@ -75,7 +93,9 @@ class CometModel(LocalReward):
         )
         self.name = f"comet/{name}"
         facts = {"weights": self._hash, "hparams": self.hparams}
-        self.settle_reward(facts, window=window_of(self.source.config, self.source.tokenizer_config))
+        self.settle_reward(
+            facts, window=window_of(self.source.config, self.source.tokenizer_config)
+        )
 
     def check(self) -> None:
         """The weights are those of the folder, not the encoder's."""
@@ -84,7 +104,8 @@ class CometModel(LocalReward):
         """Load the weights, if they are what the fingerprint was made of."""
         if self._network is None and file_hash(self.weights) != self._hash:
             raise ModelError(
-                f"'{self.weights}' was changed after the run had begun. Run the same command again."
+                f"'{self.weights}' was changed after the run had begun. Run the same"
+                " command again."
             )
         super().load()
 
@@ -96,14 +117,19 @@ def _parameters(path: Path) -> dict[str, Any]:
     try:
         read = yaml.safe_load(path.read_text(encoding="utf-8"))
     except (yaml.YAMLError, OSError, UnicodeDecodeError) as error:
-        raise ConfigurationError(f"{path} cannot be read: {' '.join(str(error).split())[:200]}") from None
+        raise ConfigurationError(
+            f"{path} cannot be read: {' '.join(str(error).split())[:200]}"
+        ) from None
     if not isinstance(read, Mapping) or not read.get("hidden_sizes"):
-        raise ConfigurationError(f"{path} does not describe a COMET metric: it names no hidden_sizes.")
+        raise ConfigurationError(
+            f"{path} does not describe a COMET metric: it names no hidden_sizes."
+        )
     found = {name: read.get(name) for name in _READ}
     for name, known in _FOLLOWED.items():
         if found[name] not in known:
             listed = ", ".join(one for one in known if one)
             raise ConfigurationError(
-                f"{path}: {name} '{found[name]}' is not supported; supported are {listed}."
+                f"{path}: {name} '{found[name]}' is not supported; supported are"
+                f" {listed}."
             )
     return found

@@ -1,5 +1,6 @@
-"""COMET's network: an encoder's layers are mixed by learned weights and pooled over tokens, and put beside their products and differences
-before a small feed-forward network."""
+"""COMET's network: an encoder's layers are mixed by learned weights and pooled over tokens, and put
+beside their products and differences before a small feed-forward network.
+"""
 
 from __future__ import annotations
 
@@ -26,13 +27,25 @@ class Comet:
     """See the module; above the encoder everything is computed in 32-bit floats."""
 
     def __init__(self, model: CometModel) -> None:
-        name, source, device, hparams = model.name, model.source, model.device, model.hparams
-        self._name, self._device, self._pool = name, device, hparams["pool"]
+        name = model.name
+        source = model.source
+        device = model.device
+        hparams = model.hparams
+        self._name = name
+        self._device = device
+        self._pool = hparams["pool"]
         self._tokenizer = load_tokenizer(source, about_code=NO_CODE)
         with quiet():
-            self._encoder = AutoModel.from_config(AutoConfig.from_pretrained(source.where, **where(source)))
-        state, prefix = _state(model.weights), "encoder.model."
-        own = {key.removeprefix(prefix): value for key, value in state.items() if key.startswith(prefix)}
+            self._encoder = AutoModel.from_config(
+                AutoConfig.from_pretrained(source.where, **where(source))
+            )
+        state = _state(model.weights)
+        prefix = "encoder.model."
+        own = {
+            key.removeprefix(prefix): value
+            for key, value in state.items()
+            if key.startswith(prefix)
+        }
         unused = ("pooler.", "embeddings.position_ids")
         missing = [
             key
@@ -41,21 +54,29 @@ class Comet:
         ]
         if missing:
             raise ModelError(
-                f"The weights of '{name}' lack {len(missing)} of its encoder's, such as {missing[0]}: name its encoder with -M encoder=..."
+                f"The weights of '{name}' lack {len(missing)} of its encoder's, such as"
+                f" {missing[0]}: name its encoder with -M encoder=..."
             )
         self._encoder = self._encoder.to(getattr(torch, model.dtype)).to(device).eval()
         self.budget = scoring_budget(self._encoder, device)
         try:
-            self._mix = _mixing(hparams, state, self._encoder.config.num_hidden_layers + 1)
+            self._mix = _mixing(
+                hparams, state, self._encoder.config.num_hidden_layers + 1
+            )
             self._estimate = _estimator(hparams, state)
         except KeyError as error:
             raise ModelError(
-                f"The weights of '{name}' lack {error}, which its hparams.yaml calls for."
+                f"The weights of '{name}' lack {error}, which its hparams.yaml calls"
+                " for."
             ) from None
 
     def encode(self, request: Reward) -> Piece:
         """Source, translation and reference."""
-        texts = (plain_prompt(request.prompt), request.response, needed_reference(request, self._name))
+        texts = (
+            plain_prompt(request.prompt),
+            request.response,
+            needed_reference(request, self._name),
+        )
         return tuple(Encoded(tuple(self._tokenizer.encode(text))) for text in texts)
 
     def values(self, batch: Sequence[Piece]) -> list[Values]:
@@ -65,13 +86,20 @@ class Comet:
         with torch.inference_mode(), quiet():
             states = self._encoder(**inputs, output_hidden_states=True).hidden_states
             mask = inputs["attention_mask"].cpu()
-            pooled = self._pooled(self._mix([one.float().cpu() for one in states], mask), mask)
+            pooled = self._pooled(
+                self._mix([one.float().cpu() for one in states], mask), mask
+            )
             rows = {text: row for row, text in enumerate(texts)}
-            source, reply, reference = (pooled[[rows[one[place]] for one in batch]] for place in range(3))
+            source, reply, reference = (
+                pooled[[rows[one[place]] for one in batch]] for place in range(3)
+            )
             features = [reply, reference]
             for other in (reference, source):
                 features += [reply * other, (reply - other).abs()]
-            return [(float(value),) for value in self._estimate(torch.cat(features, dim=1))[:, 0]]
+            return [
+                (float(value),)
+                for value in self._estimate(torch.cat(features, dim=1))[:, 0]
+            ]
 
     def _pooled(self, states: Tensor, mask: Tensor) -> Tensor:
         kept = mask.unsqueeze(-1).bool()
@@ -90,9 +118,14 @@ def _state(path: Path) -> dict[str, Tensor]:
         read = torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:
         raise ModelError(
-            f"'{path}' holds more than weights, which is not read ({type(error).__name__}). Convert it to model.safetensors."
+            f"'{path}' holds more than weights, which is not read"
+            f" ({type(error).__name__}). Convert it to model.safetensors."
         ) from None
-    return dict(read["state_dict"] if isinstance(read, Mapping) and "state_dict" in read else read)
+    return dict(
+        read["state_dict"]
+        if isinstance(read, Mapping) and "state_dict" in read
+        else read
+    )
 
 
 def sparsemax(values: Tensor) -> Tensor:
@@ -107,17 +140,31 @@ def sparsemax(values: Tensor) -> Tensor:
 def _mixing(
     hparams: Mapping[str, Any], state: Mapping[str, Tensor], layers: int
 ) -> Callable[[Sequence[Tensor], Tensor], Tensor]:
-    """From the hidden states of all layers to one: a layer by its number, or their mixture. Raises KeyError for weights that are missing."""
+    """From the hidden states of all layers to one: a layer by its number, or their mixture.
+
+    Raises KeyError for weights that are missing.
+    """
     if hparams["layer"] != "mix":
         place = int(hparams["layer"])
         return lambda states, mask: states[place]
-    scalars = [state[f"layerwise_attention.scalar_parameters.{place}"] for place in range(layers)]
+    scalars = [
+        state[f"layerwise_attention.scalar_parameters.{place}"]
+        for place in range(layers)
+    ]
     weights = torch.cat(scalars).float()
-    shares = sparsemax(weights) if hparams["layer_transformation"] == "sparsemax" else weights.softmax(0)
+    shares = (
+        sparsemax(weights)
+        if hparams["layer_transformation"] == "sparsemax"
+        else weights.softmax(0)
+    )
     gamma = state["layerwise_attention.gamma"].float()
 
     def mixed(states: Sequence[Tensor], mask: Tensor) -> Tensor:
-        used = [_normalised(one, mask) for one in states] if hparams["layer_norm"] else states
+        used = (
+            [_normalised(one, mask) for one in states]
+            if hparams["layer_norm"]
+            else states
+        )
         return gamma * sum(share * one for share, one in zip(shares, used, strict=True))
 
     return mixed
@@ -128,20 +175,29 @@ def _normalised(states: Tensor, mask: Tensor) -> Tensor:
     kept = mask.unsqueeze(-1).float()
     count = (mask.sum(1) * states.shape[-1]).view(-1, 1, 1)
     mean = (states * kept).sum((1, 2), keepdim=True) / count
-    variance = (((states * kept) - mean).mul(kept) ** 2).sum((1, 2), keepdim=True) / count
+    variance = (((states * kept) - mean).mul(kept) ** 2).sum(
+        (1, 2), keepdim=True
+    ) / count
     return (states - mean) / (variance + 1e-12).sqrt()
 
 
 def _estimator(hparams: Mapping[str, Any], state: Mapping[str, Tensor]) -> Any:
-    """The feed-forward network, whose layers stand in the checkpoint with an activation and a dropout after each."""
+    """The feed-forward network, whose layers stand in the checkpoint with an activation and a
+    dropout after each.
+    """
     layers: list[Any] = []
     count = len(hparams["hidden_sizes"]) + 1
     for place in range(count):
-        weight, bias = (state[f"estimator.ff.{3 * place}.{part}"].float() for part in ("weight", "bias"))
+        weight, bias = (
+            state[f"estimator.ff.{3 * place}.{part}"].float()
+            for part in ("weight", "bias")
+        )
         linear = torch.nn.Linear(weight.shape[1], weight.shape[0])
         linear.load_state_dict({"weight": weight, "bias": bias})
         layers.append(linear)
-        activation = hparams["activations"] if place < count - 1 else hparams["final_activation"]
+        activation = (
+            hparams["activations"] if place < count - 1 else hparams["final_activation"]
+        )
         if activation:
             layers.append(getattr(torch.nn, activation)())
     return torch.nn.Sequential(*layers).eval()

@@ -1,6 +1,8 @@
-"""Rewards of a language model by log-likelihoods: `likelihood/<provider>/<name>` and `verdict/<provider>/<name>`, with that model's own arguments.
+"""Rewards of a language model by log-likelihoods: `likelihood/<provider>/<name>` and
+`verdict/<provider>/<name>`, with that model's own arguments.
 
-    likelihood/hf/gpt2                the mean log-probability of the reply's tokens after the prompt
+    likelihood/hf/gpt2                the mean log-probability of the reply's tokens after the
+    prompt
     verdict/hf/Qwen/Qwen3-0.6B        log P(" Yes") - log P(" No") after a question about the reply
 
 The model beneath may be any that gives log-likelihoods, in this process or behind a network.
@@ -12,16 +14,36 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from evalwright.core.errors import ConfigurationError, Failure, ModelError, RequestError, UnknownName
-from evalwright.core.requests import Ability, LogLikelihood, Message, Prompt, Request, Reward
+from evalwright.core.errors import (
+    ConfigurationError,
+    Failure,
+    ModelError,
+    RequestError,
+    UnknownName,
+)
+from evalwright.core.requests import (
+    Ability,
+    LogLikelihood,
+    Message,
+    Prompt,
+    Request,
+    Reward,
+)
 from evalwright.core.responses import Response, Usage
 from evalwright.models import arguments
-from evalwright.models.base import LocalModel, Model, RemoteModel, fingerprint_of, unknown_fingerprint
+from evalwright.models.base import (
+    LocalModel,
+    Model,
+    RemoteModel,
+    fingerprint_of,
+    unknown_fingerprint,
+)
 from evalwright.models.rewards.prompts import needed_reference, plain_prompt
 
 TEMPLATE = (
-    "A question or task, and a reply to it.\n\n[Task]\n{prompt}\n\n[Reply]\n{response}\n\n"
-    "Is the reply correct and helpful? Answer Yes or No.\nAnswer:"
+    "A question or task, and a reply to"
+    " it.\n\n[Task]\n{prompt}\n\n[Reply]\n{response}\n\nIs the reply correct and"
+    " helpful? Answer Yes or No.\nAnswer:"
 )
 _FIELD = re.compile(r"\{(prompt|response|reference)\}")
 
@@ -36,9 +58,14 @@ class MeanLikelihood:
     own: tuple[str, ...] = ()
 
     def requests(self, request: Reward, *, chat: bool) -> list[LogLikelihood]:
-        """What the model is asked; chat: whether it takes messages. An empty reply has no mean that could be compared: ModelError."""
+        """What the model is asked; chat: whether it takes messages.
+
+        An empty reply has no mean that could be compared: ModelError.
+        """
         if not request.response:
-            raise ModelError("An empty reply has no tokens, so it has no mean log-likelihood.")
+            raise ModelError(
+                "An empty reply has no tokens, so it has no mean log-likelihood."
+            )
         prompt: Prompt = request.prompt if chat else plain_prompt(request.prompt)
         return [LogLikelihood(prompt, request.response)]
 
@@ -47,24 +74,38 @@ class MeanLikelihood:
         (found,) = responses
         if found.log_likelihood is None or not found.tokens_scored:
             raise ModelError(
-                f"'{name}' does not say how many tokens it scored, so there is no mean log-likelihood."
+                f"'{name}' does not say how many tokens it scored, so there is no mean"
+                " log-likelihood."
             )
         return found.log_likelihood / found.tokens_scored
 
 
 class Verdict(MeanLikelihood):
-    """The log-odds of one verdict against another after a question. What is in braces is filled in once, so that no text fills in another."""
+    """The log-odds of one verdict against another after a question.
+
+    What is in braces is filled in once, so that no text fills in another.
+    """
 
     own = ("template", "yes", "no")
 
     def __init__(self, template: str | None, yes: str | None, no: str | None) -> None:
         self.template = arguments.text("template", template) or TEMPLATE
-        self.yes, self.no = arguments.text("yes", yes) or " Yes", arguments.text("no", no) or " No"
+        self.yes = arguments.text("yes", yes) or " Yes"
+        self.no = arguments.text("no", no) or " No"
         if "{response}" not in self.template:
-            raise ConfigurationError("The template of a verdict must have {response} where the reply stands.")
+            raise ConfigurationError(
+                "The template of a verdict must have {response} where the reply stands."
+            )
         if self.yes == self.no:
-            raise ConfigurationError(f"yes and no must be two verdicts, not '{self.yes}' for both.")
-        self.facts = {"reward": "verdict", "template": self.template, "yes": self.yes, "no": self.no}
+            raise ConfigurationError(
+                f"yes and no must be two verdicts, not '{self.yes}' for both."
+            )
+        self.facts = {
+            "reward": "verdict",
+            "template": self.template,
+            "yes": self.yes,
+            "no": self.no,
+        }
 
     def requests(self, request: Reward, *, chat: bool) -> list[LogLikelihood]:
         """Two: both verdicts after the same question."""
@@ -73,7 +114,10 @@ class Verdict(MeanLikelihood):
             texts["reference"] = needed_reference(request, "verdict")
         question = _FIELD.sub(lambda found: texts[found[1]], self.template)
         context: Prompt = (Message("user", question),) if chat else question
-        return [LogLikelihood(context, one.strip() if chat else one) for one in (self.yes, self.no)]
+        return [
+            LogLikelihood(context, one.strip() if chat else one)
+            for one in (self.yes, self.no)
+        ]
 
     def value(self, responses: Sequence[Response], name: str) -> float:
         """The difference of both."""
@@ -89,14 +133,22 @@ def likelihood_model(name: str, **given: Any) -> Model:
 
 
 def verdict_model(
-    name: str, *, template: str | None = None, yes: str | None = None, no: str | None = None, **given: Any
+    name: str,
+    *,
+    template: str | None = None,
+    yes: str | None = None,
+    no: str | None = None,
+    **given: Any,
 ) -> Model:
-    """The log-odds of a verdict. template: the question, with {prompt}, {response} and where wanted {reference}; yes, no: the verdicts. The
-    other arguments are those of the model beneath."""
+    """The log-odds of a verdict. template: the question, with {prompt}, {response} and where wanted
+    {reference}; yes, no: the verdicts. The other arguments are those of the model beneath.
+    """
     return _around("verdict", name, given, Verdict(template, yes, no))
 
 
-def _around(provider: str, name: str, given: dict[str, Any], way: MeanLikelihood) -> Model:
+def _around(
+    provider: str, name: str, given: dict[str, Any], way: MeanLikelihood
+) -> Model:
     from evalwright.models.registry import open_model
 
     revision = given.pop("revision", None)
@@ -107,10 +159,13 @@ def _around(provider: str, name: str, given: dict[str, Any], way: MeanLikelihood
             raise
         known = (*way.own, *error.suggestions)
         hint = f"Known: {', '.join(way.own)}, and those of '{name}'."
-        raise UnknownName(f"argument of '{provider}' models", error.name, known, hint) from None
+        raise UnknownName(
+            f"argument of '{provider}' models", error.name, known, hint
+        ) from None
     if "log-likelihood" not in inner.abilities:
         raise ConfigurationError(
-            f"'{provider}/{name}' needs a model with log-likelihoods, and '{inner.name}' gives none. Reward models with a head are reward/..."
+            f"'{provider}/{name}' needs a model with log-likelihoods, and"
+            f" '{inner.name}' gives none. Reward models with a head are reward/..."
         )
     if isinstance(inner, LocalModel):
         return _Local(provider, inner, way)
@@ -118,7 +173,9 @@ def _around(provider: str, name: str, given: dict[str, Any], way: MeanLikelihood
     return _Remote(provider, inner, way)
 
 
-def _together(way: MeanLikelihood, responses: Sequence[Response], name: str) -> Response:
+def _together(
+    way: MeanLikelihood, responses: Sequence[Response], name: str
+) -> Response:
     usage = sum((one.usage for one in responses), Usage())
     costs = [one.cost for one in responses if one.cost is not None]
     return Response(
@@ -137,9 +194,12 @@ class _Reward(Model):
     def __init__(self, provider: str, inner: Any, way: MeanLikelihood) -> None:
         self.name = f"{provider}/{inner.name}"
         self.abilities: frozenset[Ability] = frozenset({"reward"})
-        self._inner, self._way = inner, way
+        self._inner = inner
+        self._way = way
         facts = {"backend": provider, "model": inner.fingerprint, **way.facts}
-        self.fingerprint = fingerprint_of(facts) if inner.is_known else unknown_fingerprint()
+        self.fingerprint = (
+            fingerprint_of(facts) if inner.is_known else unknown_fingerprint()
+        )
 
     def describe(self) -> dict[str, Any]:
         """The model beneath, and how the reward is made of it."""
@@ -150,7 +210,8 @@ class _Reward(Model):
         self._inner.check()
         if "log-likelihood" not in self._inner.abilities:
             raise ConfigurationError(
-                f"'{self._inner.name}' turned out to give no log-likelihoods, so it gives no rewards."
+                f"'{self._inner.name}' turned out to give no log-likelihoods, so it"
+                " gives no rewards."
             )
 
     def _asked(self, request: Request) -> list[LogLikelihood]:
@@ -171,8 +232,13 @@ class _Local(_Reward, LocalModel):
     def unload(self) -> None:
         self._inner.unload()
 
-    def answer_batch(self, requests: Sequence[Request]) -> Iterator[tuple[int, Response | Failure]]:
-        """Yield a reward when its last log-likelihood is there. A prompt that several replies share is computed once, as the model does it."""
+    def answer_batch(
+        self, requests: Sequence[Request]
+    ) -> Iterator[tuple[int, Response | Failure]]:
+        """Yield a reward when its last log-likelihood is there.
+
+        A prompt that several replies share is computed once, as the model does it.
+        """
         owner: list[tuple[int, int]] = []
         asked: list[Request] = []
         found: dict[int, list[Response | Failure | None]] = {}
@@ -196,7 +262,11 @@ class _Local(_Reward, LocalModel):
         if failed:
             return failed[0]
         try:
-            return _together(self._way, [one for one in answers if isinstance(one, Response)], self.name)
+            return _together(
+                self._way,
+                [one for one in answers if isinstance(one, Response)],
+                self.name,
+            )
         except ModelError as error:
             return error.as_failure()
 
@@ -204,17 +274,24 @@ class _Local(_Reward, LocalModel):
 class _Remote(_Reward, RemoteModel):
     def __init__(self, provider: str, inner: RemoteModel, way: MeanLikelihood) -> None:
         super().__init__(provider, inner, way)
-        self.pacing, self.price = inner.pacing, inner.price
+        self.pacing = inner.pacing
+        self.price = inner.price
 
     async def answer(self, request: Request) -> Response:
-        """Send what the reward is made of, one after another. What was answered before a failure is billed."""
+        """Send what the reward is made of, one after another.
+
+        What was answered before a failure is billed.
+        """
         responses: list[Response] = []
         for one in self._asked(request):
             try:
                 responses.append(await self._inner.answer(one))
             except RequestError as error:
                 if responses:
-                    error.usage = sum((response.usage for response in responses), error.usage or Usage())
+                    error.usage = sum(
+                        (response.usage for response in responses),
+                        error.usage or Usage(),
+                    )
                 raise
         return _together(self._way, responses, self.name)
 

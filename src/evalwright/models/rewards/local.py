@@ -1,11 +1,16 @@
-"""Rewards of a network in this process, by what it was trained for: replies to people, closeness to a reference, translations.
+"""Rewards of a network in this process, by what it was trained for: replies to people, closeness to
+a reference, translations.
 
-    reward/Skywork/Skywork-Reward-V2-Qwen3-0.6B         one logit of the conversation, by its chat template
-    reward/OpenAssistant/reward-model-deberta-v3-base   one logit of prompt and reply as two texts, without a template
+    reward/Skywork/Skywork-Reward-V2-Qwen3-0.6B         one logit of the conversation, by its chat
+    template
+    reward/OpenAssistant/reward-model-deberta-v3-base   one logit of prompt and reply as two texts,
+    without a template
     reward/some/classifier -M label=good                of several classes, the log-odds of one
-    bertscore/roberta-large                             BERTScore by hidden states of layer 17, as published for it
+    bertscore/roberta-large                             BERTScore by hidden states of layer 17, as
+    published for it
     bertscore/path/to/encoder  -M layer=9
-    metricx/google/metricx-24-hybrid-large-v2p6  -M tokenizer=google/mt5-large        0 errors to 25, told as 0 to -25
+    metricx/google/metricx-24-hybrid-large-v2p6  -M tokenizer=google/mt5-large        0 errors to
+    25, told as 0 to -25
 
 COMET is in `comet.py`; what the networks compute is in `networks.py`.
 """
@@ -24,7 +29,18 @@ from evalwright.models.local.hf.source import Checkpoint, find_tokenizer
 from evalwright.models.local.network_model import NetworkModel, Piece
 
 FORMS = ("auto", "chat", "pair")
-GOOD = frozenset({"accepted", "better", "chosen", "correct", "good", "helpful", "positive", "preferred"})
+GOOD = frozenset(
+    {
+        "accepted",
+        "better",
+        "chosen",
+        "correct",
+        "good",
+        "helpful",
+        "positive",
+        "preferred",
+    }
+)
 """Names of the class that says that a reply is good."""
 
 LAYERS = {
@@ -45,7 +61,11 @@ class LocalReward(NetworkModel):
     abilities: frozenset[Ability] = frozenset({"reward"})
 
     def settle_reward(
-        self, facts: Mapping[str, Any], *, window: int | None, tokenizer: Checkpoint | None = None
+        self,
+        facts: Mapping[str, Any],
+        *,
+        window: int | None,
+        tokenizer: Checkpoint | None = None,
     ) -> None:
         """See `settle`."""
         sources = [self.source] if tokenizer is None else [self.source, tokenizer]
@@ -57,7 +77,8 @@ class LocalReward(NetworkModel):
         longest = max(len(text.tokens) for text in piece)
         if self.window is not None and longest > self.window:
             raise ModelError(
-                f"The text has {longest:,} tokens, and '{self.name}' reads {self.window:,}; a text is never cut in silence."
+                f"The text has {longest:,} tokens, and '{self.name}' reads"
+                f" {self.window:,}; a text is never cut in silence."
             )
         return [piece]
 
@@ -65,8 +86,9 @@ class LocalReward(NetworkModel):
 class HeadModel(LocalReward):
     """The logit of a sequence classifier with one class, or the log-odds of one class of several.
 
-    form: "chat" renders prompt and reply by the tokenizer's chat template, "pair" gives them as two texts; "auto" is chat where there
-    is a template. label: the class that means good, by name or number, where there are several. tokenizer: as for `hf` models.
+    form: "chat" renders prompt and reply by the tokenizer's chat template, "pair" gives them as two
+    texts; "auto" is chat where there is a template. label: the class that means good, by name or
+    number, where there are several. tokenizer: as for `hf` models.
     """
 
     provider = "reward"
@@ -86,36 +108,50 @@ class HeadModel(LocalReward):
         source = self.source
         tokens = find_tokenizer(tokenizer, source)
         architectures = source.config.get("architectures") or []
-        if architectures and not any("SequenceClassification" in one for one in architectures):
+        if architectures and not any(
+            "SequenceClassification" in one for one in architectures
+        ):
             raise ConfigurationError(
-                f"'{self.name}' is a {architectures[0]}, not a sequence classifier. The reward of a language model is "
-                f"likelihood/hf/{name} or verdict/hf/{name}; of a translation, metricx/... or comet/..."
+                f"'{self.name}' is a {architectures[0]}, not a sequence classifier. The"
+                f" reward of a language model is likelihood/hf/{name} or"
+                f" verdict/hf/{name}; of a translation, metricx/... or comet/..."
             )
         self.form = one_of("form", form, FORMS)
         if self.form == "auto":
             self.form = "chat" if tokens.templates else "pair"
         if self.form == "chat" and not tokens.templates:
             raise ConfigurationError(
-                f"The tokenizer of '{source.where}' has no chat template: leave out form=chat."
+                f"The tokenizer of '{source.where}' has no chat template: leave out"
+                " form=chat."
             )
         names = class_names(source.config)
         self.place = meant_class(names, label, source.where, GOOD, "a good reply")
         facts = {"form": self.form, "classes": names, "class": names[self.place]}
-        self.settle_reward(facts, tokenizer=tokens, window=window_of(source.config, tokens.tokenizer_config))
+        self.settle_reward(
+            facts,
+            tokenizer=tokens,
+            window=window_of(source.config, tokens.tokenizer_config),
+        )
 
 
 class BertScoreModel(LocalReward):
-    """BERTScore, how well each token of a reply matches one of the reference (Zhang et al. 2020): F1, precision and recall, from -1 to 1.
+    """BERTScore, how well each token of a reply matches one of the reference (Zhang et al. 2020):
+    F1, precision and recall, from -1 to 1.
 
-    layer: whose hidden states are compared, 0 being the embeddings; needed where the checkpoint is not one of the published ones.
-    tokenizer: as for `hf` models.
+    layer: whose hidden states are compared, 0 being the embeddings; needed where the checkpoint is
+    not one of the published ones. tokenizer: as for `hf` models.
     """
 
     provider = "bertscore"
     network = "evalwright.models.rewards.networks:BertScore"
 
     def __init__(
-        self, name: str, *, layer: int | None = None, tokenizer: str | None = None, **common: Any
+        self,
+        name: str,
+        *,
+        layer: int | None = None,
+        tokenizer: str | None = None,
+        **common: Any,
     ) -> None:
         super().__init__(name, **common)
         source = self.source
@@ -123,23 +159,31 @@ class BertScoreModel(LocalReward):
         known = LAYERS.get(name.rstrip("/").rpartition("/")[2])
         if layer is None and known is None:
             raise ConfigurationError(
-                f"No layer of '{name}' was published as best for BERTScore: name one with -M layer=9. Known: {', '.join(LAYERS)}."
+                f"No layer of '{name}' was published as best for BERTScore: name one"
+                f" with -M layer=9. Known: {', '.join(LAYERS)}."
             )
         self.layer = known if layer is None else int(layer)
         most = source.config.get("num_hidden_layers") or source.config.get("n_layers")
-        if self.layer is None or self.layer < 0 or (isinstance(most, int) and self.layer > most):
+        if (
+            self.layer is None
+            or self.layer < 0
+            or (isinstance(most, int) and self.layer > most)
+        ):
             raise ConfigurationError(
-                f"layer={layer} must be from 0 to {most}, the layers of '{source.where}'."
+                f"layer={layer} must be from 0 to {most}, the layers of"
+                f" '{source.where}'."
             )
         window = window_of(source.config, tokens.tokenizer_config)
         self.settle_reward({"layer": self.layer}, tokenizer=tokens, window=window)
 
 
 class MetricXModel(LocalReward):
-    """MetricX: minus the errors of a translation, from -25 to 0; the second value is the published number, from 0 to 25.
+    """MetricX: minus the errors of a translation, from -25 to 0; the second value is the published
+    number, from 0 to 25.
 
-    tokenizer: that of the mT5 of the same size, a folder or repository, because the published checkpoints have none. version: "24" or
-    "23", which decides the input's form and its longest, 1,536 or 1,024 tokens. score_token: whose logit is read.
+    tokenizer: that of the mT5 of the same size, a folder or repository, because the published
+    checkpoints have none. version: "24" or "23", which decides the input's form and its longest,
+    1,536 or 1,024 tokens. score_token: whose logit is read.
     """
 
     provider = "metricx"
@@ -158,17 +202,20 @@ class MetricXModel(LocalReward):
         source = self.source
         if source.config.get("model_type") not in ("mt5", "t5"):
             raise ConfigurationError(
-                f"'{self.name}' is a {source.config.get('model_type')}, and MetricX is an mT5. Reward models with a head are reward/..."
+                f"'{self.name}' is a {source.config.get('model_type')}, and MetricX is"
+                " an mT5. Reward models with a head are reward/..."
             )
         if tokenizer is None and not source.tokenizer_config:
             raise ConfigurationError(
-                f"'{source.where}' has no tokenizer: name that of the mT5 of its size, such as -M tokenizer=google/mt5-large."
+                f"'{source.where}' has no tokenizer: name that of the mT5 of its size,"
+                " such as -M tokenizer=google/mt5-large."
             )
         self.version = one_of("version", str(version), tuple(VERSIONS))
         self.score_token = as_count("score_token", score_token)
         if self.score_token >= int(source.config.get("vocab_size") or 0):
             raise ConfigurationError(
-                f"score_token={self.score_token} is not one of the {source.config.get('vocab_size')} tokens of '{source.where}'."
+                f"score_token={self.score_token} is not one of the"
+                f" {source.config.get('vocab_size')} tokens of '{source.where}'."
             )
         facts = {"version": self.version, "score_token": self.score_token}
         tokens = find_tokenizer(tokenizer, source)

@@ -17,29 +17,45 @@ from evalwright.models.local.hf.quiet import quiet
 from evalwright.models.local.network_model import Encoded, Piece, Values
 from evalwright.models.local.networks import NO_CODE, load_network, padded
 from evalwright.models.rewards.local import BertScoreModel, HeadModel, MetricXModel
-from evalwright.models.rewards.prompts import conversation, needed_reference, plain_prompt
+from evalwright.models.rewards.prompts import (
+    conversation,
+    needed_reference,
+    plain_prompt,
+)
 
 _SPACED = frozenset({"roberta", "gpt2", "bart", "deberta"})
-"""Families whose tokenizers tell a word at the beginning of a text from one after a space; BERTScore's texts begin with one."""
+"""Families whose tokenizers tell a word at the beginning of a text from one after a space;
+BERTScore's texts begin with one.
+"""
 
 WORST = 25.0
 """The most errors that MetricX counts."""
 
 
 class Head:
-    """A sequence classifier that reads the conversation by its chat template, or prompt and reply as two texts."""
+    """A sequence classifier that reads the conversation by its chat template, or prompt and reply
+    as two texts.
+    """
 
     def __init__(self, model: HeadModel) -> None:
         self._pairs = pair_classifier(model)
         self.budget = self._pairs.budget
-        self._renderer = ChatRenderer(self._pairs.tokenizer, None, {}) if model.form == "chat" else None
+        self._renderer = (
+            ChatRenderer(self._pairs.tokenizer, None, {})
+            if model.form == "chat"
+            else None
+        )
 
     def encode(self, request: Reward) -> Piece:
         """The conversation by the template, which holds its special tokens already, or both texts."""
         if self._renderer is None:
             return (self._pairs.encode(plain_prompt(request.prompt), request.response),)
         text = self._renderer.whole(conversation(request.prompt, request.response))
-        return (Encoded(tuple(self._pairs.tokenizer.encode(text, add_special_tokens=False))),)
+        return (
+            Encoded(
+                tuple(self._pairs.tokenizer.encode(text, add_special_tokens=False))
+            ),
+        )
 
     def values(self, batch: Sequence[Piece]) -> list[Values]:
         """The logit, or the log-odds of the class."""
@@ -53,12 +69,18 @@ class Head:
 
 
 class BertScore:
-    """Tokens are matched greedily by the cosine of their hidden states, special tokens being matched but not counted, without weights
-    by rarity and without a baseline, as the library bert-score does by default."""
+    """Tokens are matched greedily by the cosine of their hidden states, special tokens being
+    matched but not counted, without weights by rarity and without a baseline, as the library
+    bert-score does by default.
+    """
 
     def __init__(self, model: BertScoreModel) -> None:
-        self._name, self._layer, self._device = model.name, model.layer, model.device
-        self._model = load_network(model, AutoModel, unused="pooler.", use="embed tokens")
+        self._name = model.name
+        self._layer = model.layer
+        self._device = model.device
+        self._model = load_network(
+            model, AutoModel, unused="pooler.", use="embed tokens"
+        )
         self._tokenizer = load_tokenizer(model.tokens, about_code=NO_CODE)
         self._spaced = model.source.config.get("model_type") in _SPACED
         self._special = {self._tokenizer.cls_token_id, self._tokenizer.sep_token_id}
@@ -66,7 +88,10 @@ class BertScore:
 
     def encode(self, request: Reward) -> Piece:
         """The reply and the reference."""
-        texts = [text.strip() for text in (request.response, needed_reference(request, self._name))]
+        texts = [
+            text.strip()
+            for text in (request.response, needed_reference(request, self._name))
+        ]
         if self._spaced:
             texts = [f" {text}" if text else text for text in texts]
         return tuple(Encoded(tuple(self._tokenizer.encode(text))) for text in texts)
@@ -76,13 +101,22 @@ class BertScore:
         texts = list(dict.fromkeys(text for one in batch for text in one))
         inputs = padded(texts, int(self._tokenizer.pad_token_id or 0), self._device)
         with torch.inference_mode(), quiet():
-            states = self._model(**inputs, output_hidden_states=True).hidden_states[self._layer].double()
+            states = (
+                self._model(**inputs, output_hidden_states=True)
+                .hidden_states[self._layer]
+                .double()
+            )
             unit = torch.nn.functional.normalize(states, dim=-1)
         found = {text: unit[row, : len(text.tokens)] for row, text in enumerate(texts)}
         return [self._matched(found, *one) for one in batch]
 
-    def _matched(self, found: dict[Encoded, Tensor], reply: Encoded, reference: Encoded) -> Values:
-        counted = [[token not in self._special for token in text.tokens] for text in (reply, reference)]
+    def _matched(
+        self, found: dict[Encoded, Tensor], reply: Encoded, reference: Encoded
+    ) -> Values:
+        counted = [
+            [token not in self._special for token in text.tokens]
+            for text in (reply, reference)
+        ]
         if not any(counted[0]) or not any(counted[1]):
             return 0.0, 0.0, 0.0
         alike = found[reply] @ found[reference].T
@@ -95,21 +129,32 @@ class BertScore:
 class MetricX:
     """An mT5 that was trained to say how many errors a translation has (Juraska et al. 2023, 2024).
 
-    Its decoder takes one step, and one logit of it is the number of errors, cut to 0 to 25. A request without a reference is
-    scored by its source alone (quality estimation), which the hybrid checkpoints of 2024 were trained for.
+    Its decoder takes one step, and one logit of it is the number of errors, cut to 0 to 25. A
+    request without a reference is scored by its source alone (quality estimation), which the hybrid
+    checkpoints of 2024 were trained for.
     """
 
     def __init__(self, model: MetricXModel) -> None:
-        self._version, self._token, self._device = model.version, model.score_token, model.device
-        self._model: Any = load_network(model, AutoModelForSeq2SeqLM, use="score translations")
+        self._version = model.version
+        self._token = model.score_token
+        self._device = model.device
+        self._model: Any = load_network(
+            model, AutoModelForSeq2SeqLM, use="score translations"
+        )
         self._tokenizer = load_tokenizer(model.tokens, about_code=NO_CODE)
         self.budget = scoring_budget(self._model, model.device)
 
     def encode(self, request: Reward) -> Piece:
-        """The text as the checkpoints of a year were trained on it, each without its end-of-sequence token."""
-        source, candidate, reference = plain_prompt(request.prompt), request.response, request.reference
+        """The text as the checkpoints of a year were trained on it, each without its
+        end-of-sequence token.
+        """
+        source = plain_prompt(request.prompt)
+        candidate = request.response
+        reference = request.reference
         if self._version == "23":
-            rest = f"source: {source}" if reference is None else f"reference: {reference}"
+            rest = (
+                f"source: {source}" if reference is None else f"reference: {reference}"
+            )
             text = f"candidate: {candidate} {rest}"
         else:
             text = f"source: {source} candidate: {candidate}"
@@ -121,9 +166,15 @@ class MetricX:
 
     def values(self, batch: Sequence[Piece]) -> list[Values]:
         """Minus the errors, and the errors."""
-        inputs = padded([text for (text,) in batch], int(self._tokenizer.pad_token_id or 0), self._device)
+        inputs = padded(
+            [text for (text,) in batch],
+            int(self._tokenizer.pad_token_id or 0),
+            self._device,
+        )
         first = torch.zeros((len(batch), 1), dtype=torch.long, device=self._device)
         with torch.inference_mode(), quiet():
-            logits = self._model(**inputs, decoder_input_ids=first, use_cache=False).logits[:, 0, self._token]
+            logits = self._model(
+                **inputs, decoder_input_ids=first, use_cache=False
+            ).logits[:, 0, self._token]
         errors = logits.double().clamp(0.0, WORST).cpu().tolist()
         return [(-error + 0.0, error) for error in errors]

@@ -16,7 +16,10 @@ def plain_prompt(prompt: Prompt) -> str:
 
 
 def conversation(prompt: Prompt, response: str) -> tuple[Message, ...]:
-    """The prompt as messages, with the reply as the last turn. A reply that the prompt has begun goes on from there."""
+    """The prompt as messages, with the reply as the last turn.
+
+    A reply that the prompt has begun goes on from there.
+    """
     turns = (Message("user", prompt),) if isinstance(prompt, str) else prompt
     if turns and turns[-1].role == "assistant":
         return (*turns[:-1], Message("assistant", turns[-1].text + response))
@@ -27,6 +30,7 @@ def needed_reference(request: Reward, name: str) -> str:
     """The reference. Raises ModelError where the request has none."""
     if request.reference is None:
         raise ModelError(
-            f"'{name}' compares with a reference, and the request has none: set `reference: true` in the scorer 'reward'."
+            f"'{name}' compares with a reference, and the request has none: set"
+            " `reference: true` in the scorer 'reward'."
         )
     return request.reference

@@ -1,10 +1,13 @@
 """`reward-server/<base URL>#<model>`: a reward model behind an HTTP endpoint.
 
-    reward-server/http://localhost:8000#my-model                          POST /reward, the protocol below
-    reward-server/http://localhost:8000#my-model  -M protocol=pooling     a server of vLLM: /pooling, /classify or /v1/score
+    reward-server/http://localhost:8000#my-model                          POST /reward, the protocol
+    below
+    reward-server/http://localhost:8000#my-model  -M protocol=pooling     a server of vLLM:
+    /pooling, /classify or /v1/score
 
-The protocol of `/reward` is {"model", "prompt", "response", "reference"?} -> {"reward": number}; the prompt is a text, or a list of messages with
-`role` and `content`. vLLM's forms are those of its documentation: /pooling and /classify take messages, /v1/score two texts.
+The protocol of `/reward` is {"model", "prompt", "response", "reference"?} -> {"reward": number};
+the prompt is a text, or a list of messages with `role` and `content`. vLLM's forms are those of its
+documentation: /pooling and /classify take messages, /v1/score two texts.
 """
 
 from __future__ import annotations
@@ -21,22 +24,31 @@ from evalwright.models.remote.exchange import Call
 from evalwright.models.remote.http import check_url
 from evalwright.models.rewards.prompts import conversation, plain_prompt
 
-PATHS = {"reward": "/reward", "pooling": "/pooling", "classify": "/classify", "score": "/v1/score"}
+PATHS = {
+    "reward": "/reward",
+    "pooling": "/pooling",
+    "classify": "/classify",
+    "score": "/v1/score",
+}
 """Where each protocol is asked, below the base URL."""
 
 
 EXPECTED = {
-    "reward": "a number under reward", "score": "data[0].score", "classify": "probabilities under data[0].probs", "pooling": "data[0].data",
-}  # fmt: skip
+    "reward": "a number under reward",
+    "score": "data[0].score",
+    "classify": "probabilities under data[0].probs",
+    "pooling": "data[0].data",
+}
 """What a reply must have."""
 
 
 class RewardServer(Endpoint):
     """A reward per request.
 
-    protocol: reward (ours), pooling (the last number of the pooled output), classify (the probability of a class) or score (of a pair of texts).
-    label: of classify, the class's place. api_key_env: the variable with the key, sent as a bearer token. extra_body: added to every
-    body. timeout, deadline, max_concurrency, max_attempts: as for other remote models.
+    protocol: reward (ours), pooling (the last number of the pooled output), classify (the
+    probability of a class) or score (of a pair of texts). label: of classify, the class's place.
+    api_key_env: the variable with the key, sent as a bearer token. extra_body: added to every body.
+    timeout, deadline, max_concurrency, max_attempts: as for other remote models.
     """
 
     abilities: frozenset[Ability] = frozenset({"reward"})
@@ -60,7 +72,9 @@ class RewardServer(Endpoint):
         if self._protocol != "reward":
             address = address.removesuffix("/v1")
         if label is not None and self._protocol != "classify":
-            raise ConfigurationError("-M label has an effect with protocol=classify only: leave it out.")
+            raise ConfigurationError(
+                "-M label has an effect with protocol=classify only: leave it out."
+            )
         self._label = 0 if label is None else int(label)
         self._extra = arguments.mapping("extra_body", extra_body)
         told = {"label": self._label} if self._protocol == "classify" else {}
@@ -68,7 +82,12 @@ class RewardServer(Endpoint):
             f"reward-server/{name}",
             model,
             address,
-            {"provider": "reward-server", "protocol": self._protocol, "extra_body": self._extra, **told},
+            {
+                "provider": "reward-server",
+                "protocol": self._protocol,
+                "extra_body": self._extra,
+                **told,
+            },
             api_key_env=api_key_env,
             pacing=arguments.pacing(timeout, deadline, max_concurrency, max_attempts),
         )
@@ -91,14 +110,26 @@ class RewardServer(Endpoint):
             prompt: Any = request.prompt
             if not isinstance(prompt, str):
                 prompt = [{"role": turn.role, "content": turn.text} for turn in prompt]
-            reference = {} if request.reference is None else {"reference": request.reference}
-            return {**model, "prompt": prompt, "response": request.response, **reference}
+            reference = (
+                {} if request.reference is None else {"reference": request.reference}
+            )
+            return {
+                **model,
+                "prompt": prompt,
+                "response": request.response,
+                **reference,
+            }
         if request.reference is not None:
             raise Rejected(
-                f"The protocol '{self._protocol}' of '{self.name}' takes no reference: leave out `reference: true`."
+                f"The protocol '{self._protocol}' of '{self.name}' takes no reference:"
+                " leave out `reference: true`."
             )
         if self._protocol == "score":
-            return {**model, "text_1": plain_prompt(request.prompt), "text_2": request.response}
+            return {
+                **model,
+                "text_1": plain_prompt(request.prompt),
+                "text_2": request.response,
+            }
         turns = conversation(request.prompt, request.response)
         messages = [{"role": turn.role, "content": turn.text} for turn in turns]
         return {**model, "messages": messages, "add_generation_prompt": False}
@@ -115,5 +146,7 @@ class RewardServer(Endpoint):
         found = first.get("probs" if self._protocol == "classify" else "data")
         place = self._label if self._protocol == "classify" else -1
         while isinstance(found, list) and len(found) > max(place, 0):
-            found, place = found[place], -1  # pooled over tokens: the last number of the last
+            # pooled over tokens: the last number of the last
+            found = found[place]
+            place = -1
         return as_number(found)

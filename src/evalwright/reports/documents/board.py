@@ -1,4 +1,6 @@
-"""A leaderboard: ranks, scores with intervals, n, what is missing or unsure, date, and what a reader must know; as a page with every model's run below."""
+"""A leaderboard: ranks, scores with intervals, n, what is missing or unsure, date, and what a
+reader must know; as a page with every model's run below.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,15 @@ from typing import Any
 
 from evalwright.analysis.board import SIMULTANEOUS_NOTE, Board, BoardRow, BoardTask
 from evalwright.analysis.ratings import Ratings
-from evalwright.core.outcomes import CUT, EMPTY, FILTERED, REFUSED, TOO_LONG, TOOL_CALL, UNFINISHED
+from evalwright.core.outcomes import (
+    CUT,
+    EMPTY,
+    FILTERED,
+    REFUSED,
+    TOO_LONG,
+    TOOL_CALL,
+    UNFINISHED,
+)
 from evalwright.reports import document as doc
 from evalwright.reports import numbers
 from evalwright.reports.axis import axis_of
@@ -22,7 +32,9 @@ from evalwright.reports.documents.run import missing_cell, run_blocks
 from evalwright.runs.reader import Run
 
 MOST_SLICE_ROWS = 3000
-"""Rows of slices on a whole page; past that each table shows its largest slices only, and under LEAST_SLICES none."""
+"""Rows of slices on a whole page; past that each table shows its largest slices only, and under
+LEAST_SLICES none.
+"""
 
 LEAST_SLICES = 5
 
@@ -49,22 +61,36 @@ def board_document(
     links: Sequence[str] = (),
     costs: bool = False,
 ) -> doc.Document:
-    """The board. runs: those that it was made of, whose tasks, slices, failures and facts then stand below the table.
+    """The board. runs: those that it was made of, whose tasks, slices, failures and facts then
+    stand below the table.
 
-    links: the address of each row's own page, where there are such pages. costs: whether to show what each run cost.
+    links: the address of each row's own page, where there are such pages. costs: whether to show
+    what each run cost.
     """
     by_id = {run.id: run for run in runs}
     shown = [by_id[row.run] for row in board.rows if row.run in by_id]
     # Without what is said of a column that is not there.
-    notes = [note for note in board.notes if _simultaneous(board) or note != SIMULTANEOUS_NOTE]
+    notes = [
+        note
+        for note in board.notes
+        if _simultaneous(board) or note != SIMULTANEOUS_NOTE
+    ]
     blocks: list[doc.Block] = [_table(board, by_id, links, costs), doc.Notes(notes)]
     pages = {row.place: link for row, link in zip(board.rows, links, strict=False)}
     for one in board.more:
         own = [pages[row.place] for row in one.rows] if links else []
         new = [note for note in one.notes if note not in board.notes]
-        blocks += [doc.Heading(one.tasks[0].metric), _table(one, {}, own, False), doc.Notes(new)]
+        blocks += [
+            doc.Heading(one.tasks[0].metric),
+            _table(one, {}, own, False),
+            doc.Notes(new),
+        ]
     if board.ratings:
-        blocks += [doc.Heading("Ratings"), _ratings(board.ratings), doc.Notes(board.ratings.notes)]
+        blocks += [
+            doc.Heading("Ratings"),
+            _ratings(board.ratings),
+            doc.Notes(board.ratings.notes),
+        ]
     if shown:
         blocks += _tasks(board, shown)
         blocks.append(doc.Heading("Model by model"))
@@ -73,32 +99,57 @@ def board_document(
 
 
 def readme_document(
-    board: Board, links: Sequence[str] = (), picture: str = "", title: str = "Leaderboard"
+    board: Board,
+    links: Sequence[str] = (),
+    picture: str = "",
+    title: str = "Leaderboard",
 ) -> doc.Document:
-    """What stands between the markers of a README: the day of the newest run, the picture, the table and its notes.
+    """What stands between the markers of a README: the day of the newest run, the picture, the
+    table and its notes.
 
-    It has no date of its own making, so that the same runs give the same bytes. picture: its relative address.
+    It has no date of its own making, so that the same runs give the same bytes. picture: its
+    relative address.
     """
-    dated = f"{numbers.counted(len(board.rows), 'model')}; the newest run is of {as_of(board)}."
-    drawn = [doc.Picture(picture, f"{title}: a bar for each model, with its interval")] if picture else []
-    return doc.Document(title, [doc.Note(dated), *drawn, *board_document(board, links=links).blocks])
+    dated = (
+        f"{numbers.counted(len(board.rows), 'model')}; the newest run is of"
+        f" {as_of(board)}."
+    )
+    drawn = (
+        [doc.Picture(picture, f"{title}: a bar for each model, with its interval")]
+        if picture
+        else []
+    )
+    return doc.Document(
+        title, [doc.Note(dated), *drawn, *board_document(board, links=links).blocks]
+    )
 
 
 def board_labels(board: Board) -> list[str]:
     """What each row is called: its label, with the run's name where two rows share one."""
     labels = [row.label for row in board.rows]
-    return [row.label if labels.count(row.label) == 1 else f"{row.label} ({row.run})" for row in board.rows]
+    return [
+        row.label if labels.count(row.label) == 1 else f"{row.label} ({row.run})"
+        for row in board.rows
+    ]
 
 
 def coverage(row: BoardRow) -> str:
-    """Scored items, with the number of all items where some are not scored or were not asked: "39 of 40", "40 (20 not asked)"."""
+    """Scored items, with the number of all items where some are not scored or were not asked: "39
+    of 40", "40 (20 not asked)".
+    """
     n = numbers.count(row.n)
     text = n if row.n == row.n_asked else f"{n} of {numbers.count(row.n_asked)}"
-    return f"{text} ({numbers.count(row.n_not_asked)} not asked)" if row.n_not_asked else text
+    return (
+        f"{text} ({numbers.count(row.n_not_asked)} not asked)"
+        if row.n_not_asked
+        else text
+    )
 
 
 def score_note(column: ScoreColumn) -> str:
-    """What a score column's title needs to be understood: its unit, or its metric, and which way is better."""
+    """What a score column's title needs to be understood: its unit, or its metric, and which way is
+    better.
+    """
     metric = column.metric if column.task and column.metric != "accuracy" else ""
     less = "lower is better" if column.lower_is_better else ""
     return ", ".join(part for part in (column.measure or metric, less) if part)
@@ -107,10 +158,8 @@ def score_note(column: ScoreColumn) -> str:
 def _lede(board: Board) -> str:
     dates = sorted({row.date for row in board.rows})
     when = " to ".join(dict.fromkeys((dates[0], dates[-1]))) if dates else ""
-    models, tasks = (
-        numbers.counted(len(board.rows), "model"),
-        numbers.counted(sum(len(one.tasks) for one in (board, *board.more)), "task"),
-    )
+    models = numbers.counted(len(board.rows), "model")
+    tasks = numbers.counted(sum(len(one.tasks) for one in (board, *board.more)), "task")
     return f"{models}, {tasks}, {when}"
 
 
@@ -118,10 +167,16 @@ def _simultaneous(board: Board) -> bool:
     return any(row.together for row in board.rows) and not is_hallucination_board(board)
 
 
-def _table(board: Board, runs: Mapping[str, Run], links: Sequence[str], costs: bool) -> doc.Table:
+def _table(
+    board: Board, runs: Mapping[str, Run], links: Sequence[str], costs: bool
+) -> doc.Table:
     scores = score_columns(board)
     first, *others = scores
-    faults = [outcome for outcome in FAULT_TITLES if any(row.faults.get(outcome) for row in board.rows)]
+    faults = [
+        outcome
+        for outcome in FAULT_TITLES
+        if any(row.faults.get(outcome) for row in board.rows)
+    ]
     any_unsure = any(row.n_unsure for row in board.rows)
     axis = axis_of([estimate for estimate in first.estimates if estimate], first.unit)
     columns = [
@@ -130,23 +185,39 @@ def _table(board: Board, runs: Mapping[str, Run], links: Sequence[str], costs: b
         doc.Column("Tied", under=True),
         _column(first, axis),
         doc.Column("Simultaneous", under=True),
-        *(_column(column, moves=len(others) > len(HALLUCINATION_COLUMNS)) for column in others),
+        *(
+            _column(column, moves=len(others) > len(HALLUCINATION_COLUMNS))
+            for column in others
+        ),
         doc.Column("Items", right=True),
         doc.Column("Missing", right=True),
         doc.Column("Unsure", right=True),
-        *(doc.Column(FAULT_TITLES[outcome], "the model's own fault", right=True) for outcome in faults),
+        *(
+            doc.Column(FAULT_TITLES[outcome], "the model's own fault", right=True)
+            for outcome in faults
+        ),
         doc.Column("Cost", right=True),
         doc.Column("Hardware", folds=True),
         doc.Column("Date"),
     ]
-    labels, tied, simultaneous = board_labels(board), _has_ties(board), _simultaneous(board)
+    labels = board_labels(board)
+    tied = _has_ties(board)
+    simultaneous = _simultaneous(board)
     total = sum(row.ranks is not None for row in board.rows)
     rows: list[Sequence[doc.Content]] = []
     for i, row in enumerate(board.rows):
         link = links[i] if links else f"#run-{i + 1}" if row.run in runs else ""
         note = row.model if row.model != row.label else ""
-        together = doc.Number(row.together, first.unit, interval_only=True) if simultaneous else ""
-        cost = numbers.money(row.cost) if costs and any(one.cost is not None for one in board.rows) else ""
+        together = (
+            doc.Number(row.together, first.unit, interval_only=True)
+            if simultaneous
+            else ""
+        )
+        cost = (
+            numbers.money(row.cost)
+            if costs and any(one.cost is not None for one in board.rows)
+            else ""
+        )
         rows.append(
             (
                 _rank(row, total),
@@ -196,7 +267,9 @@ def _ratings(found: Ratings) -> doc.Table:
     return doc.Table(columns, rows, "Ratings, best first", sortable=True)
 
 
-def _column(column: ScoreColumn, axis: Any = None, *, moves: bool = False) -> doc.Column:
+def _column(
+    column: ScoreColumn, axis: Any = None, *, moves: bool = False
+) -> doc.Column:
     return doc.Column(
         column.title,
         score_note(column),
@@ -209,7 +282,9 @@ def _column(column: ScoreColumn, axis: Any = None, *, moves: bool = False) -> do
 
 
 def _score(column: ScoreColumn, i: int) -> doc.Cell:
-    return doc.Cell(doc.Number(column.estimates[i], column.unit), "" if column.task else "strong")
+    return doc.Cell(
+        doc.Number(column.estimates[i], column.unit), "" if column.task else "strong"
+    )
 
 
 def _rank(row: BoardRow, total: int) -> doc.Cell:
@@ -219,7 +294,9 @@ def _rank(row: BoardRow, total: int) -> doc.Cell:
     best, worst = row.ranks
     stretch = ((best - 1) / total, (worst - best + 1) / total) if total > 1 else None
     mark = PROVISIONAL_MARK if row.provisional else ""
-    return doc.Cell(f"{numbers.ranks(row.ranks)}{mark}", sort=best + worst / 10000, stretch=stretch)
+    return doc.Cell(
+        f"{numbers.ranks(row.ranks)}{mark}", sort=best + worst / 10000, stretch=stretch
+    )
 
 
 def _has_ties(board: Board) -> bool:
@@ -228,21 +305,30 @@ def _has_ties(board: Board) -> bool:
     return len(own) > 1 and len(set("".join(own))) < len("".join(own))
 
 
-# -- below the table -----------------------------------------------------------------------------------------------------
+# -- below the table -------------------------------------------------------------------
 
 
 def _tasks(board: Board, runs: Sequence[Run]) -> Iterator[doc.Block]:
     """The tasks as they were run."""
-    columns = doc.columns("Task*", "Description~", "Version", "Metric", "Samples>", "Draws>", "Data")
+    columns = doc.columns(
+        "Task*", "Description~", "Version", "Metric", "Samples>", "Draws>", "Data"
+    )
     rows: list[Sequence[doc.Content]] = []
     for task in (task for one in (board, *board.more) for task in one.tasks):
-        records = [record for run in runs for record in run.data["tasks"] if record["name"] == task.name]
+        records = [
+            record
+            for run in runs
+            for record in run.data["tasks"]
+            if record["name"] == task.name
+        ]
         rows.append(_task(task, records))
     yield doc.Heading("Tasks")
     yield doc.Table(columns, rows, "The tasks of this board")
 
 
-def _task(task: BoardTask, records: Sequence[Mapping[str, Any]]) -> Sequence[doc.Content]:
+def _task(
+    task: BoardTask, records: Sequence[Mapping[str, Any]]
+) -> Sequence[doc.Content]:
     if not records:
         return (doc.Cell(task.name, name=True), "", "", task.metric, "", "", "")
     samples = sorted({int(record["n_samples"]) for record in records})
@@ -251,7 +337,9 @@ def _task(task: BoardTask, records: Sequence[Mapping[str, Any]]) -> Sequence[doc
         str(records[0].get("description", "")),
         ", ".join(_every(records, "version")),
         task.metric,
-        " to ".join(dict.fromkeys((numbers.count(samples[0]), numbers.count(samples[-1])))),
+        " to ".join(
+            dict.fromkeys((numbers.count(samples[0]), numbers.count(samples[-1])))
+        ),
         ", ".join(_every(records, "draws")),
         ", ".join(found[:12] for found in _every(records, "content_hash")),
     )
@@ -261,26 +349,40 @@ def _every(records: Sequence[Mapping[str, Any]], field: str) -> list[str]:
     return sorted({str(record.get(field, "")) for record in records})
 
 
-def _folds(board: Board, runs: Mapping[str, Run], links: Sequence[str], most: int) -> Iterator[doc.Fold]:
+def _folds(
+    board: Board, runs: Mapping[str, Run], links: Sequence[str], most: int
+) -> Iterator[doc.Fold]:
     first = score_columns(board)[0]
     for i, (row, label) in enumerate(zip(board.rows, board_labels(board), strict=True)):
         if row.run in runs:
             run = runs[row.run]
-            blocks: list[doc.Block] = [doc.Link("Page of this model", links[i])] if links and links[i] else []
+            blocks: list[doc.Block] = (
+                [doc.Link("Page of this model", links[i])] if links and links[i] else []
+            )
             blocks += run_blocks(run, most)
             if not most and any(task.slices for task in run.tasks):
                 blocks.append(
                     doc.Note(
-                        "Slices are left out because there are too many tables; run.json has them.", "quiet"
+                        "Slices are left out because there are too many tables;"
+                        " run.json has them.",
+                        "quiet",
                     )
                 )
-            marks = numbers.ranks(row.ranks), numbers.score(first.estimates[i], first.unit)
+            marks = (
+                numbers.ranks(row.ranks),
+                numbers.score(first.estimates[i], first.unit),
+            )
             yield doc.Fold(i + 1, label, marks, blocks)
 
 
 def _slices_each(runs: Iterable[Run]) -> int:
     """How many rows each table of slices may have; 0 leaves them out."""
-    sizes = [len(by_value) for run in runs for task in run.tasks for by_value in task.slices.values()]
+    sizes = [
+        len(by_value)
+        for run in runs
+        for task in run.tasks
+        for by_value in task.slices.values()
+    ]
     if sum(sizes) <= MOST_SLICE_ROWS:
         return max(sizes, default=0)
     most = MOST_SLICE_ROWS // len(sizes)

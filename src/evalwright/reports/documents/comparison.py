@@ -27,7 +27,9 @@ MOST_FLIPS = 5
 def comparison_document(
     comparison: Comparison, gates: Sequence[Gate] = (), most_flips: int = MOST_FLIPS
 ) -> doc.Document:
-    """Two runs side by side: means, differences, tests, slices, flipped items, the conclusion, and the gates below it."""
+    """Two runs side by side: means, differences, tests, slices, flipped items, the conclusion, and
+    the gates below it.
+    """
     paired = all(task.paired for task in comparison.tasks)
     blocks: list[doc.Block] = [
         doc.Facts([("A", comparison.a), ("B", comparison.b)]),
@@ -42,12 +44,21 @@ def comparison_document(
     for task in comparison.tasks:
         blocks += _flips(task, most_flips)
     if comparison.differences:
-        blocks += [doc.Heading("Other differences between the runs"), *map(doc.Note, comparison.differences)]
+        blocks += [
+            doc.Heading("Other differences between the runs"),
+            *map(doc.Note, comparison.differences),
+        ]
     blocks += gain_blocks(comparison.context_gains)
     blocks += [doc.Note(caveat, "warn") for caveat in comparison.caveats]
     blocks.append(doc.Conclusion(comparison.conclusion))
-    title = "Comparison, paired by item" if paired else "Comparison, not all tasks paired by item"
-    return doc.Document(title, [*blocks, *(block for gate in gates for block in gate_blocks(gate))])
+    title = (
+        "Comparison, paired by item"
+        if paired
+        else "Comparison, not all tasks paired by item"
+    )
+    return doc.Document(
+        title, [*blocks, *(block for gate in gates for block in gate_blocks(gate))]
+    )
 
 
 def gains_document(run: str, gains: Sequence[ContextGain]) -> doc.Document:
@@ -56,11 +67,20 @@ def gains_document(run: str, gains: Sequence[ContextGain]) -> doc.Document:
 
 
 def gain_blocks(gains: Sequence[ContextGain]) -> list[doc.Block]:
-    """What passages add: a row for each run, task and part of the questions, and a sentence over all questions of each."""
+    """What passages add: a row for each run, task and part of the questions, and a sentence over
+    all questions of each.
+    """
     if not gains:
         return []
     columns = doc.columns(
-        "Task*", "Run~", "Questions", "With passages>", "Without>", "Difference>", "p>", "Items>"
+        "Task*",
+        "Run~",
+        "Questions",
+        "With passages>",
+        "Without>",
+        "Difference>",
+        "p>",
+        "Items>",
     )
     rows = [
         (
@@ -106,19 +126,33 @@ def less(one: TaskComparison | PairTable) -> str:
     return ", lower is better" if one.lower_is_better else ""
 
 
-_COLUMNS = "Task*", "A>", "B>", "A - B>", "p>", "Test~", "Min. detectable>", "Wins A : B>", "Items>"
+_COLUMNS = (
+    "Task*",
+    "A>",
+    "B>",
+    "A - B>",
+    "p>",
+    "Test~",
+    "Min. detectable>",
+    "Wins A : B>",
+    "Items>",
+)
 
 
 def _differences(comparison: Comparison) -> Iterator[doc.Table]:
     """A table for the tasks in points, and one for each metric in another unit."""
     units: dict[str, list[Sequence[doc.Content]]] = {}
     for task in comparison.tasks:
-        units.setdefault("" if task.bounded else task.metric, []).append(_difference(task))
+        units.setdefault("" if task.bounded else task.metric, []).append(
+            _difference(task)
+        )
     for one in comparison.groups:
         units.setdefault("", []).append(
             _mean_row(f"{one.name}, {one.average}: {one.coverage}", one.difference)
         )
-    if comparison.overall and all(one.difference is not comparison.overall for one in comparison.groups):
+    if comparison.overall and all(
+        one.difference is not comparison.overall for one in comparison.groups
+    ):
         tasks = numbers.counted(comparison.overall.n_tasks, "task")
         units[""].append(_mean_row(f"mean of {tasks}", comparison.overall))
     for rows in units.values():
@@ -133,8 +167,14 @@ def _others(tasks: Sequence[TaskComparison]) -> Iterator[doc.Block]:
             a, b = (_mean(mean, other.bounded) for mean in (found.mean_a, found.mean_b))
             gap = numbers.gap(found.difference, found, bounded=other.bounded)
             said = f"A {a}, B {b}, A - B {gap}, p {numbers.p_value(found.p_value)}"
-            said += found.test.replace("none", ", no test", 1) if found.test.startswith("none") else ""
-            yield doc.Note(f"{task.task}, also {other.metric}{less(other)}: {said}.", "quiet")
+            said += (
+                found.test.replace("none", ", no test", 1)
+                if found.test.startswith("none")
+                else ""
+            )
+            yield doc.Note(
+                f"{task.task}, also {other.metric}{less(other)}: {said}.", "quiet"
+            )
             more = [one for one in other.warnings if one not in task.warnings]
             yield from (doc.Note(f"{task.task}: {one}", "warn") for one in more)
 
@@ -149,7 +189,13 @@ def _mean_row(name: str, whole: MacroDifference | None) -> Sequence[doc.Content]
         "",
         numbers.gap(whole.difference, whole),
         numbers.p_value(whole.p_value),
-        "t, tasks as a sample" if whole.tasks_are == "sample" else "t" if whole.n_tasks > 1 else "",
+        (
+            "t, tasks as a sample"
+            if whole.tasks_are == "sample"
+            else "t"
+            if whole.n_tasks > 1
+            else ""
+        ),
         visible(whole.smallest_visible_difference, True),
         "",
         numbers.items(whole.n, whole.n_missing),
@@ -157,20 +203,34 @@ def _mean_row(name: str, whole: MacroDifference | None) -> Sequence[doc.Content]
 
 
 def _difference(task: TaskComparison) -> Sequence[doc.Content]:
-    result, paired = task.result, task.paired
-    discordant = f"{paired.discordant[0]} : {paired.discordant[1]}" if paired and paired.discordant else ""
+    result = task.result
+    paired = task.paired
+    discordant = (
+        f"{paired.discordant[0]} : {paired.discordant[1]}"
+        if paired and paired.discordant
+        else ""
+    )
     if paired:
         least = visible(paired.smallest_visible_difference, task.bounded)
         items = numbers.items(paired.n, paired.n_missing, paired.n_clusters)
     else:
         assert task.unpaired is not None
-        least, items = "", f"{numbers.count(task.unpaired.n_a)} and {numbers.count(task.unpaired.n_b)}"
-    significant = result.p_value < 1 - result.level and (result.low > 0 or result.high < 0)
+        least = ""
+        items = (
+            f"{numbers.count(task.unpaired.n_a)} and {numbers.count(task.unpaired.n_b)}"
+        )
+    significant = result.p_value < 1 - result.level and (
+        result.low > 0 or result.high < 0
+    )
     difference = numbers.gap(result.difference, result, bounded=task.bounded)
     return (
         f"{task.task} ({task.metric}{less(task)})",
         *(_mean(mean, task.bounded) for mean in (result.mean_a, result.mean_b)),
-        doc.Cell(difference, "strong" if significant else "", note=PROVISIONAL if task.provisional else ""),
+        doc.Cell(
+            difference,
+            "strong" if significant else "",
+            note=PROVISIONAL if task.provisional else "",
+        ),
         numbers.p_value(result.p_value),
         result.test if paired else f"unpaired: {result.test}",
         least,
@@ -185,22 +245,37 @@ def _mean(mean: float, bounded: bool) -> str:
 
 def _remarks(tasks: Sequence[TaskComparison]) -> Iterator[doc.Note]:
     """What to know of the tasks, each remark once with the names of all that it is true of."""
-    for names, text in said_once((task.task, text) for task in tasks for text in _remarks_on(task)):
+    for names, text in said_once(
+        (task.task, text) for task in tasks for text in _remarks_on(task)
+    ):
         yield doc.Note(f"{names}: {text}", "warn")
     if any(task.paired and task.paired.n_missing for task in tasks):
         worst = any(task.result.missing_policy == "worst-case" for task in tasks)
-        text = "Missing answers are left out: differences are those of the items that both runs have a score for."
+        text = (
+            "Missing answers are left out: differences are those of the items that both"
+            " runs have a score for."
+        )
         if worst:
-            text = "Intervals and p hold whatever the missing answers would have scored."
+            text = (
+                "Intervals and p hold whatever the missing answers would have scored."
+            )
         yield doc.Note(text, "quiet")
 
 
 def _remarks_on(task: TaskComparison) -> Iterator[str]:
     counts = (task.only_a, "only in A"), (task.only_b, "only in B")
-    parts = [f"{numbers.counted(n, 'item')} {what}" for n, what in counts if n and task.paired]
+    parts = [
+        f"{numbers.counted(n, 'item')} {what}"
+        for n, what in counts
+        if n and task.paired
+    ]
     if parts:
         yield f"left out of the comparison: {', '.join(parts)}."
-    if task.paired and task.paired.n_clusters and (few := numbers.few_clusters(task.paired.effective_units)):
+    if (
+        task.paired
+        and task.paired.n_clusters
+        and (few := numbers.few_clusters(task.paired.effective_units))
+    ):
         yield few
     yield from task.warnings
 
@@ -208,7 +283,9 @@ def _remarks_on(task: TaskComparison) -> Iterator[str]:
 def _slices(task: TaskComparison, sliced: SliceComparison) -> Iterator[doc.Block]:
     columns = [
         doc.Column(sliced.key, folds=True, key=True),
-        *doc.columns("A>", "B>", "A - B>", "p>", "p adjusted>", "Min. detectable>", "Items>"),
+        *doc.columns(
+            "A>", "B>", "A - B>", "p>", "p adjusted>", "Min. detectable>", "Items>"
+        ),
     ]
     rows: list[Sequence[doc.Content]] = []
     for part in sliced.parts:
@@ -219,7 +296,10 @@ def _slices(task: TaskComparison, sliced: SliceComparison) -> Iterator[doc.Block
                 part.value,
                 _mean(paired.mean_a, task.bounded),
                 _mean(paired.mean_b, task.bounded),
-                doc.Cell(difference, "" if paired.verdict == "no difference seen" else "strong"),
+                doc.Cell(
+                    difference,
+                    "" if paired.verdict == "no difference seen" else "strong",
+                ),
                 numbers.p_value(paired.p_value),
                 numbers.p_value(part.p_adjusted),
                 visible(paired.smallest_visible_difference, task.bounded),
@@ -228,12 +308,16 @@ def _slices(task: TaskComparison, sliced: SliceComparison) -> Iterator[doc.Block
         )
     level = sliced.parts[0].paired.level
     note = (
-        f"Adjustment: {sliced.correction}. A slice differs where the adjusted p is below 0.05; "
-        f"intervals have the level that agrees with it ({100 * level:.4g}%)."
+        f"Adjustment: {sliced.correction}. A slice differs where the adjusted p is"
+        " below 0.05; intervals have the level that agrees with it"
+        f" ({100 * level:.4g}%)."
     )
     if sliced.without:
         without = numbers.counted(sliced.without, "item")
-        note += f" {without} without a value {numbers.plural(sliced.without, 'is', 'are')} in no slice."
+        note += (
+            f" {without} without a value {numbers.plural(sliced.without, 'is', 'are')}"
+            " in no slice."
+        )
     yield doc.Heading(f"{task.task} by {sliced.key}")
     yield doc.Table(columns, rows, f"{task.task} by {sliced.key}")
     yield doc.Note(note, "quiet")
@@ -245,29 +329,45 @@ def _flips(task: TaskComparison, most: int) -> Iterator[doc.Block]:
         shown += [flip for flip in task.flips if (flip.a > flip.b) == a_higher][:most]
     if not shown:
         return
-    counts = f"{numbers.count(task.n_a_higher)} higher in A, {numbers.count(task.n_b_higher)} higher in B"
+    counts = (
+        f"{numbers.count(task.n_a_higher)} higher in A,"
+        f" {numbers.count(task.n_b_higher)} higher in B"
+    )
     more = f", the first {len(shown)}" if task.n_differing > len(shown) else ""
-    yield doc.Heading(f"{task.task}: items that A and B score differently ({counts}){more}")
+    yield doc.Heading(
+        f"{task.task}: items that A and B score differently ({counts}){more}"
+    )
     rows = [
-        (shorten(flip.id, 100), *(_mean(score, task.bounded) for score in (flip.a, flip.b))) for flip in shown
+        (
+            shorten(flip.id, 100),
+            *(_mean(score, task.bounded) for score in (flip.a, flip.b)),
+        )
+        for flip in shown
     ]
     yield doc.Table(doc.columns("Item*", "A>", "B>"), rows, "Items scored differently")
 
 
-# -- three runs and more -------------------------------------------------------------------------------------------------
+# -- three runs and more ---------------------------------------------------------------
 
 
 MOST_PAIRS = 60
 """Pairs shown of a table; the JSON form has all."""
 
 
-def several_document(comparison: SeveralComparison, gates: Sequence[Gate] = ()) -> doc.Document:
-    """All pairs, or all against the baseline: each run's score, the differences, the conclusion, and the gates below it."""
+def several_document(
+    comparison: SeveralComparison, gates: Sequence[Gate] = ()
+) -> doc.Document:
+    """All pairs, or all against the baseline: each run's score, the differences, the conclusion,
+    and the gates below it.
+    """
     count = numbers.counted(len(comparison.runs), "run")
     base = comparison.baseline
     against = "all pairs" if base is None else f"each against {comparison.labels[base]}"
     blocks: list[doc.Block] = []
-    for table in [*([comparison.overall] if comparison.overall else []), *comparison.tasks]:
+    for table in [
+        *([comparison.overall] if comparison.overall else []),
+        *comparison.tasks,
+    ]:
         name = table.task or "Over all tasks"
         blocks += [
             doc.Heading(f"{name} ({table.metric}{less(table)})"),
@@ -276,15 +376,24 @@ def several_document(comparison: SeveralComparison, gates: Sequence[Gate] = ()) 
             _how([table]),
         ]
     for table in comparison.others:
-        blocks += [doc.Heading(f"{table.task}, also {table.metric}{less(table)}"), _runs(comparison, table)]
+        blocks += [
+            doc.Heading(f"{table.task}, also {table.metric}{less(table)}"),
+            _runs(comparison, table),
+        ]
     blocks += [doc.Note(warning, "warn") for warning in comparison.warnings]
     blocks.append(doc.Note(comparison.estimand, "quiet"))
     for task in comparison.tasks:
         tables = [table for table in comparison.slices if table.task == task.task]
         if tables:
-            blocks += [doc.Heading(f"{task.task} by slice"), _pairs(tables), _how(tables)]
+            blocks += [
+                doc.Heading(f"{task.task} by slice"),
+                _pairs(tables),
+                _how(tables),
+            ]
     if comparison.differences:
-        blocks.append(doc.Heading(f"Other differences from {comparison.runs[base or 0]}"))
+        blocks.append(
+            doc.Heading(f"Other differences from {comparison.runs[base or 0]}")
+        )
         blocks += _differing(comparison)
     blocks += [doc.Note(caveat, "warn") for caveat in comparison.caveats]
     blocks.append(doc.Conclusion(comparison.conclusion))
@@ -300,24 +409,35 @@ def _differing(comparison: SeveralComparison) -> Iterator[doc.Note]:
             where.setdefault(line, []).append(run)
     everywhere = len(comparison.runs) - 1
     for line, runs in where.items():
-        yield doc.Note(f"{line} (in {'all others' if len(runs) == everywhere > 1 else ', '.join(runs)})")
+        yield doc.Note(
+            f"{line} (in"
+            f" {'all others' if len(runs) == everywhere > 1 else ', '.join(runs)})"
+        )
 
 
 def _how(tables: Sequence[PairTable]) -> doc.Note:
     """How the differences were corrected."""
     text = f"Intervals of differences and adjusted p: {tables[0].correction}."
     if len(tables[0].pairs) > 1 and not tables[0].slice:
-        text += " Each interval has the level at which its pair was tested, so it agrees with the verdict."
+        text += (
+            " Each interval has the level at which its pair was tested, so it agrees"
+            " with the verdict."
+        )
     left = sum(max(0, len(table.pairs) - MOST_PAIRS) for table in tables)
     if left:
-        text += f" {numbers.counted(left, 'more pair')} {numbers.plural(left, 'is', 'are')} in the JSON form."
+        text += (
+            f" {numbers.counted(left, 'more pair')} {numbers.plural(left, 'is', 'are')}"
+            " in the JSON form."
+        )
     return doc.Note(text, "quiet")
 
 
 def _runs(comparison: SeveralComparison, table: PairTable) -> doc.Table:
     sign = 1 if table.lower_is_better else -1
     values = [mean.value for mean in table.means]
-    order = sorted(range(len(values)), key=lambda i: (values[i] != values[i], sign * values[i], i))
+    order = sorted(
+        range(len(values)), key=lambda i: (values[i] != values[i], sign * values[i], i)
+    )
     number = doc.Column("#", right=True, key=True)
     columns = [number, *doc.columns("Model*", "Score", "Items>", "Rank>", "Tied")]
     unit: numbers.Unit = "points" if table.bounded else "plain"
@@ -338,12 +458,18 @@ def _runs(comparison: SeveralComparison, table: PairTable) -> doc.Table:
 def _items(mean: Estimate) -> str:
     """Scored items, of all items where some have no score."""
     asked = f" of {numbers.count(mean.n + mean.n_missing)}" if mean.n_missing else ""
-    clusters = "" if mean.n_clusters is None else f" in {numbers.counted(mean.n_clusters, 'cluster')}"
+    clusters = (
+        ""
+        if mean.n_clusters is None
+        else f" in {numbers.counted(mean.n_clusters, 'cluster')}"
+    )
     return f"{numbers.count(mean.n)}{asked}{clusters}"
 
 
 def _pairs(tables: Sequence[PairTable]) -> doc.Table:
-    """Pairs by the numbers of their runs, the higher first; largest difference first, pairs without one last."""
+    """Pairs by the numbers of their runs, the higher first; largest difference first, pairs without
+    one last.
+    """
     columns = [
         doc.Column("Slice", folds=True, key=any(table.slice for table in tables)),
         doc.Column("Pair", key=True),
@@ -351,9 +477,16 @@ def _pairs(tables: Sequence[PairTable]) -> doc.Table:
     ]
     rows: list[Sequence[doc.Content]] = []
     for table in tables:
-        ordered = sorted(table.pairs, key=lambda one: (math.isnan(one.difference), -abs(one.difference)))
+        ordered = sorted(
+            table.pairs,
+            key=lambda one: (math.isnan(one.difference), -abs(one.difference)),
+        )
         for pair in ordered[:MOST_PAIRS]:
-            a, b, gap, low, high = pair.a, pair.b, pair.difference, pair.low, pair.high
+            a = pair.a
+            b = pair.b
+            gap = pair.difference
+            low = pair.low
+            high = pair.high
             if gap < 0:
                 a, b, gap, low, high = b, a, -gap, -high, -low
             difference = numbers.difference(gap, low, high, bounded=table.bounded)
@@ -368,9 +501,11 @@ def _pairs(tables: Sequence[PairTable]) -> doc.Table:
                     ),
                     numbers.p_value(pair.p_adjusted),
                     visible(pair.visible, table.bounded),
-                    numbers.items(pair.n, pair.n_missing)
-                    if pair.n or pair.verdict == "not compared"
-                    else "unpaired",
+                    (
+                        numbers.items(pair.n, pair.n_missing)
+                        if pair.n or pair.verdict == "not compared"
+                        else "unpaired"
+                    ),
                 )
             )
     return doc.Table(columns, rows, "Pairs")

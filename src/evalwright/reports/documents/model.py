@@ -1,4 +1,5 @@
-"""One model of a board: its numbers among those of the others, its run, what became of its samples, examples, and how it was run.
+"""One model of a board: its numbers among those of the others, its run, what became of its samples,
+examples, and how it was run.
 
 One pass over the samples; memory holds counts and a few examples.
 """
@@ -38,7 +39,9 @@ class Outcomes:
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """One sample with a low score. texts: (what it is, the text), each shortened; score: in the scorer's unit."""
+    """One sample with a low score. texts: (what it is, the text), each shortened; score: in the
+    scorer's unit.
+    """
 
     task: str
     id: str
@@ -48,12 +51,17 @@ class Example:
 
 
 def read_samples(run: Run, most: int) -> tuple[list[Outcomes], list[Example]]:
-    """The outcomes of a run's tasks, and its `most` worst samples for each task, by the scorer of the main metric.
+    """The outcomes of a run's tasks, and its `most` worst samples for each task, by the scorer of
+    the main metric.
 
-    Examples are of bounded metrics alone, and are those with a score under 0.5, the lowest first: by the part `score` where a judge gave
-    a number, else in the order of the task.
+    Examples are of bounded metrics alone, and are those with a score under 0.5, the lowest first:
+    by the part `score` where a judge gave a number, else in the order of the task.
     """
-    judges = {task.name: task.main for task in run.tasks if task.main and task.main.kind in BOUNDED}
+    judges = {
+        task.name: task.main
+        for task in run.tasks
+        if task.main and task.main.kind in BOUNDED
+    }
     counts: dict[tuple[str, str], Counter[str]] = {}
     worst: dict[str, list[dict[str, Any]]] = {name: [] for name in judges}
     for row in run.rows():
@@ -65,14 +73,24 @@ def read_samples(run: Run, most: int) -> tuple[list[Outcomes], list[Example]]:
             score = row["scores"].get(judges[task].scorer) or {}
             if score.get("value") is not None and score["value"] < 0.5:
                 worst[task].append(row)
-                worst[task].sort(key=lambda one: _sureness(one["scores"][judges[task].scorer]))
+                worst[task].sort(
+                    key=lambda one: _sureness(one["scores"][judges[task].scorer])
+                )
                 del worst[task][most:]
     outcomes = [
-        Outcomes(task, scorer, tuple(sorted(found.items(), key=lambda each: (-each[1], each[0]))))
+        Outcomes(
+            task,
+            scorer,
+            tuple(sorted(found.items(), key=lambda each: (-each[1], each[0]))),
+        )
         for (task, scorer), found in counts.items()
         if len(found) <= MOST_OUTCOMES
     ]
-    examples = [_example(task, judges[task], row) for task, rows in worst.items() for row in rows]
+    examples = [
+        _example(task, judges[task], row)
+        for task, rows in worst.items()
+        for row in rows
+    ]
     return outcomes, examples
 
 
@@ -95,15 +113,23 @@ def _example(task: str, metric: MetricResult, row: Mapping[str, Any]) -> Example
         id=str(row["id"]),
         label=str(score.get("label", "")),
         score=_sureness(score),
-        texts=tuple((what, shown(text.strip())) for what, text in _texts(row, score, asked) if text.strip()),
+        texts=tuple(
+            (what, shown(text.strip()))
+            for what, text in _texts(row, score, asked)
+            if text.strip()
+        ),
     )
 
 
-def _texts(row: Mapping[str, Any], score: Mapping[str, Any], asked: str) -> Iterator[tuple[str, str]]:
+def _texts(
+    row: Mapping[str, Any], score: Mapping[str, Any], asked: str
+) -> Iterator[tuple[str, str]]:
     passages: Sequence[Mapping[str, Any]] = row.get("passages", ())
     for passage in passages:
         yield "Source", str(passage.get("text", ""))
-    if row["input"] and not any(row["input"] == passage.get("text") for passage in passages):
+    if row["input"] and not any(
+        row["input"] == passage.get("text") for passage in passages
+    ):
         yield asked, str(row["input"])
     if row["targets"]:
         yield "Target", ", ".join(map(str, row["targets"][:5]))
@@ -119,13 +145,17 @@ MOST_VALUES = 200
 def model_document(
     board: Board, place: int, run: Run, title: str, back: str = "", examples: int = 5
 ) -> doc.Document:
-    """The page of one row. place: of the row on the board; run: the one it was made of; back: the board's address."""
+    """The page of one row. place: of the row on the board; run: the one it was made of; back: the
+    board's address.
+    """
     outcomes, worst = read_samples(run, examples)
     row = board.rows[place]
     several = len(board.tasks) > 1
     hallucination = any(cell.kind == HALLUCINATION for cell in row.cells.values())
     blocks: list[doc.Block] = [
-        doc.Cards([_card(column, place) for column in score_columns(board)[:MOST_COLUMNS]])
+        doc.Cards(
+            [_card(column, place) for column in score_columns(board)[:MOST_COLUMNS]]
+        )
     ]
     blocks += run_blocks(run, MOST_VALUES, MOST_COLUMNS)
     notes = [str(note) for note in _imported(run).get("notes", ())]
@@ -134,19 +164,32 @@ def model_document(
     if counted:
         blocks.append(doc.Heading("Outcomes of the samples"))
         for each in counted:
-            blocks += [doc.Heading(f"{each.task}, by {each.scorer}", 3), _outcomes(each, run)]
+            blocks += [
+                doc.Heading(f"{each.task}, by {each.scorer}", 3),
+                _outcomes(each, run),
+            ]
     if worst:
-        blocks += _examples(worst, "Judged inconsistent with the source" if hallucination else "Scored low")
-    settings, prompts = list(_settings(run)), list(_prompts(run))
+        blocks += _examples(
+            worst,
+            "Judged inconsistent with the source" if hallucination else "Scored low",
+        )
+    settings = list(_settings(run))
+    prompts = list(_prompts(run))
     blocks += [doc.Heading("Settings"), doc.Facts(settings)] if settings else []
     blocks += [doc.Heading("Prompts"), *prompts] if prompts else []
-    return doc.Document(board_labels(board)[place], blocks, _lede(board, place), (title, back))
+    return doc.Document(
+        board_labels(board)[place], blocks, _lede(board, place), (title, back)
+    )
 
 
 def _lede(board: Board, place: int) -> str:
     row = board.rows[place]
     total = sum(each.ranks is not None for each in board.rows)
-    ranked = [f"rank {numbers.ranks(row.ranks)} of {total}"] if row.ranks and total > 1 else []
+    ranked = (
+        [f"rank {numbers.ranks(row.ranks)} of {total}"]
+        if row.ranks and total > 1
+        else []
+    )
     return ", ".join([*ranked, f"{coverage(row)} items scored", row.date])
 
 
@@ -158,20 +201,33 @@ def _card(column: ScoreColumn, place: int) -> doc.Card:
         if estimate and i != place and estimate.value == estimate.value
     ]
     number = doc.Number(column.estimates[place], column.unit)
-    return doc.Card(column.title, score_note(column), number, axis_of(known, column.unit), others)
+    return doc.Card(
+        column.title, score_note(column), number, axis_of(known, column.unit), others
+    )
 
 
 def _outcomes(found: Outcomes, run: Run) -> doc.Table:
-    """The outcomes of one scorer, as shares of what its rates are of, so that a share and a rate of the same thing are equal."""
+    """The outcomes of one scorer, as shares of what its rates are of, so that a share and a rate of
+    the same thing are equal.
+    """
     task = next((task for task in run.tasks if task.name == found.task), None)
     n_labelled = sum(count for _, count in found.counts)
     n_unlabelled = max(0, task.n_samples - n_labelled) if task else 0
-    # What has no label failed before the scorer saw it, or is nothing that the scorer has a score for.
+    # What has no label failed before the scorer saw it, or is nothing that the scorer has a score
+    # for.
     n_missing = min(task.n_missing, n_unlabelled) if task else 0
-    kinds = {metric.kind for metric in task.metrics if metric.scorer == found.scorer} if task else set()
+    kinds = (
+        {metric.kind for metric in task.metrics if metric.scorer == found.scorer}
+        if task
+        else set()
+    )
     base = n_labelled + n_missing if kinds & RATES_OF_ALL else n_labelled
-    columns = doc.columns("Outcome*", "Samples>", f"Share of {numbers.count(base)}>", "")
-    rows: list[Sequence[doc.Content]] = [_share_row(label, count, base) for label, count in found.counts]
+    columns = doc.columns(
+        "Outcome*", "Samples>", f"Share of {numbers.count(base)}>", ""
+    )
+    rows: list[Sequence[doc.Content]] = [
+        _share_row(label, count, base) for label, count in found.counts
+    ]
     if n_missing and kinds & RATES_OF_ALL:
         rows.append(_share_row("missing", n_missing, base))
     elif n_missing:
@@ -183,20 +239,33 @@ def _outcomes(found: Outcomes, run: Run) -> doc.Table:
 
 def _share_row(label: str, count: int, base: int) -> Sequence[doc.Content]:
     share = count / base
-    return label, numbers.count(count), f"{100 * share:.1f}%", doc.Cell(stretch=(0.0, share))
+    return (
+        label,
+        numbers.count(count),
+        f"{100 * share:.1f}%",
+        doc.Cell(stretch=(0.0, share)),
+    )
 
 
 def _examples(worst: Sequence[Example], what: str) -> Iterator[doc.Block]:
     yield doc.Heading(f"{what}: examples")
     textless = [f"{one.id} ({one.score:.3g})" for one in worst if not one.texts]
     if textless:
-        said = f"The record has no texts, only scores. The lowest are those of {', '.join(textless)}."
+        said = (
+            "The record has no texts, only scores. The lowest are those of"
+            f" {', '.join(textless)}."
+        )
         yield doc.Note(said, "quiet")
     for one in worst:
         if one.texts:
             yield doc.Heading(one.id, 3)
             yield doc.Note(
-                ", ".join(part for part in (one.task, f"score {one.score:.3g}", one.label) if part), "quiet"
+                ", ".join(
+                    part
+                    for part in (one.task, f"score {one.score:.3g}", one.label)
+                    if part
+                ),
+                "quiet",
             )
             yield from (doc.Text(name, text) for name, text in one.texts)
 
@@ -236,4 +305,6 @@ def _prompts(run: Run) -> Iterator[doc.Text]:
         texts.append(("Prompt", definition.get("summary_prompt")))
         for name, text in texts:
             if isinstance(text, str) and text.strip():
-                yield doc.Text(f"{task['name']}, {name.lower()}" if several else name, text.strip())
+                yield doc.Text(
+                    f"{task['name']}, {name.lower()}" if several else name, text.strip()
+                )

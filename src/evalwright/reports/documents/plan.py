@@ -25,7 +25,9 @@ def plan_document(forecast: Forecast) -> doc.Document:
     aim = f"{100 * forecast.level:g}% level, {100 * forecast.power:g}% power"
     source = "no request was sent"
     if forecast.pilot is not None:
-        source = f"from a pilot of {numbers.counted(forecast.pilot, 'item')} of each task"
+        source = (
+            f"from a pilot of {numbers.counted(forecast.pilot, 'item')} of each task"
+        )
     blocks: list[doc.Block] = []
     for task in forecast.tasks:
         blocks += _task(task, forecast)
@@ -33,12 +35,16 @@ def plan_document(forecast: Forecast) -> doc.Document:
         seen = amount(forecast.visible_overall, lambda x: f"{100 * x:.1f}")
         blocks.append(
             doc.Note(
-                f"Smallest detectable difference of the average over all tasks, same items: {seen} points"
+                "Smallest detectable difference of the average over all tasks, same"
+                f" items: {seen} points"
             )
         )
     blocks += _requests(forecast)
     blocks += [doc.Notes(forecast.notes)] if forecast.notes else []
-    blocks += [doc.Note(f"To run it: {forecast.command}"), doc.Conclusion(forecast.conclusion)]
+    blocks += [
+        doc.Note(f"To run it: {forecast.command}"),
+        doc.Conclusion(forecast.conclusion),
+    ]
     return doc.Document(f"Plan ({aim}); {source}", blocks)
 
 
@@ -47,7 +53,11 @@ def amount(found: Amount, text: Callable[[float], str]) -> str:
     if found.value is None and found.high is None:
         return UNKNOWN
     ends = None
-    if found.low is not None and found.high is not None and text(found.low) != text(found.high):
+    if (
+        found.low is not None
+        and found.high is not None
+        and text(found.low) != text(found.high)
+    ):
         ends = f"{text(found.low)} to {text(found.high)}"
     if found.value is None:
         return ends or text(found.high or 0.0)
@@ -55,7 +65,9 @@ def amount(found: Amount, text: Callable[[float], str]) -> str:
 
 
 def _task(task: TaskForecast, forecast: Forecast) -> Iterator[doc.Block]:
-    clusters = f" in {numbers.counted(task.n_clusters, 'cluster')}" if task.n_clusters else ""
+    clusters = (
+        f" in {numbers.counted(task.n_clusters, 'cluster')}" if task.n_clusters else ""
+    )
     items = numbers.counted(task.n_total, "item")
     yield doc.Heading(f"{task.task}: {items}{clusters}, {task.metric or 'no metric'}")
     columns = doc.columns("*", "~", "Based on~")
@@ -69,7 +81,9 @@ def _task(task: TaskForecast, forecast: Forecast) -> Iterator[doc.Block]:
         yield from _designs(task, task.parts, forecast)
 
 
-def _designs(task: TaskForecast, parts: PartsForecast, forecast: Forecast) -> Iterator[doc.Block]:
+def _designs(
+    task: TaskForecast, parts: PartsForecast, forecast: Forecast
+) -> Iterator[doc.Block]:
     """What the difference varies by, and what more items, repeats or prompts would buy."""
 
     def root(x: float) -> str:
@@ -83,7 +97,9 @@ def _designs(task: TaskForecast, parts: PartsForecast, forecast: Forecast) -> It
     }
     yield doc.Table(
         doc.columns(
-            "The difference varies with*", f"Standard deviation{', points' * task.bounded}~", "Based on~"
+            "The difference varies with*",
+            f"Standard deviation{', points' * task.bounded}~",
+            "Based on~",
         ),
         [(name, amount(found, root), found.basis) for name, found in what.items()],
         f"What the difference on {task.task} varies by",
@@ -110,7 +126,9 @@ def _designs(task: TaskForecast, parts: PartsForecast, forecast: Forecast) -> It
                 f"{one.repeats:g}",
                 str(one.prompts),
                 f"+- {_points(one.half_width, task.bounded)}",
-                doc.Cell(_points(one.visible, task.bounded), "good" if one.enough else ""),
+                doc.Cell(
+                    _points(one.visible, task.bounded), "good" if one.enough else ""
+                ),
                 numbers.count(one.answers),
                 ", ".join(said),
             )
@@ -124,7 +142,10 @@ def _cheapest(task: TaskForecast, forecast: Forecast) -> str:
     wanted = _points(forecast.difference, task.bounded)
     one = next((one for one in task.designs if one.cheapest), None)
     if one is None:
-        return f"No number of items or repeats that can be planned detects a difference of {wanted}."
+        return (
+            "No number of items or repeats that can be planned detects a difference of"
+            f" {wanted}."
+        )
     more = (
         ""
         if one.items <= task.n_total
@@ -132,8 +153,9 @@ def _cheapest(task: TaskForecast, forecast: Forecast) -> str:
     )
     repeats = numbers.counted(round(one.repeats), "repeat")
     return (
-        f"The cheapest design that detects {wanted}: {numbers.counted(one.items, 'item')} with {repeats} of one prompt, "
-        f"{numbers.counted(one.answers, 'answer')} of each model{more}."
+        f"The cheapest design that detects {wanted}:"
+        f" {numbers.counted(one.items, 'item')} with {repeats} of one prompt,"
+        f" {numbers.counted(one.answers, 'answer')} of each model{more}."
     )
 
 
@@ -145,7 +167,8 @@ def _rows(task: TaskForecast, forecast: Forecast) -> Iterator[tuple[str, str, st
         return numbers.count(round(x))
 
     points = " points" if task.bounded else ""
-    need, narrow = task.items_for_difference, task.items_for_half_width
+    need = task.items_for_difference
+    narrow = task.items_for_half_width
     yield (
         f"items to detect a difference of {size(forecast.difference)}{points}",
         amount(need, items),
@@ -156,16 +179,23 @@ def _rows(task: TaskForecast, forecast: Forecast) -> Iterator[tuple[str, str, st
         amount(narrow, items),
         narrow.basis,
     )
-    smallest = f"smallest detectable difference with all {items(task.n_total)}, same items"
+    smallest = (
+        f"smallest detectable difference with all {items(task.n_total)}, same items"
+    )
     yield smallest, amount(task.visible_paired, size), "the first row's variance"
-    yield "the same, on different items", amount(task.visible_unpaired, size), "the second row's variance"
+    yield (
+        "the same, on different items",
+        amount(task.visible_unpaired, size),
+        "the second row's variance",
+    )
     yield (
         "half-width of the interval on all items",
         amount(task.half_width, size),
         "the second row's variance",
     )
     yield "score", amount(task.score, size), task.score.basis
-    best, needed = task.draws.best, task.draws.needed
+    best = task.draws.best
+    needed = task.draws.needed
     yield "repeats per item that are worth their cost", amount(best, items), best.basis
     if task.enough is False and needed.basis != best.basis:
         text = "none" if needed.value is None else amount(needed, items)
@@ -182,7 +212,11 @@ def _requests(forecast: Forecast) -> Iterator[doc.Block]:
     ]
     rows += [
         (
-            doc.Cell(judge.model or "(not named)", name=True, note=f"role {judge.role}, unsure answers only"),
+            doc.Cell(
+                judge.model or "(not named)",
+                name=True,
+                note=f"role {judge.role}, unsure answers only",
+            ),
             amount(judge.requests, lambda x: numbers.count(round(x))),
             "",
             "",
@@ -193,7 +227,10 @@ def _requests(forecast: Forecast) -> Iterator[doc.Block]:
     ]
     yield doc.Table(columns, rows, "What a run costs")
     for judge in forecast.judges:
-        text = f"{judge.role}: requests: {judge.requests.basis}; cost: {judge.money.basis}."
+        text = (
+            f"{judge.role}: requests: {judge.requests.basis}; cost:"
+            f" {judge.money.basis}."
+        )
         yield doc.Note(text, "quiet")
     for name, usage in models.items():
         basis = (
@@ -202,7 +239,10 @@ def _requests(forecast: Forecast) -> Iterator[doc.Block]:
             ("cost", usage.money),
             ("time", usage.seconds),
         )
-        yield doc.Note(f"{name}: {'; '.join(f'{what}: {found.basis}' for what, found in basis)}.", "quiet")
+        yield doc.Note(
+            f"{name}: {'; '.join(f'{what}: {found.basis}' for what, found in basis)}.",
+            "quiet",
+        )
 
 
 def _cells(usage: ModelForecast) -> tuple[str, ...]:
@@ -223,18 +263,26 @@ def _cost(money: Amount) -> str:
     return "none" if free else amount(money, numbers.money)
 
 
-# -- the conclusion -------------------------------------------------------------------------------------------------------
+# -- the conclusion --------------------------------------------------------------------
 
-_ODDS = {0.8: "four times out of five", 0.9: "nine times out of ten", 0.5: "every other time"}
+_ODDS = {
+    0.8: "four times out of five",
+    0.9: "nine times out of ten",
+    0.5: "every other time",
+}
 
 
 def worded_plan(forecast: Forecast) -> Forecast:
     """The plan with its conclusion, a few sentences, filled in."""
-    text = [_task_sentence(task, forecast, place == 0) for place, task in enumerate(forecast.tasks)]
+    text = [
+        _task_sentence(task, forecast, place == 0)
+        for place, task in enumerate(forecast.tasks)
+    ]
     overall = forecast.visible_overall
     if overall is not None and overall.value is not None:
         text.append(
-            f"The average over the {len(forecast.tasks)} tasks can detect differences of {_points(overall.value, True)} or more."
+            f"The average over the {len(forecast.tasks)} tasks can detect differences"
+            f" of {_points(overall.value, True)} or more."
         )
     text += [_model(*pair) for pair in forecast.models.items()]
     text += [_judge(judge) for judge in forecast.judges]
@@ -245,7 +293,10 @@ def _judge(judge: JudgeForecast) -> str:
     """What reading the unsure answers takes."""
     name = judge.model or f"the role '{judge.role}'"
     requests = amount(judge.requests, lambda x: numbers.count(round(x)))
-    return f"{name}, for unsure answers only: {requests} requests, cost: {_known_or_why(judge.money, _cost(judge.money))}."
+    return (
+        f"{name}, for unsure answers only: {requests} requests, cost:"
+        f" {_known_or_why(judge.money, _cost(judge.money))}."
+    )
 
 
 def _known_or_why(found: Amount, text: str) -> str:
@@ -266,24 +317,48 @@ def _about(value: float) -> str:
 
 
 def _task_sentence(task: TaskForecast, forecast: Forecast, first: bool) -> str:
-    name, needed = task.task, task.items_for_difference
+    name = task.task
+    needed = task.items_for_difference
     if needed.value is None:
         return f"The number of {name} items needed is unknown: {needed.basis}."
     text = f"about {_about(needed.value)} {numbers.plural(int(needed.value), 'item')}"
-    if needed.low is not None and needed.high is not None and _about(needed.low) != _about(needed.high):
+    if (
+        needed.low is not None
+        and needed.high is not None
+        and _about(needed.low) != _about(needed.high)
+    ):
         text += f" ({_about(needed.low)} to {_about(needed.high)})"
-    odds = _ODDS.get(round(forecast.power, 6), f"with a probability of {100 * forecast.power:g}%")
-    aim = f"To detect a difference of {_points(forecast.difference, task.bounded)} {odds} you need {text}"
+    odds = _ODDS.get(
+        round(forecast.power, 6), f"with a probability of {100 * forecast.power:g}%"
+    )
+    aim = (
+        f"To detect a difference of {_points(forecast.difference, task.bounded)} {odds}"
+        f" you need {text}"
+    )
     there = numbers.count(task.n_total)
     visible = task.visible_paired.value or 0.0
     seen = f"differences of {_points(visible, task.bounded)} or more"
-    shown = f"{there}, which can detect {'no difference reliably' if task.bounded and visible >= 1 else seen}"
-    return f"{aim}; {name} has {shown}." if first else f"{name} needs {text} and has {shown}."
+    shown = (
+        f"{there}, which can detect"
+        f" {'no difference reliably' if task.bounded and visible >= 1 else seen}"
+    )
+    return (
+        f"{aim}; {name} has {shown}."
+        if first
+        else f"{name} needs {text} and has {shown}."
+    )
 
 
 def _model(name: str, usage: ModelForecast) -> str:
-    parts = usage.requests, usage.input_tokens, usage.output_tokens, usage.money, usage.seconds
+    parts = (
+        usage.requests,
+        usage.input_tokens,
+        usage.output_tokens,
+        usage.money,
+        usage.seconds,
+    )
     requests, into, out, cost, time = map(_known_or_why, parts, _cells(usage))
     return (
-        f"{name}: {requests} requests, {into} input tokens, {out} output tokens, cost: {cost}, time: {time}."
+        f"{name}: {requests} requests, {into} input tokens, {out} output tokens, cost:"
+        f" {cost}, time: {time}."
     )

@@ -1,4 +1,6 @@
-"""The index of a folder of runs: a row per run, and for each task what the runs score by domain and the like; and what `runs check` shows."""
+"""The index of a folder of runs: a row per run, and for each task what the runs score by domain and
+the like; and what `runs check` shows.
+"""
 
 from __future__ import annotations
 
@@ -17,13 +19,17 @@ _MOST_VALUES = 40
 def registry_document(index: Mapping[str, Any]) -> doc.Document:
     """The page. index: as `analysis.run_index.index_of` makes it."""
     runs = index["runs"]
-    blocks: list[doc.Block] = [_runs(runs)] if runs else [doc.Note("There are no runs here yet.")]
+    blocks: list[doc.Block] = (
+        [_runs(runs)] if runs else [doc.Note("There are no runs here yet.")]
+    )
     for task, keys in index["by_slice"].items():
         for key, values in keys.items():
             blocks += _slices(task, key, values, runs)
     if index["damaged"]:
         blocks.append(doc.Heading("Not readable"))
-        blocks.append(doc.Notes([f"{one['folder']}: {one['error']}" for one in index["damaged"]]))
+        blocks.append(
+            doc.Notes([f"{one['folder']}: {one['error']}" for one in index["damaged"]])
+        )
     return doc.Document("Runs", blocks)
 
 
@@ -31,7 +37,9 @@ def _runs(runs: Sequence[Mapping[str, Any]]) -> doc.Table:
     shares = list(dict.fromkeys(name for run in runs for name in run.get("shares", ())))
     hardware = any("hardware" in run for run in runs)
     columns = doc.columns("Run*", "Model~", "Hardware~")
-    columns += [doc.Column(name.capitalize()) for name in shares] or doc.columns("Scores~")
+    columns += [doc.Column(name.capitalize()) for name in shares] or doc.columns(
+        "Scores~"
+    )
     columns += doc.columns("Missing>", "Date")
     rows: list[Sequence[doc.Content]] = []
     for run in runs:
@@ -41,7 +49,9 @@ def _runs(runs: Sequence[Mapping[str, Any]]) -> doc.Table:
             for name, task in run["tasks"].items()
             for label, found in list(task["metrics"].items())[:1]
         )
-        scores = [_score(run.get("shares", {}).get(name), 100.0) for name in shares] or [mains]
+        scores = [
+            _score(run.get("shares", {}).get(name), 100.0) for name in shares
+        ] or [mains]
         rows.append(
             (
                 doc.Cell(run["folder"], name=True),
@@ -56,11 +66,19 @@ def _runs(runs: Sequence[Mapping[str, Any]]) -> doc.Table:
 
 
 def _slices(
-    task: str, key: str, values: Mapping[str, Mapping[str, Any]], runs: Sequence[Mapping[str, Any]]
+    task: str,
+    key: str,
+    values: Mapping[str, Mapping[str, Any]],
+    runs: Sequence[Mapping[str, Any]],
 ) -> Iterator[doc.Block]:
-    there = [run for run in runs if any(run["folder"] in found for found in values.values())]
+    there = [
+        run for run in runs if any(run["folder"] in found for found in values.values())
+    ]
     rows: list[Sequence[doc.Content]] = [
-        (doc.Cell(value, name=True), *(_score(found.get(run["folder"])) for run in there))
+        (
+            doc.Cell(value, name=True),
+            *(_score(found.get(run["folder"])) for run in there),
+        )
         for value, found in list(values.items())[:_MOST_VALUES]
     ]
     yield doc.Heading(f"{task} by {key}")
@@ -70,17 +88,23 @@ def _slices(
     ]
     yield doc.Table(columns, rows, f"{task} by {key}")
     if len(values) > _MOST_VALUES:
-        yield doc.Note(f"The other {len(values) - _MOST_VALUES} values are in index.json.")
+        yield doc.Note(
+            f"The other {len(values) - _MOST_VALUES} values are in index.json."
+        )
 
 
 def _score(found: Mapping[str, Any] | None, scale: float | None = None) -> str:
-    """A number with its interval and n, in points of 100 where it lies between 0 and 1, or times `scale`."""
+    """A number with its interval and n, in points of 100 where it lies between 0 and 1, or times
+    `scale`.
+    """
     if found is None or found["value"] is None or math.isnan(found["value"]):
         return numbers.NOTHING
     ends = [found[name] for name in ("low", "high")]
     known = [x for x in (found["value"], *ends) if x is not None and not math.isnan(x)]
     times = scale or (100.0 if all(0 <= x <= 1 for x in known) else 1.0)
-    interval = f" [{ends[0] * times:.1f}, {ends[1] * times:.1f}]" if len(known) == 3 else ""
+    interval = (
+        f" [{ends[0] * times:.1f}, {ends[1] * times:.1f}]" if len(known) == 3 else ""
+    )
     return f"{found['value'] * times:.1f}{interval}, n {found['n']:,}"
 
 
@@ -97,15 +121,20 @@ def checks_document(found: Sequence[Checked]) -> doc.Document:
     ]
     broken = sum(bool(one.problems) for one in found)
     notes = [
-        f"{broken} of {numbers.counted(len(found), 'run')} {numbers.plural(broken, 'has', 'have')} problems."
-        if broken
-        else "No problems found."
+        (
+            f"{broken} of {numbers.counted(len(found), 'run')}"
+            f" {numbers.plural(broken, 'has', 'have')} problems."
+            if broken
+            else "No problems found."
+        )
     ]
     notes += [f"{one.run}: {note}" for one in found for note in one.notes]
     return doc.Document(
         "",
         [
-            doc.Table(doc.columns("Run*", "Model~", "Complete tasks>", "Found~"), rows, "Runs"),
+            doc.Table(
+                doc.columns("Run*", "Model~", "Complete tasks>", "Found~"), rows, "Runs"
+            ),
             doc.Notes(notes),
         ],
     )

@@ -1,4 +1,6 @@
-"""One run: metrics, slices, failures and what to do, usage, hardware, and where its files are; and a list of runs."""
+"""One run: metrics, slices, failures and what to do, usage, hardware, and where its files are; and
+a list of runs.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +15,18 @@ from evalwright.metrics.registry import BOUNDED, RATES_OF_ALL, RATES_OF_ALL_NOTE
 from evalwright.reports import document as doc
 from evalwright.reports import numbers
 from evalwright.reports.axis import axis_of
-from evalwright.reports.columns import HALLUCINATION, HALLUCINATION_COLUMNS, find_metric, normal
-from evalwright.reports.endings import FailureNote, failure_notes, published_zeros, stopping_sentences
+from evalwright.reports.columns import (
+    HALLUCINATION,
+    HALLUCINATION_COLUMNS,
+    find_metric,
+    normal,
+)
+from evalwright.reports.endings import (
+    FailureNote,
+    failure_notes,
+    published_zeros,
+    stopping_sentences,
+)
 from evalwright.reports.hardware_view import hardware_facts
 from evalwright.reports.text import inert, shorten
 from evalwright.runs.reader import Run
@@ -24,7 +36,9 @@ from evalwright.runs.writer import RUN_FILE
 from evalwright.statistics import Estimate
 
 MOST_SLICES = 12
-"""Values of a slice key that are shown, the largest ones, unless more are wanted; `run.json` has all."""
+"""Values of a slice key that are shown, the largest ones, unless more are wanted; `run.json` has
+all.
+"""
 
 MOST_SCORES = 4
 """Scores of a run in a list of runs."""
@@ -36,7 +50,12 @@ CHECKED_BY = "`evalwright runs check` compares them with the samples."
 def run_document(run: Run) -> doc.Document:
     """What one run found, by slice too, what failed, what it used and where its files are."""
     files = [("Record", str(run.folder / RUN_FILE)), ("Samples", str(run.samples_file))]
-    blocks = [*run_blocks(run, MOST_SLICES), doc.Heading("Files"), doc.Facts(files), *_unsure(run)]
+    blocks = [
+        *run_blocks(run, MOST_SLICES),
+        doc.Heading("Files"),
+        doc.Facts(files),
+        *_unsure(run),
+    ]
     return doc.Document(f"Run {run.id}", blocks)
 
 
@@ -45,29 +64,48 @@ def _unsure(run: Run) -> Iterator[doc.Block]:
     if run.n_unsure and not run.data.get("roles"):
         readings = numbers.counted(run.n_unsure, "unsure reading")
         yield doc.Note(
-            f"{readings}. Look at them: evalwright runs samples {run.folder} --unsure. A judge can read them: "
-            f"evalwright score {run.folder} --judge provider/name",
+            f"{readings}. Look at them: evalwright runs samples {run.folder} --unsure."
+            f" A judge can read them: evalwright score {run.folder} --judge"
+            " provider/name",
             "quiet",
         )
 
 
 def judge_sentence(run: Run) -> str:
-    """How many unsure answers a judge read, whose scores stand in the place of the rules'; "" where none did."""
+    """How many unsure answers a judge read, whose scores stand in the place of the rules'; "" where
+    none did.
+    """
     n_judged = sum(task.n_judged for task in run.tasks)
     n_failed = sum(task.n_judge_failed for task in run.tasks)
     if not n_judged and not n_failed:
         return ""
-    failed = f"; it failed on {n_failed:,} more, where the rules' scores stand" if n_failed else ""
+    failed = (
+        f"; it failed on {n_failed:,} more, where the rules' scores stand"
+        if n_failed
+        else ""
+    )
     if not n_judged:
-        return f"A judge failed on all {numbers.counted(n_failed, 'unsure answer')}: the rules' scores stand."
-    return f"A judge scored {numbers.counted(n_judged, 'answer')} of which the rules were unsure{failed}."
+        return (
+            f"A judge failed on all {numbers.counted(n_failed, 'unsure answer')}: the"
+            " rules' scores stand."
+        )
+    return (
+        f"A judge scored {numbers.counted(n_judged, 'answer')} of which the rules were"
+        f" unsure{failed}."
+    )
 
 
 def runs_document(runs: Sequence[Run]) -> doc.Document:
     """A line per run: its name, model, tasks with their scores, items, failures and date."""
     if not runs:
         return doc.Document(
-            "", [doc.Note("There are no runs here yet. Make one with `evalwright run TASK --model MODEL`.")]
+            "",
+            [
+                doc.Note(
+                    "There are no runs here yet. Make one with `evalwright run TASK"
+                    " --model MODEL`."
+                )
+            ],
         )
     columns = doc.columns("Run*", "Model~", "Scores~", "Items>", "Missing>", "Date")
     rows: list[Sequence[doc.Content]] = []
@@ -87,7 +125,12 @@ def runs_document(runs: Sequence[Run]) -> doc.Document:
         "",
         [
             doc.Table(columns, rows, "Runs"),
-            doc.Notes([f"{numbers.counted(len(runs), 'run')}, with scores as recorded. {CHECKED_BY}"]),
+            doc.Notes(
+                [
+                    f"{numbers.counted(len(runs), 'run')}, with scores as recorded."
+                    f" {CHECKED_BY}"
+                ]
+            ),
         ],
     )
 
@@ -98,7 +141,9 @@ def _main_scores(run: Run) -> str:
     if len(found) > MOST_SCORES:
         outer = {node.name for node in trees_of(run.groups)}
         found = [
-            (one.name, one.metrics[0]) for one in run.groups if one.name in outer and one.metrics
+            (one.name, one.metrics[0])
+            for one in run.groups
+            if one.name in outer and one.metrics
         ] or found
     said = [
         f"{name} {numbers.value(main.estimate, numbers.unit_of(main.kind))}"
@@ -110,11 +155,15 @@ def _main_scores(run: Run) -> str:
 
 def missing_cell(n_missing: int, note: str = "") -> doc.Cell:
     """A count of missing answers, which stands out where there are any."""
-    return doc.Cell(numbers.count(n_missing), "warn" if n_missing else "quiet", note=note)
+    return doc.Cell(
+        numbers.count(n_missing), "warn" if n_missing else "quiet", note=note
+    )
 
 
 def run_blocks(run: Run, most_slices: int, slice_metrics: int = 1) -> list[doc.Block]:
-    """The parts of a run. most_slices: rows of a table of slices, 0 for no tables; slice_metrics: scores in such a row."""
+    """The parts of a run. most_slices: rows of a table of slices, 0 for no tables; slice_metrics:
+    scores in such a row.
+    """
     blocks: list[doc.Block] = [doc.Facts(list(_made(run)))]
     if judge := judge_sentence(run):
         blocks.append(doc.Note(judge))
@@ -126,28 +175,49 @@ def run_blocks(run: Run, most_slices: int, slice_metrics: int = 1) -> list[doc.B
         how = f", {group.average}" if group.average else ""
         title = f"Group {shown}{how}: {group.coverage}"
         blocks += [doc.Heading(title), metrics_table(group.metrics)]
-    lacks = [task.name for task in run.tasks if not any(task.name in group.tasks for group in run.groups)]
+    lacks = [
+        task.name
+        for task in run.tasks
+        if not any(task.name in group.tasks for group in run.groups)
+    ]
     if lacks and run.data["configuration"].get("tree"):
-        blocks.append(doc.Note(f"The tree lacks {', '.join(lacks)}, so no average counts it.", "warn"))
+        blocks.append(
+            doc.Note(
+                f"The tree lacks {', '.join(lacks)}, so no average counts it.", "warn"
+            )
+        )
     said = stopping_sentences(run)
     if said:
-        blocks.append(doc.Heading("Stopped early" if ended_early(run) else "Stopping rules"))
+        blocks.append(
+            doc.Heading("Stopped early" if ended_early(run) else "Stopping rules")
+        )
         blocks += [doc.Note(text) for text in said]
     blocks += _failures(run)
     blocks += [doc.Heading("Usage"), doc.Facts(list(usage_facts(run.data["usage"])))]
     machine = hardware_facts(run.data)
-    if machine and run.data["model"].get("abilities", True):  # no model ran where the data held the answers
+    # no model ran where the data held the answers
+    if machine and run.data["model"].get("abilities", True):
         blocks += [doc.Heading("Hardware"), doc.Facts(machine)]
     return blocks
 
 
 def part_facts(run: Run) -> Iterator[tuple[str, str]]:
-    """Of a shard, what it is a part of and what makes it whole; of a whole run, that it was made of shards."""
-    shard, merged = run.data.get("shard"), run.data.get("merged_from")
+    """Of a shard, what it is a part of and what makes it whole; of a whole run, that it was made of
+    shards.
+    """
+    shard = run.data.get("shard")
+    merged = run.data.get("merged_from")
     if run.part and isinstance(shard, Mapping):
-        folder = "" if run.folder.parent == Path("runs") else f" --out {quote(str(run.folder.parent))}"
+        folder = (
+            ""
+            if run.folder.parent == Path("runs")
+            else f" --out {quote(str(run.folder.parent))}"
+        )
         command = f"evalwright runs merge {quote(str(shard.get('name')))}{folder}"
-        yield "Part", f"{run.part} of '{shard.get('run')}'; once all are there: {command}"
+        yield (
+            "Part",
+            f"{run.part} of '{shard.get('run')}'; once all are there: {command}",
+        )
     if merged:
         yield "Merged from", numbers.counted(len(merged), "shard")
 
@@ -156,7 +226,9 @@ _MOST_NAMES = 6
 
 
 def reply_name_facts(data: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """By which names the models' replies called them, where these are not just the names that were asked."""
+    """By which names the models' replies called them, where these are not just the names that were
+    asked.
+    """
     for role, rows in data.get("reply_names", {}).items():
         if all(row["relation"] in ("same", "unnamed") for row in rows):
             continue
@@ -165,13 +237,21 @@ def reply_name_facts(data: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         if len(used) > _MOST_NAMES:
             parts.append(f"{len(used) - _MOST_NAMES} more")
         refused = [row for row in rows if row.get("refused")]
-        parts += [f"not used: {_named_replies(row, row['refused'])}" for row in refused[:_MOST_NAMES]]
-        yield "Answered as" if role == "target" else f"Role {role} answered as", "; ".join(parts)
+        parts += [
+            f"not used: {_named_replies(row, row['refused'])}"
+            for row in refused[:_MOST_NAMES]
+        ]
+        yield (
+            ("Answered as" if role == "target" else f"Role {role} answered as"),
+            "; ".join(parts),
+        )
 
 
 def _named_replies(row: Mapping[str, Any], number: int) -> str:
     name = inert(row["name"]) or "no name"
-    relation = {"other": ", another name", "accepted": ", accepted"}.get(row["relation"], "")
+    relation = {"other": ", another name", "accepted": ", accepted"}.get(
+        row["relation"], ""
+    )
     place = f" at {inert(row['replica'])}" if row.get("replica") else ""
     return f"{name}{place} ({numbers.counted(number, 'reply', 'replies')}{relation})"
 
@@ -189,31 +269,45 @@ def _made(run: Run) -> Iterator[tuple[str, str]]:
         yield f"Role {role}", str(other.get("name", ""))
     yield from reply_name_facts(data)
     started = str(data["started"])[:16].replace("T", " ")
-    took, version = numbers.duration(float(data["seconds"])), data["evalwright"]
+    took = numbers.duration(float(data["seconds"]))
+    version = data["evalwright"]
     parts = [started, f"took {took}", f"evalwright {version}"]
     parts += [
-        f"{key} {configuration[key]}" for key in ("seed", "limit") if configuration.get(key) is not None
+        f"{key} {configuration[key]}"
+        for key in ("seed", "limit")
+        if configuration.get(key) is not None
     ]
     yield "Started", ", ".join(parts)
 
 
-def _task(task: TaskResult, most_slices: int, slice_metrics: int) -> Iterator[doc.Block]:
-    yield doc.Heading(f"{task.name} (version {task.version}): {', '.join(sample_counts(task))}")
+def _task(
+    task: TaskResult, most_slices: int, slice_metrics: int
+) -> Iterator[doc.Block]:
+    yield doc.Heading(
+        f"{task.name} (version {task.version}): {', '.join(sample_counts(task))}"
+    )
     if not task.metrics:
         yield doc.Note("No metric.", "quiet")
         return
     yield metrics_table(task.metrics)
-    if any(metric.kind in RATES_OF_ALL and metric.estimate.n_missing for metric in task.metrics):
+    if any(
+        metric.kind in RATES_OF_ALL and metric.estimate.n_missing
+        for metric in task.metrics
+    ):
         yield doc.Note(RATES_OF_ALL_NOTE)
     yield from unsure_notes(task)
     for key, by_value in task.slices.items() if most_slices else ():
         yield from _slices(task.name, key, by_value, most_slices, slice_metrics)
     if task.slices_left_out and most_slices:
-        yield doc.Note(f"Too many values to slice by: {', '.join(task.slices_left_out)}.", "quiet")
+        yield doc.Note(
+            f"Too many values to slice by: {', '.join(task.slices_left_out)}.", "quiet"
+        )
 
 
 def sample_counts(task: TaskResult) -> list[str]:
-    """How many samples a task has, and how many of them are missing, unsure, or no answer through the model's own fault."""
+    """How many samples a task has, and how many of them are missing, unsure, or no answer through
+    the model's own fault.
+    """
     counts = [numbers.counted(task.n_samples, "sample")]
     if task.n_missing:
         counts.append(f"{numbers.count(task.n_missing)} missing")
@@ -225,14 +319,17 @@ def sample_counts(task: TaskResult) -> list[str]:
 
 
 def unsure_notes(task: TaskResult) -> Iterator[doc.Note]:
-    """What a task's first metric would be if its unsure readings were all wrong or right, and how few clusters there are."""
+    """What a task's first metric would be if its unsure readings were all wrong or right, and how
+    few clusters there are.
+    """
     metric = task.metrics[0]
     ends = numbers.unsure_range(metric.estimate, numbers.unit_of(metric.kind))
     if ends:
         readings = numbers.counted(metric.estimate.n_unsure, "reading")
         verb = numbers.plural(metric.estimate.n_unsure, "is", "are")
         yield doc.Note(
-            f"{readings} of {metric.label} {verb} unsure: if all were wrong it would be {ends[0]}, if all were right {ends[1]}."
+            f"{readings} of {metric.label} {verb} unsure: if all were wrong it would be"
+            f" {ends[0]}, if all were right {ends[1]}."
         )
     if few := numbers.few_clusters(metric.estimate.effective_clusters):
         yield doc.Note(f"{metric.label}: {few}", "warn")
@@ -240,11 +337,15 @@ def unsure_notes(task: TaskResult) -> Iterator[doc.Note]:
 
 def metrics_table(metrics: Sequence[MetricResult], *, how: bool = True) -> doc.Table:
     """A line a metric. how: say by what method the interval was made."""
-    columns = doc.columns("Metric*", "Value [interval]", "Items>", *(["Interval method~"] if how else []))
+    columns = doc.columns(
+        "Metric*", "Value [interval]", "Items>", *(["Interval method~"] if how else [])
+    )
     rows: list[Sequence[doc.Content]] = [
         (
             metric.label,
-            doc.Cell(doc.Number(metric.estimate, numbers.unit_of(metric.kind)), "strong"),
+            doc.Cell(
+                doc.Number(metric.estimate, numbers.unit_of(metric.kind)), "strong"
+            ),
             numbers.items(one.n, one.n_missing, one.n_clusters, one.n_unsure),
             *([_method(one)] if how else []),
         )
@@ -255,23 +356,40 @@ def metrics_table(metrics: Sequence[MetricResult], *, how: bool = True) -> doc.T
 
 
 def _method(estimate: Estimate) -> str:
-    return estimate.method if math.isnan(estimate.value) else f"{100 * estimate.level:g}% {estimate.method}"
+    return (
+        estimate.method
+        if math.isnan(estimate.value)
+        else f"{100 * estimate.level:g}% {estimate.method}"
+    )
 
 
 def _slices(
-    task: str, key: str, by_value: Mapping[str, Sequence[MetricResult]], most: int, n_metrics: int
+    task: str,
+    key: str,
+    by_value: Mapping[str, Sequence[MetricResult]],
+    most: int,
+    n_metrics: int,
 ) -> Iterator[doc.Block]:
     """Scores by slice, in the order of the record; the largest slices where there are many."""
-    used = merged_slices({value: metrics for value, metrics in by_value.items() if metrics})
+    used = merged_slices(
+        {value: metrics for value, metrics in by_value.items() if metrics}
+    )
     if not used:
         return
-    largest = sorted(used, key=lambda value: (-max(m.estimate.n for m in used[value]), value))
+    largest = sorted(
+        used, key=lambda value: (-max(m.estimate.n for m in used[value]), value)
+    )
     kept = set(largest[:most])
     shown = _shown(next(iter(used.values())), n_metrics)
     columns = [doc.Column(f"By {key}", folds=True, key=True)]
     for place, metric in enumerate(shown):
         unit = numbers.unit_of(metric.kind)
-        every = [m.estimate for metrics in used.values() for m in metrics if m.label == metric.label]
+        every = [
+            m.estimate
+            for metrics in used.values()
+            for m in metrics
+            if m.label == metric.label
+        ]
         axis = axis_of(every, unit, whole=unit == "points") if place == 0 else None
         columns.append(doc.Column(_title(metric), axis=axis))
     rows: list[Sequence[doc.Content]] = []
@@ -281,11 +399,14 @@ def _slices(
             main = own.get(shown[0].label)
             scores = [
                 doc.Number(
-                    own[metric.label].estimate if metric.label in own else None, numbers.unit_of(metric.kind)
+                    own[metric.label].estimate if metric.label in own else None,
+                    numbers.unit_of(metric.kind),
                 )
                 for metric in shown
             ]
-            n, n_missing = (main.estimate.n, main.estimate.n_missing) if main else (0, 0)
+            n, n_missing = (
+                (main.estimate.n, main.estimate.n_missing) if main else (0, 0)
+            )
             rows.append(
                 (
                     shorten(value, 60),
@@ -298,7 +419,8 @@ def _slices(
     yield doc.Table(columns, rows, f"{task} by {key}")
     if len(used) > len(rows):
         yield doc.Note(
-            f"The {len(rows)} values of '{key}' with the most items, of {len(used)}; {RUN_FILE} has all.",
+            f"The {len(rows)} values of '{key}' with the most items, of {len(used)};"
+            f" {RUN_FILE} has all.",
             "quiet",
         )
 
@@ -309,8 +431,12 @@ _MEANS = {"accuracy", "answer-rate", "exact-match", "hallucination-rate", "mean"
 """Metrics of which that of several slices is the mean over their items."""
 
 
-def merged_slices(by_value: Mapping[str, Sequence[MetricResult]]) -> dict[str, Sequence[MetricResult]]:
-    """The slices, those with few items put together where there are several. Means are pooled, other metrics have no number then."""
+def merged_slices(
+    by_value: Mapping[str, Sequence[MetricResult]],
+) -> dict[str, Sequence[MetricResult]]:
+    """The slices, those with few items put together where there are several. Means are pooled,
+    other metrics have no number then.
+    """
     few = [
         value
         for value, metrics in by_value.items()
@@ -324,17 +450,27 @@ def merged_slices(by_value: Mapping[str, Sequence[MetricResult]]) -> dict[str, S
         for one in by_value[value]:
             groups.setdefault(one.label, []).append(one)
     name = f"{len(few)} values with under {FEW} items each"
-    return {**kept, name: [replace(own[0], estimate=_pooled(own)) for own in groups.values()]}
+    return {
+        **kept,
+        name: [replace(own[0], estimate=_pooled(own)) for own in groups.values()],
+    }
 
 
 def _pooled(own: Sequence[MetricResult]) -> Estimate:
-    """The mean over all items of some slices, with Wilson's interval where every score is 0 or 1 and items stand alone."""
+    """The mean over all items of some slices, with Wilson's interval where every score is 0 or 1
+    and items stand alone.
+    """
     from evalwright.statistics.intervals import wilson
 
     parts = [one.estimate for one in own]
-    n, failed = sum(one.n for one in parts), sum(one.n_missing for one in parts)
+    n = sum(one.n for one in parts)
+    failed = sum(one.n_missing for one in parts)
     scored = [one for one in parts if one.n]
-    if not n or own[0].kind not in _MEANS or any(math.isnan(one.value) for one in scored):
+    if (
+        not n
+        or own[0].kind not in _MEANS
+        or any(math.isnan(one.value) for one in scored)
+    ):
         return Estimate.none("pooled over few items", failed, n=n)
     total = math.fsum(one.value * one.n for one in scored)
     low = high = math.nan
@@ -344,25 +480,40 @@ def _pooled(own: Sequence[MetricResult]) -> Estimate:
         and own[0].kind in BOUNDED
     ):
         low, high = wilson(round(total), n)
-    return replace(Estimate.none("pooled, Wilson", failed, n=n), value=total / n, low=low, high=high)
+    return replace(
+        Estimate.none("pooled, Wilson", failed, n=n),
+        value=total / n,
+        low=low,
+        high=high,
+    )
 
 
 def _shown(metrics: Sequence[MetricResult], most: int) -> list[MetricResult]:
     """The metrics that slices are shown by: the four of a hallucination board, else the first ones."""
     if most > 1 and metrics[0].kind == HALLUCINATION:
-        named = [find_metric(tuple(metrics), column.label) for column in HALLUCINATION_COLUMNS[1:]]
+        named = [
+            find_metric(tuple(metrics), column.label)
+            for column in HALLUCINATION_COLUMNS[1:]
+        ]
         return [metrics[0], *(metric for metric in named if metric)]
     return list(metrics[:most])
 
 
 def _title(metric: MetricResult) -> str:
-    known = next((each for each in HALLUCINATION_COLUMNS if each.label == normal(metric.label)), None)
+    known = next(
+        (each for each in HALLUCINATION_COLUMNS if each.label == normal(metric.label)),
+        None,
+    )
     return f"{known.title}, {known.measure}" if known else metric.label
 
 
 def _failures(run: Run) -> Iterator[doc.Block]:
     if notes := failure_notes(run):
-        what = "a failed task counts as 0, as published" if published_zeros(run) else "left out of the scores"
+        what = (
+            "a failed task counts as 0, as published"
+            if published_zeros(run)
+            else "left out of the scores"
+        )
         yield doc.Heading(f"Missing answers ({what})")
     yield from advice(notes)
 
@@ -370,21 +521,31 @@ def _failures(run: Run) -> Iterator[doc.Block]:
 def advice(notes: Sequence[FailureNote], tone: doc.Tone = "") -> Iterator[doc.Note]:
     """What to do about some kinds of failure, each with its first message."""
     for note in notes:
-        yield doc.Note(f"{numbers.count(note.count)} × {note.kind}: {note.advice}", tone)
+        yield doc.Note(
+            f"{numbers.count(note.count)} × {note.kind}: {note.advice}", tone
+        )
         if note.example:
             yield doc.Note(f"First: {shorten(note.example, 300)}", "quiet")
 
 
 def usage_facts(usage: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Requests by how they ended, tokens with the parts that were cached or reasoning, and the cost where it is known."""
+    """Requests by how they ended, tokens with the parts that were cached or reasoning, and the cost
+    where it is known.
+    """
     named = (("joined", "deduplicated"), ("failed", "failed"), ("retries", "retries"))
     parts = [
         f"{numbers.count(usage.get('sent', usage.get('asked', 0)))} sent",
         f"{numbers.count(usage.get('stored', 0))} from the store",
-        *(f"{numbers.count(usage[key])} {words}" for key, words in named if usage.get(key)),
+        *(
+            f"{numbers.count(usage[key])} {words}"
+            for key, words in named
+            if usage.get(key)
+        ),
     ]
     if saved := usage.get("answers", {}).get("saved_draws"):
-        parts.append(f"{numbers.counted(saved, 'draw')} saved because votes were decided")
+        parts.append(
+            f"{numbers.counted(saved, 'draw')} saved because votes were decided"
+        )
     yield "Requests", ", ".join(parts)
     used: Mapping[str, int] = usage.get("usage", {})
     sides = []
@@ -394,16 +555,24 @@ def usage_facts(usage: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     ):
         some = f" ({numbers.count(used[part])} {words})" if used.get(part) else ""
         sides.append(
-            f"{numbers.count(used.get(f'{side}_tokens', 0))} {'in' if side == 'input' else 'out'}{some}"
+            f"{numbers.count(used.get(f'{side}_tokens', 0))}"
+            f" {'in' if side == 'input' else 'out'}{some}"
         )
     yield "Tokens", ", ".join(sides) if used else "none reported"
     guessed = usage.get("estimated", {}).get("sendings", 0)
     if usage.get("cost") is not None:
         words = (
-            f", with an estimate for {numbers.counted(guessed, 'request')} without a bill" if guessed else ""
+            f", with an estimate for {numbers.counted(guessed, 'request')} without a"
+            " bill"
+            if guessed
+            else ""
         )
         yield "Paid by this command", numbers.money(usage["cost"]) + words
     if (cost := usage.get("answers", {}).get("cost")) is not None:
         unknown = usage["answers"].get("unpriced", 0)
-        words = f", without {numbers.counted(unknown, 'answer')} of unknown cost" if unknown else ""
+        words = (
+            f", without {numbers.counted(unknown, 'answer')} of unknown cost"
+            if unknown
+            else ""
+        )
         yield "Cost of the answers", numbers.money(cost) + words

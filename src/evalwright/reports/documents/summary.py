@@ -13,7 +13,12 @@ from evalwright.metrics.tree import Node, distinct
 from evalwright.reports import document as doc
 from evalwright.reports import numbers
 from evalwright.reports.columns import score_columns
-from evalwright.reports.documents.board import PROVISIONAL_MARK, board_document, board_labels, coverage
+from evalwright.reports.documents.board import (
+    PROVISIONAL_MARK,
+    board_document,
+    board_labels,
+    coverage,
+)
 from evalwright.reports.documents.run import (
     advice,
     judge_sentence,
@@ -41,14 +46,18 @@ _MOST_COLUMNS = 4
 
 def run_summary(run: Run) -> doc.Document:
     """One run in short; `run_document` has all of it."""
-    made = [("Model", _model(run)), *([("Metric", metric)] if (metric := _metric(run)) else [])]
+    made = [
+        ("Model", _model(run)),
+        *([("Metric", metric)] if (metric := _metric(run)) else []),
+    ]
     made += reply_name_facts(run.data)
     made += part_facts(run)
     blocks: list[doc.Block] = [doc.Facts(made), *_scores(run), *_counts(run)]
     blocks += [doc.Note(text) for text in stopping_sentences(run)]
     facts = [fact for fact in usage_facts(run.data["usage"]) if fact[0] != "Tokens"]
     return doc.Document(
-        f"Run {run.id}", [*blocks, doc.Facts([*facts, ("Record", str(run.folder)), *_more(run)])]
+        f"Run {run.id}",
+        [*blocks, doc.Facts([*facts, ("Record", str(run.folder)), *_more(run)])],
     )
 
 
@@ -67,39 +76,70 @@ def runs_summary(runs: Sequence[Run]) -> doc.Document:
         ]
     stopped = dict.fromkeys(text for run in runs for text in stopping_sentences(run))
     blocks += [doc.Note(text) for text in stopped]
-    blocks.append(doc.Facts([(run.label, f"{run.folder}: {_sent(run)}") for run in runs[:_MOST_ROWS]]))
+    blocks.append(
+        doc.Facts(
+            [(run.label, f"{run.folder}: {_sent(run)}") for run in runs[:_MOST_ROWS]]
+        )
+    )
     if len(runs) > _MOST_ROWS:
-        blocks.append(doc.Note(f"And {len(runs) - _MOST_ROWS:,} more in {runs[0].folder.parent}.", "quiet"))
+        blocks.append(
+            doc.Note(
+                f"And {len(runs) - _MOST_ROWS:,} more in {runs[0].folder.parent}.",
+                "quiet",
+            )
+        )
     shown = next((run for run in runs if run.n_missing), runs[0])
-    return doc.Document(f"{len(runs):,} runs", [*blocks, doc.Facts(list(_more(shown, runs)))])
+    return doc.Document(
+        f"{len(runs):,} runs", [*blocks, doc.Facts(list(_more(shown, runs)))]
+    )
 
 
 def board_summary(board: Board, verdict: str = "") -> doc.Document:
-    """The ranks of a few runs with the score that makes them, and a sentence that says who is better; `board_document` has all of it."""
+    """The ranks of a few runs with the score that makes them, and a sentence that says who is
+    better; `board_document` has all of it.
+    """
     ends = [doc.Conclusion(verdict)] if verdict else []
     if len(board.rows) > _MOST_COLUMNS and len(board.tasks) > 1:
-        whole = board_document(board, costs=True)  # the scores on each task stand nowhere else
+        whole = board_document(
+            board, costs=True
+        )  # the scores on each task stand nowhere else
         return doc.Document(whole.title, [*whole.blocks, *ends], whole.lede)
     first = score_columns(board)[0]
     columns = [
-        *doc.columns("Rank>", "Model*", "Tied"), doc.Column(first.title), *doc.columns("Items>", "Missing>", "Cost>")
-    ]  # fmt: skip
+        *doc.columns("Rank>", "Model*", "Tied"),
+        doc.Column(first.title),
+        *doc.columns("Items>", "Missing>", "Cost>"),
+    ]
     rows = [
         (
             numbers.ranks(row.ranks),
-            doc.Cell(f"{label}{PROVISIONAL_MARK if row.provisional else ''}", "strong", name=True),
-            row.letters if len({one.letters for one in board.rows}) < len(board.rows) else "",
+            doc.Cell(
+                f"{label}{PROVISIONAL_MARK if row.provisional else ''}",
+                "strong",
+                name=True,
+            ),
+            (
+                row.letters
+                if len({one.letters for one in board.rows}) < len(board.rows)
+                else ""
+            ),
             doc.Number(estimate, first.unit),
             coverage(row),
             missing_cell(row.n_missing),
             "" if row.cost is None else numbers.money(row.cost),
         )
-        for row, label, estimate in zip(board.rows, board_labels(board), first.estimates, strict=True)
+        for row, label, estimate in zip(
+            board.rows, board_labels(board), first.estimates, strict=True
+        )
     ]
-    notes = ["Rank ranges hold jointly (95%). The full board: evalwright leaderboard RUN..."]
+    notes = [
+        "Rank ranges hold jointly (95%). The full board: evalwright leaderboard RUN..."
+    ]
     if any(row.provisional for row in board.rows):
         notes.insert(0, "* provisional: more than 5% of the answers are missing.")
-    return doc.Document("Leaderboard", [doc.Table(columns, rows, "Ranks"), doc.Notes(notes), *ends])
+    return doc.Document(
+        "Leaderboard", [doc.Table(columns, rows, "Ranks"), doc.Notes(notes), *ends]
+    )
 
 
 def _more(run: Run, runs: Sequence[Run] = ()) -> Iterator[tuple[str, str]]:
@@ -107,9 +147,15 @@ def _more(run: Run, runs: Sequence[Run] = ()) -> Iterator[tuple[str, str]]:
     name = _typed(run)
     together = list(runs) if 1 < len(runs) <= _MOST_COLUMNS else [run]
     yield "Details", f"evalwright runs show {name} --details"
-    yield "Samples", f"evalwright runs samples {name}{' --missing' if run.n_missing else ''}"
+    yield (
+        "Samples",
+        f"evalwright runs samples {name}{' --missing' if run.n_missing else ''}",
+    )
     if len(together) == 2:
-        yield "Compare", f"evalwright compare {' '.join(map(_typed, together))} --flips 5"
+        yield (
+            "Compare",
+            f"evalwright compare {' '.join(map(_typed, together))} --flips 5",
+        )
     yield "Browser", f"evalwright view {' '.join(map(_typed, together))}"
 
 
@@ -132,9 +178,14 @@ def _model(run: Run) -> str:
     if (shots := configuration.get("num_fewshot")) is not None:
         parts.append(numbers.counted(shots, "shot"))
     parts += [
-        f"{key} {configuration[key]}" for key in ("limit", "seed") if configuration.get(key) is not None
+        f"{key} {configuration[key]}"
+        for key in ("limit", "seed")
+        if configuration.get(key) is not None
     ]
-    parts += [f"{role} {other.get('name', '')}" for role, other in run.data.get("roles", {}).items()]
+    parts += [
+        f"{role} {other.get('name', '')}"
+        for role, other in run.data.get("roles", {}).items()
+    ]
     return ", ".join(parts)
 
 
@@ -147,17 +198,35 @@ def _scores(run: Run) -> Iterator[doc.Block]:
             return
         yield metrics_table(task.metrics[:_MOST_ROWS], how=False)
         if len(task.metrics) > _MOST_ROWS:
-            yield doc.Note(f"And {len(task.metrics) - _MOST_ROWS} more metrics.", "quiet")
+            yield doc.Note(
+                f"And {len(task.metrics) - _MOST_ROWS} more metrics.", "quiet"
+            )
         yield from unsure_notes(task)
         return
-    tasks = [(task.name, task.metrics[0].label, task.metrics[0]) for task in run.tasks if task.metrics]
-    kept = {node.name for node in distinct(node for tree in trees_of(run.groups) for node in tree.nodes())}
-    shown = [one for one in run.groups if one.metrics and (one.name in kept or not one.average)]
+    tasks = [
+        (task.name, task.metrics[0].label, task.metrics[0])
+        for task in run.tasks
+        if task.metrics
+    ]
+    kept = {
+        node.name
+        for node in distinct(
+            node for tree in trees_of(run.groups) for node in tree.nodes()
+        )
+    }
+    shown = [
+        one
+        for one in run.groups
+        if one.metrics and (one.name in kept or not one.average)
+    ]
     if cut := len(tasks) + len(shown) > _MOST_ROWS:
         shown = _from_the_top(shown)
     lost = list(dict.fromkeys(name for one in shown for name in one.missing))
     named = len(lost) == 1  # beside the node; several are named once, below the table
-    counts = {one.name: one.coverage if named else one.coverage.partition(";")[0] for one in shown}
+    counts = {
+        one.name: one.coverage if named else one.coverage.partition(";")[0]
+        for one in shown
+    }
     groups = [(f"{one.name} ({counts[one.name]})", "", one.metrics[0]) for one in shown]
     found = [*groups, *tasks] if cut else [*tasks, *groups]
     yield _table(found[:_MOST_ROWS], _metric(run))
@@ -177,29 +246,42 @@ def _scores(run: Run) -> Iterator[doc.Block]:
 
 
 def _from_the_top(groups: Sequence[GroupResult]) -> list[GroupResult]:
-    """The outermost first: what stands for the most tasks is not among those that a screen leaves out."""
+    """The outermost first: what stands for the most tasks is not among those that a screen leaves
+    out.
+    """
     depths: dict[str, int] = {}
-    level, depth = {node.name: node for node in trees_of(groups)}, 0
+    level = {node.name: node for node in trees_of(groups)}
+    depth = 0
     while level:
         depths = dict.fromkeys(level, depth) | depths
         parts = (part for node in level.values() for part in node.parts)
-        level, depth = {part.name: part for part in parts if isinstance(part, Node)}, depth + 1
+        level = {part.name: part for part in parts if isinstance(part, Node)}
+        depth = depth + 1
     return sorted(groups, key=lambda one: depths.get(one.name, 0))
 
 
 def _metric(run: Run) -> str:
     """The main metric of all tasks, where there are several tasks with one."""
     labels = {task.metrics[0].label for task in run.tasks if task.metrics}
-    return labels.pop() if len(labels) == 1 and (len(run.tasks) > 1 or run.groups) else ""
+    return (
+        labels.pop() if len(labels) == 1 and (len(run.tasks) > 1 or run.groups) else ""
+    )
 
 
 def _table(found: Sequence[tuple[str, str, MetricResult]], common: str) -> doc.Table:
     """A line a task. common: the metric of all of them."""
-    columns = doc.columns("Task*", "Metric~", "Score [95% interval]", "Items>", "Unsure>")
+    columns = doc.columns(
+        "Task*", "Metric~", "Score [95% interval]", "Items>", "Unsure>"
+    )
     rows: list[Sequence[doc.Content]] = []
     for name, label, metric in found:
-        one, unit = metric.estimate, numbers.unit_of(metric.kind)
-        scored = f"{numbers.count(one.n)} of {numbers.count(one.n + one.n_missing)}" if one.n_missing else ""
+        one = metric.estimate
+        unit = numbers.unit_of(metric.kind)
+        scored = (
+            f"{numbers.count(one.n)} of {numbers.count(one.n + one.n_missing)}"
+            if one.n_missing
+            else ""
+        )
         rows.append(
             (
                 doc.Cell(name, name=True),
@@ -214,8 +296,13 @@ def _table(found: Sequence[tuple[str, str, MetricResult]], common: str) -> doc.T
 
 def _side_by_side(runs: Sequence[Run]) -> doc.Table:
     """A line a task, a column a run; what is without a number has none."""
-    names = list(dict.fromkeys(task.name for run in runs for task in run.tasks))[:_MOST_ROWS]
-    columns = [doc.Column("Task", key=True), *(doc.Column(run.label, name=True) for run in runs)]
+    names = list(dict.fromkeys(task.name for run in runs for task in run.tasks))[
+        :_MOST_ROWS
+    ]
+    columns = [
+        doc.Column("Task", key=True),
+        *(doc.Column(run.label, name=True) for run in runs),
+    ]
     rows: list[Sequence[doc.Content]] = []
     for name in names:
         cells: list[doc.Content] = [doc.Cell(name, name=True)]
@@ -223,7 +310,9 @@ def _side_by_side(runs: Sequence[Run]) -> doc.Table:
             main = next((task.main for task in run.tasks if task.name == name), None)
             known = main is not None and not math.isnan(main.estimate.value)
             cells.append(
-                doc.Number(main.estimate, numbers.unit_of(main.kind)) if main and known else numbers.NOTHING
+                doc.Number(main.estimate, numbers.unit_of(main.kind))
+                if main and known
+                else numbers.NOTHING
             )
         rows.append(cells)
     return doc.Table(columns, rows, "Scores")
@@ -244,7 +333,10 @@ def _counts(run: Run) -> Iterator[doc.Block]:
     yield from advice(notes[:_MOST_KINDS], "warn")
     if len(notes) > _MOST_KINDS:
         more = len(notes) - _MOST_KINDS
-        yield doc.Note(f"And {more} more {numbers.plural(more, 'kind', 'kinds')} of failure.", "warn")
+        yield doc.Note(
+            f"And {more} more {numbers.plural(more, 'kind', 'kinds')} of failure.",
+            "warn",
+        )
 
 
 def _unsure_sentence(run: Run) -> str:
@@ -254,4 +346,7 @@ def _unsure_sentence(run: Run) -> str:
     verb = numbers.plural(run.n_unsure, "is", "are")
     look = f"evalwright runs samples {_typed(run)} --unsure"
     ask = f", or ask a judge: evalwright score {_typed(run)} --judge provider/name"
-    return f"{counted} {verb} unsure: a careful reader might argue. Look: {look}{'' if run.data.get('roles') else ask}"
+    return (
+        f"{counted} {verb} unsure: a careful reader might argue. Look:"
+        f" {look}{'' if run.data.get('roles') else ask}"
+    )

@@ -23,13 +23,24 @@ def task_diff_document(diff: TaskDiff) -> doc.Document:
 
 def _blocks(diff: TaskDiff) -> Iterator[doc.Block]:
     sides = (("A", diff.n_a, diff.hash_a), ("B", diff.n_b, diff.hash_b))
-    facts = [(name, f"{numbers.counted(n, 'sample')}, content {content}") for name, n, content in sides]
+    facts = [
+        (name, f"{numbers.counted(n, 'sample')}, content {content}")
+        for name, n, content in sides
+    ]
     yield doc.Facts([*facts, ("Unchanged", numbers.counted(diff.unchanged, "sample"))])
     renamed = tuple(f"{old} -> {new}" for old, new in diff.renamed)
-    for title, names in (("Added", diff.added), ("Removed", diff.removed), ("Renamed", renamed)):
+    for title, names in (
+        ("Added", diff.added),
+        ("Removed", diff.removed),
+        ("Renamed", renamed),
+    ):
         if names:
             yield doc.Heading(f"{title}: {numbers.count(len(names))}")
-            more = f" and {numbers.count(len(names) - MOST)} more" if len(names) > MOST else ""
+            more = (
+                f" and {numbers.count(len(names) - MOST)} more"
+                if len(names) > MOST
+                else ""
+            )
             yield doc.Note(", ".join(names[:MOST]) + more)
     if diff.changed:
         yield doc.Heading(f"Changed: {numbers.count(len(diff.changed))}")
@@ -44,7 +55,9 @@ def _blocks(diff: TaskDiff) -> Iterator[doc.Block]:
             yield doc.Note(f"The first {MOST}; --json has all.", "quiet")
     if diff.settings:
         yield doc.Heading("The task itself")
-        parts = [(one.key, _shown(one.before), _shown(one.after)) for one in diff.settings]
+        parts = [
+            (one.key, _shown(one.before), _shown(one.after)) for one in diff.settings
+        ]
         yield doc.Table(doc.columns("*", "A~", "B~"), parts, "Settings")
     yield doc.Conclusion(_conclusion(diff))
 
@@ -56,17 +69,24 @@ def _conclusion(diff: TaskDiff) -> str:
         "with another wording": sum("wording" in one.what for one in diff.changed),
         "with other references": sum("references" in one.what for one in diff.changed),
         "renamed": len(diff.renamed),
-        "with other metadata alone": sum(one.what == ("metadata",) for one in diff.changed),
+        "with other metadata alone": sum(
+            one.what == ("metadata",) for one in diff.changed
+        ),
     }
     said = [f"{numbers.count(n)} {what}" for what, n in counts.items() if n]
-    said += [f"other {', '.join(one.key for one in diff.settings)}"] if diff.settings else []
+    said += (
+        [f"other {', '.join(one.key for one in diff.settings)}"]
+        if diff.settings
+        else []
+    )
     versions = f"from version {diff.version_a} to {diff.version_b}"
     if not said:
         return f"Nothing changed {versions}."
     text = f"Changed {versions}: {'; '.join(said)}."
     if not diff.same_scores and (diff.a, diff.version_a) == (diff.b, diff.version_b):
         text += (
-            f" The version is still {diff.version_a}: change it, so that scores are not taken for the same."
+            f" The version is still {diff.version_a}: change it, so that scores are not"
+            " taken for the same."
         )
     return text
 

@@ -1,4 +1,6 @@
-"""What the page reads first: the runs with their numbers, the board of several, and two runs compared. All numbers are made elsewhere."""
+"""What the page reads first: the runs with their numbers, the board of several, and two runs
+compared. All numbers are made elsewhere.
+"""
 
 from __future__ import annotations
 
@@ -12,13 +14,22 @@ from evalwright.metrics.registry import BOUNDED
 from evalwright.reports.documents.run import reply_name_facts, usage_facts
 from evalwright.reports.endings import stopping_sentences
 from evalwright.reports.explorer.parts import MALFORMED, Samples, array_part
-from evalwright.reports.explorer.plots import estimate_json, interval_json, label_sets_of, number_json
+from evalwright.reports.explorer.plots import (
+    estimate_json,
+    interval_json,
+    label_sets_of,
+    number_json,
+)
 from evalwright.reports.hardware_view import hardware_facts
 from evalwright.runs.results import GroupResult, MetricResult, TaskResult
 
 if TYPE_CHECKING:
     from evalwright.analysis.comparison import TaskComparison
-    from evalwright.statistics import MacroDifference, PairedComparison, UnpairedComparison
+    from evalwright.statistics import (
+        MacroDifference,
+        PairedComparison,
+        UnpairedComparison,
+    )
 from array import array
 
 import numpy as np
@@ -59,7 +70,8 @@ def run_info(key: str, run: Run, records: int) -> dict[str, Any]:
         return _run_info(key, run, records)
     except MALFORMED as error:
         raise RunError(
-            f"The record of '{run.name}' is not that of a run ({type(error).__name__}: {error})."
+            f"The record of '{run.name}' is not that of a run ({type(error).__name__}:"
+            f" {error})."
         ) from error
 
 
@@ -76,7 +88,10 @@ def _run_info(key: str, run: Run, records: int) -> dict[str, Any]:
         "state": "finished",
         "records": records,
         "expected": records,
-        "tasks": [task_info(task, str(run.record(task.name).get("description", ""))) for task in run.tasks],
+        "tasks": [
+            task_info(task, str(run.record(task.name).get("description", "")))
+            for task in run.tasks
+        ],
         "groups": [_group(group) for group in run.groups],
         "cost": run.cost,
         "inputTokens": int(usage.get("input_tokens", 0)),
@@ -139,9 +154,16 @@ def _facts(run: Run) -> list[tuple[str, str]]:
     facts = [
         ("Model", run.model),
         ("Fingerprint", str(data["model"].get("fingerprint", ""))),
-        *((f"Role {role}", str(model.get("name", ""))) for role, model in data.get("roles", {}).items()),
+        *(
+            (f"Role {role}", str(model.get("name", "")))
+            for role, model in data.get("roles", {}).items()
+        ),
         *reply_name_facts(data),
-        *((key.capitalize(), str(configuration[key])) for key in ("seed", "limit", "where", "format") if configuration.get(key) is not None),
+        *(
+            (key.capitalize(), str(configuration[key]))
+            for key in ("seed", "limit", "where", "format")
+            if configuration.get(key) is not None
+        ),
         ("Evalwright", str(data.get("evalwright", ""))),
         *usage_facts(data["usage"]),
         *hardware_facts(data),
@@ -150,13 +172,15 @@ def _facts(run: Run) -> list[tuple[str, str]]:
         ("Images", images_sentence(run)),
         ("Folder", run.name),
         ("SHA-256 of the samples", str(data["samples"].get("sha256", ""))),
-    ]  # fmt: skip
+    ]
     return [(name, text) for name, text in facts if text]
 
 
 def board_of(runs: Sequence[tuple[str, Run]]) -> dict[str, Any] | None:
-    """The board of some runs, each with its key; None for fewer than two. Where none can be made the notes say why, and the runs
-    stand without numbers."""
+    """The board of some runs, each with its key; None for fewer than two.
+
+    Where none can be made the notes say why, and the runs stand without numbers.
+    """
     if len(runs) < 2:
         return None
     from evalwright.analysis.board import SIMULTANEOUS_NOTE, TIED_NOTE, make_board
@@ -167,16 +191,26 @@ def board_of(runs: Sequence[tuple[str, Run]]) -> dict[str, Any] | None:
         alone: list[dict[str, Any]] = [
             {"run": key, "ranks": None, "overall": None, "cells": []} for key, _ in runs
         ]
-        return {"columns": [], "rows": alone, "notes": [f"There is no board of these runs: {error}"]}
+        return {
+            "columns": [],
+            "rows": alone,
+            "notes": [f"There is no board of these runs: {error}"],
+        }
     boards = [board, *board.more]
     cells = {id(task): (one, task) for one in boards for task in one.tasks}
     columns = [
-        {"name": task.name, "note": task.metric + (", less is better" if task.lower_is_better else "")}
+        {
+            "name": task.name,
+            "note": task.metric + (", less is better" if task.lower_is_better else ""),
+        }
         for _, task in cells.values()
     ]
     rows = []
     for row in board.rows:
-        own = {id(one): next(other for other in one.rows if other.place == row.place) for one in boards}
+        own = {
+            id(one): next(other for other in one.rows if other.place == row.place)
+            for one in boards
+        }
         found = [own[id(one)].cells.get(task.name) for one, task in cells.values()]
         first = board.tasks[0]
         overall = None
@@ -197,16 +231,21 @@ def board_of(runs: Sequence[tuple[str, Run]]) -> dict[str, Any] | None:
         )
     # The page has no letters, and no intervals that hold for all runs at once.
     notes = dict.fromkeys(
-        note for one in boards for note in one.notes if note not in (TIED_NOTE, SIMULTANEOUS_NOTE)
+        note
+        for one in boards
+        for note in one.notes
+        if note not in (TIED_NOTE, SIMULTANEOUS_NOTE)
     )
     return {"columns": columns, "rows": rows, "notes": list(notes)}
 
 
-# -- two runs ------------------------------------------------------------------------------------------------------------
+# -- two runs --------------------------------------------------------------------------
 
 
 def comparison_part(a: tuple[str, Run, Samples], b: tuple[str, Run, Samples]) -> bytes:
-    """The part "compare/A/B", packed: what `evalwright compare A B` says, and which samples are one item; or why it refuses the two."""
+    """The part "compare/A/B", packed: what `evalwright compare A B` says, and which samples are one
+    item; or why it refuses the two.
+    """
     from evalwright.analysis.comparison import compare_runs
     from evalwright.reports.conclusions import worded_comparison
 
@@ -216,14 +255,22 @@ def comparison_part(a: tuple[str, Run, Samples], b: tuple[str, Run, Samples]) ->
         return array_part({"a": a[0], "b": b[0], "refused": str(error)}, [])
     overall = None
     if found.overall is not None:
-        overall = {"difference": _difference(found.overall), "sentence": found.conclusion}
+        overall = {
+            "difference": _difference(found.overall),
+            "sentence": found.conclusion,
+        }
     head = {
         "a": a[0],
         "b": b[0],
         "tasks": [_task_difference(task) for task in found.tasks],
         "overall": overall,
         "conclusion": found.conclusion,
-        "notes": [found.estimand, *found.caveats, *found.differences, *_warnings(found.tasks)],
+        "notes": [
+            found.estimand,
+            *found.caveats,
+            *found.differences,
+            *_warnings(found.tasks),
+        ],
     }
     scorers = {task.task: task.scorer for task in found.tasks}
     return array_part(head, paired_places((a[1], a[2]), (b[1], b[2]), scorers))
@@ -254,7 +301,9 @@ def _task_difference(task: TaskComparison) -> dict[str, Any]:
     }
 
 
-def _difference(found: PairedComparison | UnpairedComparison | MacroDifference) -> dict[str, Any]:
+def _difference(
+    found: PairedComparison | UnpairedComparison | MacroDifference,
+) -> dict[str, Any]:
     n = getattr(found, "n", None)
     return {
         "value": number_json(found.difference),
@@ -265,16 +314,18 @@ def _difference(found: PairedComparison | UnpairedComparison | MacroDifference) 
     }
 
 
-# -- which samples of two runs are one item: paired as comparisons pair them, with both scores ---------------------------
+# -- which samples of two runs are one item: paired as comparisons pair them, with both scores
 
 
 Side = tuple["Run", "Samples"]
 
 
 def paired_places(a: Side, b: Side, scorers: Mapping[str, str]) -> list[array[Any]]:
-    """Places in A and in B, each as its difference from the one before, and mean scores over repeats, nan where there is none.
+    """Places in A and in B, each as its difference from the one before, and mean scores over
+    repeats, nan where there is none.
 
-    The place is that of an item's first repeat. In the order of A. scorers: of the tasks that are compared.
+    The place is that of an item's first repeat. In the order of A. scorers: of the tasks that are
+    compared.
     """
     scores = [item_scores(run, scorers) for run, _ in (a, b)]
     found: list[NDArray[np.float64]] = [np.zeros((4, 0))]
@@ -282,7 +333,9 @@ def paired_places(a: Side, b: Side, scorers: Mapping[str, str]) -> list[array[An
         own = [one[task] for one in scores]
         pairing = pair_items(own)
         first, second = pairing.places
-        _, in_a, in_b = np.intersect1d(first, second, assume_unique=True, return_indices=True)
+        _, in_a, in_b = np.intersect1d(
+            first, second, assume_unique=True, return_indices=True
+        )
         sides = []
         for (_, samples), one, rows in ((a, own[0], in_a), (b, own[1], in_b)):
             sides.append((_places(samples, task, one.keys[rows]), one.values[rows]))
@@ -298,7 +351,9 @@ def paired_places(a: Side, b: Side, scorers: Mapping[str, str]) -> list[array[An
     ]
 
 
-def _places(samples: Samples, task: str, keys: NDArray[np.int64]) -> NDArray[np.float64]:
+def _places(
+    samples: Samples, task: str, keys: NDArray[np.int64]
+) -> NDArray[np.float64]:
     """Where the first repeat of each item stands, -1 for one that is not there."""
     code = (samples.columns["task"].names or {}).get(task, -1)
     rows = np.flatnonzero(np.frombuffer(samples.tasks, np.int32) == code)

@@ -1,7 +1,9 @@
-"""Runs as they are: finished ones read step by step, and those that are still made followed to their end, a kill, and what comes after.
+"""Runs as they are: finished ones read step by step, and those that are still made followed to
+their end, a kill, and what comes after.
 
-A run is read again from its first record, as another generation, whenever its records are another file: when it has ended (its records
-stand in another order then) and when it is resumed. Of a file that grows the last line may be half written, and is kept back.
+A run is read again from its first record, as another generation, whenever its records are another
+file: when it has ended (its records stand in another order then) and when it is resumed. Of a file
+that grows the last line may be half written, and is kept back.
 """
 
 from __future__ import annotations
@@ -18,7 +20,13 @@ from evalwright.analysis.run_checks import RecordFaults
 from evalwright.core.errors import EvalwrightError, RunError, UsageError
 from evalwright.core.private import ordinary
 from evalwright.core.tasks import MetricSpec
-from evalwright.reports.explorer.catalog import board_of, catalog, comparison_part, run_info, task_info
+from evalwright.reports.explorer.catalog import (
+    board_of,
+    catalog,
+    comparison_part,
+    run_info,
+    task_info,
+)
 from evalwright.reports.explorer.page import WARNING
 from evalwright.reports.explorer.parts import Samples, block_line, block_part, json_part
 from evalwright.reports.explorer.plots import plots_of
@@ -47,7 +55,8 @@ class Followed:
     """One run folder. Its public methods are called by several threads; `look` by one alone."""
 
     def __init__(self, key: str, folder: Path) -> None:
-        self.key, self.folder = key, folder
+        self.key = key
+        self.folder = folder
         self.lock = threading.RLock()
         self.generation = 0
         self.trouble = ""
@@ -68,7 +77,11 @@ class Followed:
         self.generation += 1
         self._file = file
         self._parts: dict[str, bytes] = {}
-        scorers = {task.name: task.main.scorer for task in self.run.tasks if task.main} if self.run else {}
+        scorers = (
+            {task.name: task.main.scorer for task in self.run.tasks if task.main}
+            if self.run
+            else {}
+        )
         if not scorers and self._about:
             scorers = _main_scorers(self._about.about)
         self.samples = Samples(self.key, self._parts.__setitem__, scorers, blocks=False)
@@ -85,9 +98,11 @@ class Followed:
         with self.lock:
             if self._file is not None:
                 self._file.close()
-            self._file, self._lines = None, None
+            self._file = None
+            self._lines = None
 
-    # -- the thread that looks -------------------------------------------------------------------------------------------
+    # -- the thread that looks
+    # -------------------------------------------------------------------------------------------
 
     def look(self) -> bool:
         """See what is new, and read for a moment. Whether anything changed."""
@@ -95,7 +110,9 @@ class Followed:
         changed = self._find()
         if not self.complete and not self.trouble:
             changed |= self._read()
-        if self._about is not None and self._numbers.due(self.samples.size, not self._about.running):
+        if self._about is not None and self._numbers.due(
+            self.samples.size, not self._about.running
+        ):
             self._numbers.compute()
             changed = True
         return changed or self.state != state
@@ -114,7 +131,9 @@ class Followed:
                     return False
                 file = ordinary(made.records).open("rb", buffering=0)
                 with self.lock:
-                    self.run, self._about, self._mark = None, made, mark
+                    self.run = None
+                    self._about = made
+                    self._mark = mark
                     self._begin(file)
                     self._numbers = Numbers(made.about)
                 return True
@@ -133,7 +152,9 @@ class Followed:
                 self.trouble = str(error)
                 return True
             with self.lock:
-                self.run, self._about, self._known = run, None, known
+                self.run = run
+                self._about = None
+                self._known = known
                 self._begin(file)
                 self._lines = run.lines()
             return True
@@ -145,7 +166,8 @@ class Followed:
 
     def _read(self) -> bool:
         """Read records for a moment. Whether there were any."""
-        until, size = time.monotonic() + STEP, self.samples.size
+        until = time.monotonic() + STEP
+        size = self.samples.size
         lines = self._lines if self._lines is not None else self._grown()
         try:
             while time.monotonic() < until:
@@ -178,20 +200,29 @@ class Followed:
             *lines, rest = (rest + data).split(b"\n")
             for line in lines:
                 start += len(line) + 1
-                yield line + b"\n", row_of(line, f"{self.folder.name}, record {len(self._ends) + 1:,}")
+                yield (
+                    line + b"\n",
+                    row_of(line, f"{self.folder.name}, record {len(self._ends) + 1:,}"),
+                )
             if len(rest) > LONGEST_LINE:
-                raise RunError(f"A record of '{self.folder.name}' has more than {LONGEST_LINE:,} bytes.")
+                raise RunError(
+                    f"A record of '{self.folder.name}' has more than {LONGEST_LINE:,}"
+                    " bytes."
+                )
 
     def _bytes(self, start: int, length: int) -> bytes:
         """Bytes of the records, also of those that were removed since they were opened."""
         with self.lock:
             if self._file is None:
                 return b""
-            with failing_as(RunError, f"The records of '{self.folder.name}' cannot be read"):
+            with failing_as(
+                RunError, f"The records of '{self.folder.name}' cannot be read"
+            ):
                 self._file.seek(start)
                 return self._file.read(length)
 
-    # -- what requests read ----------------------------------------------------------------------------------------------
+    # -- what requests read
+    # ----------------------------------------------------------------------------------------------
 
     @property
     def state(self) -> str:
@@ -208,15 +239,23 @@ class Followed:
     def info(self) -> dict[str, Any]:
         """What the catalog says of it."""
         with self.lock:
-            size, trouble = self.samples.size, self.trouble
+            size = self.samples.size
+            trouble = self.trouble
             if self.run is not None:
                 expected = self.run.data["samples"].get("records")
-                found = {**self._known, "records": size, "facts": [*self._known["facts"]]}
+                found = {
+                    **self._known,
+                    "records": size,
+                    "facts": [*self._known["facts"]],
+                }
                 found["expected"] = expected if isinstance(expected, int) else size
             else:
                 found = self._growing_info(size)
             published = [("Figures", self._as_published)] if self._as_published else []
-            found["facts"][:0] = [*((WARNING, one) for one in self.warnings), *published]
+            found["facts"][:0] = [
+                *((WARNING, one) for one in self.warnings),
+                *published,
+            ]
             if trouble:
                 found["facts"].insert(0, ("Cannot be read", trouble))
             return found
@@ -227,7 +266,9 @@ class Followed:
         facts = [("State", STOPPED)] if self.state == "stopped" else []
         roles = about.get("roles", {})
         facts += (
-            [(f"Role {role}", str(name)) for role, name in roles.items()] if isinstance(roles, dict) else []
+            [(f"Role {role}", str(name)) for role, name in roles.items()]
+            if isinstance(roles, dict)
+            else []
         )
         expected = about.get("expected")
         return {
@@ -252,7 +293,9 @@ class Followed:
         }
 
     def picture(self, digest: str) -> bytes | None:
-        """The picture of an image of a run that has ended, as it lies in its folder; empty where none is kept, None before the end."""
+        """The picture of an image of a run that has ended, as it lies in its folder; empty where
+        none is kept, None before the end.
+        """
         run = self.run
         if run is None:
             return None
@@ -260,7 +303,9 @@ class Followed:
             self._images = run, KeptImages(run)
         return self._images[1].read(digest) or b""
 
-    def part(self, name: str, number: int | None, generation: int | None) -> bytes | None:
+    def part(
+        self, name: str, number: int | None, generation: int | None
+    ) -> bytes | None:
         """A part of the samples; None where there is none, or where it is of another generation."""
         with self.lock:
             if name == "index":
@@ -274,7 +319,11 @@ class Followed:
                 return full
             if number != self.samples.chunks:
                 return None
-            return self.samples.columns_part() if name == "columns" else self.samples.previews_part()
+            return (
+                self.samples.columns_part()
+                if name == "columns"
+                else self.samples.previews_part()
+            )
 
     def _block(self, number: int) -> bytes | None:
         starts = self.samples.starts
@@ -286,7 +335,9 @@ class Followed:
         data = self._bytes(place, self._ends[end - 1] - place)
         rows = []
         for row in range(first, end):
-            line = data[(self._ends[row - 1] if row else 0) - place : self._ends[row] - place]
+            line = data[
+                (self._ends[row - 1] if row else 0) - place : self._ends[row] - place
+            ]
             rows.append(block_line(line, row_of(line, f"Record {row + 1:,}")))
         return block_part(rows)
 
@@ -299,12 +350,18 @@ class Numbers:
         self._tallies: dict[str, TaskTally] = {}
         self._about: dict[str, Mapping[str, Any]] = {}
         self._specs: dict[str, list[MetricSpec]] = {}
-        self._done, self._next, self._rows = -1, 0.0, 0
+        self._done = -1
+        self._next = 0.0
+        self._rows = 0
         try:
             for task in about.get("tasks", ()):
                 name = str(task["name"])
-                self._specs[name] = [MetricSpec(**spec) for spec in task["metric_specs"]]
-                self._tallies[name] = TaskTally([one["name"] for one in task["scorers"]], task["slice_keys"])
+                self._specs[name] = [
+                    MetricSpec(**spec) for spec in task["metric_specs"]
+                ]
+                self._tallies[name] = TaskTally(
+                    [one["name"] for one in task["scorers"]], task["slice_keys"]
+                )
                 self._about[name] = task
         except (KeyError, TypeError, AttributeError):
             self._tallies = {}  # of another version, or nobody's: there are samples and no numbers
@@ -321,7 +378,9 @@ class Numbers:
     def due(self, size: int, ended: bool) -> bool:
         """Whether there are new records, and it is not too soon."""
         return (
-            bool(size and self._tallies) and size != self._done and (ended or time.monotonic() >= self._next)
+            bool(size and self._tallies)
+            and size != self._done
+            and (ended or time.monotonic() >= self._next)
         )
 
     def compute(self) -> None:
@@ -330,7 +389,9 @@ class Numbers:
         self._done = self._rows
         self.tasks = [
             task_info(
-                tally.result(name, str(self._about[name].get("version", "")), self._specs[name]),
+                tally.result(
+                    name, str(self._about[name].get("version", "")), self._specs[name]
+                ),
                 str(self._about[name].get("description", "")),
             )
             for name, tally in self._tallies.items()
@@ -342,7 +403,9 @@ class Numbers:
 def _main_scorers(about: Mapping[str, Any]) -> dict[str, str]:
     try:
         return {
-            task["name"]: task["metric_specs"][0]["scorer"] for task in about["tasks"] if task["metric_specs"]
+            task["name"]: task["metric_specs"][0]["scorer"]
+            for task in about["tasks"]
+            if task["metric_specs"]
         }
     except (KeyError, TypeError, IndexError):
         return {}
@@ -351,20 +414,32 @@ def _main_scorers(about: Mapping[str, Any]) -> dict[str, str]:
 class Follower:
     """Some runs together: a thread looks at them until `stop`, and requests read what it found."""
 
-    def __init__(self, folders: Sequence[Path], title: str, say: Callable[[str], None] | None = None) -> None:
-        self.title, self._say = title, say
+    def __init__(
+        self,
+        folders: Sequence[Path],
+        title: str,
+        say: Callable[[str], None] | None = None,
+    ) -> None:
+        self.title = title
+        self._say = say
         self._said: set[str] = set()
-        self.runs = {str(number): Followed(str(number), folder) for number, folder in enumerate(folders)}
+        self.runs = {
+            str(number): Followed(str(number), folder)
+            for number, folder in enumerate(folders)
+        }
         self.version = 0
         self._board: dict[str, Any] | None = None
         self._board_of: object = ()
         self._made: dict[tuple[str, ...], bytes] = {}
         self._making = threading.Lock()
-        self._stopped, self._ranked = threading.Event(), threading.Event()
+        self._stopped = threading.Event()
+        self._ranked = threading.Event()
         self._ranking = threading.Thread()
         for one in self.runs.values():
             one.look()
-        self._thread = threading.Thread(target=self._follow, name="evalwright-view", daemon=True)
+        self._thread = threading.Thread(
+            target=self._follow, name="evalwright-view", daemon=True
+        )
 
     def start(self) -> None:
         """Begin to look."""
@@ -384,16 +459,22 @@ class Follower:
             for one in self.runs.values():
                 try:
                     changed |= one.look()
-                except Exception as error:  # one run's files must not end the following of the others
+                except (
+                    Exception
+                ) as error:  # one run's files must not end the following of the others
                     one.trouble = f"{type(error).__name__}: {error}"
                 self._tell(one)
             finished = [
-                (key, one.run) for key, one in self.runs.items() if one.run is not None and one.complete
+                (key, one.run)
+                for key, one in self.runs.items()
+                if one.run is not None and one.complete
             ]
             mark = [(key, self.runs[key].generation) for key, _ in finished]
             if mark != self._board_of and not self._ranking.is_alive():
                 self._board_of = mark
-                self._ranking = threading.Thread(target=self._rank, args=(finished,), daemon=True)
+                self._ranking = threading.Thread(
+                    target=self._rank, args=(finished,), daemon=True
+                )
                 self._ranking.start()
             changed |= self._ranked.is_set()
             self._ranked.clear()
@@ -407,7 +488,8 @@ class Follower:
             if (
                 told
                 and self._say
-                and (said := f"Warning: {one.folder.resolve().name}: {told}") not in self._said
+                and (said := f"Warning: {one.folder.resolve().name}: {told}")
+                not in self._said
             ):
                 self._said.add(said)
                 self._say(said)
@@ -422,7 +504,10 @@ class Follower:
         kind, *rest = key.split("/")
         if key == "state":
             return json_part(
-                {"version": self.version, "runs": {name: one.stamp for name, one in self.runs.items()}}
+                {
+                    "version": self.version,
+                    "runs": {name: one.stamp for name, one in self.runs.items()},
+                }
             )
         if key == "catalog":
             infos = [one.info() for one in self.runs.values()]
@@ -435,20 +520,30 @@ class Follower:
         run = self.runs.get(rest[0]) if kind == "run" and len(rest) in (2, 3) else None
         if run is None or rest[1] not in ("index", "columns", "previews", "block"):
             return None
-        number = int(rest[2]) if len(rest) == 3 and rest[2].isdecimal() and len(rest[2]) < 10 else None
+        number = (
+            int(rest[2])
+            if len(rest) == 3 and rest[2].isdecimal() and len(rest[2]) < 10
+            else None
+        )
         return run.part(rest[1], number, generation)
 
     def _of_finished(self, kind: str, keys: Sequence[str]) -> bytes | None:
-        """Two finished runs compared, or the plots of one, once their records are read; None where that cannot be."""
+        """Two finished runs compared, or the plots of one, once their records are read; None where
+        that cannot be.
+        """
         if len({*keys} & {*self.runs}) < len(keys):
             return None
         runs = [self.runs[key] for key in keys]
         while not all(one.complete for one in runs):
-            if any(one.run is None or one.trouble for one in runs) or self._stopped.wait(0.05):
+            if any(
+                one.run is None or one.trouble for one in runs
+            ) or self._stopped.wait(0.05):
                 return None
         with self._making:
             name = (kind, *keys, *(one.stamp for one in runs))
-            sides = [(one.key, one.run, one.samples) for one in runs if one.run is not None]
+            sides = [
+                (one.key, one.run, one.samples) for one in runs if one.run is not None
+            ]
             if name not in self._made and len(sides) == len(runs):
                 try:
                     self._made[name] = (

@@ -1,7 +1,9 @@
-"""The page itself, the one file that holds it with all its parts, and the folder of files that any web server can serve.
+"""The page itself, the one file that holds it with all its parts, and the folder of files that any
+web server can serve.
 
-The script comes before the parts, so it paints while the browser still reads them. Parts stand as base64 in elements that no browser
-runs; nothing in base64 can end an element. A Content-Security-Policy allows the script and the style by their hashes and nothing else.
+The script comes before the parts, so it paints while the browser still reads them. Parts stand as
+base64 in elements that no browser runs; nothing in base64 can end an element. A
+Content-Security-Policy allows the script and the style by their hashes and nothing else.
 """
 
 from __future__ import annotations
@@ -24,7 +26,13 @@ from typing import IO, Literal
 from evalwright.analysis.run_checks import RecordFaults
 from evalwright.core.errors import ConfigurationError, RunError
 from evalwright.core.private import open_private
-from evalwright.reports.explorer.catalog import MOST_PAIRED, board_of, catalog, comparison_part, run_info
+from evalwright.reports.explorer.catalog import (
+    MOST_PAIRED,
+    board_of,
+    catalog,
+    comparison_part,
+    run_info,
+)
 from evalwright.reports.explorer.parts import MALFORMED, Put, Samples, json_part
 from evalwright.reports.explorer.plots import plots_of
 from evalwright.reports.html import source_hash
@@ -44,7 +52,9 @@ WARNING = "Warning"
 PAGE = "index.html"
 _DATA = "evalwright-"
 _OURS = b'<meta name="generator" content="evalwright">'
-WITHOUT_IMAGES = "this page was written without images (view --html and export site take --images)"
+WITHOUT_IMAGES = (
+    "this page was written without images (view --html and export site take --images)"
+)
 _ORDER = {
     "catalog": 0,
     "index": 1,
@@ -61,14 +71,16 @@ def head_of(title: str, source: Source, root: str = "") -> str:
     """The page up to its parts. root: where the parts are, seen from the page."""
     script, style = _assets()
     return (
-        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        f'<meta http-equiv="Content-Security-Policy" content="{policy_of(source)}">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n<meta name="referrer" content="no-referrer">\n'
-        '<meta name="generator" content="evalwright">\n<meta name="color-scheme" content="light dark">\n'
-        f'<link rel="icon" href="data:,">\n<title>{escape(inert(title))}</title>\n<style>{style}</style>\n</head>\n'
-        f'<body>\n<div id="app" data-source="{source}" data-root="{escape(root)}">Loading ...</div>\n'
-        "<noscript>This page needs JavaScript; it loads nothing from elsewhere.</noscript>\n"
-        f"<script>{script}</script>\n"
+        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<meta'
+        f' http-equiv="Content-Security-Policy" content="{policy_of(source)}">\n<meta'
+        ' name="viewport" content="width=device-width, initial-scale=1">\n<meta'
+        ' name="referrer" content="no-referrer">\n<meta name="generator"'
+        ' content="evalwright">\n<meta name="color-scheme" content="light'
+        ' dark">\n<link rel="icon"'
+        f' href="data:,">\n<title>{escape(inert(title))}</title>\n<style>{style}</style>\n</head>\n<body>\n<div'
+        f' id="app" data-source="{source}" data-root="{escape(root)}">Loading'
+        " ...</div>\n<noscript>This page needs JavaScript; it loads nothing from"
+        f" elsewhere.</noscript>\n<script>{script}</script>\n"
     )
 
 
@@ -80,8 +92,9 @@ def policy_of(source: Source) -> str:
     script, style = map(source_hash, _assets())
     connect = "'none'" if source == "embedded" else "'self'"
     return (
-        f"default-src 'none'; script-src {script}; style-src {style}; worker-src blob:; img-src data: blob:; "
-        f"connect-src {connect}; base-uri 'none'; form-action 'none'"
+        f"default-src 'none'; script-src {script}; style-src {style}; worker-src blob:;"
+        f" img-src data: blob:; connect-src {connect}; base-uri 'none'; form-action"
+        " 'none'"
     )
 
 
@@ -90,28 +103,45 @@ def _assets() -> tuple[str, str]:
     """Script and style. No text of them ends the element that it stands in."""
     folder = files("evalwright.reports.explorer") / "assets"
     script, style = (
-        file.read_text(encoding="utf-8").strip() if (file := folder / name).is_file() else ""
+        (
+            file.read_text(encoding="utf-8").strip()
+            if (file := folder / name).is_file()
+            else ""
+        )
         for name in ("explorer.js", "explorer.css")
     )
     return re.sub(r"<(?=/script|!--)", r"\\x3c", script, flags=re.IGNORECASE), style
 
 
-# -- packing -------------------------------------------------------------------------------------------------------------
+# -- packing ---------------------------------------------------------------------------
 
 
 def pack(
-    runs: Sequence[Run], put: Put, title: str, progress: Progress, *, with_images: bool = False
+    runs: Sequence[Run],
+    put: Put,
+    title: str,
+    progress: Progress,
+    *,
+    with_images: bool = False,
 ) -> list[str]:
-    """Put all parts of the runs, the catalog last; return what is wrong with them. Raises RunError for records that cannot be read.
+    """Put all parts of the runs, the catalog last; return what is wrong with them.
 
-    with_images: also the pictures of the prompts' images, which who made a page does not always mean to hand on.
+    Raises RunError for records that cannot be read.
+
+    with_images: also the pictures of the prompts' images, which who made a page does not always
+    mean to hand on.
     """
     said: list[str] = []
     found: list[tuple[str, Run, Samples]] = []
     infos = []
     for number, run in enumerate(runs):
-        info = run_info(str(number), run, 0)  # a record that is none is refused before its samples are read
-        samples = Samples(str(number), put, {task.name: task.main.scorer for task in run.tasks if task.main})
+        # a record that is none is refused before its samples are read
+        info = run_info(str(number), run, 0)
+        samples = Samples(
+            str(number),
+            put,
+            {task.name: task.main.scorer for task in run.tasks if task.main},
+        )
         try:
             faults = RecordFaults(run)
             for line, row in run.lines():
@@ -123,9 +153,18 @@ def pack(
             found.append((str(number), run, samples))
             warnings = faults.sentences
             said += [f"{run.name}: {one}" for one in warnings]
-            published = [("Figures", faults.as_published)] if faults.as_published else []
+            published = (
+                [("Figures", faults.as_published)] if faults.as_published else []
+            )
             facts = [*((WARNING, one) for one in warnings), *published, *info["facts"]]
-            infos.append({**info, "facts": facts, "records": samples.size, "expected": samples.size})
+            infos.append(
+                {
+                    **info,
+                    "facts": facts,
+                    "records": samples.size,
+                    "expected": samples.size,
+                }
+            )
             if with_images:
                 _put_images(str(number), run, put)
             elif info["hasImages"]:
@@ -136,15 +175,18 @@ def pack(
                 put(f"plots/{number}", json_part(plots_of(run)))
         except MALFORMED as error:
             raise RunError(
-                f"'{run.folder}' is not as records of runs are ({type(error).__name__}: {str(error)[:200]}). "
-                f"`evalwright runs check {run.name}` looks at it."
+                f"'{run.folder}' is not as records of runs are ({type(error).__name__}:"
+                f" {str(error)[:200]}). `evalwright runs check {run.name}` looks at it."
             ) from error
     progress("the board")
     board = board_of([(key, run) for key, run, _ in found])
     if len(runs) <= MOST_PAIRED:
-        # Of two runs the better one is A, as on the page: what is said of their difference has the sign of its table.
+        # Of two runs the better one is A, as on the page: what is said of their difference has the
+        # sign of its table.
         ranked = [row["run"] for row in board["rows"]] if board else []
-        found.sort(key=lambda one: ranked.index(one[0]) if one[0] in ranked else len(ranked))
+        found.sort(
+            key=lambda one: ranked.index(one[0]) if one[0] in ranked else len(ranked)
+        )
         for a, b in combinations(found, 2):
             progress(f"{a[1].label} and {b[1].label} compared")
             put(f"compare/{a[0]}/{b[0]}", comparison_part(a, b))
@@ -161,9 +203,17 @@ def _put_images(key: str, run: Run, put: Put) -> None:
 
 
 def write_page(
-    runs: Sequence[Run], file: Path, *, title: str, progress: Progress, with_images: bool = False
+    runs: Sequence[Run],
+    file: Path,
+    *,
+    title: str,
+    progress: Progress,
+    with_images: bool = False,
 ) -> list[str]:
-    """Write the one file, whole or not at all; return what is wrong with the runs. Raises ConfigurationError where it cannot be written, RunError as `pack`."""
+    """Write the one file, whole or not at all; return what is wrong with the runs.
+
+    Raises ConfigurationError where it cannot be written, RunError as `pack`.
+    """
     with failing_as(ConfigurationError, f"'{file}' cannot be written"):
         target = place_of(file)
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -196,11 +246,15 @@ def write_page(
 def _place(key: str) -> tuple[int, list[int]]:
     """Where a part stands in the file: what is needed first comes first."""
     words = key.split("/")
-    return max(_ORDER.get(word, 0) for word in words), [int(word) for word in words if word.isdigit()]
+    return max(_ORDER.get(word, 0) for word in words), [
+        int(word) for word in words if word.isdigit()
+    ]
 
 
 @contextmanager
-def _temporary(target: Path, kind: str, *, private: bool = False) -> Iterator[tuple[IO[bytes], Path]]:
+def _temporary(
+    target: Path, kind: str, *, private: bool = False
+) -> Iterator[tuple[IO[bytes], Path]]:
     """A file beside the target that is gone in the end, unless it has taken another name."""
     path = target.with_name(f".{target.name}.{os.getpid()}.{kind}")
     path.unlink(missing_ok=True)
@@ -212,16 +266,26 @@ def _temporary(target: Path, kind: str, *, private: bool = False) -> Iterator[tu
 
 
 def write_site(
-    runs: Sequence[Run], folder: Path, *, title: str, progress: Progress, with_images: bool = False
+    runs: Sequence[Run],
+    folder: Path,
+    *,
+    title: str,
+    progress: Progress,
+    with_images: bool = False,
 ) -> tuple[Path, list[str]]:
-    """Write the page and the parts that it loads when they are wanted; return the page, and what is wrong with the runs. Parts go into a folder of their own, named by what they hold, and the page names it last.
+    """Write the page and the parts that it loads when they are wanted; return the page, and what is
+    wrong with the runs. Parts go into a folder of their own, named by what they hold, and the page
+    names it last.
 
-    So a visitor sees either the old or the new one. Earlier parts of ours are removed, and nothing else in the folder is touched. Raises
-    ConfigurationError where it cannot be written or has another page.
+    So a visitor sees either the old or the new one. Earlier parts of ours are removed, and nothing
+    else in the folder is touched. Raises ConfigurationError where it cannot be written or has
+    another page.
     """
     page = folder / PAGE
     if page.exists() and _OURS not in read_file(page)[:4096]:
-        raise ConfigurationError(f"'{page}' is not a page of evalwright: name another folder with --into.")
+        raise ConfigurationError(
+            f"'{page}' is not a page of evalwright: name another folder with --into."
+        )
     made = folder / f".{_DATA}{os.getpid()}"
     try:
         place_of(folder).mkdir(parents=True, exist_ok=True)
@@ -239,7 +303,12 @@ def write_site(
         root = f"{_DATA}{digest.hexdigest()[:12]}"
         shutil.rmtree(folder / root, ignore_errors=True)
         made.replace(folder / root)
-        write_bytes(page, (head_of(title, "fetched", f"{root}/") + END).encode("utf-8", "backslashreplace"))
+        write_bytes(
+            page,
+            (head_of(title, "fetched", f"{root}/") + END).encode(
+                "utf-8", "backslashreplace"
+            ),
+        )
         for old in folder.glob(f"{_DATA}????????????"):
             if old.name != root and old.is_dir() and not old.is_symlink():
                 shutil.rmtree(old, ignore_errors=True)

@@ -1,7 +1,9 @@
-"""The parts that the page reads: how one is packed, and the columns, previews and blocks that the samples of a run become.
+"""The parts that the page reads: how one is packed, and the columns, previews and blocks that the
+samples of a run become.
 
-A part is raw deflate of JSON in one line, or of such a line, a line break, and arrays of numbers, each at a multiple of 8 bytes.
-Rows of samples are taken one by one and only the last few thousand are held, so memory stays flat.
+A part is raw deflate of JSON in one line, or of such a line, a line break, and arrays of numbers,
+each at a multiple of 8 bytes. Rows of samples are taken one by one and only the last few thousand
+are held, so memory stays flat.
 """
 
 from __future__ import annotations
@@ -29,16 +31,27 @@ LONGEST_LINE = 32 << 20
 LONGEST_TEXT = 1 << 20
 """Characters of a text of such a record."""
 WIDEST_PREVIEW = (90, 70)
-"""Columns of a terminal that the beginnings of a question and of an answer take; signs of Chinese take two."""
+"""Columns of a terminal that the beginnings of a question and of an answer take; signs of Chinese
+take two.
+"""
 MOST_NAMES = 200
 """Values of a category. A metadata key with more is no column."""
 MOST_COLUMNS = 60
 
-MALFORMED = (KeyError, TypeError, AttributeError, ValueError, IndexError, RecursionError)
+MALFORMED = (
+    KeyError,
+    TypeError,
+    AttributeError,
+    ValueError,
+    IndexError,
+    RecursionError,
+)
 """What reading a record raises that has another form than ours."""
 
 LONGEST_ID = 400
-"""Characters of an id in the index and in addresses: a browser takes half a minute to open one of a million."""
+"""Characters of an id in the index and in addresses: a browser takes half a minute to open one of a
+million.
+"""
 
 Put = Callable[[str, bytes], None]
 """Takes a part: its key, and its bytes packed."""
@@ -64,9 +77,14 @@ def json_line(value: Any) -> bytes:
 
 
 def array_part(head: Mapping[str, Any], arrays: Sequence[array[Any]]) -> bytes:
-    """A part of JSON and arrays of doubles and 32-bit integers, packed. The head says under "arrays" which: [type, length] of each."""
+    """A part of JSON and arrays of doubles and 32-bit integers, packed.
+
+    The head says under "arrays" which: [type, length] of each.
+    """
     kinds = {"d": "f8", "i": "i4"}
-    line = json_line({**head, "arrays": [[kinds[one.typecode], len(one)] for one in arrays]})
+    line = json_line(
+        {**head, "arrays": [[kinds[one.typecode], len(one)] for one in arrays]}
+    )
     pieces = [line, b" " * (-(len(line) + 1) % 8), b"\n"]
     for one in arrays:
         if sys.byteorder == "big":
@@ -87,11 +105,16 @@ def short_id(name: str) -> str:
 class Column:
     """One value for each row of the chunk that is being filled: numbers, or codes of names.
 
-    names: those of a category, by code, over all chunks; None for numbers. MOST_NAMES at most, unless there is no limit.
+    names: those of a category, by code, over all chunks; None for numbers. MOST_NAMES at most,
+    unless there is no limit.
     """
 
-    def __init__(self, name: str, title: str, *, category: bool, limited: bool = True) -> None:
-        self.name, self.title, self.limited = name, title, limited
+    def __init__(
+        self, name: str, title: str, *, category: bool, limited: bool = True
+    ) -> None:
+        self.name = name
+        self.title = title
+        self.limited = limited
         self.names: dict[str, int] | None = {} if category else None
         self.values: array[Any] = array("i" if category else "d")
         self.used = False
@@ -100,7 +123,9 @@ class Column:
     @property
     def shown(self) -> bool:
         """Whether it is worth showing: it has values, and not too many names."""
-        return self.used and not (self.limited and self.names is not None and len(self.names) > MOST_NAMES)
+        return self.used and not (
+            self.limited and self.names is not None and len(self.names) > MOST_NAMES
+        )
 
     def set(self, place: int, value: float | str) -> None:
         """Note the value of a row of the chunk; rows in between have none."""
@@ -140,21 +165,34 @@ _DATES = ("created_at", "known_since", "date")
 
 
 class Samples:
-    """The samples of one run, as they are added: its parts go to `put` when they are full, but for the index and what is last.
+    """The samples of one run, as they are added: its parts go to `put` when they are full, but for
+    the index and what is last.
 
-    scorers: the main scorer of each task, where it is known. blocks: whether to keep the records themselves; without, only where
-    each block begins is noted.
+    scorers: the main scorer of each task, where it is known. blocks: whether to keep the records
+    themselves; without, only where each block begins is noted.
     """
 
-    def __init__(self, key: str, put: Put, scorers: Mapping[str, str], *, blocks: bool = True) -> None:
-        self.key, self._put, self._scorers, self._blocks = key, put, dict(scorers), blocks
+    def __init__(
+        self, key: str, put: Put, scorers: Mapping[str, str], *, blocks: bool = True
+    ) -> None:
+        self.key = key
+        self._put = put
+        self._scorers = dict(scorers)
+        self._blocks = blocks
         self.size = 0
         self.columns = {
-            name: Column(name, title, category=is_category, limited=name not in ("task", "scorer"))
+            name: Column(
+                name,
+                title,
+                category=is_category,
+                limited=name not in ("task", "scorer"),
+            )
             for name, title, is_category in _FIXED
         }
         self.keys = array("q")
-        """The hashed id of each row, and below the code of its task and its repeat: by them two runs are paired."""
+        """The hashed id of each row, and below the code of its task and its repeat: by them two
+        runs are paired.
+        """
         self.tasks = array("i")
         self.draws = array("i")
         self._ids: list[str] = []
@@ -168,13 +206,17 @@ class Samples:
         self._block_size = 0
 
     def add(self, line: bytes, row: Mapping[str, Any]) -> None:
-        """Take a record, and the line that it stands in. Raises RunError for one that is not a sample's."""
+        """Take a record, and the line that it stands in.
+
+        Raises RunError for one that is not a sample's.
+        """
         try:
             self._add(row)
             entry = block_line(line, row) if self._blocks else (0, b"")
         except (*MALFORMED, OverflowError) as error:
             raise RunError(
-                f"Record {self.size + 1:,} is not that of a sample ({type(error).__name__}: {error})."
+                f"Record {self.size + 1:,} is not that of a sample"
+                f" ({type(error).__name__}: {error})."
             ) from error
         if not self._block_size:
             self.starts.append(self.size)
@@ -223,11 +265,17 @@ class Samples:
 
     def previews_part(self) -> bytes:
         """The previews of the chunk that is being filled."""
-        return json_part([[one for one, _ in self._previews], [one for _, one in self._previews]])
+        return json_part(
+            [[one for one, _ in self._previews], [one for _, one in self._previews]]
+        )
 
     def _shown(self) -> list[Column]:
         several = len(self._scorer_names) > 1
-        single = {f"{kind}.{name}" for name in self._scorer_names for kind in ("score", "label")}
+        single = {
+            f"{kind}.{name}"
+            for name in self._scorer_names
+            for kind in ("score", "label")
+        }
         return [
             column
             for column in self.columns.values()
@@ -236,7 +284,9 @@ class Samples:
 
     def _end_block(self) -> None:
         if self._blocks:
-            self._put(f"run/{self.key}/block/{len(self.starts) - 1}", block_part(self._block))
+            self._put(
+                f"run/{self.key}/block/{len(self.starts) - 1}", block_part(self._block)
+            )
             self._block = []
         self._block_size = 0
 
@@ -244,33 +294,51 @@ class Samples:
         number = (self.size - 1) // CHUNK
         self._put(f"run/{self.key}/columns/{number}", self.columns_part())
         self._put(f"run/{self.key}/previews/{number}", self.previews_part())
-        self._ids, self._previews = [], []
+        self._ids = []
+        self._previews = []
         for column in self.columns.values():
             column.values = array(column.values.typecode)
 
-    # -- one record ------------------------------------------------------------------------------------------------------
+    # -- one record
+    # ------------------------------------------------------------------------------------------------------
 
     def _add(self, row: Mapping[str, Any]) -> None:
-        place, task, name, draw = len(self._ids), str(row["task"]), str(row["id"]), int(row["draw"])
-        found: dict[str, float | str] = {"task": task, "outcome": str(row.get("outcome", "")), "repeat": draw}
+        place = len(self._ids)
+        task = str(row["task"])
+        name = str(row["id"])
+        draw = int(row["draw"])
+        found: dict[str, float | str] = {
+            "task": task,
+            "outcome": str(row.get("outcome", "")),
+            "repeat": draw,
+        }
         scores: Mapping[str, Any] = row["scores"]
         failures: Mapping[str, Any] = row.get("score_failures", {})
         named = [*scores, *failures]
-        main = self._scorers.get(task) or (self._scorers.setdefault(task, named[0]) if named else "")
+        main = self._scorers.get(task) or (
+            self._scorers.setdefault(task, named[0]) if named else ""
+        )
         found["scorer"] = main
         for scorer in named:
             self._scorer_names.setdefault(scorer)
             found |= self._score(scorer, scores.get(scorer))
         found["score"] = found.get(f"score.{main}", NAN)
         found["label"] = found.get(f"label.{main}", "")
-        if any(isinstance(score, Mapping) and score.get("unsure") for score in scores.values()):
+        if any(
+            isinstance(score, Mapping) and score.get("unsure")
+            for score in scores.values()
+        ):
             found["unsure"] = "unsure"
         failed = row.get("failure") or next(iter(failures.values()), None)
         if failed:
-            found["failure"] = ("judge: " if failed.get("party") == "judge" else "") + str(failed.get("kind"))
+            found["failure"] = (
+                "judge: " if failed.get("party") == "judge" else ""
+            ) + str(failed.get("kind"))
         found |= _numbers_of(row)
         for column_name in ("tokens", "input_tokens", "cost"):
-            self.totals[column_name] = self.totals.get(column_name, 0.0) + float(found.get(column_name, 0.0))
+            self.totals[column_name] = self.totals.get(column_name, 0.0) + float(
+                found.get(column_name, 0.0)
+            )
         self.totals["unpriced"] = self.totals.get("unpriced", 0) + ("cost" not in found)
         for key, value in row.get("metadata", {}).items():
             self._metadata(found, str(key), value)
@@ -283,15 +351,21 @@ class Samples:
         self._ids.append(short_id(name))
         texts = _question(row), str(row.get("answer", ""))
         self._previews.append(
-            (_beginning(texts[0], WIDEST_PREVIEW[0]), _beginning(texts[1], WIDEST_PREVIEW[1]))
+            (
+                _beginning(texts[0], WIDEST_PREVIEW[0]),
+                _beginning(texts[1], WIDEST_PREVIEW[1]),
+            )
         )
 
-    def _score(self, scorer: str, score: Mapping[str, Any] | None) -> dict[str, float | str]:
+    def _score(
+        self, scorer: str, score: Mapping[str, Any] | None
+    ) -> dict[str, float | str]:
         """Value, label and parts by the name of their column."""
         found: dict[str, float | str] = {}
         label = ""
         if score is not None:
-            value, label = score.get("value"), str(score.get("label", ""))
+            value = score.get("value")
+            label = str(score.get("label", ""))
             made = self._has(f"score.{scorer}", f"{scorer}: score", category=False)
             if made and isinstance(value, (int, float)) and not isinstance(value, bool):
                 found[f"score.{scorer}"] = float(value)
@@ -303,7 +377,9 @@ class Samples:
         return found
 
     def _metadata(self, found: dict[str, float | str], key: str, value: Any) -> None:
-        if isinstance(value, list) and all(isinstance(one, (str, int, float)) for one in value):
+        if isinstance(value, list) and all(
+            isinstance(one, (str, int, float)) for one in value
+        ):
             value = ", ".join(map(str, value))
         if key in _DATES and "date" not in found and isinstance(value, str):
             found["date"] = _milliseconds(value)
@@ -329,14 +405,18 @@ _FIXED_NAMES = frozenset(name for name, _, _ in _FIXED)
 
 
 def seconds_of(row: Mapping[str, Any]) -> float:
-    """Seconds until the answer was there, 0 where that is not known: options are scored at once, other requests one after another."""
+    """Seconds until the answer was there, 0 where that is not known: options are scored at once,
+    other requests one after another.
+    """
     times = [one for one in row.get("timing", {}).get("latency", ()) if one]
     at_once = any("log_likelihood" in one for one in row.get("responses", ()))
     return max(times, default=0.0) if at_once else math.fsum(times)
 
 
 def _numbers_of(row: Mapping[str, Any]) -> dict[str, float | str]:
-    """What the replies took: seconds, tokens, dollars; how the last one ended; and how long the answer is."""
+    """What the replies took: seconds, tokens, dollars; how the last one ended; and how long the
+    answer is.
+    """
     found: dict[str, float | str] = {}
     responses: Sequence[Mapping[str, Any]] = row.get("responses", ())
     if "answer" in row:
@@ -382,7 +462,7 @@ def _beginning(text: str, width: int) -> str:
     return words[: width - wide * width // (2 * len(words))] if wide else words
 
 
-# -- records -------------------------------------------------------------------------------------------------------------
+# -- records ---------------------------------------------------------------------------
 
 _MARK = "\x01"
 _SHORTEST = 32
@@ -391,8 +471,12 @@ _BASES = "0123456789"
 
 
 def block_line(line: bytes, row: Mapping[str, Any]) -> tuple[int, bytes]:
-    """A record as it stands in a block, and its script. line: as it was recorded; of one too long to be shown whole the texts are cut."""
-    return _script(row), json_line(compact(_cut(row) if len(line) > LONGEST_LINE else row))
+    """A record as it stands in a block, and its script. line: as it was recorded; of one too long
+    to be shown whole the texts are cut.
+    """
+    return _script(row), json_line(
+        compact(_cut(row) if len(line) > LONGEST_LINE else row)
+    )
 
 
 def block_part(entries: Sequence[tuple[int, bytes]]) -> bytes:
@@ -401,28 +485,45 @@ def block_part(entries: Sequence[tuple[int, bytes]]) -> bytes:
     Rows of one script stand together: one after another they take a sixth less than mixed.
     """
     order = sorted(range(len(entries)), key=lambda place: entries[place][0])
-    return packed(b"\n".join([json_line(order), *(entries[place][1] for place in order)]))
+    return packed(
+        b"\n".join([json_line(order), *(entries[place][1] for place in order)])
+    )
 
 
 def compact(row: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A record in which texts that it has several times (the question in the prompt, the answer in the reply) stand once.
+    """A record in which texts that it has several times (the question in the prompt, the answer in
+    the reply) stand once.
 
-    The others are pieces that begin with a mark: "t" and a text, or the number of one of `texts_of`.
-    A text of a stranger that begins with the mark has another and "e" before it.
+    The others are pieces that begin with a mark: "t" and a text, or the number of one of
+    `texts_of`. A text of a stranger that begins with the mark has another and "e" before it.
     """
     bases = sorted(
-        ((text, _BASES[number]) for number, text in enumerate(texts_of(row)) if len(text) >= _SHORTEST),
+        (
+            (text, _BASES[number])
+            for number, text in enumerate(texts_of(row))
+            if len(text) >= _SHORTEST
+        ),
         key=lambda pair: -len(pair[0]),
     )
     own = {name: row[name] for name in ("input", "answer", "passages") if name in row}
-    kept = {name: value if _is_plain(value) else _named(value, []) for name, value in own.items()}
-    return {name: kept[name] if name in kept else _named(value, bases) for name, value in row.items()}
+    kept = {
+        name: value if _is_plain(value) else _named(value, [])
+        for name, value in own.items()
+    }
+    return {
+        name: kept[name] if name in kept else _named(value, bases)
+        for name, value in row.items()
+    }
 
 
 def texts_of(row: Mapping[str, Any]) -> list[str]:
     """The texts that others may name: the question, the answer, the first passages."""
     passages = row.get("passages", ())
-    texts = [row.get("input"), row.get("answer"), *(one.get("text") for one in passages[: len(_BASES) - 2])]
+    texts = [
+        row.get("input"),
+        row.get("answer"),
+        *(one.get("text") for one in passages[: len(_BASES) - 2]),
+    ]
     return [text if isinstance(text, str) else "" for text in texts]
 
 
@@ -437,9 +538,18 @@ def _named(value: Any, bases: Sequence[tuple[str, str]]) -> Any:
         for text, number in bases:
             if len(value) >= len(text) and text in value and _MARK not in text:
                 before, _, after = value.partition(text)
-                # A piece of text and a number never touch, so what comes later cannot be taken for one.
-                pieces = (_named(before, bases), f"{_MARK}{number}", _named(after, bases))
-                return "".join(one if one.startswith(_MARK) else f"{_MARK}t{one}" for one in pieces if one)
+                # A piece of text and a number never touch, so what comes later cannot be taken for
+                # one.
+                pieces = (
+                    _named(before, bases),
+                    f"{_MARK}{number}",
+                    _named(after, bases),
+                )
+                return "".join(
+                    one if one.startswith(_MARK) else f"{_MARK}t{one}"
+                    for one in pieces
+                    if one
+                )
         return value
     if isinstance(value, dict):
         return {key: _named(part, bases) for key, part in value.items()}
@@ -447,7 +557,9 @@ def _named(value: Any, bases: Sequence[tuple[str, str]]) -> Any:
 
 
 def _script(row: Mapping[str, Any]) -> int:
-    """A number that is the same for texts of one script: the block that most letters in their middle are from."""
+    """A number that is the same for texts of one script: the block that most letters in their
+    middle are from.
+    """
     text = str(row.get("answer") or row.get("input") or "")
     middle = len(text) // 2
     blocks = [min(ord(sign), 0x4E00) >> 8 for sign in text[middle : middle + 40]]
@@ -456,7 +568,10 @@ def _script(row: Mapping[str, Any]) -> int:
 
 def _cut(value: Any) -> Any:
     if isinstance(value, str) and len(value) > LONGEST_TEXT:
-        return f"{value[:LONGEST_TEXT]} ... [{len(value) - LONGEST_TEXT:,} more characters in samples.jsonl]"
+        return (
+            f"{value[:LONGEST_TEXT]} ... [{len(value) - LONGEST_TEXT:,} more characters"
+            " in samples.jsonl]"
+        )
     if isinstance(value, Mapping):
         return {key: _cut(part) for key, part in value.items()}
     return [_cut(part) for part in value] if isinstance(value, list) else value

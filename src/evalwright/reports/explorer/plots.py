@@ -1,5 +1,6 @@
-"""What the explorer's plots need beyond counting: the score by length, time, cost and confidence of the answer, how far judges
-agree, and which answers people are to label."""
+"""What the explorer's plots need beyond counting: the score by length, time, cost and confidence of
+the answer, how far judges agree, and which answers people are to label.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +32,9 @@ Array = NDArray[np.float64]
 
 @dataclass(slots=True)
 class _Rows(ConfidenceRows):
-    """One task's records: what its scores are set against, a number per record, nan where it has none."""
+    """One task's records: what its scores are set against, a number per record, nan where it has
+    none.
+    """
 
     length: list[float] = field(default_factory=list)
     latency: list[float] = field(default_factory=list)
@@ -47,13 +50,19 @@ class _Rows(ConfidenceRows):
 
 
 def plots_of(run: Run) -> dict[str, Any]:
-    """Curves of the main score of each task, and the agreement of each two judges, as JSON (`Plots` of web/src/data/api.ts).
+    """Curves of the main score of each task, and the agreement of each two judges, as JSON (`Plots`
+    of web/src/data/api.ts).
 
     Raises RunError for records that cannot be read.
     """
     tasks = {task.name: _Rows(task.main.scorer) for task in run.tasks if task.main}
     read_rows(run, tasks)
-    curves = [curve for task in run.tasks if task.main for curve in _curves(task, tasks[task.name])]
+    curves = [
+        curve
+        for task in run.tasks
+        if task.main
+        for curve in _curves(task, tasks[task.name])
+    ]
     try:
         pairs = judges_agreement([run]).pairs
     except EvalwrightError:  # fewer than two judges, or scores that are no verdicts
@@ -73,9 +82,13 @@ def plots_of(run: Run) -> dict[str, Any]:
 
 
 def label_sets_of(run: Run) -> list[dict[str, Any]]:
-    """The labelling sets beside a run, newest first, as JSON (`LabelSet` of web/src/data/api.ts). One that cannot be read, or is
-    not of the run's records, is left out."""
-    files = sorted(run.folder.glob("labelling-*.json"), key=lambda path: -path.stat().st_mtime)
+    """The labelling sets beside a run, newest first, as JSON (`LabelSet` of web/src/data/api.ts).
+
+    One that cannot be read, or is not of the run's records, is left out.
+    """
+    files = sorted(
+        run.folder.glob("labelling-*.json"), key=lambda path: -path.stat().st_mtime
+    )
     sets = []
     for path in files:
         try:
@@ -86,11 +99,15 @@ def label_sets_of(run: Run) -> list[dict[str, Any]]:
             sets.append(drawn)
     if not sets:
         return []
-    of_task: dict[tuple[str, ...], list[tuple[str, str, int]]] = {one.tasks: [] for one in sets}
+    of_task: dict[tuple[str, ...], list[tuple[str, str, int]]] = {
+        one.tasks: [] for one in sets
+    }
     for row in run.rows():
         for tasks, rows in of_task.items():
             if row["task"] in tasks:
-                rows.append((str(row["task"]), short_id(str(row["id"])), int(row["draw"])))
+                rows.append(
+                    (str(row["task"]), short_id(str(row["id"])), int(row["draw"]))
+                )
     return [
         {
             "name": one.name,
@@ -128,7 +145,9 @@ def _curves(task: TaskResult, rows: _Rows) -> list[dict[str, Any]]:
             notes = [f"Confidence: {source}.", *_calibration(numbers, scores, clusters)]
         without = int((np.isnan(numbers) & ~np.isnan(scores)).sum())
         if without:
-            notes.append(f"{without:,} scored samples have no such number and are left out.")
+            notes.append(
+                f"{without:,} scored samples have no such number and are left out."
+            )
         out.append(
             {
                 "task": task.name,
@@ -143,10 +162,15 @@ def _curves(task: TaskResult, rows: _Rows) -> list[dict[str, Any]]:
     return out
 
 
-def _bins(numbers: Array, scores: Array, clusters: NDArray[np.int64], bounded: bool) -> list[dict[str, Any]]:
-    """The samples with a number and a score in bins of about one size; samples with the same number share a bin."""
+def _bins(
+    numbers: Array, scores: Array, clusters: NDArray[np.int64], bounded: bool
+) -> list[dict[str, Any]]:
+    """The samples with a number and a score in bins of about one size; samples with the same number
+    share a bin.
+    """
     both = ~np.isnan(numbers) & ~np.isnan(scores) & np.isfinite(numbers)
-    x, y = numbers[both], scores[both]
+    x = numbers[both]
+    y = scores[both]
     groups = clusters[both]
     n = min(MOST_BINS, len(x) // LEAST_IN_BIN)
     if n < 2 or x.min() == x.max():
@@ -158,13 +182,19 @@ def _bins(numbers: Array, scores: Array, clusters: NDArray[np.int64], bounded: b
         own = codes == code
         if not own.any():
             continue
-        found = mean_interval(y[own], clusters=groups[own], value_range=(0.0, 1.0) if bounded else None)
+        found = mean_interval(
+            y[own], clusters=groups[own], value_range=(0.0, 1.0) if bounded else None
+        )
         low, mean, high = (float(f(x[own])) for f in (np.min, np.mean, np.max))
-        out.append({"low": low, "high": high, "mean": mean, "score": estimate_json(found)})
+        out.append(
+            {"low": low, "high": high, "mean": mean, "score": estimate_json(found)}
+        )
     return out
 
 
-def _calibration(confidence: Array, right: Array, clusters: NDArray[np.int64]) -> Sequence[str]:
+def _calibration(
+    confidence: Array, right: Array, clusters: NDArray[np.int64]
+) -> Sequence[str]:
     """What calibration says in a sentence, where it says something."""
     try:
         found = calibration_error(confidence, right, clusters=clusters)
@@ -174,7 +204,12 @@ def _calibration(confidence: Array, right: Array, clusters: NDArray[np.int64]) -
         return ()
     points = [f"{100 * x:.1f}" for x in (found.value, found.low, found.high)]
     interval = "" if math.isnan(found.low) else f" [{points[1]}, {points[2]}]"
-    return (f"Expected calibration error {points[0]}{interval} points of 100, over {found.bins} bins.",)
+    return (
+        (
+            f"Expected calibration error {points[0]}{interval} points of 100, over"
+            f" {found.bins} bins."
+        ),
+    )
 
 
 def estimate_json(found: Estimate) -> dict[str, Any]:

@@ -1,7 +1,9 @@
-"""The server of `evalwright view`: for this machine alone, and for who knows its address, which holds a token.
+"""The server of `evalwright view`: for this machine alone, and for who knows its address, which
+holds a token.
 
-It answers GET for the page and its parts, by keys that it knows, and reads no file that a request names. A page of elsewhere that
-got its name to stand for this machine (DNS rebinding) is refused by the Host header.
+It answers GET for the page and its parts, by keys that it knows, and reads no file that a request
+names. A page of elsewhere that got its name to stand for this machine (DNS rebinding) is refused by
+the Host header.
 """
 
 from __future__ import annotations
@@ -28,7 +30,10 @@ _PATIENCE = 1.0
 
 
 class Server(ThreadingHTTPServer):
-    """Serves until it is shut down. port: 0 for any that is free. Raises ConfigurationError where it is in use."""
+    """Serves until it is shut down. port: 0 for any that is free.
+
+    Raises ConfigurationError where it is in use.
+    """
 
     daemon_threads = True
     allow_reuse_address = False
@@ -37,13 +42,17 @@ class Server(ThreadingHTTPServer):
         self.follower = follower
         self._room = threading.BoundedSemaphore(MOST_CONNECTIONS)
         self.token = secrets.token_urlsafe(16)
-        self.page = (head_of(follower.title, "live", "part/") + END).encode("utf-8", "backslashreplace")
+        self.page = (head_of(follower.title, "live", "part/") + END).encode(
+            "utf-8", "backslashreplace"
+        )
         self.policy = policy_of("live") + "; frame-ancestors 'none'"
         try:
             super().__init__((ADDRESS, port), Handler)
         except (OSError, OverflowError) as error:
             why = (
-                "is in use" if getattr(error, "errno", 0) == errno.EADDRINUSE else f"cannot be used ({error})"
+                "is in use"
+                if getattr(error, "errno", 0) == errno.EADDRINUSE
+                else f"cannot be used ({error})"
             )
             raise ConfigurationError(
                 f"The port {port} {why}: name another one with --port, or leave it out."
@@ -66,7 +75,8 @@ class Server(ThreadingHTTPServer):
             return
         with suppress(OSError):
             request.sendall(
-                b"HTTP/1.0 503 Too many connections\r\nRetry-After: 1\r\nContent-Length: 0\r\n\r\n"
+                b"HTTP/1.0 503 Too many connections\r\nRetry-After:"
+                b" 1\r\nContent-Length: 0\r\n\r\n"
             )
         self.shutdown_request(request)
 
@@ -87,7 +97,8 @@ class Handler(BaseHTTPRequestHandler):
     """One connection."""
 
     server: Server
-    server_version, sys_version = "evalwright", ""
+    server_version = "evalwright"
+    sys_version = ""
     timeout = 60
 
     def do_GET(self) -> None:
@@ -97,19 +108,26 @@ class Handler(BaseHTTPRequestHandler):
         place = re.fullmatch(r"/([^/]*)/(?:part/([a-z0-9/]*))?", found.path)
         if self.headers.get("Host", "").lower() not in server.hosts:
             self._reply(
-                403, "text/plain", b"This server answers only on this machine, under its own address."
+                403,
+                "text/plain",
+                b"This server answers only on this machine, under its own address.",
             )
-        elif not place or not secrets.compare_digest(place[1].encode(), server.token.encode()):
+        elif not place or not secrets.compare_digest(
+            place[1].encode(), server.token.encode()
+        ):
             self._reply(
                 404,
                 "text/plain",
-                b"Nothing here. The address that `evalwright view` printed has a token in it.",
+                b"Nothing here. The address that `evalwright view` printed has a token"
+                b" in it.",
             )
         elif place[2] is None:
             self._reply(200, "text/html; charset=utf-8", server.page)
         else:
             said = parse_qs(found.query).get("generation", [""])[0]
-            part = server.follower.part(place[2], int(said) if said.isdecimal() and len(said) < 10 else None)
+            part = server.follower.part(
+                place[2], int(said) if said.isdecimal() and len(said) < 10 else None
+            )
             if part is None:
                 self._reply(404, "text/plain", b"There is no such part.")
             else:

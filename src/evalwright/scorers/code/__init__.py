@@ -1,1 +1,3 @@
-"""Programs that models write: run apart from this process, where they can reach nothing, and tested."""
+"""Programs that models write: run apart from this process, where they can reach nothing, and
+tested.
+"""

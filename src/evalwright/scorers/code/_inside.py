@@ -1,9 +1,12 @@
-"""What runs in a process that is shut in: a program, the tests that call it from another such process, or a script.
+"""What runs in a process that is shut in: a program, the tests that call it from another such
+process, or a script.
 
-Imports nothing of ours, so that a container can be given it as text. A process writes one byte when it is ready, reads its job, and goes on with
-frames: a letter ("m" for a message to the other process, "v" for the tests' verdict), a length and JSON. Tests and program share no memory: a value
-crosses as a table of plain ones, which is rebuilt with its types, its sharing and its changes in place. What is not plain (a generator, a
-function, an object of the program's own class) stays where it is, and the other side has a `Remote` of it, which compares equal to nothing.
+Imports nothing of ours, so that a container can be given it as text. A process writes one byte when
+it is ready, reads its job, and goes on with frames: a letter ("m" for a message to the other
+process, "v" for the tests' verdict), a length and JSON. Tests and program share no memory: a value
+crosses as a table of plain ones, which is rebuilt with its types, its sharing and its changes in
+place. What is not plain (a generator, a function, an object of the program's own class) stays where
+it is, and the other side has a `Remote` of it, which compares equal to nothing.
 """
 
 from __future__ import annotations
@@ -47,7 +50,9 @@ COMMON_MODULES = (
     "statistics",
     "typing",
 )
-"""What these export, tests may use without importing it, because programs commonly do; they get Python's own."""
+"""What these export, tests may use without importing it, because programs commonly do; they get
+Python's own.
+"""
 LIBRARY_NAMES = frozenset(
     (
         "np",
@@ -80,7 +85,9 @@ def _exported_names() -> dict[str, str]:
     modules: dict[str, str] = {}
     for module in COMMON_MODULES:
         loaded = importlib.import_module(module)
-        names = getattr(loaded, "__all__", None) or [name for name in vars(loaded) if name[0] != "_"]
+        names = getattr(loaded, "__all__", None) or [
+            name for name in vars(loaded) if name[0] != "_"
+        ]
         for name in names:
             modules.setdefault(name, module)
     return modules
@@ -90,11 +97,16 @@ EXPORTED = _exported_names()
 
 
 class Ended(BaseException):
-    """The other process is gone, left by an exit, or sent what is no message. Tests cannot catch it, and end with it."""
+    """The other process is gone, left by an exit, or sent what is no message.
+
+    Tests cannot catch it, and end with it.
+    """
 
 
 class Untransportable(BaseException):
-    """Tests want to hand the program what only their own process has. of_the_program: that it has there came out of the program."""
+    """Tests want to hand the program what only their own process has. of_the_program: that it has
+    there came out of the program.
+    """
 
     def __init__(self, why: str, of_the_program: bool) -> None:
         super().__init__(why)
@@ -103,20 +115,33 @@ class Untransportable(BaseException):
 
 _FILL: dict[str, tuple[type, Callable[[Any, Items], object]]] = {
     "list": (list, lambda one, items: operator.setitem(one, slice(None), items)),
-    "bytearray": (bytearray, lambda one, items: operator.setitem(one, slice(None), bytes(items))),
+    "bytearray": (
+        bytearray,
+        lambda one, items: operator.setitem(one, slice(None), bytes(items)),
+    ),
     "set": (set, lambda one, items: (one.clear(), one.update(items))),
     "deque": (collections.deque, lambda one, items: (one.clear(), one.extend(items))),
     **{
         kind.__name__: (
             kind,
-            lambda one, x: (one.clear(), one.update(dict(zip(x[::2], x[1::2], strict=True)))),
+            lambda one, x: (
+                one.clear(),
+                one.update(dict(zip(x[::2], x[1::2], strict=True))),
+            ),
         )
-        for kind in (dict, collections.OrderedDict, collections.defaultdict, collections.Counter)
+        for kind in (
+            dict,
+            collections.OrderedDict,
+            collections.defaultdict,
+            collections.Counter,
+        )
     },
     **{
         f"array {code}": (
             array.array,
-            lambda one, items: operator.setitem(one, slice(None), array.array(one.typecode, items)),
+            lambda one, items: operator.setitem(
+                one, slice(None), array.array(one.typecode, items)
+            ),
         )
         for code in "bBuhHiIlLqQfd"
     },
@@ -136,7 +161,9 @@ def _named_tuple(name: str, fields: str) -> type:
 
 
 def _has_fields(kind: Any) -> bool:
-    """Whether a subclass of tuple is a named one; where a field would hide a method of tuples it is taken as a tuple."""
+    """Whether a subclass of tuple is a named one; where a field would hide a method of tuples it is
+    taken as a tuple.
+    """
     fields = vars(kind).get("_fields")
     if type(fields) is not tuple or not all(type(name) is str for name in fields):
         return False
@@ -144,7 +171,11 @@ def _has_fields(kind: Any) -> bool:
 
 
 _MAKE: dict[str, tuple[type, Callable[..., object], Callable[[Any], Iterable[Any]]]] = {
-    "int": (int, lambda digits: int(digits, 16), lambda one: (hex(int.__index__(one)),)),
+    "int": (
+        int,
+        lambda digits: int(digits, 16),
+        lambda one: (hex(int.__index__(one)),),
+    ),
     "float": (float, float, lambda one: (float.__float__(one),)),
     "str": (str, str, lambda one: (str.__str__(one),)),
     "tuple": (tuple, lambda *items: items, tuple.__iter__),
@@ -152,20 +183,52 @@ _MAKE: dict[str, tuple[type, Callable[..., object], Callable[[Any], Iterable[Any
     "bytes": (bytes, bytes.fromhex, lambda one: (bytes.hex(one),)),
     "complex": (complex, complex, lambda one: (one.real, one.imag)),
     "range": (range, range, lambda one: (one.start, one.stop, one.step)),
-    "Fraction": (fractions.Fraction, fractions.Fraction, lambda one: (one.numerator, one.denominator)),
+    "Fraction": (
+        fractions.Fraction,
+        fractions.Fraction,
+        lambda one: (one.numerator, one.denominator),
+    ),
     "Decimal": (decimal.Decimal, decimal.Decimal, lambda one: (str(one),)),
-    "datetime": (datetime.datetime, datetime.datetime.fromisoformat, lambda one: (one.isoformat(),)),
-    "date": (datetime.date, datetime.date.fromisoformat, lambda one: (one.isoformat(),)),
-    "time": (datetime.time, datetime.time.fromisoformat, lambda one: (one.isoformat(),)),
-    "timedelta": (datetime.timedelta, datetime.timedelta, lambda d: (d.days, d.seconds, d.microseconds)),
-    "timezone": (datetime.timezone, datetime.timezone, lambda one: (one.utcoffset(None),)),
+    "datetime": (
+        datetime.datetime,
+        datetime.datetime.fromisoformat,
+        lambda one: (one.isoformat(),),
+    ),
+    "date": (
+        datetime.date,
+        datetime.date.fromisoformat,
+        lambda one: (one.isoformat(),),
+    ),
+    "time": (
+        datetime.time,
+        datetime.time.fromisoformat,
+        lambda one: (one.isoformat(),),
+    ),
+    "timedelta": (
+        datetime.timedelta,
+        datetime.timedelta,
+        lambda d: (d.days, d.seconds, d.microseconds),
+    ),
+    "timezone": (
+        datetime.timezone,
+        datetime.timezone,
+        lambda one: (one.utcoffset(None),),
+    ),
     "dict_keys": (type({}.keys()), lambda *items: dict.fromkeys(items).keys(), iter),
-    "dict_values": (type({}.values()), lambda *items: dict(enumerate(items)).values(), iter),
+    "dict_values": (
+        type({}.values()),
+        lambda *items: dict(enumerate(items)).values(),
+        iter,
+    ),
     "dict_items": (type({}.items()), lambda *items: dict(items).items(), iter),
     "namedtuple": (
         _NamedTuple,
         lambda name, fields, *items: _named_tuple(name, fields)(*items),
-        lambda one: (type(one).__name__, " ".join(type(one)._fields), *tuple.__iter__(one)),
+        lambda one: (
+            type(one).__name__,
+            " ".join(type(one)._fields),
+            *tuple.__iter__(one),
+        ),
     ),
 }
 """Values that cannot change: type, how one is made of its parts, its parts."""
@@ -176,9 +239,10 @@ _TAGS = {kind: tag for tag, (kind, *_) in (*_MAKE.items(), *_FILL.items())}
 class Remote:
     """An object that the other process has, used by messages.
 
-    Never does the program decide by it what a value of the tests is: it is equal to no such value, and an operation with one
-    may only give another object of the program. Objects of a class that the tests name as such (`Money(3)`) compare among
-    themselves as their class has it; others are equal where they are the same.
+    Never does the program decide by it what a value of the tests is: it is equal to no such value,
+    and an operation with one may only give another object of the program. Objects of a class that
+    the tests name as such (`Money(3)`) compare among themselves as their class has it; others are
+    equal where they are the same.
     """
 
     __slots__ = ("_kind", "_number", "_own_equality", "_peer")
@@ -235,10 +299,16 @@ class Remote:
         return self._peer.request("contains", self, value) is True
 
     def __instancecheck__(self, one: Any) -> bool:
-        return isinstance(one, Remote) and self._peer.request("is instance", self, one) is True
+        return (
+            isinstance(one, Remote)
+            and self._peer.request("is instance", self, one) is True
+        )
 
     def __subclasscheck__(self, kind: Any) -> bool:
-        return isinstance(kind, Remote) and self._peer.request("is subclass", self, kind) is True
+        return (
+            isinstance(kind, Remote)
+            and self._peer.request("is subclass", self, kind) is True
+        )
 
     def __enter__(self) -> Any:
         entered = self._peer.request("get", self, "__enter__")()
@@ -247,9 +317,13 @@ class Remote:
         return entered
 
     def __exit__(self, *error: Any) -> None:
-        # What it returns does not count: it would end an assertion that does not hold without a word.
-        # Nor does what it raises, where the tests raised before.
-        with contextlib.suppress(Exception) if error[0] is not None else contextlib.nullcontext():
+        # What it returns does not count: it would end an assertion that does not hold without a
+        # word. Nor does what it raises, where the tests raised before.
+        with (
+            contextlib.suppress(Exception)
+            if error[0] is not None
+            else contextlib.nullcontext()
+        ):
             self._peer.request("get", self, "__exit__")(None, None, None)
 
     def __str__(self) -> str:
@@ -273,11 +347,13 @@ class Remote:
     def _compared(self, name: str, other: object) -> Any:
         if not isinstance(other, Remote):
             raise TypeError(
-                f"an object of the type '{self._kind}' stays in the program's process and cannot be compared"
+                f"an object of the type '{self._kind}' stays in the program's process"
+                " and cannot be compared"
             )
         if not self._is_instance() and not other._is_instance():
             raise TypeError(
-                f"objects of the types '{self._kind}' and '{other._kind}' cannot be compared: the tests name no class of theirs"
+                f"objects of the types '{self._kind}' and '{other._kind}' cannot be"
+                " compared: the tests name no class of theirs"
             )
         return self._peer.request("operate", self, name, other) is True
 
@@ -288,26 +364,31 @@ class Remote:
         mixed = [one for one in remote if self._peer.is_mixed(one._number)]
         if not instances and not mixed:
             raise TypeError(
-                f"an object of the type '{self._kind}' stays in the program's process: the tests name no class of it"
+                f"an object of the type '{self._kind}' stays in the program's process:"
+                " the tests name no class of it"
             )
         outcome = self._peer.request("operate", self, name, *others)
         if not isinstance(outcome, Remote):
             if mixed or len(remote) < len(operands):
                 raise TypeError(
-                    f"an object of the type '{self._kind}' makes a plain value out of one of the tests"
+                    f"an object of the type '{self._kind}' makes a plain value out of"
+                    " one of the tests"
                 )
             return outcome
         if len(instances) == len(operands):
             self._peer.note_instance(outcome._number)
         else:
-            # `abs(f(x) - 0.5) < 0.1` may be about a number: no plain value comes of what came of one of the tests.
+            # `abs(f(x) - 0.5) < 0.1` may be about a number: no plain value comes of what came of
+            # one of the tests.
             self._peer.note_mixed(outcome._number)
         return outcome
 
     def __eq__(self, other: object) -> bool:
         if other is None or other is self:
             return other is self
-        if isinstance(other, Remote) and not (self._own_equality or other._own_equality):
+        if isinstance(other, Remote) and not (
+            self._own_equality or other._own_equality
+        ):
             return False
         return bool(self._compared("__eq__", other))
 
@@ -333,24 +414,46 @@ def _add_operators() -> None:
 
 
 _BINARY = (
-    "add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and", "or", "xor", "lshift", "rshift",
-)  # fmt: skip
+    "add",
+    "sub",
+    "mul",
+    "truediv",
+    "floordiv",
+    "mod",
+    "pow",
+    "matmul",
+    "and",
+    "or",
+    "xor",
+    "lshift",
+    "rshift",
+)
 _ARITHMETIC = {
     **{f"__{name}__": getattr(operator, f"__{name}__") for name in _BINARY},
-    **{f"__r{name}__": functools.partial(lambda step, one, other: step(other, one), getattr(operator, f"__{name}__")) for name in _BINARY},
-    **{f"__{name}__": getattr(operator, f"__{name}__") for name in ("neg", "pos", "invert")},
+    **{
+        f"__r{name}__": functools.partial(
+            lambda step, one, other: step(other, one), getattr(operator, f"__{name}__")
+        )
+        for name in _BINARY
+    },
+    **{
+        f"__{name}__": getattr(operator, f"__{name}__")
+        for name in ("neg", "pos", "invert")
+    },
     "__abs__": abs,
-}  # fmt: skip
+}
 """Operators by the names of their methods, as functions of the object first."""
 _add_operators()
-_COMPARISONS = {f"__{name}__": getattr(operator, name) for name in ("eq", "lt", "le", "gt", "ge")}
+_COMPARISONS = {
+    f"__{name}__": getattr(operator, name) for name in ("eq", "lt", "le", "gt", "ge")
+}
 
 
 class Fault(type):
     """The class of the classes that stand, with the tests, for exceptions of the program.
 
-    A name of the program's that means an exception is never Python's own class: with `Missing = AssertionError` tests that
-    write `except Missing` would catch their own assertions.
+    A name of the program's that means an exception is never Python's own class: with `Missing =
+    AssertionError` tests that write `except Missing` would catch their own assertions.
     """
 
     _peer: Peer | None
@@ -377,8 +480,14 @@ def _said_by_the_fault(self: Any) -> str:
 
 @functools.cache
 def _fault_of_python(kind: Any) -> Fault:
-    """A class that is one of Python's exceptions and those that the program means by it, and catches no others."""
-    bases = [_fault_of_python(base) for base in kind.__bases__ if issubclass(base, BaseException)]
+    """A class that is one of Python's exceptions and those that the program means by it, and
+    catches no others.
+    """
+    bases = [
+        _fault_of_python(base)
+        for base in kind.__bases__
+        if issubclass(base, BaseException)
+    ]
     return Fault(
         kind.__name__,
         (kind, *bases),
@@ -402,7 +511,9 @@ OPERATIONS: dict[str, Callable[..., Any]] = {
     "is subclass": lambda kind, one: issubclass(one, kind),
     "text": str,
     "representation": repr,
-    "operate": lambda one, name, *others: {**_ARITHMETIC, **_COMPARISONS}[name](one, *others),
+    "operate": lambda one, name, *others: {**_ARITHMETIC, **_COMPARISONS}[name](
+        one, *others
+    ),
 }
 DESCRIPTIONS = frozenset(("__name__", "__qualname__", "__doc__", "__module__"))
 """Texts of a function that the other side may read; `functools.wraps` copies them."""
@@ -425,7 +536,9 @@ GIVEN: dict[str, Callable[..., Any]] = {
 
 
 class Table:
-    """Objects as a message's nodes: `[kind, part, ...]`, where a part is a plain value or `[place of a node]`."""
+    """Objects as a message's nodes: `[kind, part, ...]`, where a part is a plain value or `[place
+    of a node]`.
+    """
 
     def __init__(self, peer: Peer, objects: Items) -> None:
         self.peer = peer
@@ -447,7 +560,9 @@ class Table:
         return [place]
 
     def node(self, one: Any) -> Items:
-        """What `one` is made of, by its plain type, whatever its class would rather have it look like."""
+        """What `one` is made of, by its plain type, whatever its class would rather have it look
+        like.
+        """
         kind: Any = type(one)
         if kind is Remote:
             return ["yours", one._number]
@@ -461,7 +576,11 @@ class Table:
         if shared is not None and isinstance(one, enum.Enum):
             return ["member", shared, one.name]
         if shared is not None and hasattr(one, "__dict__"):
-            return ["shared", shared, *(self.part(each) for pair in vars(one).items() for each in pair)]
+            return [
+                "shared",
+                shared,
+                *(self.part(each) for pair in vars(one).items() for each in pair),
+            ]
         if issubclass(kind, array.array):
             return [f"array {one.typecode}", *map(self.part, one)]
         if issubclass(kind, tuple) and _has_fields(kind):
@@ -472,10 +591,18 @@ class Table:
             if tag in _MAKE:
                 return [tag, *map(self.part, _MAKE[tag][2](one))]
             if issubclass(base, dict) and tag is not None:
-                return [tag, *(self.part(each) for pair in dict.items(one) for each in pair)]
+                return [
+                    tag,
+                    *(self.part(each) for pair in dict.items(one) for each in pair),
+                ]
             if tag is not None:
                 return [tag, *map(self.part, base.__iter__(one))]
-        return ["mine", self.peer.export(one), kind.__name__, kind.__eq__ is not object.__eq__]
+        return [
+            "mine",
+            self.peer.export(one),
+            kind.__name__,
+            kind.__eq__ is not object.__eq__,
+        ]
 
     def _node_of_fault_class(self, kind: Any) -> Items:
         """A class of exceptions: of the program's own with its bases, of Python's by its name."""
@@ -488,15 +615,22 @@ class Table:
         number = self.peer.export(kind)
         if self.peer.serves_tests:
             return ["mine", number, "type", False]
-        bases: list[Any] = [base for base in kind.__bases__ if issubclass(base, BaseException)]
+        bases: list[Any] = [
+            base for base in kind.__bases__ if issubclass(base, BaseException)
+        ]
         parts: Items = []
         for base in bases:
             base_name = str(base.__name__)
-            parts.append(base_name if base is of_python.get(base_name) else self.part(base))
+            parts.append(
+                base_name if base is of_python.get(base_name) else self.part(base)
+            )
         return ["fault class", number, name, *parts]
 
     def _node_of_fault(self, error: BaseException) -> Items:
-        """An exception. One of a class of the program's own stays there, with its text and arguments here."""
+        """An exception.
+
+        One of a class of the program's own stays there, with its text and arguments here.
+        """
         kind: Any = type(error)
         if isinstance(kind, Fault) and (origin := vars(error).get("_origin")):
             return ["yours", origin[1]]
@@ -505,7 +639,13 @@ class Table:
         if vars(builtins).get(name) is python:
             return ["fault", name, -1, _said(error), *map(self.part, error.args)]
         number = self.peer.export(error)
-        return ["fault", self.part(kind), number, _said(error), *map(self.part, error.args)]
+        return [
+            "fault",
+            self.part(kind),
+            number,
+            _said(error),
+            *map(self.part, error.args),
+        ]
 
     def changed(self, before: Items) -> None:
         """Write the containers that have changed since they came as `before`."""
@@ -524,18 +664,28 @@ class Table:
 
 
 class Peer:
-    """One end of the messages between a program and its tests. A request may be answered by requests before its reply."""
+    """One end of the messages between a program and its tests.
 
-    def __init__(self, source: int, sink: int, operations: dict[str, Callable[..., Any]]) -> None:
-        self._source, self._sink = source, sink
+    A request may be answered by requests before its reply.
+    """
+
+    def __init__(
+        self, source: int, sink: int, operations: dict[str, Callable[..., Any]]
+    ) -> None:
+        self._source = source
+        self._sink = sink
         self._operations = operations
         self.serves_tests = "set" not in operations
         self.classes: set[int] = set()
-        """The program's classes that tests name as such, and with `instances` what these made, by number."""
+        """The program's classes that tests name as such, and with `instances` what these made, by
+        number.
+        """
         self.instances: set[int] = set()
         self._mixed: set[int] = set()
         self.shared: dict[str, Any] = {}
-        """Classes that both sides have, of what came before: their objects cross by their attributes."""
+        """Classes that both sides have, of what came before: their objects cross by their
+        attributes.
+        """
         self.of_the_program: set[type] = set()
         """Python's own types that the program handed over."""
         self.untransportable: Untransportable | None = None
@@ -553,7 +703,9 @@ class Peer:
             self.instances.add(number)
 
     def note_mixed(self, number: int) -> None:
-        """An object came of an operation with a value of the tests, which it stays for good: the program may return it again."""
+        """An object came of an operation with a value of the tests, which it stays for good: the
+        program may return it again.
+        """
         self._mixed.add(number)
         self.instances.discard(number)
 
@@ -563,10 +715,15 @@ class Peer:
 
     def export(self, one: Any) -> int:
         """The number by which the other side names an object that stays here."""
-        if self.serves_tests and not callable(one) and not hasattr(type(one), "__next__"):
+        if (
+            self.serves_tests
+            and not callable(one)
+            and not hasattr(type(one), "__next__")
+        ):
             of_the_program = not self.of_the_program.isdisjoint(type(one).__mro__)
             raise Untransportable(
-                f"the tests hand over an object of the type '{type(one).__name__}', which cannot be sent to the program",
+                f"the tests hand over an object of the type '{type(one).__name__}',"
+                " which cannot be sent to the program",
                 of_the_program,
             )
         number = self._numbers.setdefault(id(one), len(self._exported))
@@ -593,11 +750,16 @@ class Peer:
             if "raised" not in message:
                 return self._value(message["value"], objects, message["nodes"])
             error = self._raised(message, objects)
-            if isinstance(error, StopIteration | StopAsyncIteration) and operation != "next":
+            if (
+                isinstance(error, StopIteration | StopAsyncIteration)
+                and operation != "next"
+            ):
                 # It would end a loop of the tests without a word.
                 error = RuntimeError(f"it raised {type(error).__name__}")
         except Exception as broken:
-            raise self._ended(f"the program sent what is no reply ({type(broken).__name__})") from None
+            raise self._ended(
+                f"the program sent what is no reply ({type(broken).__name__})"
+            ) from None
         raise error
 
     def serve(self, message: dict[str, Any]) -> None:
@@ -608,10 +770,13 @@ class Peer:
             objects = self._decoded(before, [])
             values = self._value(message["with"], objects, before)
             if self.serves_tests and id(values[0]) not in self._numbers:
-                # With `type` alone a program could make a class here whose objects equal everything.
+                # With `type` alone a program could make a class here whose objects equal
+                # everything.
                 raise TypeError("an object that was never handed over")
         except Exception as broken:
-            raise self._ended(f"the program sent what is no request ({type(broken).__name__})") from None
+            raise self._ended(
+                f"the program sent what is no request ({type(broken).__name__})"
+            ) from None
         try:
             table = Table(self, objects)
             value = table.part(operation(*values))
@@ -652,13 +817,18 @@ class Peer:
         for place, node in enumerate(nodes):
             if node and node[0] == "shared":
                 self._fill_shared(
-                    objects[place], node[1], [self._value(part, objects, nodes) for part in node[2:]]
+                    objects[place],
+                    node[1],
+                    [self._value(part, objects, nodes) for part in node[2:]],
                 )
             elif node and node[0] in _FILL:
                 kind, fill = _FILL[node[0]]
                 if not isinstance(objects[place], kind):
                     raise TypeError("a container became another kind")
-                fill(objects[place], [self._value(part, objects, nodes) for part in node[1:]])
+                fill(
+                    objects[place],
+                    [self._value(part, objects, nodes) for part in node[1:]],
+                )
         return objects
 
     def _empty(self, node: Items) -> Any:
@@ -705,8 +875,12 @@ class Peer:
         if tag == "yours":
             return self._exported[parts[0]]
         if tag == "mine":
-            number, kind_name, own_equality = int(parts[0]), str(parts[1])[:100], bool(parts[2])
-            return self._remotes.setdefault(number, Remote(self, number, kind_name, own_equality))
+            number = int(parts[0])
+            kind_name = str(parts[1])[:100]
+            own_equality = bool(parts[2])
+            return self._remotes.setdefault(
+                number, Remote(self, number, kind_name, own_equality)
+            )
         if tag == "type":
             if not isinstance(kind := getattr(builtins, parts[0]), type):
                 raise TypeError("no type")
@@ -722,11 +896,17 @@ class Peer:
             return self.shared[parts[0]][parts[1]]
         if tag == "fault class":
             return self._fault_class(
-                int(parts[0]), str(parts[1]), [self._value(part, objects, nodes) for part in parts[2:]]
+                int(parts[0]),
+                str(parts[1]),
+                [self._value(part, objects, nodes) for part in parts[2:]],
             )
         if tag == "fault":
             arguments = [self._value(part, objects, nodes) for part in parts[3:]]
-            kind = parts[0] if type(parts[0]) is str else self._value(parts[0], objects, nodes)
+            kind = (
+                parts[0]
+                if type(parts[0]) is str
+                else self._value(parts[0], objects, nodes)
+            )
             return self._fault(kind, int(parts[1]), str(parts[2]), arguments)
         return _MAKE[tag][1](*(self._value(part, objects, nodes) for part in parts))
 
@@ -734,24 +914,31 @@ class Peer:
         """The class that stands for an exception of the program's own."""
         if number not in self._faults:
             bases = [
-                _fault_of_python(getattr(builtins, base)) if type(base) is str else base for base in bases
+                _fault_of_python(getattr(builtins, base)) if type(base) is str else base
+                for base in bases
             ]
             if not all(isinstance(base, Fault) for base in bases):
                 raise TypeError("no class of exceptions")
             methods = {"__str__": _said_by_the_fault, "__getattr__": _of_the_fault}
             self._faults[number] = Fault(
-                name, tuple(bases), {**methods, "_peer": self, "_number": number, "__module__": "program"}
+                name,
+                tuple(bases),
+                {**methods, "_peer": self, "_number": number, "__module__": "program"},
             )
         return self._faults[number]
 
-    def _fault(self, kind: Any, number: int, said: str, arguments: Items) -> BaseException:
+    def _fault(
+        self, kind: Any, number: int, said: str, arguments: Items
+    ) -> BaseException:
         """An exception as one of Python's own, or of a class that stands for the program's."""
         if isinstance(kind, str):
             python = getattr(builtins, kind)
             if not issubclass(python, BaseException):
                 raise TypeError("no exception")
             is_named = not self._named_faults.isdisjoint(python.__mro__)
-            kind = _fault_of_python(python) if is_named and self.serves_tests else python
+            kind = (
+                _fault_of_python(python) if is_named and self.serves_tests else python
+            )
         elif not isinstance(kind, Fault) or number < 0:
             raise TypeError("no class of exceptions")
         if number in self._remotes:
@@ -777,7 +964,9 @@ class Peer:
         return self._ended(f"it raised {type(error).__name__}: {message['said']}")
 
     def _error(self, names: list[str], said: str) -> BaseException:
-        """The first exception of Python's own that it was; an exit is the program's end, not an exception of its function."""
+        """The first exception of Python's own that it was; an exit is the program's end, not an
+        exception of its function.
+        """
         for name in names:
             kind = getattr(builtins, name, None)
             if isinstance(kind, type) and issubclass(kind, Exception):
@@ -795,7 +984,9 @@ class Peer:
         """The next one of the other side."""
         letter, body = read_frame(self._source)
         if letter != b"m":
-            raise self._ended("" if not letter else "the program sent what is no message")
+            raise self._ended(
+                "" if not letter else "the program sent what is no message"
+            )
         try:
             message = json.loads(body)
             if not isinstance(message, dict):
@@ -815,7 +1006,9 @@ class Peer:
 
 
 def _names(error: BaseException) -> list[str]:
-    names = [kind.__name__ for kind in type(error).__mro__ if kind.__module__ == "builtins"]
+    names = [
+        kind.__name__ for kind in type(error).__mro__ if kind.__module__ == "builtins"
+    ]
     return ["TypeError"] if isinstance(error, Untransportable) else names
 
 
@@ -829,7 +1022,9 @@ def _said(error: BaseException) -> str:
 
 def read_frame(source: int) -> tuple[bytes, bytes]:
     """A frame's letter and body; an empty letter at the end."""
-    letter, length = _HEADER.unpack(_exactly(source, _HEADER.size) or b"\0" * _HEADER.size)
+    letter, length = _HEADER.unpack(
+        _exactly(source, _HEADER.size) or b"\0" * _HEADER.size
+    )
     if letter == b"\0" or length > MOST:
         return b"" if letter == b"\0" else b"?", b""
     body = _exactly(source, length)
@@ -837,7 +1032,8 @@ def read_frame(source: int) -> tuple[bytes, bytes]:
 
 
 def _exactly(source: int, length: int) -> bytes:
-    pieces, left = [], length
+    pieces = []
+    left = length
     while left and (piece := os.read(source, min(left, 1 << 20))):
         pieces.append(piece)
         left -= len(piece)
@@ -858,11 +1054,14 @@ def _module(name: str = "__main__") -> dict[str, Any]:
 
 
 def _serve_program(source: int, sink: int, job: dict[str, Any]) -> None:
-    names = _module("program")  # it is imported: what is under `if __name__ == "__main__"` is not run
+    # it is imported: what is under `if __name__ == "__main__"` is not run
+    names = _module("program")
 
     def load(shared: list[str]) -> list[str]:
         exec(compile(job["source"], "program", "exec"), names)
-        peer.shared.update((name, names[name]) for name in shared if isinstance(names.get(name), type))
+        peer.shared.update(
+            (name, names[name]) for name in shared if isinstance(names.get(name), type)
+        )
         return [name for name in names if isinstance(name, str)]
 
     peer = Peer(source, sink, {**OPERATIONS, "load": load, "global": names.__getitem__})
@@ -872,43 +1071,65 @@ def _serve_program(source: int, sink: int, job: dict[str, Any]) -> None:
 
 def _run_tests(source: int, sink: int, job: dict[str, Any]) -> None:
     peer = Peer(source, sink, {name: OPERATIONS[name] for name in GIVEN})
-    label, why = "passed", ""
+    label = "passed"
+    why = ""
     try:
         code = compile(job["tests"], "tests", "exec")
         wanted = names_of_the_program(job["tests"], job["entry_point"])
         if problem := missing_import(job["tests"]) or missing_resource(job["tests"]):
             raise Untestable(problem)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        label, why = "untestable", f"its tests are not Python: {error}"
+        label = "untestable"
+        why = f"its tests are not Python: {error}"
     except Untestable as error:
-        label, why = "untestable", str(error)
+        label = "untestable"
+        why = str(error)
     else:
         try:
             names = _namespace(peer, wanted, job["before"], job["entry_point"])
             exec(code, names)
             _run_test_cases(job["tests"], names)
         except Untransportable as error:
-            label, why = "failed", str(error)
+            label = "failed"
+            why = str(error)
         except Untestable as error:
-            label, why = "untestable", str(error)
+            label = "untestable"
+            why = str(error)
         except SystemExit as error:
             if error.code:
-                label, why = "failed", f"SystemExit: {error.code}"
+                label = "failed"
+                why = f"SystemExit: {error.code}"
         except Ended:
             pass
         except BaseException as error:
-            label, why = "failed", f"{type(error).__name__}: {_said(error)}"
-    if label == "failed" and peer.untransportable is not None and not peer.untransportable.of_the_program:
-        label, why = "untestable", str(peer.untransportable)
+            label = "failed"
+            why = f"{type(error).__name__}: {_said(error)}"
+    if (
+        label == "failed"
+        and peer.untransportable is not None
+        and not peer.untransportable.of_the_program
+    ):
+        label = "untestable"
+        why = str(peer.untransportable)
     if peer.end is not None:
-        label, why = ("failed", peer.end) if peer.end else ("ended early", "it ended before its last test")
+        label, why = (
+            ("failed", peer.end)
+            if peer.end
+            else ("ended early", "it ended before its last test")
+        )
     write_frame(sink, b"v", json.dumps({"label": label, "why": why[:300]}).encode())
 
 
-def _namespace(peer: Peer, wanted: WantedNames, before: str, entry_point: str) -> dict[str, Any]:
-    """What tests see: where the entry point is known, their own `before`; of the program, what they name and have not themselves."""
+def _namespace(
+    peer: Peer, wanted: WantedNames, before: str, entry_point: str
+) -> dict[str, Any]:
+    """What tests see: where the entry point is known, their own `before`; of the program, what they
+    name and have not themselves.
+    """
     names = _module()
-    of_program, of_python, unwritten = wanted.of_program, wanted.of_python, {entry_point}
+    of_program = wanted.of_program
+    of_python = wanted.of_python
+    unwritten = {entry_point}
     for text in (before, before + "\n    pass\n") if entry_point else ():
         try:
             tree = ast.parse(text)
@@ -917,19 +1138,29 @@ def _namespace(peer: Peer, wanted: WantedNames, before: str, entry_point: str) -
             continue
         further = names_of_the_program(text, entry_point)
         is_for_a_function = any(
-            isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name == entry_point
+            isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+            and node.name == entry_point
             for node in tree.body
         )
         unwritten |= {_unwritten(node, is_for_a_function) for node in tree.body}
-        written = {node.name for node in tree.body if isinstance(node, ast.ClassDef)} - unwritten
-        peer.shared.update((name, names[name]) for name in written if _can_be_shared(names[name]))
-        of_program, of_python = of_program | further.of_program, of_python | further.of_python
+        written = {
+            node.name for node in tree.body if isinstance(node, ast.ClassDef)
+        } - unwritten
+        peer.shared.update(
+            (name, names[name]) for name in written if _can_be_shared(names[name])
+        )
+        of_program = of_program | further.of_program
+        of_python = of_python | further.of_python
         break
     available = set(peer.request("load", sorted(peer.shared)))
     for name in (of_program | unwritten) & available:
         if name in unwritten or name not in names:
             names[name] = peer.request("global", name)
-            if isinstance(names[name], Remote) and name[:1].isupper() and "_" not in name:
+            if (
+                isinstance(names[name], Remote)
+                and name[:1].isupper()
+                and "_" not in name
+            ):
                 peer.classes.add(names[name]._number)
     for name in (of_python & available) - unwritten - set(names):
         claimed = peer.request("global", name)
@@ -953,8 +1184,8 @@ class Untestable(Exception):
 class WantedNames(NamedTuple):
     """The global names that tests read and do not define.
 
-    of_program: what they test. of_python: what they may have of a program's imports; it is Python's own, whatever the
-    program has under that name.
+    of_program: what they test. of_python: what they may have of a program's imports; it is Python's
+    own, whatever the program has under that name.
     """
 
     of_program: set[str]
@@ -962,16 +1193,20 @@ class WantedNames(NamedTuple):
 
 
 def names_of_the_program(source: str, entry_point: str) -> WantedNames:
-    """Which names of `source` the program gives and which Python: decided by the tests alone, never by what a program defines.
+    """Which names of `source` the program gives and which Python: decided by the tests alone, never
+    by what a program defines.
 
-    A name that Python or a library has is the program's where it is the entry point or, without one, where an assertion calls
-    nothing else; a built-in one only where nothing else could be. Raises Untestable where that leaves several.
+    A name that Python or a library has is the program's where it is the entry point or, without
+    one, where an assertion calls nothing else; a built-in one only where nothing else could be.
+    Raises Untestable where that leaves several.
     """
     tree = ast.parse(source)
     read, assigned, defined = _global_names(source)
     attributes = [node for node in ast.walk(tree) if isinstance(node, ast.Attribute)]
     bases = {node.value.id for node in attributes if isinstance(node.value, ast.Name)}
-    of_python = {name for name in read if _is_of_python(name, name in bases)} - {entry_point}
+    of_python = {name for name in read if _is_of_python(name, name in bases)} - {
+        entry_point
+    }
     of_program = read - defined - of_python
     if not entry_point:
         candidates = of_program - assigned
@@ -983,11 +1218,16 @@ def names_of_the_program(source: str, entry_point: str) -> WantedNames:
             tested = possible
             if len(possible) > 1:
                 raise Untestable(
-                    f"they call {', '.join(sorted(possible))}, all of which Python has itself: say which is the program's (entry_point)"
+                    f"they call {', '.join(sorted(possible))}, all of which Python has"
+                    " itself: say which is the program's (entry_point)"
                 )
         of_program |= tested
         of_python -= tested
-    libraries = {name for name in of_python if name not in vars(builtins) and not name.startswith("__")}
+    libraries = {
+        name
+        for name in of_python
+        if name not in vars(builtins) and not name.startswith("__")
+    }
     return WantedNames(of_program, libraries - defined - assigned - LIBRARY_NAMES)
 
 
@@ -998,11 +1238,15 @@ def _called(tree: ast.AST) -> set[str]:
 
 
 def _called_alone(tree: ast.AST, names: set[str]) -> set[str]:
-    """Which of `names` an assertion calls without calling another of them: what it tests, and not what it tests with."""
+    """Which of `names` an assertion calls without calling another of them: what it tests, and not
+    what it tests with.
+    """
     alone = set()
     for node in ast.walk(tree):
         method = node.func if isinstance(node, ast.Call) else None
-        is_assertion = isinstance(method, ast.Attribute) and method.attr.startswith("assert")
+        is_assertion = isinstance(method, ast.Attribute) and method.attr.startswith(
+            "assert"
+        )
         if isinstance(node, ast.Assert) or is_assertion:
             called = _called(node) & names
             if len(called) == 1:
@@ -1011,9 +1255,13 @@ def _called_alone(tree: ast.AST, names: set[str]) -> set[str]:
 
 
 def _global_names(source: str) -> tuple[set[str], set[str], set[str]]:
-    """The global names that code reads, those that it assigns, and of these the ones it defines or imports."""
+    """The global names that code reads, those that it assigns, and of these the ones it defines or
+    imports.
+    """
     top = symtable.symtable(source, "tests", "exec")
-    read, assigned, defined = set(), set(), set()
+    read = set()
+    assigned = set()
+    defined = set()
     tables = [top]
     while tables:
         table = tables.pop()
@@ -1033,7 +1281,9 @@ def _global_names(source: str) -> tuple[set[str], set[str], set[str]]:
 
 
 def _is_of_python(name: str, is_base: bool) -> bool:
-    """Whether a name that tests read is Python's or a library's. is_base: whether they read attributes of it."""
+    """Whether a name that tests read is Python's or a library's. is_base: whether they read
+    attributes of it.
+    """
     if name in vars(builtins) or name.startswith("__") or name in LIBRARY_NAMES:
         return True
     return name in EXPORTED or (is_base and name in sys.stdlib_module_names)
@@ -1047,9 +1297,13 @@ def _object_of_python(name: str, is_module: bool) -> object:
 
 
 def missing_import(source: str) -> str:
-    """Why tests cannot be run here, where they import what is not there, at their top and not for a trial; else ""."""
+    """Why tests cannot be run here, where they import what is not there, at their top and not for a
+    trial; else "".
+    """
     for node in ast.parse(source).body:
-        modules = [node.module] if isinstance(node, ast.ImportFrom) and not node.level else []
+        modules = (
+            [node.module] if isinstance(node, ast.ImportFrom) and not node.level else []
+        )
         if isinstance(node, ast.Import):
             modules = [alias.name for alias in node.names]
         for module in modules:
@@ -1059,12 +1313,22 @@ def missing_import(source: str) -> str:
     return ""
 
 
-_WORDS_OF_RESOURCES = ("asyncio", "Asyncio", "std", "input", "print", "tempfile", "open")
+_WORDS_OF_RESOURCES = (
+    "asyncio",
+    "Asyncio",
+    "std",
+    "input",
+    "print",
+    "tempfile",
+    "open",
+)
 """Without any of these words, tests need none of what `missing_resource` looks for."""
 
 
 def missing_resource(source: str) -> str:
-    """Why tests cannot be run here, where they need what neither process has; decided by their text alone. Else ""."""
+    """Why tests cannot be run here, where they need what neither process has; decided by their text
+    alone. Else "".
+    """
     if not any(word in source for word in _WORDS_OF_RESOURCES):
         return ""
     nodes = list(ast.walk(ast.parse(source)))
@@ -1079,13 +1343,21 @@ def missing_resource(source: str) -> str:
     used = called | {name for name, local in imported.items() if local in called}
     attributes = {node.attr for node in nodes if isinstance(node, ast.Attribute)}
     replaced = {
-        ast.unparse(target) for node in nodes if isinstance(node, ast.Assign) for target in node.targets
+        ast.unparse(target)
+        for node in nodes
+        if isinstance(node, ast.Assign)
+        for target in node.targets
     } | {
         str(call.args[0].value)
         for call in calls
         if _replaces(call) and isinstance(call.args[0], ast.Constant)
     }
-    if used & {"asyncio.run", "asyncio.new_event_loop", "asyncio.get_event_loop", "asyncio.Runner"} or any(
+    if used & {
+        "asyncio.run",
+        "asyncio.new_event_loop",
+        "asyncio.get_event_loop",
+        "asyncio.Runner",
+    } or any(
         "IsolatedAsyncioTestCase" in ast.unparse(base)
         for node in nodes
         if isinstance(node, ast.ClassDef)
@@ -1093,9 +1365,13 @@ def missing_resource(source: str) -> str:
     ):
         return "they run an event loop of asyncio, which the sandbox has not"
     if replaced & {"builtins.input", "sys.stdin"}:
-        return "they replace what the program reads (input, sys.stdin), which is in another process"
+        return (
+            "they replace what the program reads (input, sys.stdin), which is in"
+            " another process"
+        )
     is_captured = bool(replaced & {"sys.stdout", "sys.stderr"}) or any(
-        name.rpartition(".")[2] in ("redirect_stdout", "redirect_stderr") for name in called
+        name.rpartition(".")[2] in ("redirect_stdout", "redirect_stderr")
+        for name in called
     )
     if is_captured and "getvalue" in attributes:
         return "they capture what the program prints, which is in another process"
@@ -1103,7 +1379,9 @@ def missing_resource(source: str) -> str:
         name.startswith(("assert_", "call", "mock_calls")) for name in attributes
     ):
         return "they replace what the program prints with, which is in another process"
-    if any(name.startswith("tempfile.") for name in used) or any(map(_writes_a_file, calls)):
+    if any(name.startswith("tempfile.") for name in used) or any(
+        map(_writes_a_file, calls)
+    ):
         return "they write files, which the sandbox has not"
     return ""
 
@@ -1114,14 +1392,21 @@ def _replaces(call: ast.Call) -> bool:
 
 
 def _writes_a_file(call: ast.Call) -> bool:
-    modes = [*call.args[1:2], *(keyword.value for keyword in call.keywords if keyword.arg == "mode")]
+    modes = [
+        *call.args[1:2],
+        *(keyword.value for keyword in call.keywords if keyword.arg == "mode"),
+    ]
     return ast.unparse(call.func) in ("open", "io.open") and any(
-        isinstance(mode, ast.Constant) and set("wax+") & set(str(mode.value)) for mode in modes
+        isinstance(mode, ast.Constant) and set("wax+") & set(str(mode.value))
+        for mode in modes
     )
 
 
 def _run_test_cases(source: str, names: dict[str, Any]) -> None:
-    """Run the cases of `unittest` that tests define and do not run themselves. Raises AssertionError, or Untestable without any."""
+    """Run the cases of `unittest` that tests define and do not run themselves.
+
+    Raises AssertionError, or Untestable without any.
+    """
     if "unittest" not in sys.modules:
         return
     import unittest
@@ -1129,9 +1414,13 @@ def _run_test_cases(source: str, names: dict[str, Any]) -> None:
     cases = [
         kind
         for kind in names.values()
-        if type(kind) is type and issubclass(kind, unittest.TestCase) and kind.__module__ == names["__name__"]
+        if type(kind) is type
+        and issubclass(kind, unittest.TestCase)
+        and kind.__module__ == names["__name__"]
     ]
-    calls = [node.func for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call)]
+    calls = [
+        node.func for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call)
+    ]
     steps = {ast.unparse(function).rpartition(".")[2] for function in calls}
     if not cases or steps & {
         "main",
@@ -1143,7 +1432,9 @@ def _run_test_cases(source: str, names: dict[str, Any]) -> None:
         *(kind.__name__ for kind in cases),
     }:
         return
-    suite = unittest.TestSuite(map(unittest.defaultTestLoader.loadTestsFromTestCase, cases))
+    suite = unittest.TestSuite(
+        map(unittest.defaultTestLoader.loadTestsFromTestCase, cases)
+    )
     if not suite.countTestCases():
         raise Untestable("they define cases of unittest and no test in them")
     result = suite.run(unittest.TestResult())
@@ -1156,13 +1447,16 @@ def _run_test_cases(source: str, names: dict[str, Any]) -> None:
 def _unwritten(node: ast.AST, is_for_a_function: bool) -> str:
     """The name of a function or class that the program is to write; else none.
 
-    A class is, which has nothing in it or, where no function is asked for, a method that is to be written.
+    A class is, which has nothing in it or, where no function is asked for, a method that is to be
+    written.
     """
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
         return node.name if _is_empty(node.body) else ""
     if not isinstance(node, ast.ClassDef):
         return ""
-    has_gaps = not is_for_a_function and any(_unwritten(step, False) for step in node.body)
+    has_gaps = not is_for_a_function and any(
+        _unwritten(step, False) for step in node.body
+    )
     return node.name if has_gaps or _is_empty(node.body) else ""
 
 
@@ -1174,7 +1468,9 @@ def _is_empty(body: list[ast.stmt]) -> bool:
 def _run_script(job: dict[str, Any]) -> int:
     sys.stdin = open(0, encoding="utf-8", errors="surrogateescape", closefd=False)  # noqa: SIM115
     sys.stdout = open(1, "w", encoding="utf-8", errors="surrogateescape", closefd=False)  # noqa: SIM115
-    sys.stderr = open(2, "w", encoding="utf-8", errors="backslashreplace", closefd=False)  # noqa: SIM115
+    sys.stderr = open(  # noqa: SIM115
+        2, "w", encoding="utf-8", errors="backslashreplace", closefd=False
+    )
     sys.unraisablehook = lambda _: (
         None
     )  # what Python says of errors while it cleans up is no reason for a failure
@@ -1182,7 +1478,9 @@ def _run_script(job: dict[str, Any]) -> int:
     try:
         exec(compile(job["source"], "program", "exec"), _module())
     except SystemExit as error:
-        code = error.code if isinstance(error.code, int) else int(error.code is not None)
+        code = (
+            error.code if isinstance(error.code, int) else int(error.code is not None)
+        )
     except BaseException as error:
         code = 1
         sys.stderr.write("".join(traceback.format_exception_only(error)))
@@ -1197,17 +1495,22 @@ def _run_script(job: dict[str, Any]) -> int:
 
 
 def main(nothing: int | None = None) -> None:
-    """Say that the process is ready, read its job, do it, and end. nothing: /dev/null, where it cannot be opened any more."""
+    """Say that the process is ready, read its job, do it, and end. nothing: /dev/null, where it
+    cannot be opened any more.
+    """
     os.write(1, b"!")
     vars(builtins).update(exit=sys.exit, quit=sys.exit)
     job = json.loads(read_frame(0)[1] or b"{}")
     if job.get("role") == "script":
         os._exit(_run_script(job))
     if job:
-        source, sink = os.dup(0), os.dup(1)
+        source = os.dup(0)
+        sink = os.dup(1)
         nothing = os.open(os.devnull, os.O_RDWR) if nothing is None else nothing
         for standard in (0, 1, 2):
             os.dup2(nothing, standard)
         with contextlib.suppress(Ended):
-            (_serve_program if job["role"] == "program" else _run_tests)(source, sink, job)
+            (_serve_program if job["role"] == "program" else _run_tests)(
+                source, sink, job
+            )
     os._exit(0)

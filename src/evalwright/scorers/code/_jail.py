@@ -1,14 +1,24 @@
-"""Starts processes that can do nothing but compute. `sandbox` runs it once, as a process of its own; it is never imported.
+"""Starts processes that can do nothing but compute.
 
-It first takes on what it can of its own: name spaces (mounts, network, IPC, host name) with a root that holds Python's library alone. Then it tries
-every required layer in a child, and says on its control socket which it has, or what is missing. For each message there, with the descriptors of a
-standard input, output, error and a line to who asked, it forks a keeper, which forks the process to be shut in (the first of a process name space
-where there can be one), ends it when that line is closed, and tells its exit status on it. The process cannot
-- open any file but those of Python's standard library and the system's shared libraries, for reading, nor change, make or remove one
+`sandbox` runs it once, as a process of its own; it is never imported.
+
+It first takes on what it can of its own: name spaces (mounts, network, IPC, host name) with a root
+that holds Python's library alone. Then it tries
+every required layer in a child, and says on its control socket which it has, or what is missing.
+For each message there, with the descriptors of a
+standard input, output, error and a line to who asked, it forks a keeper, which forks the process to
+be shut in (the first of a process name space
+where there can be one), ends it when that line is closed, and tells its exit status on it. The
+process cannot
+- open any file but those of Python's standard library and the system's shared libraries, for
+  reading, nor change, make or remove one
   (Landlock, and the filter of system calls);
-- make any system call but those in `syscalls.toml`: no socket, process, program, signal to others, tracing, mount, new kind of call (seccomp);
-- act as the person who started it: it has another user id (started by root) or a user name space, and no capability;
-- use more memory, processor time, open files or threads than it was given, nor write a file (resource limits).
+- make any system call but those in `syscalls.toml`: no socket, process, program, signal to others,
+  tracing, mount, new kind of call (seccomp);
+- act as the person who started it: it has another user id (started by root) or a user name space,
+  and no capability;
+- use more memory, processor time, open files or threads than it was given, nor write a file
+  (resource limits).
 """
 
 from __future__ import annotations
@@ -37,20 +47,37 @@ if sys.platform != "linux":
 _LIBC = ctypes.CDLL(None, use_errno=True)
 _HERE = Path(__file__).parent
 _NOBODY = 65534
-_OWN_FILES, _OWN_USER, _OWN_PIDS = 0x20000, 0x10000000, 0x20000000
+_OWN_FILES = 0x20000
+_OWN_USER = 0x10000000
+_OWN_PIDS = 0x20000000
 _OWN_REST = 0x02000000 | 0x04000000 | 0x08000000 | 0x40000000
 """unshare's bits for control groups, host name, IPC and network."""
-_PRIVATE, _RECURSIVE, _BIND, _DETACH = 1 << 18, 1 << 14, 1 << 12, 2
+_PRIVATE = 1 << 18
+_RECURSIVE = 1 << 14
+_BIND = 1 << 12
+_DETACH = 2
 _MOUNT_ONLY_READ = 1 | 2 | 4
 """Mounts that are read-only, without set-user-id programs and devices."""
-_PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SET_SECCOMP, _PR_SET_NO_NEW_PRIVS = 1, 4, 22, 38
-_PIVOT_ROOT, _CAPSET = {"x86_64": (155, 126), "aarch64": (41, 91)}.get(platform.machine(), (-1, -1))
-_CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF, _MOUNT_SETATTR = 444, 445, 446, 442
-_LANDLOCK_READ_FILE, _LANDLOCK_LIST_FOLDER = 1 << 2, 1 << 3
+_PR_SET_PDEATHSIG = 1
+_PR_SET_DUMPABLE = 4
+_PR_SET_SECCOMP = 22
+_PR_SET_NO_NEW_PRIVS = 38
+_PIVOT_ROOT, _CAPSET = {"x86_64": (155, 126), "aarch64": (41, 91)}.get(
+    platform.machine(), (-1, -1)
+)
+_CREATE_RULESET = 444
+_ADD_RULE = 445
+_RESTRICT_SELF = 446
+_MOUNT_SETATTR = 442
+_LANDLOCK_READ_FILE = 1 << 2
+_LANDLOCK_LIST_FOLDER = 1 << 3
 _ZONES = "/usr/share/zoneinfo"
 _INSTALLED = ("site-packages", "dist-packages")
 """Folders in that of the standard library which are not of it: what somebody installed."""
-_ALLOW, _KILL, _REFUSE, _UNKNOWN = 0x7FFF0000, 0x80000000, 0x00050000 | 1, 0x00050000 | 38
+_ALLOW = 0x7FFF0000
+_KILL = 0x80000000
+_REFUSE = 0x00050000 | 1
+_UNKNOWN = 0x00050000 | 38
 _MACHINES = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7)}
 """For each machine its column in `syscalls.toml` and the name that the kernel has for it."""
 
@@ -67,7 +94,9 @@ def main() -> None:
     nothing = os.open(os.devnull, os.O_RDWR)
     os.dup2(nothing, 0)
     try:
-        inside, filters, library = _inside(), _filter(), _library()
+        inside = _inside()
+        filters = _filter()
+        library = _library()
         layers = _own_spaces(library)
         rules = _landlock_rules(_readable(library))
         limits = {"seconds": 10, "megabytes": 1024}
@@ -95,17 +124,29 @@ def main() -> None:
 
 
 class _Library(NamedTuple):
-    """What may be read. standard: folders of the standard library. shared: folders of shared libraries, which may hold anything else."""
+    """What may be read. standard: folders of the standard library. shared: folders of shared
+    libraries, which may hold anything else.
+    """
 
     standard: list[str]
     shared: list[str]
 
 
 def _library() -> _Library:
-    """The folders of Python's standard library and of the system's shared libraries, of which only these are read."""
+    """The folders of Python's standard library and of the system's shared libraries, of which only
+    these are read.
+    """
     folders = {str(Path(os.__file__).parent), sysconfig.get_path("platstdlib")}
-    triplets = (sysconfig.get_config_var("MULTIARCH"), f"{platform.machine()}-linux-gnu")
-    system = [f"{root}/{triplet}" for root in ("/usr/lib", "/lib") for triplet in triplets if triplet]
+    triplets = (
+        sysconfig.get_config_var("MULTIARCH"),
+        f"{platform.machine()}-linux-gnu",
+    )
+    system = [
+        f"{root}/{triplet}"
+        for root in ("/usr/lib", "/lib")
+        for triplet in triplets
+        if triplet
+    ]
     system += ["/usr/lib", "/usr/lib64", "/lib", "/lib64", f"{sys.base_prefix}/lib"]
     return _Library(
         sorted(path for path in folders if Path(path).is_dir()),
@@ -119,7 +160,9 @@ def _readable(library: _Library) -> list[tuple[str, int]]:
     for folder in library.standard:
         for entry in os.scandir(folder):
             if entry.name not in _INSTALLED and entry.path not in rights:
-                below = _LANDLOCK_READ_FILE | (_LANDLOCK_LIST_FOLDER if entry.is_dir() else 0)
+                below = _LANDLOCK_READ_FILE | (
+                    _LANDLOCK_LIST_FOLDER if entry.is_dir() else 0
+                )
                 rights[entry.path] = below
     for folder in library.shared:
         for entry in os.scandir(folder):
@@ -131,14 +174,25 @@ def _readable(library: _Library) -> list[tuple[str, int]]:
 
 
 def _inside() -> Any:
-    """The module of what is done inside, with what programs commonly import: loaded once, before any fork."""
+    """The module of what is done inside, with what programs commonly import: loaded once, before
+    any fork.
+    """
     spec = importlib.util.spec_from_file_location("_inside", _HERE / "_inside.py")
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     for name in (
-        "bisect", "copy", "heapq", "itertools", "random", "re", "statistics", "string", "typing", "unicodedata",
-    ):  # fmt: skip
+        "bisect",
+        "copy",
+        "heapq",
+        "itertools",
+        "random",
+        "re",
+        "statistics",
+        "string",
+        "typing",
+        "unicodedata",
+    ):
         __import__(name)
     "x".encode("idna")
     return module
@@ -146,14 +200,16 @@ def _inside() -> Any:
 
 def _own_spaces(library: _Library) -> list[str]:
     """Leave the name spaces of who started this; the names of the layers that could be had."""
-    user, group = os.geteuid(), os.getegid()
+    user = os.geteuid()
+    group = os.getegid()
     layers = ["another user id" if user == 0 else "user name space"]
     every = _OWN_FILES | _OWN_REST | (_OWN_USER if user else 0)
     if _LIBC.unshare(every) < 0:
         if user and _LIBC.unshare(_OWN_USER) < 0:
             raise OSError(
-                "the kernel gives no user name space to a user who is not root (allow it with the sysctl "
-                "kernel.unprivileged_userns_clone or user.max_user_namespaces, or run as root)"
+                "the kernel gives no user name space to a user who is not root (allow"
+                " it with the sysctl kernel.unprivileged_userns_clone or"
+                " user.max_user_namespaces, or run as root)"
             )
         return layers
     if user:
@@ -172,10 +228,16 @@ def _own_spaces(library: _Library) -> list[str]:
 
 
 def _own_root(library: _Library) -> None:
-    """A root in memory that has the library's folders, read-only, and nothing else; what is installed in them is covered."""
-    base = "/tmp"  # Any folder that is there: it is mounted over, in this name space only.
+    """A root in memory that has the library's folders, read-only, and nothing else; what is
+    installed in them is covered.
+    """
+    base = (  # Any folder that is there: it is mounted over, in this name space only.
+        "/tmp"
+    )
     os.umask(0o022)
-    folders = sorted({*library.standard, *library.shared, *filter(os.path.isdir, [_ZONES])})
+    folders = sorted(
+        {*library.standard, *library.shared, *filter(os.path.isdir, [_ZONES])}
+    )
     sources = [f"/proc/self/fd/{os.open(path, os.O_PATH)}" for path in folders]
     _mount(None, "/", None, _PRIVATE | _RECURSIVE, None)
     _mount("tmpfs", base, "tmpfs", 2 | 4, "mode=755,size=1m")
@@ -185,19 +247,34 @@ def _own_root(library: _Library) -> None:
     for path in library.standard:
         for name in _INSTALLED:
             if Path(f"{base}{path}/{name}").is_dir():
-                _mount("tmpfs", f"{base}{path}/{name}", "tmpfs", 2 | 4, "mode=755,size=4k")
+                _mount(
+                    "tmpfs", f"{base}{path}/{name}", "tmpfs", 2 | 4, "mode=755,size=4k"
+                )
     attributes = struct.pack("4Q", _MOUNT_ONLY_READ, 0, 0, 0)
     folder = base.encode()
-    _check(_LIBC.syscall(_MOUNT_SETATTR, -100, folder, 0x8000, attributes, len(attributes)), "mount_setattr")
+    _check(
+        _LIBC.syscall(
+            _MOUNT_SETATTR, -100, folder, 0x8000, attributes, len(attributes)
+        ),
+        "mount_setattr",
+    )
     os.chdir(base)
     _check(_LIBC.syscall(_PIVOT_ROOT, b".", b"."), "pivot_root")
     _check(_LIBC.umount2(b".", _DETACH), "umount")
     os.chdir("/")
 
 
-def _mount(source: str | None, target: str, kind: str | None, flags: int, options: str | None) -> None:
-    texts = [one.encode() if one is not None else None for one in (source, target, kind, options)]
-    _check(_LIBC.mount(texts[0], texts[1], texts[2], ctypes.c_ulong(flags), texts[3]), f"mount {target}")
+def _mount(
+    source: str | None, target: str, kind: str | None, flags: int, options: str | None
+) -> None:
+    texts = [
+        one.encode() if one is not None else None
+        for one in (source, target, kind, options)
+    ]
+    _check(
+        _LIBC.mount(texts[0], texts[1], texts[2], ctypes.c_ulong(flags), texts[3]),
+        f"mount {target}",
+    )
 
 
 def _probe(shut_in: Callable[[], None]) -> str:
@@ -225,11 +302,18 @@ def _probe(shut_in: Callable[[], None]) -> str:
         said += piece
     os.close(read)
     ended = os.waitpid(child, 0)[1]
-    return said.decode() or (f"a trial process was ended by the signal {ended & 127}" if ended else "")
+    return said.decode() or (
+        f"a trial process was ended by the signal {ended & 127}" if ended else ""
+    )
 
 
 def _keep(
-    passed: list[int], nothing: int, rules: int, layers: list[str], shut_in: Callable[[], None], inside: Any
+    passed: list[int],
+    nothing: int,
+    rules: int,
+    layers: list[str],
+    shut_in: Callable[[], None],
+    inside: Any,
 ) -> None:
     """Fork the process and watch it: ended when nobody waits for it any more."""
     line = passed.pop()
@@ -270,14 +354,21 @@ def _keep(
 
 
 def _shut_in(
-    limits: dict[str, int], library: _Library, rules: int, filters: bytes, layers: list[str]
+    limits: dict[str, int],
+    library: _Library,
+    rules: int,
+    filters: bytes,
+    layers: list[str],
 ) -> None:
-    """Give up user, files, privileges and system calls, in this order. rules: Landlock's, which are closed."""
+    """Give up user, files, privileges and system calls, in this order. rules: Landlock's, which are
+    closed.
+    """
     if "another user id" in layers:
         os.setgroups([])
         os.setresgid(_NOBODY, _NOBODY, _NOBODY)
         os.setresuid(_NOBODY, _NOBODY, _NOBODY)
-        _LIBC.unshare(_OWN_USER)  # Counts its threads apart from those of others with this id; not required.
+        # Counts its threads apart from those of others with this id; not required.
+        _LIBC.unshare(_OWN_USER)
     size = limits["megabytes"] << 20
     for what, most in (
         (resource.RLIMIT_CPU, 4 * limits["seconds"] + 2),
@@ -293,24 +384,38 @@ def _shut_in(
     _check(_LIBC.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "no_new_privs")
     _check(_LIBC.prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0), "dumpable")
     _landlock(rules, library)
-    _check(_LIBC.syscall(_CAPSET, struct.pack("Ii", 0x20080522, 0), struct.pack("6I", *[0] * 6)), "capset")
+    _check(
+        _LIBC.syscall(
+            _CAPSET, struct.pack("Ii", 0x20080522, 0), struct.pack("6I", *[0] * 6)
+        ),
+        "capset",
+    )
     _check(_LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0), "parent's death")
     buffer = ctypes.create_string_buffer(filters, len(filters))
     program = struct.pack("HxxxxxxP", len(filters) // 8, ctypes.addressof(buffer))
-    _check(_LIBC.prctl(_PR_SET_SECCOMP, 2, program, 0, 0), "the filter of system calls (seccomp)")
+    _check(
+        _LIBC.prctl(_PR_SET_SECCOMP, 2, program, 0, 0),
+        "the filter of system calls (seccomp)",
+    )
 
 
 def _landlock_rules(readable: list[tuple[str, int]]) -> int:
-    """The descriptor of a set of rules, made once: nothing but these paths may be opened, and each only with its rights."""
+    """The descriptor of a set of rules, made once: nothing but these paths may be opened, and each
+    only with its rights.
+    """
     version = _LIBC.syscall(_CREATE_RULESET, None, 0, 1)
     if version < 1:
         raise OSError(
-            "the kernel has no Landlock (Linux 5.13 or later, with 'landlock' in its list of security modules)"
+            "the kernel has no Landlock (Linux 5.13 or later, with 'landlock' in its"
+            " list of security modules)"
         )
     files = 0x1FFF | (version >= 2) << 13 | (version >= 3) << 14 | (version >= 5) << 15
     words = [files, *[0b11] * ((version >= 4) + (version >= 6))]
     attributes = struct.pack(f"{len(words)}Q", *words)
-    rules = _check(_LIBC.syscall(_CREATE_RULESET, attributes, len(attributes), 0), "Landlock's ruleset")
+    rules = _check(
+        _LIBC.syscall(_CREATE_RULESET, attributes, len(attributes), 0),
+        "Landlock's ruleset",
+    )
     for path, rights in readable:
         try:
             opened = os.open(path, os.O_PATH | os.O_CLOEXEC)
@@ -325,7 +430,10 @@ def _landlock_rules(readable: list[tuple[str, int]]) -> int:
 def _landlock(rules: int, library: _Library) -> None:
     for path in library.standard:
         if not os.access(path, os.X_OK):
-            raise OSError(f"another user cannot read Python's library in {path}, as every program here must")
+            raise OSError(
+                f"another user cannot read Python's library in {path}, as every program"
+                " here must"
+            )
     _check(_LIBC.syscall(_RESTRICT_SELF, rules, 0), "Landlock")
     os.close(rules)
 
@@ -333,15 +441,23 @@ def _landlock(rules: int, library: _Library) -> None:
 def _filter() -> bytes:
     """The system calls of `syscalls.toml` as a filter for this machine."""
     if platform.machine() not in _MACHINES or struct.calcsize("P") != 8:
-        raise OSError(f"the table of system calls is for {' and '.join(_MACHINES)}, not {platform.machine()}")
+        raise OSError(
+            f"the table of system calls is for {' and '.join(_MACHINES)}, not"
+            f" {platform.machine()}"
+        )
     column, machine = _MACHINES[platform.machine()]
     table = tomllib.loads((_HERE / "syscalls.toml").read_text(encoding="utf-8"))
 
     def step(code: int, value: int, yes: int = 0, no: int = 0) -> bytes:
         return struct.pack("HBBI", code, yes, no, value)
 
-    load, equal, at_least, has, end = 0x20, 0x15, 0x35, 0x45, 0x06
-    refuse, allow = step(end, _REFUSE), step(end, _ALLOW)
+    load = 0x20
+    equal = 0x15
+    at_least = 0x35
+    has = 0x45
+    end = 0x06
+    refuse = step(end, _REFUSE)
+    allow = step(end, _ALLOW)
 
     def argument(place: int) -> bytes:
         return step(load, 16 + 8 * place)
@@ -361,22 +477,32 @@ def _filter() -> bytes:
     bounded = {
         "open": without(1, changes),
         "openat": without(2, changes),
-        # Copies of a descriptor, whether it is closed on exec, and how it was opened; no owner who gets signals, no lock.
+        # Copies of a descriptor, whether it is closed on exec, and how it was opened; no owner who
+        # gets signals, no lock.
         "fcntl": one_of(1, 0, 1, 2, 3, 1030),
         # Whether it is a terminal, how much can be read, whether it is closed on exec.
         "ioctl": one_of(1, 0x5401, 0x5413, 0x541B, 0x5450, 0x5451),
         # A thread, in the name spaces that there are.
-        "clone": [argument(0), step(has, 0x10000, 1, 0), refuse, step(has, 0x7E020080, 0, 1), refuse, allow],
+        "clone": [
+            argument(0),
+            step(has, 0x10000, 1, 0),
+            refuse,
+            step(has, 0x7E020080, 0, 1),
+            refuse,
+            allow,
+        ],
         # Its own limits only.
         "prlimit64": one_of(0, 0),
-    }  # fmt: skip
+    }
     steps = [step(load, 4), step(equal, machine, 1, 0), step(end, _KILL), step(load, 0)]
     if machine == 0xC000003E:
         steps += [step(at_least, 0x40000000, 0, 1), step(end, _KILL)]
     for kind in ("allowed", "bounded", "answered"):
         for name, numbers in table[kind].items():
             block = (
-                bounded[name] if kind == "bounded" else [allow if kind == "allowed" else step(end, _UNKNOWN)]
+                bounded[name]
+                if kind == "bounded"
+                else [allow if kind == "allowed" else step(end, _UNKNOWN)]
             )
             if numbers[column] >= 0:
                 steps += [step(equal, numbers[column], 0, len(block)), *block]

@@ -1,8 +1,10 @@
-"""Programs in containers: podman, docker or apptainer, for machines where `_jail` has not what it takes, or in place of it.
+"""Programs in containers: podman, docker or apptainer, for machines where `_jail` has not what it
+takes, or in place of it.
 
-`podman:IMAGE`, `docker:IMAGE` or `apptainer:FILE`, where the image has Python 3.11 or later as `python3` and is on this machine already. Each process has
-a container of its own: no network, a root that is only read, no folder of the host's, no capability, no new privilege, bounded memory, processes and
-processors.
+`podman:IMAGE`, `docker:IMAGE` or `apptainer:FILE`, where the image has Python 3.11 or later as
+`python3` and is on this machine already. Each process has a container of its own: no network, a
+root that is only read, no folder of the host's, no capability, no new privilege, bounded memory,
+processes and processors.
 """
 
 from __future__ import annotations
@@ -24,41 +26,95 @@ _PYTHON = ("python3", "-I", "-S", "-B", "-c")
 
 
 def start(chosen: str, seconds: float, megabytes: int) -> Process:
-    """A process in a container of the kind and image that `chosen` names. Raises NoSandbox without the program that starts such."""
+    """A process in a container of the kind and image that `chosen` names.
+
+    Raises NoSandbox without the program that starts such.
+    """
     kind, image = parsed(chosen)
     if shutil.which(kind) is None:
-        raise NoSandbox(f"The sandbox '{chosen}' needs the program '{kind}', which is not installed here.")
+        raise NoSandbox(
+            f"The sandbox '{chosen}' needs the program '{kind}', which is not installed"
+            " here."
+        )
     name = f"evalwright-{secrets.token_hex(8)}"
-    return _Contained(kind, name, command(kind, image, name, int(4 * seconds) + 2, megabytes))
+    return _Contained(
+        kind, name, command(kind, image, name, int(4 * seconds) + 2, megabytes)
+    )
 
 
 def parsed(chosen: str) -> tuple[str, str]:
     """The kind and the image of `chosen`. Raises ConfigurationError where it names none."""
     kind, _, image = chosen.partition(":")
-    if kind not in ("podman", "docker", "apptainer") or not image or image.startswith("-"):
+    if (
+        kind not in ("podman", "docker", "apptainer")
+        or not image
+        or image.startswith("-")
+    ):
         raise ConfigurationError(
-            f"The sandbox '{chosen}' is none. Use jail, podman:IMAGE, docker:IMAGE or apptainer:FILE, for example "
-            "podman:docker.io/library/python:3.12-slim."
+            f"The sandbox '{chosen}' is none. Use jail, podman:IMAGE, docker:IMAGE or"
+            " apptainer:FILE, for example podman:docker.io/library/python:3.12-slim."
         )
     return kind, image
 
 
-def command(kind: str, image: str, name: str, seconds: int, megabytes: int) -> list[str]:
+def command(
+    kind: str, image: str, name: str, seconds: int, megabytes: int
+) -> list[str]:
     """The command line, as the documentation of each program has it. seconds: of processor time."""
     inside = [*_PYTHON, _INSIDE.read_text(encoding="utf-8") + "\nmain()\n"]
     if kind == "apptainer":
         return [
-            kind, "--silent", "exec", "--containall", "--cleanenv", "--no-home", "--no-privs", "--net", "--network", "none",
-            "--memory", f"{megabytes}M", "--memory-swap", f"{megabytes}M", "--pids-limit", "64", "--cpus", "1", image, *inside,
-        ]  # fmt: skip
+            kind,
+            "--silent",
+            "exec",
+            "--containall",
+            "--cleanenv",
+            "--no-home",
+            "--no-privs",
+            "--net",
+            "--network",
+            "none",
+            "--memory",
+            f"{megabytes}M",
+            "--memory-swap",
+            f"{megabytes}M",
+            "--pids-limit",
+            "64",
+            "--cpus",
+            "1",
+            image,
+            *inside,
+        ]
     # Podman would pass on the proxy of the host's environment, with its password.
     without_proxy = ["--http-proxy=false"] if kind == "podman" else []
     return [
-        kind, "run", *without_proxy, "--rm", "--interactive", "--pull=never", f"--name={name}", "--network=none", "--read-only", "--cap-drop=all",
-        "--security-opt=no-new-privileges", "--user=65534:65534", "--ipc=private", "--pids-limit=64", f"--memory={megabytes}m",
-        f"--memory-swap={megabytes}m", "--cpus=1", f"--ulimit=cpu={seconds}:{seconds}", "--ulimit=nofile=64:64", "--ulimit=core=0:0",
-        "--ulimit=fsize=0:0", "--log-driver=none", "--workdir=/", "--entrypoint=python3", image, *inside[1:],
-    ]  # fmt: skip
+        kind,
+        "run",
+        *without_proxy,
+        "--rm",
+        "--interactive",
+        "--pull=never",
+        f"--name={name}",
+        "--network=none",
+        "--read-only",
+        "--cap-drop=all",
+        "--security-opt=no-new-privileges",
+        "--user=65534:65534",
+        "--ipc=private",
+        "--pids-limit=64",
+        f"--memory={megabytes}m",
+        f"--memory-swap={megabytes}m",
+        "--cpus=1",
+        f"--ulimit=cpu={seconds}:{seconds}",
+        "--ulimit=nofile=64:64",
+        "--ulimit=core=0:0",
+        "--ulimit=fsize=0:0",
+        "--log-driver=none",
+        "--workdir=/",
+        "--entrypoint=python3",
+        image,
+        *inside[1:],
+    ]
 
 
 class _Contained(Process):
@@ -66,7 +122,9 @@ class _Contained(Process):
 
     def __init__(self, kind: str, name: str, line: list[str]) -> None:
         pipe = subprocess.PIPE
-        self._popen = subprocess.Popen(line, stdin=pipe, stdout=pipe, stderr=pipe, start_new_session=True)
+        self._popen = subprocess.Popen(
+            line, stdin=pipe, stdout=pipe, stderr=pipe, start_new_session=True
+        )
         self._kill = [] if kind == "apptainer" else [kind, "kill", name]
         streams = [self._popen.stdin, self._popen.stdout, self._popen.stderr]
         super().__init__(*(os.dup(one.fileno()) for one in streams if one is not None))
@@ -94,9 +152,14 @@ class _Contained(Process):
         if self._popen.poll() is None:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 if self._kill:
-                    # The process of ours is not the container's parent, and its end would not be the container's.
+                    # The process of ours is not the container's parent, and its end would not be
+                    # the container's.
                     subprocess.run(
-                        self._kill, stdin=subprocess.DEVNULL, capture_output=True, timeout=60, check=False
+                        self._kill,
+                        stdin=subprocess.DEVNULL,
+                        capture_output=True,
+                        timeout=60,
+                        check=False,
                     )
                     self._popen.wait(10.0)
             with contextlib.suppress(ProcessLookupError):

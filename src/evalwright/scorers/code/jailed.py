@@ -1,4 +1,6 @@
-"""The processes that `_jail` starts, seen from outside: one starter for each process of ours, checked before the first program."""
+"""The processes that `_jail` starts, seen from outside: one starter for each process of ours,
+checked before the first program.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,10 @@ from evalwright.scorers.code.processes import NoSandbox, Process
 
 _TO_START = 60.0
 _STARTER = Path(__file__).with_name("_jail.py")
-_HINT = "set EVALWRIGHT_SANDBOX to a container, for example podman:docker.io/library/python:3.12-slim"
+_HINT = (
+    "set EVALWRIGHT_SANDBOX to a container, for example"
+    " podman:docker.io/library/python:3.12-slim"
+)
 
 
 class Jailed(Process):
@@ -33,7 +38,11 @@ class Jailed(Process):
             said = self._line.recv(4096).decode("utf-8", "replace")
         except OSError:
             said = ""
-        return said[1:] if said.startswith("E") else "the process ended before it was ready"
+        return (
+            said[1:]
+            if said.startswith("E")
+            else "the process ended before it was ready"
+        )
 
     def wait(self, deadline: float) -> int | None:
         self._line.settimeout(max(0.001, deadline - time.monotonic()))
@@ -76,9 +85,14 @@ class Jail:
         self._control = ours
         ours.settimeout(_TO_START)
         try:
-            said = json.loads(ours.recv(65536) or b'{"missing": "the process that starts programs ended"}')
+            said = json.loads(
+                ours.recv(65536)
+                or b'{"missing": "the process that starts programs ended"}'
+            )
         except (OSError, ValueError) as error:
-            said = {"missing": f"the process that starts programs gave no answer ({error})"}
+            said = {
+                "missing": f"the process that starts programs gave no answer ({error})"
+            }
         self.missing: str = said.get("missing", "")
         self.layers: list[str] = said.get("layers", [])
         if self.missing:
@@ -91,10 +105,14 @@ class Jail:
         stderr, theirs_err = os.pipe()
         line, theirs_line = socket.socketpair()
         process = Jailed(line, stdin, stdout, stderr)
-        limits = json.dumps({"seconds": int(seconds) + 1, "megabytes": megabytes}).encode()
+        limits = json.dumps(
+            {"seconds": int(seconds) + 1, "megabytes": megabytes}
+        ).encode()
         try:
             socket.send_fds(
-                self._control, [limits], [theirs_in, theirs_out, theirs_err, theirs_line.fileno()]
+                self._control,
+                [limits],
+                [theirs_in, theirs_out, theirs_err, theirs_line.fileno()],
             )
         except OSError:
             process.refuse()
@@ -131,7 +149,8 @@ def the_jail(stale: Jail | None = None) -> Jail:
         if _jail is None or _jail is stale:
             if sys.platform != "linux":
                 raise NoSandbox(
-                    f"Programs that models write are run only on Linux, where they can be sandboxed. Elsewhere, {_HINT}."
+                    "Programs that models write are run only on Linux, where they can"
+                    f" be sandboxed. Elsewhere, {_HINT}."
                 )
             if _jail is None:
                 atexit.register(_close)
@@ -140,7 +159,8 @@ def the_jail(stale: Jail | None = None) -> Jail:
             _jail = Jail()
     if _jail.missing:
         raise NoSandbox(
-            f"This system cannot sandbox a program, so none is run: {_jail.missing}. Mend that, or {_HINT}."
+            f"This system cannot sandbox a program, so none is run: {_jail.missing}."
+            f" Mend that, or {_HINT}."
         )
     return _jail
 

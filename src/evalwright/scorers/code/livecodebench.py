@@ -1,6 +1,8 @@
-"""LiveCodeBench (Jain et al. 2024): its tests, private ones packed, and whether a program passes one.
+"""LiveCodeBench (Jain et al. 2024): its tests, private ones packed, and whether a program passes
+one.
 
-The tests' process calls the function and compares what it returns, so that a program cannot say itself that it passed; values of tests are JSON.
+The tests' process calls the function and compares what it returns, so that a program cannot say
+itself that it passed; values of tests are JSON.
 """
 
 from __future__ import annotations
@@ -17,11 +19,13 @@ from evalwright.core.errors import ScoringError
 from evalwright.scorers.code.sandbox import Outcome, run, run_script
 from evalwright.scorers.code.unit_tests import assembled
 
-_MOST_BYTES, _MOST_TESTS = 1 << 28, 2_000
+_MOST_BYTES = 1 << 28
+_MOST_TESTS = 2_000
 _TEXTS = ("UNICODE", "SHORT_BINUNICODE", "BINUNICODE", "BINUNICODE8")
 _BESIDE = ("PROTO", "FRAME", "MEMOIZE", "PUT", "BINPUT", "LONG_BINPUT", "STOP")
 _IMPORTS = (
-    "import bisect, functools, heapq, itertools, math, re\nfrom typing import *\nfrom collections import *\n"
+    "import bisect, functools, heapq, itertools, math, re\nfrom typing import *\nfrom"
+    " collections import *\n"
 )
 _ENTRY = "answer_of_the_program"
 _TESTS = """
@@ -33,14 +37,19 @@ assert plain({entry}(*{arguments!r})) == {wanted!r}, "another result"
 
 
 def _pickled_text(data: bytes) -> str:
-    """The text that a pickle stream is of, read without unpickling. Raises ValueError for a stream of anything else."""
+    """The text that a pickle stream is of, read without unpickling.
+
+    Raises ValueError for a stream of anything else.
+    """
     found: list[str] = []
     end = 0
     for code, argument, place in pickletools.genops(data):
         if code.name in _TEXTS:
             found.append(str(argument))
         elif code.name not in _BESIDE:
-            raise ValueError(f"it is pickled, with '{code.name}', which is no part of a text")
+            raise ValueError(
+                f"it is pickled, with '{code.name}', which is no part of a text"
+            )
         end = (place or 0) + 1
     if len(found) != 1 or end != len(data):
         raise ValueError("it is pickled, and is not one text")
@@ -48,37 +57,59 @@ def _pickled_text(data: bytes) -> str:
 
 
 def cases_of(row: Mapping[str, Any], name: str) -> Sequence[Mapping[str, str]]:
-    """The public and then the private tests of a row. name: of the sample, for errors. Raises ScoringError."""
+    """The public and then the private tests of a row. name: of the sample, for errors.
+
+    Raises ScoringError.
+    """
     try:
         unpacker = zlib.decompressobj()
-        data = unpacker.decompress(base64.b64decode(row["test_cases"]["private"], validate=True), _MOST_BYTES)
+        data = unpacker.decompress(
+            base64.b64decode(row["test_cases"]["private"], validate=True), _MOST_BYTES
+        )
         if not unpacker.eof:
             raise ValueError(f"it is cut off, or larger than {_MOST_BYTES:,} bytes")
         tests = [*row["test_cases"]["public"], *from_json(_pickled_text(data))]
-        if not tests or not all(isinstance(one[key], str) for one in tests for key in ("input", "output")):
+        if not tests or not all(
+            isinstance(one[key], str) for one in tests for key in ("input", "output")
+        ):
             raise ValueError("a test is not an input and an output, both texts")
         if len(tests) > _MOST_TESTS:
-            raise ValueError(f"there are {len(tests):,} of them, more than the {_MOST_TESTS:,} that are run")
+            raise ValueError(
+                f"there are {len(tests):,} of them, more than the {_MOST_TESTS:,} that"
+                " are run"
+            )
     except (LookupError, TypeError, ValueError, zlib.error) as error:
-        raise ScoringError(f"The tests of the sample '{name}' cannot be read: {error}.") from None
+        raise ScoringError(
+            f"The tests of the sample '{name}' cannot be read: {error}."
+        ) from None
     return tests
 
 
 def passes(text: str, name: str, test: Mapping[str, str], seconds: float) -> Outcome:
-    """Whether the program in an answer passes a test: of the function `name`, else of what it writes. Raises ScoringError."""
-    given, wanted = test["input"], test["output"]
+    """Whether the program in an answer passes a test: of the function `name`, else of what it
+    writes. Raises ScoringError.
+    """
+    given = test["input"]
+    wanted = test["output"]
     code = assembled(text, "", name)
     if not name:
         written, outcome = run_script(code, given, seconds=seconds)
-        lines, others = ([one.rstrip() for one in each.strip().split("\n")] for each in (written, wanted))
+        lines, others = (
+            [one.rstrip() for one in each.strip().split("\n")]
+            for each in (written, wanted)
+        )
         same = outcome.label != "passed" or lines == others
         return outcome if same else Outcome("failed", "another output")
     head = "" if "from __future__" in code else _IMPORTS
     call = f"Solution().{name}" if re.search(r"(?m)^class\s+Solution\b", code) else name
     try:
         arguments = [from_json(line) for line in given.split("\n") if line.strip()]
-        tests = _TESTS.format(entry=_ENTRY, arguments=arguments, wanted=from_json(wanted))
+        tests = _TESTS.format(
+            entry=_ENTRY, arguments=arguments, wanted=from_json(wanted)
+        )
     except ValueError as error:
-        raise ScoringError(f"A test of the function '{name}' is not JSON: {error}.") from None
+        raise ScoringError(
+            f"A test of the function '{name}' is not JSON: {error}."
+        ) from None
     program = f"{head}{code}\n\ndef {_ENTRY}(*given):\n    return {call}(*given)\n"
     return run(program, tests, entry_point=_ENTRY, seconds=seconds)

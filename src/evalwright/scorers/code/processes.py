@@ -1,4 +1,6 @@
-"""A process that is shut in, seen from outside: bytes to it and from it, within a time and a size, and its end."""
+"""A process that is shut in, seen from outside: bytes to it and from it, within a time and a size,
+and its end.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,9 @@ class Process:
         """Write what waits, as far as it is taken."""
         assert self.stdin is not None
         try:
-            del self.outgoing[: os.write(self.stdin, memoryview(self.outgoing)[: 1 << 20].tobytes())]
+            del self.outgoing[
+                : os.write(self.stdin, memoryview(self.outgoing)[: 1 << 20].tobytes())
+            ]
         except BlockingIOError:
             return
         except OSError:
@@ -88,9 +92,11 @@ def _wait(deadline: float, wanted: dict[int | None, int]) -> set[int] | None:
 
 
 def relay(tests: Process, program: Process, deadline: float) -> dict[str, Any] | None:
-    """Pass messages on between tests and program: the tests' verdict, {} where they ended without one, None at the deadline.
+    """Pass messages on between tests and program: the tests' verdict, {} where they ended without
+    one, None at the deadline.
 
-    What the program writes goes to the tests and is not looked at; only a frame of the tests' own can be a verdict.
+    What the program writes goes to the tests and is not looked at; only a frame of the tests' own
+    can be a verdict.
     """
     tests.close("stderr")
     program.close("stderr")
@@ -135,13 +141,21 @@ def _verdict(body: bytes | bytearray) -> dict[str, Any]:
     return said if isinstance(said, dict) else {}
 
 
-def collect(process: Process, deadline: float) -> tuple[Literal["ended", "late", "long"], bytes, bytes]:
-    """What a process writes, and the last of its errors, until both are closed, the deadline, or more than `MOST` bytes."""
-    written, errors = bytearray(), bytearray()
+def collect(
+    process: Process, deadline: float
+) -> tuple[Literal["ended", "late", "long"], bytes, bytes]:
+    """What a process writes, and the last of its errors, until both are closed, the deadline, or
+    more than `MOST` bytes.
+    """
+    written = bytearray()
+    errors = bytearray()
     while process.stdout is not None or process.stderr is not None:
         if not process.outgoing:
             process.close("stdin")
-        wanted: dict[int | None, int] = {process.stdout: select.POLLIN, process.stderr: select.POLLIN}
+        wanted: dict[int | None, int] = {
+            process.stdout: select.POLLIN,
+            process.stderr: select.POLLIN,
+        }
         wanted[process.stdin] = select.POLLOUT
         ready = _wait(deadline, wanted)
         if ready is None:

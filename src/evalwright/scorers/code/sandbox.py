@@ -1,9 +1,12 @@
-"""Runs programs that models wrote where they can do nothing but compute, and judges them from outside.
+"""Runs programs that models wrote where they can do nothing but compute, and judges them from
+outside.
 
-A program runs in a process of its own. Tests run in another such process and call the program's functions by messages, so that it knows neither the
-tests nor what they expect, and cannot touch what judges it; the verdict comes from the tests' process alone. A program that reads and writes text is
-given the text, and what it wrote is for the caller to compare. Processes come from `_jail` (see there for what they cannot do), or from the container
-that $EVALWRIGHT_SANDBOX names: a setting of the person's, which no task file has.
+A program runs in a process of its own. Tests run in another such process and call the program's
+functions by messages, so that it knows neither the tests nor what they expect, and cannot touch
+what judges it; the verdict comes from the tests' process alone. A program that reads and writes
+text is given the text, and what it wrote is for the caller to compare. Processes come from `_jail`
+(see there for what they cannot do), or from the container that $EVALWRIGHT_SANDBOX names: a setting
+of the person's, which no task file has.
 """
 
 from __future__ import annotations
@@ -48,13 +51,21 @@ def run(
     seconds: float = 10.0,
     megabytes: int = 1024,
 ) -> Outcome:
-    """Load a program and run `tests`, which call it. "passed" only where the tests came to their end.
+    """Load a program and run `tests`, which call it.
 
-    before: Python that the tests may use too, theirs and not the program's. entry_point: a name that is always the program's.
-    seconds: of wall time. megabytes: of address space, for each of the two processes. Raises NoSandbox where the system has not
-    what it takes, and ScoringError where the tests are not Python or need what cannot be sent to another process.
+    "passed" only where the tests came to their end.
+
+    before: Python that the tests may use too, theirs and not the program's. entry_point: a name
+    that is always the program's. seconds: of wall time. megabytes: of address space, for each of
+    the two processes. Raises NoSandbox where the system has not what it takes, and ScoringError
+    where the tests are not Python or need what cannot be sent to another process.
     """
-    judge = {"role": "tests", "tests": tests, "before": before, "entry_point": entry_point}
+    judge = {
+        "role": "tests",
+        "tests": tests,
+        "before": before,
+        "entry_point": entry_point,
+    }
     started: list[Process] = []
     try:
         for job in (judge, {"role": "program", "source": program}):
@@ -65,12 +76,15 @@ def run(
             process.end()
     if verdict is None:
         return Outcome("timed out", f"after {seconds:g} seconds")
-    label, why = verdict.get("label"), _without_folders(str(verdict.get("why", "")))[:300]
+    label = verdict.get("label")
+    why = _without_folders(str(verdict.get("why", "")))[:300]
     if label == "untestable":
         raise ScoringError(f"This sample's tests cannot be run: {why}.")
     if label == "passed" or label == "failed":
         return Outcome(label, why)
-    return Outcome("ended early", why or "it ended, or was ended at a limit, before its last test")
+    return Outcome(
+        "ended early", why or "it ended, or was ended at a limit, before its last test"
+    )
 
 
 _FOLDERS_OF_A_MODULE = re.compile(r"(?:/[^\s/\"':]+)+/(?=[^\s/\"':]+\.py\b)")
@@ -81,8 +95,12 @@ def _without_folders(text: str) -> str:
     return _FOLDERS_OF_A_MODULE.sub("", text)
 
 
-def run_script(source: str, text: str, *, seconds: float = 10.0, megabytes: int = 1024) -> Output:
-    """Run a program that reads `text` as its standard input. seconds, megabytes, errors: as for `run`."""
+def run_script(
+    source: str, text: str, *, seconds: float = 10.0, megabytes: int = 1024
+) -> Output:
+    """Run a program that reads `text` as its standard input. seconds, megabytes, errors: as for
+    `run`.
+    """
     process = _start({"role": "script", "source": source}, seconds, megabytes)
     try:
         process.outgoing += text.encode("utf-8", "surrogateescape")
@@ -97,7 +115,9 @@ def run_script(source: str, text: str, *, seconds: float = 10.0, megabytes: int 
     elif status is None:
         outcome = Outcome("timed out", f"after {seconds:g} seconds")
     elif status < 0:
-        outcome = Outcome("ended early", said or f"it was ended by the signal {-status}")
+        outcome = Outcome(
+            "ended early", said or f"it was ended by the signal {-status}"
+        )
     else:
         outcome = (
             Outcome("failed", said or f"it ended with the exit status {status}")
@@ -125,7 +145,9 @@ def _start(job: dict[str, str], seconds: float, megabytes: int) -> Process:
     if not ready.poll(_TO_START * 1000) or os.read(process.stdout, 1) != b"!":
         why = process.missing()
         process.end()
-        raise NoSandbox(f"No sandbox for a program could be started, so it is not run: {why}.")
+        raise NoSandbox(
+            f"No sandbox for a program could be started, so it is not run: {why}."
+        )
     body = json.dumps(job).encode()
     process.outgoing += HEADER.pack(b"j", len(body)) + body
     return process

@@ -1,4 +1,7 @@
-"""Does the program in an answer pass its tests? Each runs in a sandbox of its own, apart from what judges it."""
+"""Does the program in an answer pass its tests?
+
+Each runs in a sandbox of its own, apart from what judges it.
+"""
 
 from __future__ import annotations
 
@@ -23,11 +26,13 @@ _AT_ONCE = 4
 
 
 def _check_options(options: Mapping[str, Any]) -> None:
-    seconds, total, megabytes = options["seconds"], options["total_seconds"], options["megabytes"]
+    seconds = options["seconds"]
+    total = options["total_seconds"]
+    megabytes = options["megabytes"]
     if not (0 < seconds <= 600 and 0 < total <= 3600 and 64 <= megabytes <= 16_384):
         raise ConfigurationError(
-            "The scorer 'unit-tests' needs seconds above 0 and at most 600, total_seconds above 0 and at most 3600, and 64 to "
-            "16384 megabytes."
+            "The scorer 'unit-tests' needs seconds above 0 and at most 600,"
+            " total_seconds above 0 and at most 3600, and 64 to 16384 megabytes."
         )
 
 
@@ -43,13 +48,16 @@ async def unit_tests(
 ) -> Score:
     """1.0 where the answer's program passes all its tests, else 0.0.
 
-    Reads the metadata `tests` (program text that calls the answer's functions and raises where they are wrong), or `cases`: mappings of
-    `arguments` and `result` (of the function `entry_point`), or of `input` and `output` (of a program that reads and writes text; white
-    space at the ends of lines and of the text does not count). Further `before` (what the answer goes on from, or what its program may use)
-    and `entry_point` (the function that is asked for). The program is the last block of code that defines the entry point, else the
-    last block, else the whole answer; without a definition it is taken as what follows `before`. seconds: for the tests, or for each
-    case that is text. total_seconds: for all of these. megabytes: of memory. No model is asked. Labels "passed", "failed", "timed out",
-    "ended early", "not_attempted". Raises ScoringError without tests, where they cannot be run, and where this machine cannot sandbox programs.
+    Reads the metadata `tests` (program text that calls the answer's functions and raises where they
+    are wrong), or `cases`: mappings of `arguments` and `result` (of the function `entry_point`), or
+    of `input` and `output` (of a program that reads and writes text; white space at the ends of
+    lines and of the text does not count). Further `before` (what the answer goes on from, or what
+    its program may use) and `entry_point` (the function that is asked for). The program is the last
+    block of code that defines the entry point, else the last block, else the whole answer; without
+    a definition it is taken as what follows `before`. seconds: for the tests, or for each case that
+    is text. total_seconds: for all of these. megabytes: of memory. No model is asked. Labels
+    "passed", "failed", "timed out", "ended early", "not_attempted". Raises ScoringError without
+    tests, where they cannot be run, and where this machine cannot sandbox programs.
     """
     before = str(sample.metadata.get("before") or "")
     entry_point = str(sample.metadata.get("entry_point") or "")
@@ -64,35 +72,52 @@ async def unit_tests(
         if cases:
             return _all_cases(program, cases, seconds, total_seconds, megabytes)
         return run(
-            program, tests, before=before, entry_point=entry_point, seconds=seconds, megabytes=megabytes
+            program,
+            tests,
+            before=before,
+            entry_point=entry_point,
+            seconds=seconds,
+            megabytes=megabytes,
         )
 
     async with turns():
         outcome = await asyncio.to_thread(judged)
     return Score(
-        float(outcome.label == "passed"), outcome.label, outcome.why or "it came to the end of its tests"
+        float(outcome.label == "passed"),
+        outcome.label,
+        outcome.why or "it came to the end of its tests",
     )
 
 
 def _tests(sample: Sample, entry_point: str) -> tuple[str, list[tuple[str, str]]]:
     """The sample's tests as a program, or its cases as texts to read and to write."""
-    tests, cases = sample.metadata.get("tests"), sample.metadata.get("cases")
+    tests = sample.metadata.get("tests")
+    cases = sample.metadata.get("cases")
     if isinstance(tests, str) and tests.strip():
         return tests, []
     rows = cases if isinstance(cases, list) else []
     if not rows or not all(isinstance(case, Mapping) for case in rows):
         raise ScoringError(
-            f"The sample '{sample.id}' has no tests in its metadata: neither `tests`, a program, nor `cases`, a list of mappings."
+            f"The sample '{sample.id}' has no tests in its metadata: neither `tests`, a"
+            " program, nor `cases`, a list of mappings."
         )
-    if all(isinstance(case.get("input"), str) and isinstance(case.get("output"), str) for case in rows):
+    if all(
+        isinstance(case.get("input"), str) and isinstance(case.get("output"), str)
+        for case in rows
+    ):
         return "", [(case["input"], case["output"]) for case in rows]
     if entry_point.isidentifier() and all(
         isinstance(case.get("arguments"), list) and "result" in case for case in rows
     ):
-        return cases_as_tests([(case["arguments"], case["result"]) for case in rows], entry_point), []
+        return (
+            cases_as_tests(
+                [(case["arguments"], case["result"]) for case in rows], entry_point
+            ),
+            [],
+        )
     raise ScoringError(
-        f"The sample '{sample.id}' has cases that are neither all `input` and `output`, two texts, nor all `arguments`, a list, and "
-        "`result`, with an `entry_point`."
+        f"The sample '{sample.id}' has cases that are neither all `input` and `output`,"
+        " two texts, nor all `arguments`, a list, and `result`, with an `entry_point`."
     )
 
 
@@ -107,17 +132,29 @@ def cases_as_tests(cases: list[tuple[list[Any], Any]], entry_point: str) -> str:
 
 
 def _all_cases(
-    program: str, cases: list[tuple[str, str]], seconds: float, total_seconds: float, megabytes: int
+    program: str,
+    cases: list[tuple[str, str]],
+    seconds: float,
+    total_seconds: float,
+    megabytes: int,
 ) -> Outcome:
     """The first case that the program does not pass, else "passed"."""
     deadline = time.monotonic() + total_seconds
     for number, (text, wanted) in enumerate(cases, 1):
         left = deadline - time.monotonic()
         if left <= 0:
-            return Outcome("timed out", f"after {total_seconds:g} seconds in all, before case {number}")
-        found = run_script(program, text, seconds=min(seconds, left), megabytes=megabytes)
+            return Outcome(
+                "timed out",
+                f"after {total_seconds:g} seconds in all, before case {number}",
+            )
+        found = run_script(
+            program, text, seconds=min(seconds, left), megabytes=megabytes
+        )
         if found.outcome.label != "passed":
-            return Outcome(found.outcome.label, f"case {number} of {len(cases)}: {found.outcome.why}")
+            return Outcome(
+                found.outcome.label,
+                f"case {number} of {len(cases)}: {found.outcome.why}",
+            )
         if _lines(found.text) != _lines(wanted):
             return Outcome("failed", f"case {number} of {len(cases)}: another output")
     return Outcome("passed")
@@ -131,13 +168,17 @@ def assembled(text: str, before: str, entry_point: str) -> str:
     """The program that an answer stands for, with what was there before it."""
     blocks = _blocks(text)
     definition = (
-        re.compile(rf"(?m)^[ \t]*(?:async[ \t]+)?(?:def|class)[ \t]+{re.escape(entry_point)}\b")
+        re.compile(
+            rf"(?m)^[ \t]*(?:async[ \t]+)?(?:def|class)[ \t]+{re.escape(entry_point)}\b"
+        )
         if entry_point
         else None
     )
     code = blocks[-1] if blocks else text
     if definition is not None:
-        code = next((block for block in reversed(blocks) if definition.search(block)), code)
+        code = next(
+            (block for block in reversed(blocks) if definition.search(block)), code
+        )
     if not before or definition is None or definition.search(code):
         return f"{before}\n{code}"
     first = code.lstrip("\r\n")
@@ -148,32 +189,50 @@ def assembled(text: str, before: str, entry_point: str) -> str:
 
 
 def _blocks(text: str) -> list[str]:
-    """What stands between a fence (three backticks or tildes, with a name of Python or none) and the next one, or the text's end."""
+    """What stands between a fence (three backticks or tildes, with a name of Python or none) and
+    the next one, or the text's end.
+    """
     blocks: list[str] = []
-    fence, python, indented, held = "", False, 0, [""]
+    fence = ""
+    python = False
+    indented = 0
+    held = [""]
     for line in text.splitlines(keepends=True):
-        bare, place = line.rstrip(), max(line.rfind("```"), line.rfind("~~~"))
+        bare = line.rstrip()
+        place = max(line.rfind("```"), line.rfind("~~~"))
         if fence and fence in line:
-            if not line.lstrip().startswith(fence) and (line.count(fence) > 1 or not bare.endswith(fence)):
+            if not line.lstrip().startswith(fence) and (
+                line.count(fence) > 1 or not bare.endswith(fence)
+            ):
                 held.append(line)  # inside a string
                 continue
             last = line[: line.find(fence)]
             if python:
                 blocks.append("".join([*held, last if last.strip() else ""]))
-            fence, place = "", place if bare[place + 3 :] else -1
+            fence = ""
+            place = place if bare[place + 3 :] else -1
         if fence:
             held.append(line[min(indented, len(line) - len(line.lstrip(" "))) :])
-        elif place >= 0 and line.endswith(("\n", "\r")) and len(line) - place <= _LONGEST_FENCE:
-            fence, held = line[place : place + 3], []
+        elif (
+            place >= 0
+            and line.endswith(("\n", "\r"))
+            and len(line) - place <= _LONGEST_FENCE
+        ):
+            fence = line[place : place + 3]
+            held = []
             python = (bare[place + 3 :].lower().split() or [""])[0] in _LANGUAGES
             # In a list the fence is indented, and so is what it holds.
             indented = place if not line[:place].strip(" -*+.)0123456789") else 0
     return [*blocks, "".join(held)] if fence and python else blocks
 
 
-_semaphores: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = WeakKeyDictionary()
+_semaphores: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = (
+    WeakKeyDictionary()
+)
 
 
 def turns() -> asyncio.Semaphore:
     """How many programs run at once: one semaphore for each event loop."""
-    return _semaphores.setdefault(asyncio.get_running_loop(), asyncio.Semaphore(_AT_ONCE))
+    return _semaphores.setdefault(
+        asyncio.get_running_loop(), asyncio.Semaphore(_AT_ONCE)
+    )

@@ -1,4 +1,6 @@
-"""Asks one judge about one answer: a classifier for the probability of each pair, or a model that writes for a verdict."""
+"""Asks one judge about one answer: a classifier for the probability of each pair, or a model that
+writes for a verdict.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,12 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from evalwright.core.asking import Ask, abilities_of
-from evalwright.core.errors import ConfigurationError, Failure, RequestFailed, check_known
+from evalwright.core.errors import (
+    ConfigurationError,
+    Failure,
+    RequestFailed,
+    check_known,
+)
 from evalwright.core.requests import Classify
 from evalwright.core.sentences import sentences, word_count
 from evalwright.scorers.consistency.rubric import Verdict, question
@@ -24,7 +31,9 @@ RESERVED = ("score", "lowest")
 
 @dataclass(frozen=True, slots=True)
 class Judge:
-    """One judge. role: who is asked. ask: how; "auto" goes by what the role's model can do. chunk_words: 0 cuts nothing."""
+    """One judge. role: who is asked. ask: how; "auto" goes by what the role's model can do.
+    chunk_words: 0 cuts nothing.
+    """
 
     role: str
     ask: Way = "auto"
@@ -33,7 +42,9 @@ class Judge:
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """A sentence of the answer, the probability that it is supported, and a reason where the judge gives one."""
+    """A sentence of the answer, the probability that it is supported, and a reason where the judge
+    gives one.
+    """
 
     text: str
     probability: float
@@ -42,7 +53,9 @@ class Unit:
 
 @dataclass(frozen=True, slots=True)
 class Opinion:
-    """What one judge says. probability: that the answer is supported. units: by sentence, empty where not asked."""
+    """What one judge says. probability: that the answer is supported. units: by sentence, empty
+    where not asked.
+    """
 
     role: str
     probability: float
@@ -51,7 +64,9 @@ class Opinion:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """How answers are put to judges: as a whole or sentence by sentence, with reasons by sentence, in chunks that overlap."""
+    """How answers are put to judges: as a whole or sentence by sentence, with reasons by sentence,
+    in chunks that overlap.
+    """
 
     by_sentence: bool
     reasons: bool
@@ -60,18 +75,26 @@ class Reading:
 
 
 def read_judges(given: Sequence[Any], chunk_words: int) -> tuple[Judge, ...]:
-    """The option `judges`: roles, or mappings with `role`, `ask` and `chunk_words`. Raises ConfigurationError, UnknownName."""
+    """The option `judges`: roles, or mappings with `role`, `ask` and `chunk_words`.
+
+    Raises ConfigurationError, UnknownName.
+    """
     several = [given] if isinstance(given, str) else given
     if not isinstance(several, list | tuple) or not several:
-        raise ConfigurationError("The option 'judges' is a list of roles, such as [judge] or [hhem, nli].")
+        raise ConfigurationError(
+            "The option 'judges' is a list of roles, such as [judge] or [hhem, nli]."
+        )
     judges = tuple(_judge(one, chunk_words) for one in several)
     roles = [judge.role for judge in judges]
     for role in roles:
         if roles.count(role) > 1:
-            raise ConfigurationError(f"The option 'judges' names the role '{role}' twice.")
+            raise ConfigurationError(
+                f"The option 'judges' names the role '{role}' twice."
+            )
         if role in RESERVED:
             raise ConfigurationError(
-                f"A judge cannot have the role '{role}': scores use that name. Choose another."
+                f"A judge cannot have the role '{role}': scores use that name. Choose"
+                " another."
             )
     return judges
 
@@ -80,15 +103,23 @@ def _judge(given: Any, chunk_words: int) -> Judge:
     if isinstance(given, str):
         return Judge(given, chunk_words=chunk_words)
     if not isinstance(given, Mapping) or not isinstance(given.get("role"), str):
-        raise ConfigurationError("A judge in the option 'judges' is a role, or a mapping with 'role'.")
+        raise ConfigurationError(
+            "A judge in the option 'judges' is a role, or a mapping with 'role'."
+        )
     check_known("key of a judge", given, ("role", "ask", "chunk_words"), "")
     way = given.get("ask", "auto")
     check_known("way to ask a judge", [way], WAYS)
-    return Judge(given["role"], way, whole_number(given.get("chunk_words", chunk_words), "chunk_words"))
+    return Judge(
+        given["role"],
+        way,
+        whole_number(given.get("chunk_words", chunk_words), "chunk_words"),
+    )
 
 
 def check_judging(options: Mapping[str, Any]) -> None:
-    """Raise ConfigurationError where the options of a scorer that asks judges of consistency are not what they must be."""
+    """Raise ConfigurationError where the options of a scorer that asks judges of consistency are
+    not what they must be.
+    """
     read_judges(options["judges"], whole_number(options["chunk_words"], "chunk_words"))
     whole_number(options["max_tokens"], "max_tokens", 1)
     share(options["threshold"], "threshold")
@@ -97,21 +128,32 @@ def check_judging(options: Mapping[str, Any]) -> None:
 async def opinion(
     judge: Judge, premise: str, parts: Sequence[str], text: str, ask: Ask, how: Reading
 ) -> Opinion:
-    """What a judge says of `text`, whose sentences are `parts`. Raises RequestFailed where a request or a verdict failed."""
+    """What a judge says of `text`, whose sentences are `parts`.
+
+    Raises RequestFailed where a request or a verdict failed.
+    """
     way = _way(judge, ask)
     pieces = chunks(premise, judge.chunk_words, how.overlap)
     if way == "verdict":
         # Without a schema, as it was always sent.
         asked = [
-            verdict(judge.role, question(piece, parts), ask, how.max_tokens, schema=False) for piece in pieces
+            verdict(
+                judge.role, question(piece, parts), ask, how.max_tokens, schema=False
+            )
+            for piece in pieces
         ]
         return _of_verdicts(judge.role, parts, await together(asked))
     wanted = list(parts) if how.by_sentence else [text]
     extra = list(parts) if how.reasons and not how.by_sentence else []
     pairs = [(piece, unit) for unit in (*wanted, *extra) for piece in pieces]
-    found = await together([_supported(judge.role, piece, unit, ask) for piece, unit in pairs])
+    found = await together(
+        [_supported(judge.role, piece, unit, ask) for piece, unit in pairs]
+    )
     # Supported by some part of the source is supported.
-    best = [max(found[start : start + len(pieces)]) for start in range(0, len(found), len(pieces))]
+    best = [
+        max(found[start : start + len(pieces)])
+        for start in range(0, len(found), len(pieces))
+    ]
     units = (
         tuple(Unit(part, p) for part, p in zip(parts, best[-len(parts) :], strict=True))
         if how.by_sentence or how.reasons
@@ -131,7 +173,8 @@ def _way(judge: Judge, ask: Ask) -> Way:
     if way == "verdict" and "generate" not in known:
         able = ", ".join(sorted(known)) or "nothing"
         raise ConfigurationError(
-            f"The model in the role '{judge.role}' can neither classify pairs nor write a verdict; it can do: {able}."
+            f"The model in the role '{judge.role}' can neither classify pairs nor write"
+            f" a verdict; it can do: {able}."
         )
     return way
 
@@ -139,16 +182,21 @@ def _way(judge: Judge, ask: Ask) -> Way:
 async def _supported(role: str, premise: str, hypothesis: str, ask: Ask) -> float:
     """P(supported), the second of the two values that a judge of consistency gives."""
     values = (await ask(role, Classify(premise, hypothesis))).values
-    if len(values) != 2 or not all(math.isfinite(value) and -1e-6 <= value <= 1 + 1e-6 for value in values):
+    if len(values) != 2 or not all(
+        math.isfinite(value) and -1e-6 <= value <= 1 + 1e-6 for value in values
+    ):
         shown = ", ".join(f"{value:.4g}" for value in values[:4]) or "none"
         message = (
-            f"The judge '{role}' must give two probabilities, not supported and supported; it gave {shown}."
+            f"The judge '{role}' must give two probabilities, not supported and"
+            f" supported; it gave {shown}."
         )
         raise RequestFailed(Failure("bad reply", "judge", message))
     return min(1.0, max(0.0, values[1]))
 
 
-def _of_verdicts(role: str, parts: Sequence[str], verdicts: Sequence[Verdict]) -> Opinion:
+def _of_verdicts(
+    role: str, parts: Sequence[str], verdicts: Sequence[Verdict]
+) -> Opinion:
     """The best verdict over the chunks; of each sentence the best finding."""
     units = []
     for place, part in enumerate(parts):
@@ -158,13 +206,15 @@ def _of_verdicts(role: str, parts: Sequence[str], verdicts: Sequence[Verdict]) -
     return Opinion(role, max(verdict.probability for verdict in verdicts), tuple(units))
 
 
-# -- long sources ---------------------------------------------------------------------------------------------------------
+# -- long sources ----------------------------------------------------------------------
 
 
 def chunks(text: str, most_words: int, overlap: int = 1) -> list[str]:
-    """Stretches of up to `most_words` words, each beginning with the last `overlap` sentences of the one before, for judges with a short window.
+    """Stretches of up to `most_words` words, each beginning with the last `overlap` sentences of
+    the one before, for judges with a short window.
 
-    Every sentence is in a chunk, and a sentence with more words than `most_words` is one of its own. most_words 0 cuts nothing.
+    Every sentence is in a chunk, and a sentence with more words than `most_words` is one of its
+    own. most_words 0 cuts nothing.
     """
     if most_words <= 0 or word_count(text) <= most_words:
         return [text]
@@ -173,7 +223,8 @@ def chunks(text: str, most_words: int, overlap: int = 1) -> list[str]:
     out: list[str] = []
     start = 0
     while True:
-        end, total = start + 1, sizes[start]
+        end = start + 1
+        total = sizes[start]
         while end < len(parts) and total + sizes[end] <= most_words:
             total += sizes[end]
             end += 1
@@ -183,9 +234,17 @@ def chunks(text: str, most_words: int, overlap: int = 1) -> list[str]:
         start = _next_start(sizes, start, end, most_words, overlap)
 
 
-def _next_start(sizes: list[int], start: int, end: int, most_words: int, overlap: int) -> int:
-    """Where the next chunk begins: as many sentences back as are wanted, fit beside the next one, and leave progress."""
+def _next_start(
+    sizes: list[int], start: int, end: int, most_words: int, overlap: int
+) -> int:
+    """Where the next chunk begins: as many sentences back as are wanted, fit beside the next one,
+    and leave progress.
+    """
     back = end
-    while end - back < overlap and back - 1 > start and sum(sizes[back - 1 : end + 1]) <= most_words:
+    while (
+        end - back < overlap
+        and back - 1 > start
+        and sum(sizes[back - 1 : end + 1]) <= most_words
+    ):
         back -= 1
     return back

@@ -1,8 +1,10 @@
-"""The scorer `consistency`: is the answer supported by the sample's passages, by the judges that the run names?
+"""The scorer `consistency`: is the answer supported by the sample's passages, by the judges that
+the run names?
 
-Judges of a fixed class (HHEM, NLI, MiniCheck) are asked for the probability of "supported"; models that write are asked for a
-verdict on every sentence (`rubric.py`). Several judges are asked at once; each one's probability is a part of the score, so
-that their agreement can be measured afterwards, and another judge can be asked later without generating anything.
+Judges of a fixed class (HHEM, NLI, MiniCheck) are asked for the probability of "supported"; models
+that write are asked for a verdict on every sentence (`rubric.py`). Several judges are asked at
+once; each one's probability is a part of the score, so that their agreement can be measured
+afterwards, and another judge can be asked later without generating anything.
 """
 
 from __future__ import annotations
@@ -31,7 +33,8 @@ from evalwright.scorers.verdict import shortened
 from evalwright.strategies.several import together
 
 THRESHOLD = 0.5
-CONSISTENT, INCONSISTENT = "consistent", "inconsistent"
+CONSISTENT = "consistent"
+INCONSISTENT = "inconsistent"
 _CHOICES = {
     "combine": ("mean", "all", "any", "majority"),
     "hypothesis": ("whole", "sentences"),
@@ -71,37 +74,51 @@ async def consistency(
 ) -> Score | NoScore:
     """1 where the answer is consistent with its source (probability at least `threshold`), else 0.
 
-    judges: roles, or mappings with role, ask (classify, verdict; by default what the model can do) and chunk_words.
-    combine: several judges by the mean of their probabilities, or by all, any, or the majority of their own verdicts.
-    hypothesis: the answer as a whole, or its least supported sentence. sentences: also judge every sentence, and name the
-    least supported one. chunk_words, overlap: cut the source for judges with a short window; of the chunks the highest counts.
-    only_answered, least_words, refusals, validity: what is no answer by `outcome` gets no score. max_tokens: of a written verdict.
+    judges: roles, or mappings with role, ask (classify, verdict; by default what the model can do)
+    and chunk_words. combine: several judges by the mean of their probabilities, or by all, any, or
+    the majority of their own verdicts. hypothesis: the answer as a whole, or its least supported
+    sentence. sentences: also judge every sentence, and name the least supported one. chunk_words,
+    overlap: cut the source for judges with a short window; of the chunks the highest counts.
+    only_answered, least_words, refusals, validity: what is no answer by `outcome` gets no score.
+    max_tokens: of a written verdict.
 
-    Parts: "score", the mean probability; one per role where there are several; "lowest", of the least supported sentence.
-    Raises RequestFailed where a judge failed or its verdict cannot be read, ScoringError without a source.
+    Parts: "score", the mean probability; one per role where there are several; "lowest", of the
+    least supported sentence. Raises RequestFailed where a judge failed or its verdict cannot be
+    read, ScoringError without a source.
     """
     asked = read_judges(judges, chunk_words)
-    label = outcome_of(answer, least_words=least_words, refusals=refusals, validity=validity).label
+    label = outcome_of(
+        answer, least_words=least_words, refusals=refusals, validity=validity
+    ).label
     text = answer.text.strip()
     if not text or (only_answered and label != ANSWERED):
         return NoScore(label)
     premise = _premise(sample, source)
     how = Reading(hypothesis == "sentences", sentences, overlap, max_tokens)
     parts = sentences_of(text) or [text]
-    found = await together([opinion(judge, premise, parts, text, ask, how) for judge in asked])
+    found = await together(
+        [opinion(judge, premise, parts, text, ask, how) for judge in asked]
+    )
     return _score(found, asked, threshold, combine)
 
 
 def _premise(sample: Sample, source: str) -> str:
-    premise = sample.input if source == "input" else "\n\n".join(part.text for part in sample.passages)
+    premise = (
+        sample.input
+        if source == "input"
+        else "\n\n".join(part.text for part in sample.passages)
+    )
     if not premise.strip():
         raise ScoringError(
-            f"The sample '{sample.id}' has no {source} that its answer could be judged by (`sample.{source}` of the task)."
+            f"The sample '{sample.id}' has no {source} that its answer could be judged"
+            f" by (`sample.{source}` of the task)."
         )
     return premise
 
 
-def _score(found: Sequence[Opinion], judges: Sequence[Judge], threshold: float, combine: str) -> Score:
+def _score(
+    found: Sequence[Opinion], judges: Sequence[Judge], threshold: float, combine: str
+) -> Score:
     probabilities = [one.probability for one in found]
     mean = sum(probabilities) / len(probabilities)
     votes = [p >= threshold for p in probabilities]
@@ -114,7 +131,11 @@ def _score(found: Sequence[Opinion], judges: Sequence[Judge], threshold: float, 
     parts = {"score": mean}
     if len(found) > 1:
         parts |= {one.role: one.probability for one in found}
-    worst = [(min(one.units, key=lambda unit: unit.probability), one.role) for one in found if one.units]
+    worst = [
+        (min(one.units, key=lambda unit: unit.probability), one.role)
+        for one in found
+        if one.units
+    ]
     if worst:
         parts["lowest"] = min(unit.probability for unit, _ in worst)
     told = [", ".join(f"{one.role} {one.probability:.3f}" for one in found)]

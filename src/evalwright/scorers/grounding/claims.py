@@ -1,7 +1,8 @@
 """The claims of an answer, each with what it cites.
 
-A claim is a sentence with all its citations, as in ALCE. A citation after a full stop belongs to the sentence before it, unless the line
-begins with one. A line of citations alone ("Sources: [1], [2]") belongs to every claim that has none of its own.
+A claim is a sentence with all its citations, as in ALCE. A citation after a full stop belongs to
+the sentence before it, unless the line begins with one. A line of citations alone ("Sources: [1],
+[2]") belongs to every claim that has none of its own.
 """
 
 from __future__ import annotations
@@ -16,34 +17,48 @@ from evalwright.scorers.text.normalise import answer_region, plain
 from evalwright.scorers.text.tokens import Words
 from evalwright.scorers.text.wordlists import word_set
 
-_BASE, _MOST = 0xE000, 6000
+_BASE = 0xE000
+_MOST = 6000
 """While sentences are cut, a citation is one character of the private use area."""
 _MARK = "[\ue000-\uf8ff]"
 _MARKS = re.compile(_MARK)
-_AFTER_END = re.compile(rf"([.!?。！？…]+[\"'”’»)]*)([ \t]?)({_MARK}(?:[ \t,;]?{_MARK})*)(?=\s|$)")
+_AFTER_END = re.compile(
+    rf"([.!?。！？…]+[\"'”’»)]*)([ \t]?)({_MARK}(?:[ \t,;]?{_MARK})*)(?=\s|$)"
+)
 _CITED_END = re.compile(rf"(?:{_MARK}[\s,;]?)+[.!?。！？…]*$")
 _LEFT_OVER = re.compile(
-    r"\s+(?=[.,;:!?])|\s?\((?:sources?|see|quellen?|fuentes?|fontes?|cf\.?)?\s?[:：]?\s*\)", re.IGNORECASE
+    r"\s+(?=[.,;:!?])|\s?\((?:sources?|see|quellen?|fuentes?|fontes?|cf\.?)?\s?[:：]?\s*\)",
+    re.IGNORECASE,
 )
 _BEGINS = re.compile(rf"[ \t]*(?:[-*•–]|\d{{1,3}}[.)])?[ \t]*{_MARK}")
 _OPENING = re.compile(
-    r"[-–•*]\s{1,4}|[*_#\s]{0,6}(?:(?:final |short )?answer|explanation|reason(?:ing)?|evidence|quote|support|justification|note|details?"
+    r"[-–•*]\s{1,4}|[*_#\s]{0,6}(?:(?:final |short"
+    r" )?answer|explanation|reason(?:ing)?|evidence|quote|support|justification|note|details?"
     r"|summary|antwort|begründung|respuesta|explicación|réponse|explication)[*_\s]{0,4}[:：][*_\s]{0,4}",
     re.IGNORECASE,
 )
 _COURTESY = re.compile(
-    r"(?:sure|certainly|of course|great question|hello|hi|thank you|thanks|you're welcome)(?: thing| there)?"
-    r"|(?:let me|i'll|i will|i need to|i have|i've|i) (?:check|checked|see|look|looked|think|read|find|search|searched)(?: \w+){0,6}"
-    r"|(?:i )?hope (?:this|that|it) helps|(?:the )?(?:other|remaining) (?:passages?|sources?)[^.!?\n\d]{0,60}"
-    r"|(?:let me know if|feel free to|here(?: is|'s) (?:the|your|my))[^.!?\n]{0,60}|based on the (?:passages?|sources?)(?: provided| above| given)?",
+    r"(?:sure|certainly|of course|great question|hello|hi|thank you|thanks|you're"
+    r" welcome)(?: thing| there)?"
+    r"|(?:let me|i'll|i will|i need to|i have|i've|i)"
+    r" (?:check|checked|see|look|looked|think|read|find|search|searched)(?: \w+){0,6}"
+    r"|(?:i )?hope (?:this|that|it) helps|(?:the )?(?:other|remaining)"
+    r" (?:passages?|sources?)[^.!?\n\d]{0,60}"
+    r"|(?:let me know if|feel free to|here(?: is|'s)"
+    r" (?:the|your|my))[^.!?\n]{0,60}|based on the (?:passages?|sources?)(?: provided|"
+    r" above| given)?",
     re.IGNORECASE,
 )
 _POINTING = word_set(
-    "and or but so also see source sources reference references citation citations passage passages according to as in from by per the",
-    "a an of laut nach und et y selon según e o quelle quellen fuente fuentes fonte fontes fonti cited this that it is was can be found",
-    "find i stated mentioned said given written answer information comes taken here told tells",
+    "and or but so also see source sources reference references citation citations"
+    " passage passages according to as in from by per the",
+    "a an of laut nach und et y selon según e o quelle quellen fuente fuentes fonte"
+    " fontes fonti cited this that it is was can be found",
+    "find i stated mentioned said given written answer information comes taken here"
+    " told tells",
 )
-"""A sentence of these words alone says only where something stands: "This is stated in passage 2"."""
+"""A sentence of these words alone says only where something stands: "This is stated in passage 2".
+"""
 
 
 @dataclass(slots=True)
@@ -55,9 +70,15 @@ class Claim:
     words: int = 0
 
 
-def claims_of(text: str, passages: Sequence[str] = ()) -> tuple[list[Claim], tuple[str, ...]]:
-    """The claims of a reply, and the ids cited that belong to no claim at all (a reply of citations only)."""
-    region = re.sub(r"[^\S\n]+", " ", _MARKS.sub(" ", answer_region(text, paragraphs=True)))
+def claims_of(
+    text: str, passages: Sequence[str] = ()
+) -> tuple[list[Claim], tuple[str, ...]]:
+    """The claims of a reply, and the ids cited that belong to no claim at all (a reply of citations
+    only).
+    """
+    region = re.sub(
+        r"[^\S\n]+", " ", _MARKS.sub(" ", answer_region(text, paragraphs=True))
+    )
     cited = [found.ids for found in find_citations(region, passages)[:_MOST]]
     claims: list[Claim] = []
     loose: list[str] = []
@@ -65,12 +86,24 @@ def claims_of(text: str, passages: Sequence[str] = ()) -> tuple[list[Claim], tup
         if not _BEGINS.match(line):
             line = _AFTER_END.sub(r"\3\1", line)
         for sentence in sentences(line):
-            ids = [name for mark in _MARKS.findall(sentence) for name in cited[ord(mark) - _BASE]]
-            said = _LEFT_OVER.sub("", _MARKS.sub("", _CITED_END.sub("", sentence))).strip(" \t,;")
+            ids = [
+                name
+                for mark in _MARKS.findall(sentence)
+                for name in cited[ord(mark) - _BASE]
+            ]
+            said = _LEFT_OVER.sub(
+                "", _MARKS.sub("", _CITED_END.sub("", sentence))
+            ).strip(" \t,;")
             said = said[found.end() :] if (found := _OPENING.match(said)) else said
             tokens = Words(plain(said)).tokens
             if not all(token in _POINTING for token in tokens):
-                claims.append(Claim(re.sub(r" {2,}", " ", said), tuple(dict.fromkeys(ids)), len(tokens)))
+                claims.append(
+                    Claim(
+                        re.sub(r" {2,}", " ", said),
+                        tuple(dict.fromkeys(ids)),
+                        len(tokens),
+                    )
+                )
             elif claims and sentence.strip() != line.strip():
                 claims[-1].cited = tuple(dict.fromkeys((*claims[-1].cited, *ids)))
             else:
@@ -82,7 +115,8 @@ def claims_of(text: str, passages: Sequence[str] = ()) -> tuple[list[Claim], tup
 
 def _marked(region: str, passages: Sequence[str]) -> str:
     """The text with one private character in place of each citation."""
-    out, position = "", 0
+    out = ""
+    position = 0
     for number, citation in enumerate(find_citations(region, passages)[:_MOST]):
         out += region[position : citation.start] + chr(_BASE + number)
         position = citation.end
@@ -92,6 +126,8 @@ def _marked(region: str, passages: Sequence[str]) -> str:
 def is_courtesy(claim: Claim) -> bool:
     """Whether it claims nothing: a greeting, an announcement, a question."""
     text = claim.text.strip()
-    if text.endswith(("?", "？")) or (text.endswith((":", "：")) and not any(map(str.isdigit, text))):
+    if text.endswith(("?", "？")) or (
+        text.endswith((":", "：")) and not any(map(str.isdigit, text))
+    ):
         return True
     return _COURTESY.fullmatch(text.strip(" .!:,")) is not None

@@ -1,7 +1,9 @@
-"""What can be said of a claim and some passages: that a quote was never written, that the claim stands there, or likely follows.
+"""What can be said of a claim and some passages: that a quote was never written, that the claim
+stands there, or likely follows.
 
-Whether a passage means what a claim says in other words is for a judge (`grounding-judged`); without one, the share of its words that
-the passages have is the best reading. Nothing in either is followed or run.
+Whether a passage means what a claim says in other words is for a judge (`grounding-judged`);
+without one, the share of its words that the passages have is the best reading. Nothing in either is
+followed or run.
 """
 
 from __future__ import annotations
@@ -15,7 +17,9 @@ from evalwright.scorers.text.tokens import Words, fold
 _QUOTE_SIGNS = dict.fromkeys(map(ord, "“”„‟«»″＂❝❞「」『』〝〞"), '"') | dict.fromkeys(
     map(ord, "‘’‚‛ʼ＇"), "'"
 )
-_QUOTES = re.compile(r"\"([^\"\n]{2,800})\"|(?<!\w)'((?:[^'\n]|(?<=\w)'(?=\w)){3,400})'(?!\w)")
+_QUOTES = re.compile(
+    r"\"([^\"\n]{2,800})\"|(?<!\w)'((?:[^'\n]|(?<=\w)'(?=\w)){3,400})'(?!\w)"
+)
 _CONTENT_LETTERS = 4
 _STEM_LETTERS = 5
 LIKELY_SHARE = 0.6
@@ -29,11 +33,15 @@ def words(text: str) -> str:
 
 
 def missing_quote(claim: str, texts: Sequence[str]) -> str:
-    """A stretch in quotation marks that stands in none of the texts ("..." may leave something out), "" where there is none."""
+    """A stretch in quotation marks that stands in none of the texts ("..." may leave something
+    out), "" where there is none.
+    """
     among = [words(text) for text in texts]
     for match in _QUOTES.finditer(claim.translate(_QUOTE_SIGNS)):
         quote = (match.group(1) or match.group(2) or "").strip()
-        parts = [found for part in _ELLIPSIS.split(quote) if (found := words(part)).strip()]
+        parts = [
+            found for part in _ELLIPSIS.split(quote) if (found := words(part)).strip()
+        ]
         if parts and not any(_has_run(text, parts) for text in among):
             return quote
     return ""
@@ -59,24 +67,35 @@ def stands_in(claim: str, texts: Sequence[str]) -> bool:
 def likely_missing(claim: str, texts: Sequence[str], question: str = "") -> str:
     """Why a claim likely does not follow from some texts, "" where it likely does.
 
-    It does where the texts have its numbers and names, and most of its longer words, by their beginnings; the question's are taken
-    for known.
+    It does where the texts have its numbers and names, and most of its longer words, by their
+    beginnings; the question's are taken for known.
     """
     if details := unknown_details(claim, (*texts, question)):
         return f"{' and '.join(details[:3])} is likely not there"
-    known = {token[:_STEM_LETTERS] for text in (*texts, question) for token in words(text).split()}
-    wanted = {token[:_STEM_LETTERS] for token in words(claim).split() if len(token) >= _CONTENT_LETTERS}
+    known = {
+        token[:_STEM_LETTERS]
+        for text in (*texts, question)
+        for token in words(text).split()
+    }
+    wanted = {
+        token[:_STEM_LETTERS]
+        for token in words(claim).split()
+        if len(token) >= _CONTENT_LETTERS
+    }
     if wanted and len(wanted & known) < LIKELY_SHARE * len(wanted):
         return "most of its words are not there"
     return ""
 
 
 def unknown_details(claim: str, texts: Iterable[str]) -> list[str]:
-    """The numbers and capitalised words of a claim (its first word aside) that stand in none of the texts."""
+    """The numbers and capitalised words of a claim (its first word aside) that stand in none of the
+    texts.
+    """
     known = {token for text in texts for token in words(text).split()}
     read = Words(plain(claim))
     return [
         word
         for place, (word, token) in enumerate(zip(read.cased, read.tokens, strict=True))
-        if (any(map(str.isdigit, word)) or (place and word[:1].isupper())) and fold(token) not in known
+        if (any(map(str.isdigit, word)) or (place and word[:1].isupper()))
+        and fold(token) not in known
     ]

@@ -1,8 +1,10 @@
-"""What became of a question that is to be answered from passages, or from memory: right, wrong, or rightly or wrongly no answer.
+"""What became of a question that is to be answered from passages, or from memory: right, wrong, or
+rightly or wrongly no answer.
 
-An answer is judged with its citations taken out, so that "passage 2 says 63" is not read as 2. Where the passages do not answer
-(`metadata["answerable"]` is false), saying so is right, and giving an answer is wrong whatever it is. What rules cannot tell (the
-answer's worth, or whether it gives one beside "the passages do not say") has the likelier reading, and is unsure.
+An answer is judged with its citations taken out, so that "passage 2 says 63" is not read as 2.
+Where the passages do not answer (`metadata["answerable"]` is false), saying so is right, and giving
+an answer is wrong whatever it is. What rules cannot tell (the answer's worth, or whether it gives
+one beside "the passages do not say") has the likelier reading, and is unsure.
 """
 
 from __future__ import annotations
@@ -22,8 +24,11 @@ from evalwright.scorers.short_answer import short_answer
 from evalwright.scorers.stress.phrases import first_of, lowered, phrases_for
 from evalwright.scorers.text.declining import NO_INFORMATION, declines, declining_clause
 
-ANSWERED_RIGHT, ANSWERED_WRONG, UNSUPPORTED = "answered-right", "answered-wrong", "unsupported"
-ABSTAINED_RIGHTLY, ABSTAINED_WRONGLY = "abstained-rightly", "abstained-wrongly"
+ANSWERED_RIGHT = "answered-right"
+ANSWERED_WRONG = "answered-wrong"
+UNSUPPORTED = "unsupported"
+ABSTAINED_RIGHTLY = "abstained-rightly"
+ABSTAINED_WRONGLY = "abstained-wrongly"
 INELIGIBLE = "ineligible"
 OUTCOMES = (
     ANSWERED_RIGHT,
@@ -33,17 +38,27 @@ OUTCOMES = (
     ABSTAINED_WRONGLY,
     INELIGIBLE,
 )
-"""Every class. "ineligible": empty, still reasoning, or a refusal to deal with the question; "unsupported": right, and not shown to be."""
+"""Every class.
+
+"ineligible": empty, still reasoning, or a refusal to deal with the question; "unsupported": right,
+and not shown to be.
+"""
 RIGHT = (ANSWERED_RIGHT, ABSTAINED_RIGHTLY)
 
 PHRASE = 6
-"""A claim of so many words or fewer is a phrase: an answer that means something only with its question."""
+"""A claim of so many words or fewer is a phrase: an answer that means something only with its
+question.
+"""
 LAST_PHRASE = 3
-"""A last clause of so many words or fewer with a name or number in it is an answer: "Not in the passages, 63"."""
+"""A last clause of so many words or fewer with a name or number in it is an answer: "Not in the
+passages, 63".
+"""
 _LAST_CLAUSE = re.compile(r"[,;:，、]\s*")
 _BULLET = re.compile(r"\s{0,8}[-–•*]\s{1,4}")
 _FIRST = re.compile(r"[^\n]*?[.!?。！？](?=\s|$)|[^\n]+")
-_TURN = re.compile(r"\b(?:but|however|although|though|yet|nevertheless|still)\b", re.IGNORECASE)
+_TURN = re.compile(
+    r"\b(?:but|however|although|though|yet|nevertheless|still)\b", re.IGNORECASE
+)
 _NEGATION = re.compile(
     r"\b(?:no|not|none|nothing|nobody|never|neither|nor|without|cannot|un\w+|\w+n't|lacks?|missing)\b"
 )
@@ -51,7 +66,9 @@ _NEGATION = re.compile(
 
 
 class Given(NamedTuple):
-    """The class of an answer, support aside, how it is known, and why a careful reader might argue with it ("" if none would)."""
+    """The class of an answer, support aside, how it is known, and why a careful reader might argue
+    with it ("" if none would).
+    """
 
     label: str
     why: str
@@ -59,14 +76,23 @@ class Given(NamedTuple):
 
 
 def grounded_answer(sample: Sample, answer: Answer) -> Score:
-    """1 for a right answer and for a right abstention, else 0; citations are not asked for. The label is the class.
+    """1 for a right answer and for a right abstention, else 0; citations are not asked for.
 
-    For answers from passages and from memory alike, so that both can be compared on the same questions. Reads the targets as
-    `short-answer` does, and `metadata["answerable"]`. Part: the class's name, 1.
+    The label is the class.
+
+    For answers from passages and from memory alike, so that both can be compared on the same
+    questions. Reads the targets as `short-answer` does, and `metadata["answerable"]`. Part: the
+    class's name, 1.
     """
     ids = tuple(passage.id for passage in sample.passages)
     found = given(sample, answer, claims_of(answer.text, ids)[0])
-    return Score(float(found.label in RIGHT), found.label, found.why, {found.label: 1.0}, unsure=found.unsure)
+    return Score(
+        float(found.label in RIGHT),
+        found.label,
+        found.why,
+        {found.label: 1.0},
+        unsure=found.unsure,
+    )
 
 
 def given(sample: Sample, answer: Answer, claims: Sequence[Claim]) -> Given:
@@ -81,8 +107,12 @@ def given(sample: Sample, answer: Answer, claims: Sequence[Claim]) -> Given:
         return Given(ANSWERED_WRONG, "it only cites")
     judged = _judged(sample, bare) if sample.targets else None
     if is_answerable(sample):
-        return _where_answerable(bare.text, judged, state.why if state.label == REFUSED else "")
-    return _where_not(sample, bare.text, claims, state.why if state.label == REFUSED else "")
+        return _where_answerable(
+            bare.text, judged, state.why if state.label == REFUSED else ""
+        )
+    return _where_not(
+        sample, bare.text, claims, state.why if state.label == REFUSED else ""
+    )
 
 
 def _where_answerable(text: str, judged: Score | None, refusal: str) -> Given:
@@ -90,43 +120,67 @@ def _where_answerable(text: str, judged: Score | None, refusal: str) -> Given:
     first = _FIRST.match(text)
     if declined is None and first is not None and not _TURN.search(text):
         # "Not in the passages. 63 [3]": both answers at once are none.
-        if (before := declines(first.group())) is not None and before.kind == NO_INFORMATION:
-            return Given(ABSTAINED_WRONGLY, f"says that there is no answer ({before}) before it gives one")
+        if (
+            before := declines(first.group())
+        ) is not None and before.kind == NO_INFORMATION:
+            return Given(
+                ABSTAINED_WRONGLY,
+                f"says that there is no answer ({before}) before it gives one",
+            )
         if declining_clause(first.group()) is not None:
             why = "says that there is no answer, and more"
             return Given(ABSTAINED_WRONGLY, why, why)
     if isinstance(judged, Score) and judged.label == "correct":
         return Given(ANSWERED_RIGHT, judged.explanation, judged.unsure)
     if declined is not None and declined.kind == NO_INFORMATION:
-        return Given(ABSTAINED_WRONGLY, f"gives no answer ({declined}), and there is one")
+        return Given(
+            ABSTAINED_WRONGLY, f"gives no answer ({declined}), and there is one"
+        )
     if declined is not None or refusal:
         return Given(INELIGIBLE, f"refuses: {refusal or declined}")
     if judged is not None and judged.unsure:
         return Given(ANSWERED_WRONG, judged.explanation, judged.unsure)
     if judged is not None and judged.label == "not_attempted":
         return Given(ABSTAINED_WRONGLY, f"{judged.explanation}, and there is an answer")
-    return Given(ANSWERED_WRONG, judged.explanation if judged is not None else "there is no target")
+    return Given(
+        ANSWERED_WRONG,
+        judged.explanation if judged is not None else "there is no target",
+    )
 
 
-def _where_not(sample: Sample, text: str, claims: Sequence[Claim], refusal: str) -> Given:
+def _where_not(
+    sample: Sample, text: str, claims: Sequence[Claim], refusal: str
+) -> Given:
     declined = declines(text)
     if words(text) in {words(target) for target in sample.targets}:
-        return Given(ABSTAINED_RIGHTLY, "says that there is no answer, in the expected words")
+        return Given(
+            ABSTAINED_RIGHTLY, "says that there is no answer, in the expected words"
+        )
     if declined is not None and declined.kind == NO_INFORMATION:
         return Given(ABSTAINED_RIGHTLY, f"says that there is no answer: {declined}")
     if declined is not None or refusal:
         return Given(INELIGIBLE, f"refuses: {refusal or declined}")
-    phrases = [claim for claim in claims if claim.words <= PHRASE and not declining_clause(claim.text)]
+    phrases = [
+        claim
+        for claim in claims
+        if claim.words <= PHRASE and not declining_clause(claim.text)
+    ]
     if any(_names(claim.text) for claim in phrases):
         return Given(ANSWERED_WRONG, "gives an answer, and there is none")
-    languages, _ = phrases_for(str(sample.metadata.get("language") or ""), sample.input, text)
+    languages, _ = phrases_for(
+        str(sample.metadata.get("language") or ""), sample.input, text
+    )
     low = lowered(text)
     clause = declining_clause(text)
     unknown = first_of(languages, "unknown", low)
     negated = _NEGATION.search(text.casefold()) or first_of(languages, "negating", low)
     if clause is None and unknown is None and not negated:
         return Given(ANSWERED_WRONG, "gives an answer, and there is none")
-    turned = first_of(languages, "turning", low) or first_of(languages, "doubting", low) or _TURN.search(text)
+    turned = (
+        first_of(languages, "turning", low)
+        or first_of(languages, "doubting", low)
+        or _TURN.search(text)
+    )
     last = _LAST_CLAUSE.split(text.strip(" .!?。"))[-1]
     named = clause is not None and len(last.split()) <= LAST_PHRASE and _names(last)
     known = (sample.input, *(passage.text for passage in sample.passages))
@@ -163,12 +217,16 @@ def _judged(sample: Sample, bare: Answer) -> Score:
 
 def stripped(sample: Sample, answer: Answer) -> Answer:
     """The answer without its citations."""
-    text = without_citations(answer.text, tuple(passage.id for passage in sample.passages))
+    text = without_citations(
+        answer.text, tuple(passage.id for passage in sample.passages)
+    )
     return replace(answer, text=text)
 
 
 def is_answerable(sample: Sample) -> bool:
-    """Whether the passages answer the question; where the sample does not say, its target tells: "Not in the passages"."""
+    """Whether the passages answer the question; where the sample does not say, its target tells:
+    "Not in the passages".
+    """
     value = sample.metadata.get("answerable")
     if value is None:
         return not (sample.targets and declines(sample.target))

@@ -1,7 +1,9 @@
-"""The scorers `grounding` and `grounding-judged`: right, and shown to be right by the passages that the answer cites.
+"""The scorers `grounding` and `grounding-judged`: right, and shown to be right by the passages that
+the answer cites.
 
-The headline is that of a two-step reading (after FACTS Grounding, Jacovi et al., 2025, arXiv:2501.03200): an answer must first be
-one (an empty one, or a refusal to deal with the question, is not eligible), then be right, then be supported.
+The headline is that of a two-step reading (after FACTS Grounding, Jacovi et al., 2025,
+arXiv:2501.03200): an answer must first be one (an empty one, or a refusal to deal with the
+question, is not eligible), then be right, then be supported.
 """
 
 from __future__ import annotations
@@ -35,13 +37,16 @@ THRESHOLD = 0.5
 
 
 def grounding(sample: Sample, answer: Answer) -> Score:
-    """1 where the answer is right and every claim of it is supported by what it cites, or where it rightly gives none; else 0.
+    """1 where the answer is right and every claim of it is supported by what it cites, or where it
+    rightly gives none; else 0.
 
-    Rules only (`support`): an answer whose claims may follow in other words has the likelier reading, and is unsure.
+    Rules only (`support`): an answer whose claims may follow in other words has the likelier
+    reading, and is unsure.
 
-    Reads the passages, the targets, and the metadata `answerable`, `citations` (the passages that the answer needs), `answer_type`,
-    `unit`, `tolerance` and `language`. The label is the class (`outcome.OUTCOMES`). Parts: "correct" (support aside); "cited" and
-    "supporting" citations; "claims" that need one and "supported" ones; "precision", "recall" and "f1" where they are
+    Reads the passages, the targets, and the metadata `answerable`, `citations` (the passages that
+    the answer needs), `answer_type`, `unit`, `tolerance` and `language`. The label is the class
+    (`outcome.OUTCOMES`). Parts: "correct" (support aside); "cited" and "supporting" citations;
+    "claims" that need one and "supported" ones; "precision", "recall" and "f1" where they are
     defined; and the class's name, 1.
     """
     case = read_case(sample, answer)
@@ -59,11 +64,13 @@ async def grounding_judged(
     chunk_words: int = 0,
     max_tokens: int = 4096,
 ) -> Score:
-    """As `grounding`, and the judges say which claims follow from the cited passages where the rules cannot.
+    """As `grounding`, and the judges say which claims follow from the cited passages where the
+    rules cannot.
 
-    judges: roles, or mappings as in `consistency`; a claim follows where the mean of their probabilities is at least `threshold`. A
-    phrase is shown with its question. chunk_words: cut passages for judges with a short window. max_tokens: of a written verdict.
-    Raises RequestFailed where a judge failed or its verdict cannot be read.
+    judges: roles, or mappings as in `consistency`; a claim follows where the mean of their
+    probabilities is at least `threshold`. A phrase is shown with its question. chunk_words: cut
+    passages for judges with a short window. max_tokens: of a written verdict. Raises RequestFailed
+    where a judge failed or its verdict cannot be read.
     """
     case = read_case(sample, answer)
     asked = read_judges(judges, chunk_words)
@@ -73,13 +80,22 @@ async def grounding_judged(
         [_probability(case, check, asked, ask, max_tokens) for check in open_checks]
     )
     for check, probability in zip(open_checks, probabilities, strict=True):
-        faults[check] = "" if probability >= threshold else f"it does not follow (judged {probability:.2f})"
+        faults[check] = (
+            ""
+            if probability >= threshold
+            else f"it does not follow (judged {probability:.2f})"
+        )
     return conclude(case, faults)
 
 
-async def _probability(case: Case, check: Check, judges: Sequence[Judge], ask: Ask, max_tokens: int) -> float:
+async def _probability(
+    case: Case, check: Check, judges: Sequence[Judge], ask: Ask, max_tokens: int
+) -> float:
     """The mean probability that the passages of a check support its claim."""
-    text, claim = premise(case, check), hypothesis(case, check[0])
+    text = premise(case, check)
+    claim = hypothesis(case, check[0])
     how = Reading(by_sentence=False, reasons=False, overlap=1, max_tokens=max_tokens)
-    found = await together([opinion(judge, text, [claim], claim, ask, how) for judge in judges])
+    found = await together(
+        [opinion(judge, text, [claim], claim, ask, how) for judge in judges]
+    )
     return sum(one.probability for one in found) / len(found)

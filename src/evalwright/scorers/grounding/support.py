@@ -1,12 +1,14 @@
-"""Which citations of an answer hold: claim by claim, by rules where they are certain, by a judge's word where one is asked, and else
-by the likelier reading.
+"""Which citations of an answer hold: claim by claim, by rules where they are certain, by a judge's
+word where one is asked, and else by the likelier reading.
 
-Precision and recall are those of ALCE (Gao et al., 2023, arXiv:2305.14627). A claim is supported where the passages that it
-cites, taken together, hold it. A citation is precise where its claim is supported and the passage does something for that: it
-holds the claim alone, or the others do not hold it without it.
+Precision and recall are those of ALCE (Gao et al., 2023, arXiv:2305.14627). A claim is supported
+where the passages that it cites, taken together, hold it. A citation is precise where its claim is
+supported and the passage does something for that: it holds the claim alone, or the others do not
+hold it without it.
 
-Where the sample names the passages that its answer needs (`metadata["citations"]`), they decide about the claim that gives the right answer:
-"63 [1]" is not supported because passage 1 has a 63 of something else in it.
+Where the sample names the passages that its answer needs (`metadata["citations"]`), they decide
+about the claim that gives the right answer: "63 [1]" is not supported because passage 1 has a 63 of
+something else in it.
 """
 
 from __future__ import annotations
@@ -45,7 +47,8 @@ Faults = Mapping[Check, str | None]
 
 @dataclass(slots=True)
 class Need:
-    """A claim that needs a citation: ids that it cites and that there are, and ids that no passage has.
+    """A claim that needs a citation: ids that it cites and that there are, and ids that no passage
+    has.
 
     bearing: it gives the right answer.
     """
@@ -80,7 +83,11 @@ def read_case(sample: Sample, answer: Answer) -> Case:
     found = given(sample, answer, claims)
     right = found.label == ANSWERED_RIGHT
     needs = [
-        Need(claim, tuple(i for i in claim.cited if i in ids), tuple(i for i in claim.cited if i not in ids))
+        Need(
+            claim,
+            tuple(i for i in claim.cited if i in ids),
+            tuple(i for i in claim.cited if i not in ids),
+        )
         for claim in claims
         if claim.words
         and found.label not in (INELIGIBLE, ABSTAINED_RIGHTLY)
@@ -90,7 +97,16 @@ def read_case(sample: Sample, answer: Answer) -> Case:
     everything = frozenset(name for need in needs for name in need.cited)
     if right:
         _mark_bearing(sample, needs)
-    return Case(sample, found.label, found.why, found.unsure, needs, loose, _gold(sample), everything)
+    return Case(
+        sample,
+        found.label,
+        found.why,
+        found.unsure,
+        needs,
+        loose,
+        _gold(sample),
+        everything,
+    )
 
 
 def checks(case: Case) -> list[Check]:
@@ -102,7 +118,10 @@ def checks(case: Case) -> list[Check]:
         sets = [need.cited]
         if len(need.cited) > 1 and not _by_gold(case, need):
             sets += [(name,) for name in need.cited]
-            sets += [tuple(other for other in need.cited if other != name) for name in need.cited]
+            sets += [
+                tuple(other for other in need.cited if other != name)
+                for name in need.cited
+            ]
         out += [(place, ids) for ids in dict.fromkeys(sets)]
     return out
 
@@ -110,7 +129,8 @@ def checks(case: Case) -> list[Check]:
 def rule_fault(case: Case, check: Check) -> str | None:
     """Why these passages do not hold the claim, "" where they do, None where rules cannot tell."""
     place, ids = check
-    need, sample = case.needs[place], case.sample
+    need = case.needs[place]
+    sample = case.sample
     by_gold = _by_gold(case, need)
     # The answer's own steps may stand in passages that other claims cite.
     known = case.everything | set(ids) if by_gold else set(ids)
@@ -122,7 +142,11 @@ def rule_fault(case: Case, check: Check) -> str | None:
             return f"the answer is in {_named(case.gold)}"
         if lacking := case.gold - known:
             return f"it needs {_named(lacking)} too"
-        return None if unknown_details(need.claim.text, (*held, sample.input, *sample.targets)) else ""
+        return (
+            None
+            if unknown_details(need.claim.text, (*held, sample.input, *sample.targets))
+            else ""
+        )
     if case.label == ANSWERED_WRONG and need.claim.words <= PHRASE:
         if not is_answerable(sample):
             return "they do not answer the question"
@@ -132,41 +156,61 @@ def rule_fault(case: Case, check: Check) -> str | None:
 
 
 def likely_fault(case: Case, check: Check) -> str:
-    """The likelier reading where `rule_fault` cannot tell: why the passages do not hold the claim, "" where they do."""
+    """The likelier reading where `rule_fault` cannot tell: why the passages do not hold the claim,
+    "" where they do.
+    """
     place, ids = check
-    need, sample = case.needs[place], case.sample
+    need = case.needs[place]
+    sample = case.sample
     known = case.everything | set(ids) if _by_gold(case, need) else set(ids)
     held = [passage.text for passage in sample.passages if passage.id in known]
     # "Sixty-three" is there where 63 is.
     there = need.bearing and any(stands_in(target, held) for target in sample.targets)
-    return likely_missing(need.claim.text, (*held, *sample.targets) if there else held, sample.input)
+    return likely_missing(
+        need.claim.text, (*held, *sample.targets) if there else held, sample.input
+    )
 
 
 def premise(case: Case, check: Check) -> str:
     """The text of the passages that a judge is shown."""
     place, ids = check
-    wanted = case.gold & case.everything | set(ids) if _by_gold(case, case.needs[place]) else set(ids)
-    return "\n\n".join(passage.text for passage in case.sample.passages if passage.id in wanted)
+    wanted = (
+        case.gold & case.everything | set(ids)
+        if _by_gold(case, case.needs[place])
+        else set(ids)
+    )
+    return "\n\n".join(
+        passage.text for passage in case.sample.passages if passage.id in wanted
+    )
 
 
 def hypothesis(case: Case, place: int) -> str:
     """The claim as a judge is shown it: a phrase comes with the question that it answers."""
     claim = case.needs[place].claim
-    return f"{case.sample.input} {claim.text}".strip() if claim.words <= PHRASE else claim.text
+    return (
+        f"{case.sample.input} {claim.text}".strip()
+        if claim.words <= PHRASE
+        else claim.text
+    )
 
 
 def conclude(case: Case, checked: Faults) -> Score:
-    """The score of an answer, from what every check found; an open check counts by its likelier reading.
+    """The score of an answer, from what every check found; an open check counts by its likelier
+    reading.
 
-    Unsure where the answer is right and nothing but an open check stands between it and its support.
+    Unsure where the answer is right and nothing but an open check stands between it and its
+    support.
     """
     faults = {
-        check: likely_fault(case, check) if fault is None else fault for check, fault in checked.items()
+        check: likely_fault(case, check) if fault is None else fault
+        for check, fault in checked.items()
     }
     notes = _notes(case, faults)
     unsure = case.unsure
     unclear = [
-        need for place, need in enumerate(case.needs) if need.cited and checked[place, need.cited] is None
+        need
+        for place, need in enumerate(case.needs)
+        if need.cited and checked[place, need.cited] is None
     ]
     if case.label == ANSWERED_RIGHT and unclear and not _notes(case, checked):
         text = shortened(unclear[0].claim.text)
@@ -175,7 +219,11 @@ def conclude(case: Case, checked: Faults) -> Score:
     parts = {"correct": float(case.label in RIGHT), **_shares(case, faults)}
     why = case.why if label != UNSUPPORTED else f"right ({case.why})"
     return Score(
-        float(label in RIGHT), label, "; ".join([why, *notes[:3]]), {**parts, label: 1.0}, unsure=unsure
+        float(label in RIGHT),
+        label,
+        "; ".join([why, *notes[:3]]),
+        {**parts, label: 1.0},
+        unsure=unsure,
     )
 
 
@@ -193,13 +241,19 @@ def _notes(case: Case, faults: Faults) -> list[str]:
 
 def _shares(case: Case, faults: Faults) -> dict[str, float]:
     """Counts, and precision, recall and F1 where they are defined."""
-    cited, claims = len(case.loose), len(case.needs)
+    cited = len(case.loose)
+    claims = len(case.needs)
     supporting = supported = 0
     for place, need in enumerate(case.needs):
         cited += len(need.cited) + len(need.unknown)
         supporting += sum(_precise(case, faults, place, name) for name in need.cited)
         supported += bool(need.cited) and not faults[place, need.cited]
-    parts = {"cited": float(cited), "supporting": float(supporting), "claims": float(claims), "supported": float(supported)}  # fmt: skip
+    parts = {
+        "cited": float(cited),
+        "supporting": float(supporting),
+        "claims": float(claims),
+        "supported": float(supported),
+    }
     precision = supporting / cited if cited else 0.0
     recall = supported / claims if claims else 0.0
     if cited:
@@ -236,10 +290,14 @@ def _note(need: Need, found: str | None) -> str:
 
 
 def _mark_bearing(sample: Sample, needs: Sequence[Need]) -> None:
-    """Find the claims that give the answer; one without a citation of its own repeats what another one cites."""
+    """Find the claims that give the answer; one without a citation of its own repeats what another
+    one cites.
+    """
     for need in needs:
         need.bearing = len(needs) == 1 or is_right(sample, need.claim.text)
-    cited = tuple(dict.fromkeys(name for need in needs if need.bearing for name in need.cited))
+    cited = tuple(
+        dict.fromkeys(name for need in needs if need.bearing for name in need.cited)
+    )
     for need in needs:
         if need.bearing and not need.cited and not need.unknown:
             need.cited = cited
@@ -252,7 +310,9 @@ def _by_gold(case: Case, need: Need) -> bool:
 def _gold_apart(case: Case) -> str:
     """Where no single claim gives the answer: which of the needed passages nothing cites."""
     if not case.needs:
-        return "nothing is cited" if not case.loose else "the citations belong to no claim"
+        return (
+            "nothing is cited" if not case.loose else "the citations belong to no claim"
+        )
     if any(need.bearing for need in case.needs):
         return ""
     lacking = case.gold - case.everything
@@ -265,7 +325,11 @@ def _gold(sample: Sample) -> frozenset[str]:
         return frozenset()
     if isinstance(found, str):
         found = [part.strip() for part in found.split(",") if part.strip()]
-    return frozenset(str(one) for one in found) if isinstance(found, Sequence) else frozenset()
+    return (
+        frozenset(str(one) for one in found)
+        if isinstance(found, Sequence)
+        else frozenset()
+    )
 
 
 def _named(ids: frozenset[str] | Sequence[str]) -> str:

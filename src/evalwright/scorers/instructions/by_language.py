@@ -1,7 +1,9 @@
-"""The 21 kinds of instruction of SEA-IFEval: the kinds of IFEval that translate, with rules that hold in languages of South-East Asia.
+"""The 21 kinds of instruction of SEA-IFEval: the kinds of IFEval that translate, with rules that
+hold in languages of South-East Asia.
 
-Sentences and paragraphs are what `***` sets apart, as the prompts say; what a word is, a postscript's marker and the answers to choose from
-go by the language. An instruction counts only where the answer is in the language that it must be in (`score`).
+Sentences and paragraphs are what `***` sets apart, as the prompts say; what a word is, a
+postscript's marker and the answers to choose from go by the language. An instruction counts only
+where the answer is in the language that it must be in (`score`).
 """
 
 from __future__ import annotations
@@ -16,26 +18,37 @@ from typing import Any
 from evalwright.core.errors import UnknownName
 from evalwright.core.samples import NoScore, Score
 from evalwright.scorers.instructions import checks
-from evalwright.scorers.instructions.checks import Kinds, Rules, Settings, compared, times
+from evalwright.scorers.instructions.checks import (
+    Kinds,
+    Rules,
+    Settings,
+    compared,
+    times,
+)
 from evalwright.scorers.text.language import model_language, speaks
 
 _TABLES = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 _OPTIONS: dict[str, list[str]] = _TABLES["options"]
 _MARKERS: list[str] = _TABLES["postscripts"]["markers"]
 _APART, _JOINED, _UNCOUNTED = (
-    frozenset(_TABLES["words"][name].split()) for name in ("apart", "joined", "uncounted")
+    frozenset(_TABLES["words"][name].split())
+    for name in ("apart", "joined", "uncounted")
 )
 _ALIKE = ("id", "ms")
 _WORDS = "length_constraints:number_words"
 
 
 def _sentences(text: str, s: Settings, rules: Rules) -> bool:
-    found = checks.parts_of(text.strip("*") if rules.published else text, rules.published)
+    found = checks.parts_of(
+        text.strip("*") if rules.published else text, rules.published
+    )
     return compared(sum(map(bool, found)), s["relation"], s["num_sentences"])
 
 
 def _paragraphs(text: str, s: Settings, rules: Rules) -> bool:
-    return sum(map(bool, checks.parts_of(text, rules.published))) == int(s["num_paragraphs"])
+    return sum(map(bool, checks.parts_of(text, rules.published))) == int(
+        s["num_paragraphs"]
+    )
 
 
 def _postscript(text: str, s: Settings, rules: Rules) -> bool:
@@ -47,14 +60,27 @@ def _postscript(text: str, s: Settings, rules: Rules) -> bool:
 
 
 def _sections(text: str, s: Settings, rules: Rules) -> bool:
-    title, wanted = str(s["section_title"]), int(s["num_sections"])
+    title = str(s["section_title"])
+    wanted = int(s["num_sections"])
     if rules.published:
-        return times(title, text, r"\b{}\s+[\d|\w]+\b", published=True, flags=0) == wanted
-    return len(set(re.findall(rf"(?<!\w){re.escape(title.strip())}(?:\s+(\w+)|(\d+))", text))) == wanted
+        return (
+            times(title, text, r"\b{}\s+[\d|\w]+\b", published=True, flags=0) == wanted
+        )
+    return (
+        len(
+            set(
+                re.findall(
+                    rf"(?<!\w){re.escape(title.strip())}(?:\s+(\w+)|(\d+))", text
+                )
+            )
+        )
+        == wanted
+    )
 
 
 def _first_word(text: str, s: Settings, rules: Rules) -> bool:
-    word, start = str(s["first_word"]).lower(), text.strip().lower()
+    word = str(s["first_word"]).lower()
+    start = text.strip().lower()
     if rules.published or rules.language in _UNCOUNTED:
         return start.startswith(word)
     return re.match(rf"[\W_]*?{re.escape(word.strip())}(?!\w)", start) is not None
@@ -69,17 +95,32 @@ def _ends(text: str, s: Settings, rules: Rules) -> bool:
 
 def _quotation(text: str, s: Settings, rules: Rules) -> bool:
     marks = '"' if rules.published else '"“”„«»'
-    return checks.quoted(text, rules.published) and bool(text.strip().strip(marks).strip())
+    return checks.quoted(text, rules.published) and bool(
+        text.strip().strip(marks).strip()
+    )
 
 
-def _occurs(word: str, text: str, rules: Rules, *, forbidden: bool = False, counted: bool = False) -> int:
-    """How often a word occurs. Where particles are joined to words, one within a word counts, but not as forbidden."""
+def _occurs(
+    word: str,
+    text: str,
+    rules: Rules,
+    *,
+    forbidden: bool = False,
+    counted: bool = False,
+) -> int:
+    """How often a word occurs.
+
+    Where particles are joined to words, one within a word counts, but not as forbidden.
+    """
     apart = rules.language in _APART
     if rules.published:
         if rules.language not in _APART | _JOINED:
-            return int(not forbidden)  # no rule for the language: nothing is missed, nothing forbidden
+            # no rule for the language: nothing is missed, nothing forbidden
+            return int(not forbidden)
         flags = re.IGNORECASE if apart or counted else 0
-        return times(word, text, r"\b{}\b" if apart else "{}", published=True, flags=flags)
+        return times(
+            word, text, r"\b{}\b" if apart else "{}", published=True, flags=flags
+        )
     alone = apart or (forbidden and rules.language in _JOINED - _UNCOUNTED)
     return times(word.strip() or word, text, r"(?<!\w){}(?!\w)" if alone else "{}")
 
@@ -89,34 +130,54 @@ def _existence(text: str, s: Settings, rules: Rules) -> bool:
 
 
 def _forbidden(text: str, s: Settings, rules: Rules) -> bool:
-    return not any(_occurs(word, text, rules, forbidden=True) for word in s["forbidden_words"])
+    return not any(
+        _occurs(word, text, rules, forbidden=True) for word in s["forbidden_words"]
+    )
 
 
 def _frequency(text: str, s: Settings, rules: Rules) -> bool:
-    return compared(_occurs(str(s["keyword"]), text, rules, counted=True), s["relation"], s["frequency"])
+    return compared(
+        _occurs(str(s["keyword"]), text, rules, counted=True),
+        s["relation"],
+        s["frequency"],
+    )
 
 
 def _number(text: str, s: Settings, rules: Rules) -> bool:
-    number, form = str(s["number"]), "{}"
+    number = str(s["number"])
+    form = "{}"
     if not rules.published:  # by itself, in the digits of any script
-        number, text, form = _ascii(number.strip()), _ascii(text), r"(?<!\d)(?<!\d[.,]){}(?!\d)(?![.,]\d)"
+        number = _ascii(number.strip())
+        text = _ascii(text)
+        form = r"(?<!\d)(?<!\d[.,]){}(?!\d)(?![.,]\d)"
     return compared(
-        times(number, text, form, published=rules.published, flags=0), s["relation"], s["frequency"]
+        times(number, text, form, published=rules.published, flags=0),
+        s["relation"],
+        s["frequency"],
     )
 
 
 def _ascii(text: str) -> str:
-    return text if text.isascii() else re.sub(r"\d", lambda digit: str(unicodedata.digit(digit[0])), text)
+    return (
+        text
+        if text.isascii()
+        else re.sub(r"\d", lambda digit: str(unicodedata.digit(digit[0])), text)
+    )
 
 
 def _two(text: str, s: Settings, rules: Rules) -> bool:
-    kept = [part.strip() for part in text.split("******") if part.strip().strip(string.punctuation)]
+    kept = [
+        part.strip()
+        for part in text.split("******")
+        if part.strip().strip(string.punctuation)
+    ]
     return len(kept) == 2 and (rules.published or kept[0] != kept[1])
 
 
 def _language(text: str, s: Settings, rules: Rules) -> bool:
     wanted = str(s["response_language"])
-    if rules.published and wanted != "id":  # Malay counts as Indonesian here, and not the other way round
+    # Malay counts as Indonesian here, and not the other way round
+    if rules.published and wanted != "id":
         return model_language(text) == wanted
     return in_language(text, wanted, rules)
 
@@ -124,23 +185,47 @@ def _language(text: str, s: Settings, rules: Rules) -> bool:
 def in_language(text: str, code: str, rules: Rules) -> bool:
     """Whether a text is in a language; Indonesian and Malay count for each other."""
     wanted = _ALIKE if code in _ALIKE else (code,)
-    return model_language(text) in wanted if rules.published else any(speaks(text, one) for one in wanted)
+    return (
+        model_language(text) in wanted
+        if rules.published
+        else any(speaks(text, one) for one in wanted)
+    )
 
 
 BY_LANGUAGE: Kinds = {
-    "combination:repeat_prompt": (lambda text, s, r: bool(checks.repeated(text, str(s["prompt_to_repeat"]))), ("prompt_to_repeat",)),
+    "combination:repeat_prompt": (
+        lambda text, s, r: bool(checks.repeated(text, str(s["prompt_to_repeat"]))),
+        ("prompt_to_repeat",),
+    ),
     "combination:two_responses": (_two, ()),
     "detectable_content:number_placeholders": (
-        lambda text, s, r: checks.placeholders(text, filled=True) >= int(s["num_placeholders"]), ("num_placeholders",),
+        lambda text, s, r: (
+            checks.placeholders(text, filled=True) >= int(s["num_placeholders"])
+        ),
+        ("num_placeholders",),
     ),
     "detectable_content:postscript": (_postscript, ("postscript_marker",)),
-    "detectable_format:constrained_response": (lambda text, s, r: checks.one_of(text, _OPTIONS[r.language], r.published), ()),
-    "detectable_format:json_format": (lambda text, s, r: checks.is_json(text, r.published, once=True), ()),
-    "detectable_format:multiple_sections": (_sections, ("section_title", "num_sections")),
-    "detectable_format:number_bullet_lists": (
-        lambda text, s, r: checks.bullets(text, r.published, spaced=True) == int(s["num_bullets"]), ("num_bullets",),
+    "detectable_format:constrained_response": (
+        lambda text, s, r: checks.one_of(text, _OPTIONS[r.language], r.published),
+        (),
     ),
-    "detectable_format:number_highlighted_sections": checks.ENGLISH["detectable_format:number_highlighted_sections"],
+    "detectable_format:json_format": (
+        lambda text, s, r: checks.is_json(text, r.published, once=True),
+        (),
+    ),
+    "detectable_format:multiple_sections": (
+        _sections,
+        ("section_title", "num_sections"),
+    ),
+    "detectable_format:number_bullet_lists": (
+        lambda text, s, r: (
+            checks.bullets(text, r.published, spaced=True) == int(s["num_bullets"])
+        ),
+        ("num_bullets",),
+    ),
+    "detectable_format:number_highlighted_sections": checks.ENGLISH[
+        "detectable_format:number_highlighted_sections"
+    ],
     "detectable_format:title": checks.ENGLISH["detectable_format:title"],
     "keywords:existence": (_existence, ("keywords",)),
     "keywords:forbidden_words": (_forbidden, ("forbidden_words",)),
@@ -153,19 +238,29 @@ BY_LANGUAGE: Kinds = {
     "startend:end_checker": (_ends, ("end_phrase",)),
     "startend:first_word": (_first_word, ("first_word",)),
     "startend:quotation": (_quotation, ()),
-}  # fmt: skip
+}
 """The 21 kinds, by the names in the data."""
 
 
 def require(kind: str, given: Any, rules: Rules) -> None:
-    """Raise UnknownName or ConfigurationError where an instruction, its settings or its language cannot be checked."""
+    """Raise UnknownName or ConfigurationError where an instruction, its settings or its language
+    cannot be checked.
+    """
     settings = checks.usable(kind, given, BY_LANGUAGE)
     marker = str(settings.get("postscript_marker", "")).strip()
     if marker and marker not in _MARKERS:
-        raise UnknownName("marker of a postscript", marker, _MARKERS, f"Known: {', '.join(_MARKERS)}.")
-    if kind == "detectable_format:constrained_response" and rules.language not in _OPTIONS:
         raise UnknownName(
-            "language with answers to choose from", rules.language, _OPTIONS, f"Known: {', '.join(_OPTIONS)}."
+            "marker of a postscript", marker, _MARKERS, f"Known: {', '.join(_MARKERS)}."
+        )
+    if (
+        kind == "detectable_format:constrained_response"
+        and rules.language not in _OPTIONS
+    ):
+        raise UnknownName(
+            "language with answers to choose from",
+            rules.language,
+            _OPTIONS,
+            f"Known: {', '.join(_OPTIONS)}.",
         )
     if rules.published:
         model_language("")
@@ -173,16 +268,26 @@ def require(kind: str, given: Any, rules: Rules) -> None:
         checks.require_language(rules.language)
 
 
-def score(kind: str, text: str, settings: Settings, rules: Rules, must_be: str = "") -> Score | NoScore:
-    """1 where an instruction is followed in the right language; no score for words in a language without spaces between them.
+def score(
+    kind: str, text: str, settings: Settings, rules: Rules, must_be: str = ""
+) -> Score | NoScore:
+    """1 where an instruction is followed in the right language; no score for words in a language
+    without spaces between them.
 
-    must_be: that language, where it is not the task's. Parts: "followed" and "language", each 0 or 1. Raises ScoringError.
+    must_be: that language, where it is not the task's. Parts: "followed" and "language", each 0 or
+    1. Raises ScoringError.
     """
     if kind == _WORDS and rules.language in _UNCOUNTED:
         return NoScore(f"words are not counted in '{rules.language}'")
     followed = checks.follows(kind, text, settings, rules, BY_LANGUAGE)
     speaking = in_language(text, must_be or rules.language, rules)
-    label = "followed" if followed and speaking else "other_language" if followed else "not_followed"
+    label = (
+        "followed"
+        if followed and speaking
+        else "other_language"
+        if followed
+        else "not_followed"
+    )
     told = kind if speaking else f"{kind}; not in {must_be or rules.language}"
     parts = {"followed": float(followed), "language": float(speaking)}
     return Score(float(followed and speaking), label, told, parts)

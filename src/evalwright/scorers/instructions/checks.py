@@ -1,7 +1,9 @@
-"""One small function per kind of instruction: `check(text, settings, rules)` says whether the text follows it.
+"""One small function per kind of instruction: `check(text, settings, rules)` says whether the text
+follows it.
 
-The kinds, their names and their settings are those of the data of IFEval (Zhou et al. 2023, arXiv:2311.07911); the rules are
-written from their descriptions. docs/scorers.md#instructions lists where the published code decides otherwise.
+The kinds, their names and their settings are those of the data of IFEval (Zhou et al. 2023,
+arXiv:2311.07911); the rules are written from their descriptions. docs/scorers.md#instructions lists
+where the published code decides otherwise.
 """
 
 from __future__ import annotations
@@ -13,7 +15,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from evalwright import bounded
-from evalwright.core.errors import ConfigurationError, ScoringError, UnknownName, UsageError
+from evalwright.core.errors import (
+    ConfigurationError,
+    ScoringError,
+    UnknownName,
+    UsageError,
+)
 from evalwright.core.sentences import sentences
 from evalwright.scorers.text.language import identify, speaks
 
@@ -22,7 +29,9 @@ Settings = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """How a text is checked. published: as the published code decides, its faults included. language: of the task (ISO 639-1)."""
+    """How a text is checked. published: as the published code decides, its faults included.
+    language: of the task (ISO 639-1).
+    """
 
     published: bool = False
     language: str = "en"
@@ -41,7 +50,8 @@ _FENCES = ("```json", "```Json", "```JSON", "```")
 _BULLET = re.compile(r"(?m)^[^\S\n]*[*-][^\S\n]+\*{0,3}(?![*-]\s)[^*\s]")
 _COMMAS = ",，،、﹐"
 _APART = re.compile(
-    r"[][;@#$%&?!(){}<>\"`“”„«»‘’*\u2012-\u2015\s]|--|\.{2,}|[:,](?!\d)|\.(?=[\])}>\"'»”’ ]*\s*$)"
+    r"[][;@#$%&?!(){}<>\"`“”„«»‘’*\u2012-\u2015\s]|--|\.{2,}|[:,](?!\d)|\.(?=[\])}>\"'»”’"
+    r" ]*\s*$)"
 )
 _CONTRACTED = re.compile(
     r"(?i)(?<=\bcan)(?=not\b)|(?<=\bgim|\blem)(?=me\b)|(?<=\bgon)(?=na\b)|(?<=\bwan)(?=na$)|(?<=\bgot)(?=ta\b)|(?<=\bd)(?='ye\b)"
@@ -52,21 +62,29 @@ _CONTRACTED = re.compile(
 def usable(kind: str, given: Any, kinds: Kinds) -> Settings:
     """The settings of an instruction that are not null, checked before anything is sent.
 
-    Raises UnknownName for a kind that is not known, ConfigurationError for settings that cannot be used.
+    Raises UnknownName for a kind that is not known, ConfigurationError for settings that cannot be
+    used.
     """
     if kind not in kinds:
         raise UnknownName("instruction", kind, kinds, f"{len(kinds)} kinds are known.")
-    settings = {name: value for name, value in dict(given or {}).items() if value is not None}
+    settings = {
+        name: value for name, value in dict(given or {}).items() if value is not None
+    }
     for name in kinds[kind][1]:
         if name not in settings:
-            raise ConfigurationError(f"The instruction '{kind}' needs the setting '{name}'.")
+            raise ConfigurationError(
+                f"The instruction '{kind}' needs the setting '{name}'."
+            )
         wanted = _wrong(name, settings[name])
         if wanted:
             raise ConfigurationError(
-                f"The setting '{name}' of the instruction '{kind}' must be {wanted}, not {settings[name]!r}."
+                f"The setting '{name}' of the instruction '{kind}' must be {wanted},"
+                f" not {settings[name]!r}."
             )
     for name in settings.keys() - {*kinds[kind][1]}:
-        raise UnknownName(f"setting of the instruction '{kind}'", str(name), kinds[kind][1])
+        raise UnknownName(
+            f"setting of the instruction '{kind}'", str(name), kinds[kind][1]
+        )
     for name in ("language", "response_language"):
         if name in settings:
             require_language(str(settings[name]))
@@ -77,13 +95,21 @@ def _wrong(name: str, value: Any) -> str:
     """What a setting must be, where it is not that."""
     if name in _LISTS:
         good = (
-            isinstance(value, list | tuple) and value and all(isinstance(one, str) and one for one in value)
+            isinstance(value, list | tuple)
+            and value
+            and all(isinstance(one, str) and one for one in value)
         )
         return "" if good else "a list of texts"
     if _WHOLE.fullmatch(name):
-        number = isinstance(value, int) or (isinstance(value, float) and value.is_integer())
+        number = isinstance(value, int) or (
+            isinstance(value, float) and value.is_integer()
+        )
         good = number and not isinstance(value, bool)
-        return "" if good or (isinstance(value, str) and value.strip().isdecimal()) else "a whole number"
+        return (
+            ""
+            if good or (isinstance(value, str) and value.strip().isdecimal())
+            else "a whole number"
+        )
     if name.endswith("relation"):
         return "" if value in _RELATIONS else f"one of {', '.join(_RELATIONS)}"
     number = name == "number" and isinstance(value, int) and not isinstance(value, bool)
@@ -99,13 +125,20 @@ def require_language(code: str) -> None:
 
 
 def follows(
-    kind: str, text: str, settings: Settings, rules: Rules | None = None, kinds: Kinds | None = None
+    kind: str,
+    text: str,
+    settings: Settings,
+    rules: Rules | None = None,
+    kinds: Kinds | None = None,
 ) -> bool:
-    """Whether a text follows an instruction. An empty text follows none, but by the published code of other kinds than IFEval's.
+    """Whether a text follows an instruction.
+
+    An empty text follows none, but by the published code of other kinds than IFEval's.
 
     Raises ScoringError for a kind that is not known, or settings that cannot be used.
     """
-    rules, kinds = rules or Rules(), kinds or ENGLISH
+    rules = rules or Rules()
+    kinds = kinds or ENGLISH
     try:
         known = usable(kind, settings, kinds)
         said = bool(text.strip()) or (rules.published and kinds is not ENGLISH)
@@ -114,7 +147,7 @@ def follows(
         raise ScoringError(f"Instruction '{kind}': {error}") from None
 
 
-# -- what several checks need -------------------------------------------------------------------------------------------
+# -- what several checks need ----------------------------------------------------------
 
 
 def compared(count: int, relation: Any, wanted: Any) -> bool:
@@ -130,18 +163,26 @@ def compared(count: int, relation: Any, wanted: Any) -> bool:
 
 
 def times(
-    part: str, text: str, form: str = "{}", *, published: bool = False, flags: int = re.IGNORECASE
+    part: str,
+    text: str,
+    form: str = "{}",
+    *,
+    published: bool = False,
+    flags: int = re.IGNORECASE,
 ) -> int:
     """How often a text from the data occurs. form: what stands around it, as a pattern.
 
-    published: the part is itself read as a pattern, as the published code does, in a process with limits where it can take long.
+    published: the part is itself read as a pattern, as the published code does, in a process with
+    limits where it can take long.
     """
     if not published:
         return len(re.findall(form.replace("{}", re.escape(part)), text, flags))
     pattern = form.replace("{}", part)
     if _PATTERN.isdisjoint(part):
         return len(re.findall(pattern, text, flags))
-    found: int = bounded.call(_count, pattern, text, int(flags), seconds=1.0, key=pattern)
+    found: int = bounded.call(
+        _count, pattern, text, int(flags), seconds=1.0, key=pattern
+    )
     return found
 
 
@@ -150,8 +191,14 @@ def _count(pattern: str, text: str, flags: int) -> int:
 
 
 def parts_of(text: str, published: bool) -> list[str]:
-    """The stretches that `***` sets apart, without white space. A longer row of asterisks is one mark, but not in the published code."""
-    return [part.strip() for part in (text.split("***") if published else re.split(r"\*{3,}", text))]
+    """The stretches that `***` sets apart, without white space.
+
+    A longer row of asterisks is one mark, but not in the published code.
+    """
+    return [
+        part.strip()
+        for part in (text.split("***") if published else re.split(r"\*{3,}", text))
+    ]
 
 
 def placeholders(text: str, *, filled: bool) -> int:
@@ -160,7 +207,9 @@ def placeholders(text: str, *, filled: bool) -> int:
     for line in text.split("\n"):
         place = line.find("[")
         while place >= 0 and (end := line.find("]", place)) >= 0:
-            count += bool(line[place : end + 1].strip("[").strip("]").strip()) or not filled
+            count += (
+                bool(line[place : end + 1].strip("[").strip("]").strip()) or not filled
+            )
             place = line.find("[", end)
     return count
 
@@ -168,34 +217,48 @@ def placeholders(text: str, *, filled: bool) -> int:
 def titled(text: str) -> bool:
     """Whether a line has something between `<<` and `>>`."""
     for line in text.split("\n"):
-        start, end = line.find("<<"), line.rfind(">>")
-        if start >= 0 and end >= start + 3 and line[start : end + 2].lstrip("<").rstrip(">").strip():
+        start = line.find("<<")
+        end = line.rfind(">>")
+        if (
+            start >= 0
+            and end >= start + 3
+            and line[start : end + 2].lstrip("<").rstrip(">").strip()
+        ):
             return True
     return False
 
 
 def highlights(text: str, published: bool) -> int:
-    """Stretches between asterisks or double asterisks. published: bold within a third pair counts twice, and so does a list's marker."""
+    """Stretches between asterisks or double asterisks. published: bold within a third pair counts
+    twice, and so does a list's marker.
+    """
     if published:
         found = re.findall(r"\*[^\n*]*\*", text) + re.findall(r"\*\*[^\n*]*\*\*", text)
         return sum(bool(one.strip("*").strip()) for one in found)
     text = re.sub(r"(?m)^[^\S\n]*\*[^\S\n]", "", text)
     inner = re.split(r"(\*{1,3})", text)
-    count, place = 0, 1
+    count = 0
+    place = 1
     while place + 2 < len(inner):
         closes = inner[place] == inner[place + 2] and "\n" not in inner[place + 1]
-        good = closes and inner[place + 1] and inner[place + 1].strip() == inner[place + 1]
+        good = (
+            closes and inner[place + 1] and inner[place + 1].strip() == inner[place + 1]
+        )
         count += bool(good)
         place += 4 if good else 2
     return count
 
 
 def is_json(text: str, published: bool, once: bool = False) -> bool:
-    """Whether a text is JSON, within a fence or not. once: one opening of a fence is taken off, with its end; else several are."""
+    """Whether a text is JSON, within a fence or not. once: one opening of a fence is taken off,
+    with its end; else several are.
+    """
     text = text.strip()
     fences = [one for one in _FENCES if text.startswith(one)]
     if once:
-        text = text.removeprefix(fences[0]).removesuffix("```").strip() if fences else text
+        text = (
+            text.removeprefix(fences[0]).removesuffix("```").strip() if fences else text
+        )
     else:
         for fence in _FENCES:
             text = text.removeprefix(fence)
@@ -212,16 +275,22 @@ def _no_number(name: str) -> Any:
 
 
 def bullets(text: str, published: bool, spaced: bool = False) -> int:
-    """Items of Markdown lists. spaced: the published rule that wants one space after the marker; the other wants none."""
+    """Items of Markdown lists. spaced: the published rule that wants one space after the marker;
+    the other wants none.
+    """
     if not published:
         return len(_BULLET.findall(text))
     if spaced:
         return len(re.findall(r"(?m)^[^\S\n]*[*-] \*?\*?[^*\s]", text))
-    return len(re.findall(r"(?m)^[^\S\n]*\*[^*].*$", text)) + len(re.findall(r"(?m)^[^\S\n]*-", text))
+    return len(re.findall(r"(?m)^[^\S\n]*\*[^*].*$", text)) + len(
+        re.findall(r"(?m)^[^\S\n]*-", text)
+    )
 
 
 def quoted(text: str, published: bool) -> bool:
-    """Whether a text stands in double quotation marks, straight or (not in the published code) curly."""
+    """Whether a text stands in double quotation marks, straight or (not in the published code)
+    curly.
+    """
     text = text.strip()
     pairs = ('""',) if published else ('""', "“”", "„“", "«»")
     return len(text) > 1 and text[0] + text[-1] in pairs
@@ -229,7 +298,8 @@ def quoted(text: str, published: bool) -> bool:
 
 def repeated(text: str, prompt: str) -> str | None:
     """What follows the prompt that a text begins with; None where it does not."""
-    start, text = prompt.strip().lower(), text.strip().lower()
+    start = prompt.strip().lower()
+    text = text.strip().lower()
     return text[len(start) :].strip() if text.startswith(start) else None
 
 
@@ -239,15 +309,19 @@ def one_of(text: str, options: Sequence[str], published: bool) -> bool:
     return found > 0 if published else found == 1
 
 
-# -- the kinds of IFEval ------------------------------------------------------------------------------------------------
+# -- the kinds of IFEval ---------------------------------------------------------------
 
 
 def _capitals(text: str, s: Settings, rules: Rules) -> bool:
     if rules.published:  # as its tokeniser cuts: "I'M" is two words, "A/B" is one
-        words = [part for piece in _APART.split(text) for part in _CONTRACTED.split(piece)]
+        words = [
+            part for piece in _APART.split(text) for part in _CONTRACTED.split(piece)
+        ]
     else:
         words = re.findall(r"[^\W_][\w'’-]*", text)
-    return compared(sum(map(str.isupper, words)), s["capital_relation"], s["capital_frequency"])
+    return compared(
+        sum(map(str.isupper, words)), s["capital_relation"], s["capital_frequency"]
+    )
 
 
 def _english(text: str) -> bool:
@@ -280,11 +354,18 @@ def _first_word(text: str, s: Settings, rules: Rules) -> bool:
     place = int(s["nth_paragraph"]) - 1
     if len(kept) != int(s["num_paragraphs"]) or not 0 <= place < len(kept):
         return False
-    if rules.published:  # the place is counted with empty paragraphs, and only these marks end a word
+    # the place is counted with empty paragraphs, and only these marks end a word
+    if rules.published:
         first = (paragraphs[place].split() or [""])[0].lstrip("'").lstrip('"')
-        return re.split(r"[.,?!'\"]", first, maxsplit=1)[0].lower() == str(s["first_word"]).lower()
+        return (
+            re.split(r"[.,?!'\"]", first, maxsplit=1)[0].lower()
+            == str(s["first_word"]).lower()
+        )
     found = re.match(r"[\"'“‘*_#(\[\s]*([^\W_](?:[\w'’-]*\w)?)", kept[place])
-    return found is not None and found[1].casefold() == str(s["first_word"]).strip().casefold()
+    return (
+        found is not None
+        and found[1].casefold() == str(s["first_word"]).strip().casefold()
+    )
 
 
 def _postscript(text: str, s: Settings, rules: Rules) -> bool:
@@ -299,8 +380,11 @@ def _postscript(text: str, s: Settings, rules: Rules) -> bool:
 
 def has_postscript(text: str, marker: str) -> bool:
     """Whether a marker such as "P.S." begins a word, and is not the end of a longer one ("P.P.S.")."""
-    letters = [re.escape(part) for part in marker.strip().lower().split(".") if part.strip()]
-    first, whole = letters[0], r"\.\s?".join(letters)
+    letters = [
+        re.escape(part) for part in marker.strip().lower().split(".") if part.strip()
+    ]
+    first = letters[0]
+    whole = r"\.\s?".join(letters)
     end = r"\." if marker.strip().endswith(".") else r"(?!\w)"
     pattern = rf"(?<!\w)(?<!{first}\.)(?<!{first}\.\s){whole}{end}"
     return re.search(pattern, text.lower()) is not None
@@ -308,11 +392,14 @@ def has_postscript(text: str, marker: str) -> bool:
 
 def _ends(text: str, s: Settings, rules: Rules) -> bool:
     marks = '"' if rules.published else '"”*_'
-    return text.strip().strip(marks).lower().endswith(str(s["end_phrase"]).strip().lower())
+    return (
+        text.strip().strip(marks).lower().endswith(str(s["end_phrase"]).strip().lower())
+    )
 
 
 def _sections(text: str, s: Settings, rules: Rules) -> bool:
-    mark, wanted = str(s["section_spliter"]).strip(), int(s["num_sections"])
+    mark = str(s["section_spliter"]).strip()
+    wanted = int(s["num_sections"])
     if rules.published:
         return times(mark, text, r"{}\s?\d+", published=True, flags=0) >= wanted
     return len(set(re.findall(rf"(?<!\w){re.escape(mark)}\s?(\d+)", text))) >= wanted
@@ -320,12 +407,17 @@ def _sections(text: str, s: Settings, rules: Rules) -> bool:
 
 def _existence(text: str, s: Settings, rules: Rules) -> bool:
     form = "{}" if rules.published else r"(?<!\w){}"
-    return all(times(word, text, form, published=rules.published) for word in s["keywords"])
+    return all(
+        times(word, text, form, published=rules.published) for word in s["keywords"]
+    )
 
 
 def _forbidden(text: str, s: Settings, rules: Rules) -> bool:
     form = r"\b{}\b" if rules.published else r"(?<!\w){}(?!\w)"
-    return not any(times(word, text, form, published=rules.published) for word in s["forbidden_words"])
+    return not any(
+        times(word, text, form, published=rules.published)
+        for word in s["forbidden_words"]
+    )
 
 
 def _frequency(text: str, s: Settings, rules: Rules) -> bool:
@@ -340,41 +432,84 @@ def _repeats(text: str, s: Settings, rules: Rules) -> bool:
 
 
 ENGLISH: Kinds = {
-    "change_case:capital_word_frequency": (_capitals, ("capital_relation", "capital_frequency")),
-    "change_case:english_capital": (lambda text, s, r: text.isupper() and _english(text), ()),
-    "change_case:english_lowercase": (lambda text, s, r: text.islower() and _english(text), ()),
+    "change_case:capital_word_frequency": (
+        _capitals,
+        ("capital_relation", "capital_frequency"),
+    ),
+    "change_case:english_capital": (
+        lambda text, s, r: text.isupper() and _english(text),
+        (),
+    ),
+    "change_case:english_lowercase": (
+        lambda text, s, r: text.islower() and _english(text),
+        (),
+    ),
     "combination:repeat_prompt": (_repeats, ("prompt_to_repeat",)),
     "combination:two_responses": (_two, ()),
     "detectable_content:number_placeholders": (
-        lambda text, s, r: placeholders(text, filled=not r.published) >= int(s["num_placeholders"]), ("num_placeholders",),
+        lambda text, s, r: (
+            placeholders(text, filled=not r.published) >= int(s["num_placeholders"])
+        ),
+        ("num_placeholders",),
     ),
     "detectable_content:postscript": (_postscript, ("postscript_marker",)),
-    "detectable_format:constrained_response": (lambda text, s, r: one_of(text, _OPTIONS, r.published), ()),
-    "detectable_format:json_format": (lambda text, s, r: is_json(text, r.published), ()),
-    "detectable_format:multiple_sections": (_sections, ("section_spliter", "num_sections")),
-    "detectable_format:number_bullet_lists": (lambda text, s, r: bullets(text, r.published) == int(s["num_bullets"]), ("num_bullets",)),
+    "detectable_format:constrained_response": (
+        lambda text, s, r: one_of(text, _OPTIONS, r.published),
+        (),
+    ),
+    "detectable_format:json_format": (
+        lambda text, s, r: is_json(text, r.published),
+        (),
+    ),
+    "detectable_format:multiple_sections": (
+        _sections,
+        ("section_spliter", "num_sections"),
+    ),
+    "detectable_format:number_bullet_lists": (
+        lambda text, s, r: bullets(text, r.published) == int(s["num_bullets"]),
+        ("num_bullets",),
+    ),
     "detectable_format:number_highlighted_sections": (
-        lambda text, s, r: highlights(text, r.published) >= int(s["num_highlights"]), ("num_highlights",),
+        lambda text, s, r: highlights(text, r.published) >= int(s["num_highlights"]),
+        ("num_highlights",),
     ),
     "detectable_format:title": (lambda text, s, r: titled(text), ()),
     "keywords:existence": (_existence, ("keywords",)),
     "keywords:forbidden_words": (_forbidden, ("forbidden_words",)),
     "keywords:frequency": (_frequency, ("keyword", "relation", "frequency")),
     "keywords:letter_frequency": (
-        lambda text, s, r: compared(text.lower().count(str(s["letter"]).strip().lower()), s["let_relation"], s["let_frequency"]),
+        lambda text, s, r: compared(
+            text.lower().count(str(s["letter"]).strip().lower()),
+            s["let_relation"],
+            s["let_frequency"],
+        ),
         ("letter", "let_relation", "let_frequency"),
     ),
     "language:response_language": (_language, ("language",)),
-    "length_constraints:nth_paragraph_first_word": (_first_word, ("num_paragraphs", "nth_paragraph", "first_word")),
+    "length_constraints:nth_paragraph_first_word": (
+        _first_word,
+        ("num_paragraphs", "nth_paragraph", "first_word"),
+    ),
     "length_constraints:number_paragraphs": (_paragraphs, ("num_paragraphs",)),
     "length_constraints:number_sentences": (
-        lambda text, s, r: compared(len(sentences(text)), s["relation"], s["num_sentences"]), ("relation", "num_sentences"),
+        lambda text, s, r: compared(
+            len(sentences(text)), s["relation"], s["num_sentences"]
+        ),
+        ("relation", "num_sentences"),
     ),
     "length_constraints:number_words": (
-        lambda text, s, r: compared(len(re.findall(r"\w+", text)), s["relation"], s["num_words"]), ("relation", "num_words"),
+        lambda text, s, r: compared(
+            len(re.findall(r"\w+", text)), s["relation"], s["num_words"]
+        ),
+        ("relation", "num_words"),
     ),
-    "punctuation:no_comma": (lambda text, s, r: not any(one in text for one in ("," if r.published else _COMMAS)), ()),
+    "punctuation:no_comma": (
+        lambda text, s, r: (
+            not any(one in text for one in ("," if r.published else _COMMAS))
+        ),
+        (),
+    ),
     "startend:end_checker": (_ends, ("end_phrase",)),
     "startend:quotation": (lambda text, s, r: quoted(text, r.published), ()),
-}  # fmt: skip
+}
 """The 25 kinds of IFEval, by the names in its data."""

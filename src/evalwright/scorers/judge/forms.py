@@ -1,7 +1,9 @@
-"""What a verdict looks like: fields from which its instruction, its JSON schema and its parser are all made.
+"""What a verdict looks like: fields from which its instruction, its JSON schema and its parser are
+all made.
 
-A verdict is one JSON object that repeats the mark of its question, a hash of the material that is judged. A text cannot contain
-its own hash, so a verdict that somebody planted in the material has another mark, or none.
+A verdict is one JSON object that repeats the mark of its question, a hash of the material that is
+judged. A text cannot contain its own hash, so a verdict that somebody planted in the material has
+another mark, or none.
 """
 
 from __future__ import annotations
@@ -30,7 +32,9 @@ class BadVerdict(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A field of a verdict. form: its value as the instruction shows it. read: the value that is given, or BadVerdict."""
+    """A field of a verdict. form: its value as the instruction shows it. read: the value that is
+    given, or BadVerdict.
+    """
 
     name: str
     form: str
@@ -40,18 +44,30 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """The fields of a verdict, in the order in which they are written: reasons before what they lead to."""
+    """The fields of a verdict, in the order in which they are written: reasons before what they
+    lead to.
+    """
 
     fields: tuple[Field, ...]
 
     def instruction(self, mark: str) -> str:
         """The object as a judge is shown it."""
-        return _shown_object([(_CHECK, f'"{mark}"'), *((one.name, one.form) for one in self.fields)])
+        return _shown_object(
+            [(_CHECK, f'"{mark}"'), *((one.name, one.form) for one in self.fields)]
+        )
 
     def schema(self) -> str:
-        """The JSON schema of the object, as text. It does not hold the mark, so it is the same for all questions of a kind."""
-        named = {_CHECK: {"type": "string"}, **{one.name: dict(one.schema) for one in self.fields}}
-        return json.dumps(_object_schema(named), ensure_ascii=False, separators=(",", ":"))
+        """The JSON schema of the object, as text.
+
+        It does not hold the mark, so it is the same for all questions of a kind.
+        """
+        named = {
+            _CHECK: {"type": "string"},
+            **{one.name: dict(one.schema) for one in self.fields},
+        }
+        return json.dumps(
+            _object_schema(named), ensure_ascii=False, separators=(",", ":")
+        )
 
     def read(self, text: str, mark: str) -> dict[str, Any]:
         """The values in a judge's reply, by field. Raises BadVerdict, with the reason."""
@@ -59,7 +75,7 @@ class Form:
         return {one.name: one.read(given[one.name]) for one in self.fields}
 
 
-# -- fields -------------------------------------------------------------------------------------------------------------
+# -- fields ----------------------------------------------------------------------------
 
 
 def reason(name: str = "reason") -> Field:
@@ -78,7 +94,9 @@ def choice(name: str, values: Sequence[str]) -> Field:
             _SPACE.sub("_", written)
         )  # "not attempted" is not_attempted
         if found is None:
-            raise BadVerdict(f"the {name} is {shown(value)}, not one of {', '.join(values)}")
+            raise BadVerdict(
+                f"the {name} is {shown(value)}, not one of {', '.join(values)}"
+            )
         return found
 
     form = " or ".join(json.dumps(value, ensure_ascii=False) for value in values)
@@ -89,9 +107,14 @@ def whole_number(name: str, values: Sequence[int]) -> Field:
     """One of some whole numbers, ascending."""
 
     def read(value: Any) -> int:
-        if isinstance(value, bool) or not isinstance(value, int | float) or value not in values:
+        if (
+            isinstance(value, bool)
+            or not isinstance(value, int | float)
+            or value not in values
+        ):
             raise BadVerdict(
-                f"the {name} is {shown(value)}, not a whole number from {values[0]} to {values[-1]}"
+                f"the {name} is {shown(value)}, not a whole number from {values[0]} to"
+                f" {values[-1]}"
             )
         return int(value)
 
@@ -109,7 +132,9 @@ def group(name: str, fields: Sequence[Field]) -> Field:
         return {one.name: one.read(value[one.name]) for one in fields}
 
     schema = _object_schema({one.name: dict(one.schema) for one in fields})
-    return Field(name, _shown_object([(one.name, one.form) for one in fields]), schema, read)
+    return Field(
+        name, _shown_object([(one.name, one.form) for one in fields]), schema, read
+    )
 
 
 def _shown_object(parts: Iterable[tuple[str, str]]) -> str:
@@ -125,12 +150,14 @@ def _object_schema(named: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-# -- reading ------------------------------------------------------------------------------------------------------------
+# -- reading ---------------------------------------------------------------------------
 
 
 def mark_of(*material: Any) -> str:
     """The mark of this material: sixteen hexadecimal digits."""
-    return blake2b(json.dumps(material, ensure_ascii=True).encode(), digest_size=8).hexdigest()
+    return blake2b(
+        json.dumps(material, ensure_ascii=True).encode(), digest_size=8
+    ).hexdigest()
 
 
 def one_line(given: Any) -> str:
@@ -145,34 +172,47 @@ def shown(value: Any) -> str:
 
 
 def marked_object(text: str, mark: str, fields: Iterable[str]) -> dict[str, Any]:
-    """The object whose "check" is the mark. Raises BadVerdict where there is none, several that differ, or one that lacks a field."""
+    """The object whose "check" is the mark.
+
+    Raises BadVerdict where there is none, several that differ, or one that lacks a field.
+    """
     found = list(json_objects(text))
     ours = [one for one in found if one.get(_CHECK) == mark]
     if not ours:
         if not found:
             raise BadVerdict("the reply has no JSON object")
-        raise BadVerdict("the reply has a JSON object without the mark of this question")
+        raise BadVerdict(
+            "the reply has a JSON object without the mark of this question"
+        )
     if any(one != ours[0] for one in ours):
         raise BadVerdict("the reply has several verdicts that differ")
     _check_fields(ours[0], fields)
     return ours[0]
 
 
-def _check_fields(given: Mapping[str, Any], fields: Iterable[str], where: str = "") -> None:
+def _check_fields(
+    given: Mapping[str, Any], fields: Iterable[str], where: str = ""
+) -> None:
     if missing := [name for name in fields if name not in given]:
         raise BadVerdict(f"the verdict has no '{missing[0]}'{where}")
 
 
 def json_objects(text: str) -> Iterator[dict[str, Any]]:
-    """The JSON objects in a text, outermost ones only. One with a key twice is none: it says two things at once."""
-    decoder = json.JSONDecoder(object_pairs_hook=_without_repeats, strict=False)  # line breaks in a reason
+    """The JSON objects in a text, outermost ones only.
+
+    One with a key twice is none: it says two things at once.
+    """
+    # line breaks in a reason
+    decoder = json.JSONDecoder(object_pairs_hook=_without_repeats, strict=False)
     text = _ESCAPE.sub(lambda one: one[0] if one[1] else "\\\\", text)
-    broken, end = 0, 0
+    broken = 0
+    end = 0
     while broken < _MOST_BROKEN and (found := _OPENING.search(text, end)) is not None:
         try:
             value, end = decoder.raw_decode(text, found.start())
         except (ValueError, RecursionError):
-            broken, end = broken + 1, found.start() + 1
+            broken = broken + 1
+            end = found.start() + 1
         else:
             yield value
 

@@ -1,4 +1,7 @@
-"""The scorer `judge-pair`: which of two answers is better, asked in both orders? The other is the reference, or another run's answer."""
+"""The scorer `judge-pair`: which of two answers is better, asked in both orders?
+
+The other is the reference, or another run's answer.
+"""
 
 from __future__ import annotations
 
@@ -26,9 +29,15 @@ from evalwright.scorers.registry import checked
 from evalwright.strategies.several import together
 
 REFERENCE = "reference"
-FIRST, SECOND, SAME, LONGER = PARTS = ("answer_first", "answer_second", "same verdict", "log length ratio")
-"""Parts: the verdicts with the answer shown first and second (1 it wins, 0.5 tie, 0 it loses), whether they are the same, and the natural
-logarithm of its length in characters over the other's."""
+FIRST, SECOND, SAME, LONGER = PARTS = (
+    "answer_first",
+    "answer_second",
+    "same verdict",
+    "log length ratio",
+)
+"""Parts: the verdicts with the answer shown first and second (1 it wins, 0.5 tie, 0 it loses),
+whether they are the same, and the natural logarithm of its length in characters over the other's.
+"""
 LABELS = ("loss", "tie", "win")
 _TASK = """\
 You compare two answers, A and B, and say which is better. The order in which they stand means nothing, and neither does length: a
@@ -43,7 +52,8 @@ def _check(options: Mapping[str, Any]) -> None:
     against = options["against"]
     if not isinstance(against, str) or not against:
         raise ConfigurationError(
-            f"The option 'against' is 'reference', or another run's folder or name, not {against!r}."
+            "The option 'against' is 'reference', or another run's folder or name, not"
+            f" {against!r}."
         )
     if against != REFERENCE:
         _other_run(against)
@@ -65,39 +75,60 @@ async def judge_pair(
     max_tokens: int = MAX_TOKENS,
     schema: bool = True,
 ) -> Score:
-    """1 where the answer is better than the other one in both orders, 0 where the other one is, 0.5 for a tie or where the orders differ.
+    """1 where the answer is better than the other one in both orders, 0 where the other one is, 0.5
+    for a tie or where the orders differ.
 
-    against: "reference" (the sample's targets), or another run by its folder or name, of whose draws the first counts. question:
-    what is better. ties: whether a judge may say that neither is. turns: compare the last replies of conversations, or each.
-    Labels: "win", "tie", "loss". Parts: `PARTS`. A reply of the other run that is no answer by its model's own fault has lost.
-    Raises ScoringError where there is nothing to compare with, RequestFailed where a judge failed or its verdict cannot be read.
+    against: "reference" (the sample's targets), or another run by its folder or name, of whose
+    draws the first counts. question: what is better. ties: whether a judge may say that neither is.
+    turns: compare the last replies of conversations, or each. Labels: "win", "tie", "loss". Parts:
+    `PARTS`. A reply of the other run that is no answer by its model's own fault has lost. Raises
+    ScoringError where there is nothing to compare with, RequestFailed where a judge failed or its
+    verdict cannot be read.
     """
     if against != REFERENCE and not _answer_of_other(sample, against).text.strip():
-        return Score(1.0, "win", f"the run '{against}' has a reply here that is no answer")
+        return Score(
+            1.0, "win", f"the run '{against}' has a reply here that is no answer"
+        )
     own = exchanges(sample, answer, turns)
     others = _others(sample, own, against, turns)
     by_turn = dict(zip((one.number for one in own), others, strict=True))
 
     async def opinion(role: str, turn: Exchange) -> Opinion:
         shown = material(sample, turn, show)
-        pairs = [(turn.answer, by_turn[turn.number]), (by_turn[turn.number], turn.answer)]
+        pairs = [
+            (turn.answer, by_turn[turn.number]),
+            (by_turn[turn.number], turn.answer),
+        ]
         asked = [_question(shown, pair, question, ties, instructions) for pair in pairs]
         forth, back = await together(
-            [verdict(role, one, ask, max_tokens, schema=schema, images=turn.images) for one in asked]
+            [
+                verdict(role, one, ask, max_tokens, schema=schema, images=turn.images)
+                for one in asked
+            ]
         )
         return _opinion(forth, back, _longer(*pairs[0]))
 
     return await judged(roles_of(judges), own, opinion, Scale(LABELS, _label))
 
 
-def _opinion(forth: tuple[str, str], back: tuple[str, str], longer: Mapping[str, float]) -> Opinion:
+def _opinion(
+    forth: tuple[str, str], back: tuple[str, str], longer: Mapping[str, float]
+) -> Opinion:
     """What both orders come to. The answer is A in the first and B in the second."""
     first = {"A": 1.0, "B": 0.0}.get(forth[0], 0.5)
     second = {"A": 0.0, "B": 1.0}.get(back[0], 0.5)
     same = first == second
     value = first if same else 0.5
-    told = f"shown first: {_label(first)}, {forth[1]}; shown second: {_label(second)}, {back[1]}"
-    return Opinion(value, _label(value), told, {FIRST: first, SECOND: second, SAME: float(same), **longer})
+    told = (
+        f"shown first: {_label(first)}, {forth[1]}; shown second: {_label(second)},"
+        f" {back[1]}"
+    )
+    return Opinion(
+        value,
+        _label(value),
+        told,
+        {FIRST: first, SECOND: second, SAME: float(same), **longer},
+    )
 
 
 def _longer(own: str, other: str) -> dict[str, float]:
@@ -109,59 +140,90 @@ def _label(value: float) -> str:
 
 
 def _question(
-    shown: Sequence[tuple[str, str]], pair: tuple[str, str], wanted: str, ties: bool, instructions: str
+    shown: Sequence[tuple[str, str]],
+    pair: tuple[str, str],
+    wanted: str,
+    ties: bool,
+    instructions: str,
 ) -> Any:
     answers = [("answer-A", pair[0]), ("answer-B", pair[1])]
     form = Form((reason(), choice("better", ["A", "B", "tie"] if ties else ["A", "B"])))
     body = f"{wanted}\n\n{instructions}" if instructions else wanted
-    return question(_TASK, [*shown, *answers], body, form, lambda given: (given["better"], given["reason"]))
+    return question(
+        _TASK,
+        [*shown, *answers],
+        body,
+        form,
+        lambda given: (given["better"], given["reason"]),
+    )
 
 
-# -- what it is compared with -------------------------------------------------------------------------------------------
+# -- what it is compared with ----------------------------------------------------------
 
 
-def _others(sample: Sample, own: Sequence[Exchange], against: str, turns: str) -> list[str]:
+def _others(
+    sample: Sample, own: Sequence[Exchange], against: str, turns: str
+) -> list[str]:
     """The other answer of each turn."""
     if against == REFERENCE:
         found = [reference(sample, one).partition("\nor: ")[0] for one in own]
         if not all(found):
             raise ScoringError(
-                f"The sample '{sample.id}' has no target that its answer could be compared with."
+                f"The sample '{sample.id}' has no target that its answer could be"
+                " compared with."
             )
         return found
     theirs = exchanges(sample, _answer_of_other(sample, against), turns)
     if len(theirs) != len(own):
-        raise ScoringError(f"The run '{against}' has another number of turns in the sample '{sample.id}'.")
+        raise ScoringError(
+            f"The run '{against}' has another number of turns in the sample"
+            f" '{sample.id}'."
+        )
     return [one.answer for one in theirs]
 
 
 def _answer_of_other(sample: Sample, against: str) -> Answer:
-    """The other run's answer, without text where it was none by the model's own fault. Raises ScoringError where it is missing."""
+    """The other run's answer, without text where it was none by the model's own fault.
+
+    Raises ScoringError where it is missing.
+    """
     other = _other_run(against).get((sample.id, sample.input))
     if other is None:
-        raise ScoringError(f"The run '{against}' has no answer to the sample '{sample.id}'.")
+        raise ScoringError(
+            f"The run '{against}' has no answer to the sample '{sample.id}'."
+        )
     return other
 
 
 def _other_run(name: str) -> Mapping[tuple[str, str], Answer]:
-    """The answers of a run by id and input. Raises ConfigurationError for one that is not there or cannot be read."""
+    """The answers of a run by id and input.
+
+    Raises ConfigurationError for one that is not there or cannot be read.
+    """
     here = Path.cwd().resolve()
     found = [Path(name), Path("runs") / name]
-    file = next((one / "samples.jsonl" for one in found if (one / "samples.jsonl").is_file()), None)
+    file = next(
+        (one / "samples.jsonl" for one in found if (one / "samples.jsonl").is_file()),
+        None,
+    )
     if file is None:
         raise ConfigurationError(
-            f"The option 'against' names the run '{name}', and there is no samples.jsonl in {' or '.join(map(str, found))}."
+            f"The option 'against' names the run '{name}', and there is no"
+            f" samples.jsonl in {' or '.join(map(str, found))}."
         )
     if not file.resolve().is_relative_to(here):
         raise ConfigurationError(
-            f"The run '{name}' of the option 'against' is outside of the working folder."
+            f"The run '{name}' of the option 'against' is outside of the working"
+            " folder."
         )
     state = file.stat()
     return _read_answers(file.resolve(), state.st_mtime_ns, state.st_size)
 
 
 @lru_cache(maxsize=2)
-def _read_answers(file: Path, changed: int, size: int) -> Mapping[tuple[str, str], Answer]:
+def _read_answers(
+    file: Path, changed: int, size: int
+) -> Mapping[tuple[str, str], Answer]:
     answers: dict[tuple[str, str], Answer] = {}
     with ordinary(file).open("rb") as lines:
         for number, line in enumerate(lines, 1):
@@ -171,15 +233,23 @@ def _read_answers(file: Path, changed: int, size: int) -> Mapping[tuple[str, str
                     answer = _answer(row)
                     answers.setdefault(
                         (row["id"], row["input"]),
-                        answer if record_outcome == ANSWERED else replace(answer, text=""),
+                        (
+                            answer
+                            if record_outcome == ANSWERED
+                            else replace(answer, text="")
+                        ),
                     )
             except (ValueError, KeyError, TypeError, AttributeError):
-                raise ConfigurationError(f"{file}, line {number}, is not a record of a run.") from None
+                raise ConfigurationError(
+                    f"{file}, line {number}, is not a record of a run."
+                ) from None
     return answers
 
 
 def _outcome_of(row: Mapping[str, Any]) -> Outcome:
-    """The outcome of a recorded answer; what failed through no fault of the model is "failed", its text unknown."""
+    """The outcome of a recorded answer; what failed through no fault of the model is "failed", its
+    text unknown.
+    """
     answer = _answer(row)
     if "failure" in row and (not answer.responses or answer.outcome == ANSWERED):
         return FAILED

@@ -24,22 +24,35 @@ itself. Use the whole scale."""
 
 
 def scale_of(given: Any) -> dict[int, str]:
-    """Each grade and what it means ("" where nothing is said), ascending. Raises ConfigurationError."""
+    """Each grade and what it means ("" where nothing is said), ascending.
+
+    Raises ConfigurationError.
+    """
     if isinstance(given, Mapping):
-        ends, said = list(given), {key: str(text) for key, text in given.items()}
+        ends = list(given)
+        said = {key: str(text) for key, text in given.items()}
     else:
-        ends, said = list(given) if isinstance(given, list | tuple) and len(given) == 2 else [], {}
+        ends = (
+            list(given) if isinstance(given, list | tuple) and len(given) == 2 else []
+        )
+        said = {}
     try:
         # A mapping that came through JSON has its numbers as text.
-        grades = {int(end): said.get(end, "") for end in ends if not isinstance(end, bool | float)}
+        grades = {
+            int(end): said.get(end, "")
+            for end in ends
+            if not isinstance(end, bool | float)
+        }
     except (TypeError, ValueError):
         grades = {}
-    low, high = min(grades, default=0), max(grades, default=0)
+    low = min(grades, default=0)
+    high = max(grades, default=0)
     turned = not isinstance(given, Mapping) and list(grades) != sorted(grades)
     if len(grades) != len(ends) or turned or low == high or high - low >= MOST_GRADES:
         raise ConfigurationError(
-            f"The option 'scale' is two whole numbers, the worse first, such as [1, 5], or whole numbers with their meanings, such as "
-            f"{{1: useless, 3: partly useful, 5: all that was wanted}}, not {given!r}."
+            "The option 'scale' is two whole numbers, the worse first, such as [1, 5],"
+            " or whole numbers with their meanings, such as {1: useless, 3: partly"
+            f" useful, 5: all that was wanted}}, not {given!r}."
         )
     return {grade: grades.get(grade, "") for grade in range(low, high + 1)}
 
@@ -49,7 +62,8 @@ def _check(options: Mapping[str, Any]) -> None:
     scale_of(options["scale"])
     if not isinstance(options["question"], str) or not options["question"].strip():
         raise ConfigurationError(
-            "The option 'question' says what is graded, such as 'How helpful is the answer?'."
+            "The option 'question' says what is graded, such as 'How helpful is the"
+            " answer?'."
         )
 
 
@@ -69,33 +83,60 @@ async def judge_rating(
     max_tokens: int = MAX_TOKENS,
     schema: bool = True,
 ) -> Score:
-    """The grade, from 0 at the lower end of the scale to 1 at the upper; "pass" from `threshold` on, else "fail".
+    """The grade, from 0 at the lower end of the scale to 1 at the upper; "pass" from `threshold`
+    on, else "fail".
 
-    question: what is graded. scale: its two ends, or whole numbers with what they mean; the others are between. turns: judge the last
-    reply of a conversation, or each (the mean counts). Parts: "rating", the grade itself.
+    question: what is graded. scale: its two ends, or whole numbers with what they mean; the others
+    are between. turns: judge the last reply of a conversation, or each (the mean counts). Parts:
+    "rating", the grade itself.
     """
     grades = scale_of(scale)
-    low, high = min(grades), max(grades)
+    low = min(grades)
+    high = max(grades)
 
     async def opinion(role: str, turn: Exchange) -> Opinion:
         asked = _question(
-            grades, [*material(sample, turn, show), ("answer", turn.answer)], question, instructions
+            grades,
+            [*material(sample, turn, show), ("answer", turn.answer)],
+            question,
+            instructions,
         )
-        grade, why = await verdict(role, asked, ask, max_tokens, schema=schema, images=turn.images)
+        grade, why = await verdict(
+            role, asked, ask, max_tokens, schema=schema, images=turn.images
+        )
         value = (grade - low) / (high - low)
-        return Opinion(value, "pass" if value >= threshold else "fail", f"{grade}: {why}", {RATING: grade})
+        return Opinion(
+            value,
+            "pass" if value >= threshold else "fail",
+            f"{grade}: {why}",
+            {RATING: grade},
+        )
 
-    return await judged(roles_of(judges), exchanges(sample, answer, turns), opinion, pass_or_fail(threshold))
+    return await judged(
+        roles_of(judges),
+        exchanges(sample, answer, turns),
+        opinion,
+        pass_or_fail(threshold),
+    )
 
 
 def _question(
-    grades: Mapping[int, str], shown: Sequence[tuple[str, str]], wanted: str, instructions: str
+    grades: Mapping[int, str],
+    shown: Sequence[tuple[str, str]],
+    wanted: str,
+    instructions: str,
 ) -> Any:
-    meanings = "\n".join(f"{grade}: {meaning}" for grade, meaning in grades.items() if meaning)
+    meanings = "\n".join(
+        f"{grade}: {meaning}" for grade, meaning in grades.items() if meaning
+    )
     body = f"{wanted}\nGrade it from {min(grades)} (worst) to {max(grades)} (best)."
     body += "".join(f"\n\n{text}" for text in (meanings, instructions) if text)
     form = Form((reason(), whole_number("grade", list(grades))))
-    return question(_TASK, shown, body, form, lambda given: (given["grade"], given["reason"]))
+    return question(
+        _TASK, shown, body, form, lambda given: (given["grade"], given["reason"])
+    )
 
 
-vars(judge_rating)["fault_parts"] = lambda sample, options: {RATING: float(min(scale_of(options["scale"])))}
+vars(judge_rating)["fault_parts"] = lambda sample, options: {
+    RATING: float(min(scale_of(options["scale"])))
+}

@@ -1,4 +1,6 @@
-"""Where the answer to the question ends in a reply that runs on: base models go on to questions of their own."""
+"""Where the answer to the question ends in a reply that runs on: base models go on to questions of
+their own.
+"""
 
 from __future__ import annotations
 
@@ -9,22 +11,28 @@ from evalwright.scorers.text.normalise import answer_region
 QUESTION_START_CHARS = 200
 _MARKED_QUESTION = re.compile(r"[?？؟]")
 _LABEL = re.compile(
-    r"\W{0,6}(?:user|human|assistant|system|question|query|q|example|exercise|sentence|instruction|input|problem|based on the text|answer according"
-    r"|frage|pregunta|pergunta|domanda|vraag|pytanie|soru|câu hỏi|pertanyaan|soalan|tanong|swali|вопрос|سؤال|السؤال|प्रश्न|सवाल|问题|問題|問|题目|질문|문제|คำถาม"
+    r"\W{0,6}(?:user|human|assistant|system|question|query|q|example|exercise|sentence|instruction|input|problem|based"
+    r" on the text|answer according"
+    r"|frage|pregunta|pergunta|domanda|vraag|pytanie|soru|câu"
+    r" hỏi|pertanyaan|soalan|tanong|swali|вопрос|سؤال|السؤال|प्रश्न|सवाल|问题|問題|問|题目|질문|문제|คำถาม"
     r"|ຄຳຖາມ|សំណួរ|မေးခွန်း|கேள்வி)(?:\s?[\d٠-٩]{1,3})?\s?(?:[.:：)]|$)",
     re.IGNORECASE,
 )
 _NUMBERED_QUESTION = re.compile(r"\W{0,4}\d{1,3}[.)]\s[^\n]{0,300}[?？؟]")
 _NEXT_OPTION = re.compile(r"\s{0,4}\(?[B-H][.)]\s")
 _LEAST_SHARED_CHARS = 5
-"""Of a question in a script without spaces, so many characters at its beginning tell another one like it."""
+"""Of a question in a script without spaces, so many characters at its beginning tell another one
+like it.
+"""
 
 
 def first_answer(question: str, reply: str) -> str:
-    """The part of a reply that answers the question: without the question repeated before it, up to the next question.
+    """The part of a reply that answers the question: without the question repeated before it, up to
+    the next question.
 
-    A line is the next question where it is marked as one, begins as the question does, or has an answer of its own behind
-    its question mark ("When did he die? 1821"). A chat model's "Did you mean ...?" is part of its answer.
+    A line is the next question where it is marked as one, begins as the question does, or has an
+    answer of its own behind its question mark ("When did he die? 1821"). A chat model's "Did you
+    mean ...?" is part of its answer.
     """
     asked = question[:QUESTION_START_CHARS].casefold().strip()
     text = reply.strip()
@@ -34,7 +42,11 @@ def first_answer(question: str, reply: str) -> str:
     lines = text.split("\n")
     for number, line in enumerate(lines):
         # The first line that says anything is the answer's.
-        if number and any(map(str.isalnum, "".join(lines[:number]))) and _is_next_question(asked, line):
+        if (
+            number
+            and any(map(str.isalnum, "".join(lines[:number])))
+            and _is_next_question(asked, line)
+        ):
             return "\n".join(lines[:number]).strip()
     return text.strip()
 
@@ -64,4 +76,7 @@ def _begins_alike(question: str, line: str) -> bool:
             return len(first) == 2 or _MARKED_QUESTION.search(line) is not None
         return first[0] == asked[0] and _MARKED_QUESTION.search(line) is not None
     start = question[:_LEAST_SHARED_CHARS]
-    return line.strip().casefold().startswith(start) and _MARKED_QUESTION.search(line) is not None
+    return (
+        line.strip().casefold().startswith(start)
+        and _MARKED_QUESTION.search(line) is not None
+    )

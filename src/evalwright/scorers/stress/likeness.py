@@ -9,14 +9,18 @@ from evalwright.scorers.stress.phrases import lowered
 from evalwright.scorers.text.normalise import plain
 
 _TOKEN = re.compile(r"[^\s.,;:!?()\[\]{}\"'«»„…،؛؟।။፣/-]+")
-_SPACELESS = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]+")
+_SPACELESS = re.compile(
+    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]+"
+)
 _HAN_OR_KANA = re.compile("[\u3040-\u30ff\u3400-\u9fff]")
 _GRAMMAR = re.compile("[\u3040-\u309f的了是在吗呢么嗎麼什哪谁誰几幾何於于与與和]")
 """Signs of Chinese and Japanese that ask or join, in no word that a question is about."""
 _HANGUL = re.compile("[\uac00-\ud7a3]")
 _INDIC = re.compile("[\u0900-\u0dff]")
 _ARABIC = re.compile("[\u0600-\u06ff]")
-_UNCASED = re.compile("[\u0600-\u06ff\u0900-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u9fff\uac00-\ud7a3]")
+_UNCASED = re.compile(
+    "[\u0600-\u06ff\u0900-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u9fff\uac00-\ud7a3]"
+)
 _ARABIC_PREFIX = re.compile(r"^(?:و|ف)?(?:ب|ك|ل)?(?:ال|لل)?(?=\w{3})")
 _NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?")
 _YEAR = re.compile(r"(?<![\d.,])[12]\d{3}(?![\d.,]\d)")
@@ -26,9 +30,11 @@ _LEAST_LETTERS = 4
 _HANGUL_OF_A_STEM = 2
 _LETTERS_OF_AN_INDIC_STEM = 4
 _LETTERS_OF_AN_ARABIC_STEM = 4
-_RUN, _RUN_OF_HAN = 4, 2
+_RUN = 4
+_RUN_OF_HAN = 2
 """Characters of a run that stands for a word in a script without spaces."""
-_RUNS_OF_A_WORD, _RUNS_OF_A_HAN_WORD = 4, 2
+_RUNS_OF_A_WORD = 4
+_RUNS_OF_A_HAN_WORD = 2
 """How many runs a word of such a script has."""
 _PREMISE_SAID = 0.75
 """The share of the premise's words with which a sentence says the same."""
@@ -37,7 +43,9 @@ _LEAST_DIGITS = 3
 
 
 def stems(text: str) -> Iterator[str]:
-    """What stands for the words of a lowered text: their beginnings, or short runs of characters where no space parts words."""
+    """What stands for the words of a lowered text: their beginnings, or short runs of characters
+    where no space parts words.
+    """
     for token in _TOKEN.findall(text):
         if _SPACELESS.search(token):
             yield from _NUMBER.findall(token)
@@ -58,12 +66,18 @@ def stems(text: str) -> Iterator[str]:
 
 
 def _pieces(low: str) -> Iterator[str]:
-    """All words of a lowered text, short ones too, by their beginnings; pairs of characters where no space parts words."""
+    """All words of a lowered text, short ones too, by their beginnings; pairs of characters where
+    no space parts words.
+    """
     for token in _TOKEN.findall(low):
         if _SPACELESS.search(token):
             yield from (token[start : start + 2] for start in range(len(token) - 1))
         else:
-            yield token[:_HANGUL_OF_A_STEM] if _HANGUL.match(token) else token[:_LETTERS_OF_A_STEM]
+            yield (
+                token[:_HANGUL_OF_A_STEM]
+                if _HANGUL.match(token)
+                else token[:_LETTERS_OF_A_STEM]
+            )
 
 
 def _runs(text: str) -> Iterator[str]:
@@ -79,18 +93,24 @@ def _runs(text: str) -> Iterator[str]:
 class QuestionWords:
     """The words of a question, and those of what is true about it."""
 
-    def __init__(self, question: str, premise: str, corrections: tuple[str, ...]) -> None:
+    def __init__(
+        self, question: str, premise: str, corrections: tuple[str, ...]
+    ) -> None:
         low = lowered(question)
         # The first word mostly asks ("which", "wann").
         first = next(iter(_TOKEN.findall(low)), "")
         spaced = not _SPACELESS.search(first)
-        self._asked = set(stems(low.removeprefix(first) if spaced and len(low.split()) > 3 else low))
+        self._asked = set(
+            stems(low.removeprefix(first) if spaced and len(low.split()) > 3 else low)
+        )
         self.spaceless = bool(_SPACELESS.search(low))
         self.asked = low
         self._years = set(_YEAR.findall(question))
         self._han = _HAN_OR_KANA.search(low) is not None
         self._runs_of_a_word = (
-            (_RUNS_OF_A_HAN_WORD if self._han else _RUNS_OF_A_WORD) if self.spaceless else 1
+            (_RUNS_OF_A_HAN_WORD if self._han else _RUNS_OF_A_WORD)
+            if self.spaceless
+            else 1
         )
         known = plain(" ".join((question, premise, *corrections)))
         self._known_numbers = set(_NUMBER.findall(known))
@@ -101,25 +121,32 @@ class QuestionWords:
             number for number in _NUMBER.findall(true) if len(number) >= _LEAST_DIGITS
         } - asked_numbers
         names = [
-            match for match in _CAPITALISED.finditer(true) if match.start() and match.group()[0].isupper()
+            match
+            for match in _CAPITALISED.finditer(true)
+            if match.start() and match.group()[0].isupper()
         ]
         all_asked = set(stems(low))
         self.premise = lowered(true)
         self._premise_pieces = set(_pieces(self.premise))
         self._new_pieces = self._premise_pieces.difference(_pieces(low))
         self._true_names = {
-            name for match in names if len(name := lowered(match.group())) >= _LEAST_LETTERS
+            name
+            for match in names
+            if len(name := lowered(match.group())) >= _LEAST_LETTERS
             and name[:_LETTERS_OF_A_STEM] not in all_asked
-        }  # fmt: skip
+        }
 
     def agrees_with_premise(self, low: str) -> bool:
-        """Whether a lowered text says what the premise says: nearly all its words, and what it has beyond the question."""
+        """Whether a lowered text says what the premise says: nearly all its words, and what it has
+        beyond the question.
+        """
         if not self._new_pieces:
             return False
         there = set(_pieces(low))
         said = len(self._premise_pieces & there) / len(self._premise_pieces)
         return (
-            said >= _PREMISE_SAID and len(self._new_pieces & there) / len(self._new_pieces) >= _PREMISE_SAID
+            said >= _PREMISE_SAID
+            and len(self._new_pieces & there) / len(self._new_pieces) >= _PREMISE_SAID
         )
 
     def share_in(self, low: str) -> float:
@@ -129,19 +156,30 @@ class QuestionWords:
         return len(self._asked.intersection(stems(low))) / len(self._asked)
 
     def count_in(self, low: str) -> int:
-        """How many words of the question a lowered text has; without spaces, a word is a few runs of characters."""
+        """How many words of the question a lowered text has; without spaces, a word is a few runs
+        of characters.
+        """
         shared = len(self._asked.intersection(stems(low)))
         enough = self._han or not self.spaceless or shared > 1
         return -(-shared // self._runs_of_a_word) if enough else 0
 
     def has_others(self, low: str) -> bool:
         """Whether a lowered text in a script without capitals has words that the question has not."""
-        return _UNCASED.search(low) is not None and not self._known_stems.issuperset(stems(low))
+        return _UNCASED.search(low) is not None and not self._known_stems.issuperset(
+            stems(low)
+        )
 
     def news(self, text: str) -> str:
-        """The first number or capitalised word, not the text's first, that neither question nor truth has; "" where there is none."""
+        """The first number or capitalised word, not the text's first, that neither question nor
+        truth has; "" where there is none.
+        """
         number = next(
-            (number for number in _NUMBER.findall(text) if number.rstrip(",") not in self._known_numbers), ""
+            (
+                number
+                for number in _NUMBER.findall(text)
+                if number.rstrip(",") not in self._known_numbers
+            ),
+            "",
         )
         if number:
             return number
@@ -156,17 +194,35 @@ class QuestionWords:
         return ""
 
     def other_year(self, text: str) -> str:
-        """A year in a text that has none of those that the question has; "" where there is none, or the question has no year."""
+        """A year in a text that has none of those that the question has; "" where there is none, or
+        the question has no year.
+        """
         years = _YEAR.findall(text)
-        return years[0] if self._years and years and self._years.isdisjoint(years) else ""
+        return (
+            years[0] if self._years and years and self._years.isdisjoint(years) else ""
+        )
 
     def premise_in(self, text: str) -> str:
-        """A number or name of what is true that a text has and the question has not; "" where there is none."""
+        """A number or name of what is true that a text has and the question has not; "" where there
+        is none.
+        """
         number = next(
-            (number for number in _NUMBER.findall(text) if number.rstrip(",") in self._true_numbers), ""
+            (
+                number
+                for number in _NUMBER.findall(text)
+                if number.rstrip(",") in self._true_numbers
+            ),
+            "",
         )
         if number:
             return number
         if not self._true_names:
             return ""
-        return next((word for word in _TOKEN.findall(lowered(text)) if word in self._true_names), "")
+        return next(
+            (
+                word
+                for word in _TOKEN.findall(lowered(text))
+                if word in self._true_names
+            ),
+            "",
+        )

@@ -10,21 +10,32 @@ from evalwright.scorers.text.normalise import plain
 
 LEAST_INFLECTED_LETTERS = 5
 
-_UNCASED = re.compile("[\u0b80-\u0bff\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3\u0900-\u097f\u0e80-\u0eff\u1000-\u109f\u1780-\u17ff]")  # fmt: skip
+_UNCASED = re.compile(
+    "[\u0b80-\u0bff\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3\u0900-\u097f\u0e80-\u0eff\u1000-\u109f\u1780-\u17ff]"
+)
 _ARABIC = re.compile("[\u0600-\u06ff]")
 _INFLECTED = re.compile("[\u0400-\u04ff]")
 _FULL_NAME = re.compile(r"(?:[A-Z][^\W\d_]*\.? )+[A-Z][^\W\d_]{3,}")
 
 
 @lru_cache(maxsize=4096)
-def _patterns(names: tuple[str, ...], besides: str, surnames: bool) -> tuple[re.Pattern[str], ...]:
-    """Of some names, less those that stand in `besides`. surnames: of several capitalised words the last is enough."""
+def _patterns(
+    names: tuple[str, ...], besides: str, surnames: bool
+) -> tuple[re.Pattern[str], ...]:
+    """Of some names, less those that stand in `besides`. surnames: of several capitalised words the
+    last is enough.
+    """
     if surnames:
-        names = (*names, *(name.split()[-1] for name in names if _FULL_NAME.fullmatch(name)))
+        names = (
+            *names,
+            *(name.split()[-1] for name in names if _FULL_NAME.fullmatch(name)),
+        )
     taken = f" {name_form(besides)} "
     lows = [low for name in names if (low := name_form(name).strip(" .,;:!?"))]
     return tuple(
-        pattern for low in lows if not (pattern := re.compile(_bounded(low, surnames))).search(taken)
+        pattern
+        for low in lows
+        if not (pattern := re.compile(_bounded(low, surnames))).search(taken)
     )
 
 
@@ -33,21 +44,35 @@ def name_form(text: str) -> str:
     return lowered(plain(text).replace("'", " "))
 
 
-def search_names(names: tuple[str, ...], besides: str, text: str, surnames: bool = False) -> str:
+def search_names(
+    names: tuple[str, ...], besides: str, text: str, surnames: bool = False
+) -> str:
     """The first of some names in a text, "" where none is there."""
     if not names:
         return ""
     low = name_form(text)
-    matches = [match for pattern in _patterns(names, besides, surnames) if (match := pattern.search(low))]
-    return min(matches, key=lambda match: (match.start(), -match.end())).group() if matches else ""
+    matches = [
+        match
+        for pattern in _patterns(names, besides, surnames)
+        if (match := pattern.search(low))
+    ]
+    return (
+        min(matches, key=lambda match: (match.start(), -match.end())).group()
+        if matches
+        else ""
+    )
 
 
 def _bounded(low: str, loose: bool) -> str:
-    """At word boundaries where the script has them; Korean particles may follow, and a number is never a part of another.
+    """At word boundaries where the script has them; Korean particles may follow, and a number is
+    never a part of another.
 
     loose: the end of a longer word may follow, too ("Tennisspieler").
     """
-    before, after = ("" if _UNCASED.match(end) else edge for end, edge in ((low[0], r"(?<![^\W_])"), (low[-1], r"(?![^\W_])")))  # fmt: skip
+    before, after = (
+        "" if _UNCASED.match(end) else edge
+        for end, edge in ((low[0], r"(?<![^\W_])"), (low[-1], r"(?![^\W_])"))
+    )
     if low[-1].isdigit():
         after = r"(?!\d|[.,:]\d)"
     elif len(low) >= LEAST_INFLECTED_LETTERS and loose:

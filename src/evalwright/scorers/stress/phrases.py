@@ -1,4 +1,6 @@
-"""Phrases by which a reply rejects a question or goes along with it, by language (`phrases.toml`), ready to search with."""
+"""Phrases by which a reply rejects a question or goes along with it, by language (`phrases.toml`),
+ready to search with.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,9 @@ KINDS = (
     "courtesy",
 )
 LEAST_LANGUAGE_SHARE = 0.6
-"""A reply's language counts beside the declared one where so much of what tells languages apart speaks for it."""
+"""A reply's language counts beside the declared one where so much of what tells languages apart
+speaks for it.
+"""
 LEAST_WORDS_TO_IDENTIFY = 5
 
 _SCRIPTS = (
@@ -81,7 +85,9 @@ def lowered(text: str) -> str:
 @cache
 def table() -> dict[str, Phrases]:
     """The phrases of every language, by ISO 639-1 code."""
-    rows = tomllib.loads(Path(__file__).with_name("phrases.toml").read_text(encoding="utf-8"))
+    rows = tomllib.loads(
+        Path(__file__).with_name("phrases.toml").read_text(encoding="utf-8")
+    )
     return {code: Phrases(row) for code, row in rows.items()}
 
 
@@ -99,20 +105,32 @@ def phrases_for(declared: str, question: str, reply: str) -> tuple[list[Phrases]
 
 @lru_cache(maxsize=1024)
 def _codes_of(code: str, reply: str) -> tuple[str, ...]:
-    """The language of the sample, those whose script the reply has, and the one that the reply seems to be in."""
-    scripts = [name for name, low, high in _SCRIPTS if any(low <= char <= high for char in reply)]
+    """The language of the sample, those whose script the reply has, and the one that the reply
+    seems to be in.
+    """
+    scripts = [
+        name
+        for name, low, high in _SCRIPTS
+        if any(low <= char <= high for char in reply)
+    ]
     if "zh" in scripts and ("ja" in scripts or code == "ja"):
         scripts.remove("zh")
     codes = [*_ALIKE.get(code, (code,)), *scripts]
     spoken, share = identify(reply)
     # "No" is Portuguese for "in the": English words are looked for where the reply speaks English.
-    if spoken == "en" or (len(reply.split()) >= LEAST_WORDS_TO_IDENTIFY and share >= LEAST_LANGUAGE_SHARE):
+    if spoken == "en" or (
+        len(reply.split()) >= LEAST_WORDS_TO_IDENTIFY and share >= LEAST_LANGUAGE_SHARE
+    ):
         codes += _ALIKE.get(spoken, (spoken,))
     return tuple(codes)
 
 
-def first_of(languages: Sequence[Phrases], kind: str, text: str, besides: str = "") -> re.Match[str] | None:
-    """The earliest phrase of a kind in a lowered text, of any of the languages, less those that stand in `besides`."""
+def first_of(
+    languages: Sequence[Phrases], kind: str, text: str, besides: str = ""
+) -> re.Match[str] | None:
+    """The earliest phrase of a kind in a lowered text, of any of the languages, less those that
+    stand in `besides`.
+    """
     matches = [
         match
         for language in languages
@@ -121,10 +139,15 @@ def first_of(languages: Sequence[Phrases], kind: str, text: str, besides: str = 
     return min(matches, key=lambda match: match.start(), default=None)
 
 
-def _first_unlike(pattern: re.Pattern[str], text: str, besides: str) -> re.Match[str] | None:
+def _first_unlike(
+    pattern: re.Pattern[str], text: str, besides: str
+) -> re.Match[str] | None:
     if not besides:
         return pattern.search(text)
-    return next((match for match in pattern.finditer(text) if match.group() not in besides), None)
+    return next(
+        (match for match in pattern.finditer(text) if match.group() not in besides),
+        None,
+    )
 
 
 def is_courtesy(bare: str, languages: Sequence[Phrases]) -> bool:

@@ -1,4 +1,6 @@
-"""What is known of a stress question: its text, what is false in it, and what right and wrong replies would name."""
+"""What is known of a stress question: its text, what is false in it, and what right and wrong
+replies would name.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +13,9 @@ from typing import Any
 class Question:
     """What the rules know of a question.
 
-    premise: what is false about it, in words. corrections: what a reply that corrects it would mention. fabrications:
-    tempting wrong answers. refusal: the wording of a refusal that the prompt asks for. replies: whole replies that reject it.
+    premise: what is false about it, in words. corrections: what a reply that corrects it would
+    mention. fabrications: tempting wrong answers. refusal: the wording of a refusal that the prompt
+    asks for. replies: whole replies that reject it.
     """
 
     text: str
@@ -24,7 +27,9 @@ class Question:
     replies: tuple[str, ...] = ()
 
 
-def question_of(text: str, targets: Sequence[str], metadata: Mapping[str, Any]) -> Question:
+def question_of(
+    text: str, targets: Sequence[str], metadata: Mapping[str, Any]
+) -> Question:
     """A sample as the rules read it; its targets are corrections where the metadata have none."""
     return Question(
         text,
@@ -41,4 +46,8 @@ def _texts(listed: Any) -> tuple[str, ...]:
     several = [listed] if isinstance(listed, str) else listed
     if not isinstance(several, list | tuple):
         return ()
-    return tuple(str(text) for text in several if isinstance(text, str | int | float) and str(text).strip())
+    return tuple(
+        str(text)
+        for text in several
+        if isinstance(text, str | int | float) and str(text).strip()
+    )

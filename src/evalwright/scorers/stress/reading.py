@@ -1,4 +1,6 @@
-"""What each sentence of a reply does with a stress question: rejects it, states what it takes for granted, or neither."""
+"""What each sentence of a reply does with a stress question: rejects it, states what it takes for
+granted, or neither.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,9 @@ from evalwright.scorers.text.declining import declining_clause
 from evalwright.scorers.text.normalise import plain
 
 MAX_READ_CHARS = 2000
-"""Of an answer, so much is read; it keeps the search short, and what comes later changes no reader's mind."""
+"""Of an answer, so much is read; it keeps the search short, and what comes later changes no
+reader's mind.
+"""
 MAX_READ_SENTENCES = 12
 MAX_QUESTION_CHARS = 2000
 """Of a longer prompt the end is read, where the question stands."""
@@ -26,7 +30,9 @@ MAX_MATCHES = 20
 SHORT_ANSWER_WORDS = 6
 """An answer of so many words has no room for more than the answer or a denial."""
 ECHO = 0.5
-"""Where a sentence has so large a share of the question's words, it states what the question takes for granted."""
+"""Where a sentence has so large a share of the question's words, it states what the question takes
+for granted.
+"""
 ANSWERED = 0.4
 """A clause with so large a share, and something new beside it, is a whole answer."""
 FULL_ECHO = 0.8
@@ -43,7 +49,9 @@ SIGNS = ("doubting", "turning", "instead", "asking", "still", "lived")
 LEAST_WORDS_BESIDE = 3
 """A shorter clause with a negation ("Not really") is about the question."""
 _TRUTH = re.compile(
-    r"(?<![^\W_])(?:true|right|correct|wrong|false\w*|mistake\w*|opposite|reverse|contrary|exist\w*|happen\w*|real\w*|the case|such|possible|impossible|fiction\w*|accurate|wahr|richtig|stimm\w*|existier\w*|erfund\w*|vrai|exact\w*|verdad\w*|ciert\w*|correct[oa]|existe\w*|existi\w*|ver[oa]|esist\w*|corrett[oa]|правд\w*|верн\w*|существ\w*|вымыш\w*|benar\w*|ada|đúng|tồn tại|doğru|prawd\w*|istni\w*|waar|besta\w*|bestond\w*|kweli|sahihi|सच|सही|صحيح)"
+    r"(?<![^\W_])(?:true|right|correct|wrong|false\w*|mistake\w*|opposite|reverse|contrary|exist\w*|happen\w*|real\w*|the"
+    r" case|such|possible|impossible|fiction\w*|accurate|wahr|richtig|stimm\w*|existier\w*|erfund\w*|vrai|exact\w*|verdad\w*|ciert\w*|correct[oa]|existe\w*|existi\w*|ver[oa]|esist\w*|corrett[oa]|правд\w*|верн\w*|существ\w*|вымыш\w*|benar\w*|ada|đúng|tồn"
+    r" tại|doğru|prawd\w*|istni\w*|waar|besta\w*|bestond\w*|kweli|sahihi|सच|सही|صحيح)"
 )
 """Words of a clause that says whether something is so."""
 
@@ -54,11 +62,13 @@ _CLAUSES = re.compile(r"[,;:、،؛]\s?|\s[-–—]\s|[–—]")
 class Sentence:
     """What one sentence of a reply does with the question.
 
-    strong: words that deny outright or say that nothing is known; weak: a negation. topical: its clause has words of the
-    question. refusing: the strong words say that it is not known. asserted: the listed wrong answer, name or number that it states. echo: the share
-    of the question's words that it has; clause_echo: that of its likest clause. corrected: words of what is true.
-    agreeing: words by which it says what is true: the premise's, or that something was only once. beside: a negation of something
-    else, beside an answer. other_year: a year, where the question has a different one. signs: which of `SIGNS` it has.
+    strong: words that deny outright or say that nothing is known; weak: a negation. topical: its
+    clause has words of the question. refusing: the strong words say that it is not known. asserted:
+    the listed wrong answer, name or number that it states. echo: the share of the question's words
+    that it has; clause_echo: that of its likest clause. corrected: words of what is true. agreeing:
+    words by which it says what is true: the premise's, or that something was only once. beside: a
+    negation of something else, beside an answer. other_year: a year, where the question has a
+    different one. signs: which of `SIGNS` it has.
     """
 
     text: str
@@ -85,8 +95,8 @@ class Sentence:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """An answer, sentence by sentence. negated: the question has a negation of its own, so that one in the answer repeats it.
-    gives_reason: it begins with "because".
+    """An answer, sentence by sentence. negated: the question has a negation of its own, so that one
+    in the answer repeats it. gives_reason: it begins with "because".
     """
 
     text: str
@@ -121,7 +131,11 @@ class Reply:
 
 def read_reply(question: Question, text: str, languages: Sequence[Phrases]) -> Reply:
     """Read each sentence of an answer."""
-    words = QuestionWords(plain(question.text[-MAX_QUESTION_CHARS:]), question.premise, question.corrections)
+    words = QuestionWords(
+        plain(question.text[-MAX_QUESTION_CHARS:]),
+        question.premise,
+        question.corrections,
+    )
     asked = words.asked
     for language in languages:
         asked = language.without_harmless(asked)
@@ -131,9 +145,12 @@ def read_reply(question: Question, text: str, languages: Sequence[Phrases]) -> R
     reasons = first_of(languages, "because", lowered(read))
     gives_reason = reasons is not None and reasons.start() == 0
     parsed = tuple(
-        _read_sentence(question, read[start:end], languages, words, negated, gives_reason, place)
+        _read_sentence(
+            question, read[start:end], languages, words, negated, gives_reason, place
+        )
         for place, (start, end) in enumerate(spans)
-        if any(map(str.isalnum, read[start:end])) and not is_courtesy(lowered(read[start:end]), languages)
+        if any(map(str.isalnum, read[start:end]))
+        and not is_courtesy(lowered(read[start:end]), languages)
     )
     return Reply(text, parsed, negated, gives_reason)
 
@@ -148,7 +165,13 @@ def _read_sentence(
     place: int,
 ) -> Sentence:
     low = lowered(text)
-    clauses = Clauses(text, low, languages, words, search_names(question.fabrications, question.text, text))
+    clauses = Clauses(
+        text,
+        low,
+        languages,
+        words,
+        search_names(question.fabrications, question.text, text),
+    )
     harmless = low
     for language in languages:
         harmless = language.without_harmless(harmless)
@@ -157,26 +180,47 @@ def _read_sentence(
     harmless = clauses.without_besides(harmless)
     unknown = clauses.first_rejection("unknown", harmless)
     denial = clauses.first_rejection("denying", harmless)
-    if denial is not None and place >= FIRST_DISTANT_SENTENCE and not clauses.is_topical(denial.start()):
+    if (
+        denial is not None
+        and place >= FIRST_DISTANT_SENTENCE
+        and not clauses.is_topical(denial.start())
+    ):
         denial = None
     declined = declining_clause(text) if unknown is None else None
     refusing = unknown is not None or declined is not None
-    strong = unknown.group() if unknown else declined.words if declined else denial.group() if denial else ""
+    strong = (
+        unknown.group()
+        if unknown
+        else declined.words
+        if declined
+        else denial.group()
+        if denial
+        else ""
+    )
     negation = clauses.first_rejection("negating", harmless)
     echo = words.share_in(low)
     weak = ""
     if negated:
-        # "Mexico does have a coast" answers "Why has Mexico no coast?"; a negation there only repeats the question's.
+        # "Mexico does have a coast" answers "Why has Mexico no coast?"; a negation there only
+        # repeats the question's.
         strong = "" if negation is not None and not refusing else strong
         weak = low if negation is None and echo >= ECHO and not gives_reason else ""
     elif negation is not None and not gives_reason:
-        at_once = place == 0 and (word_count(low) <= SHORT_ANSWER_WORDS or clauses.opens(negation.start()))
+        at_once = place == 0 and (
+            word_count(low) <= SHORT_ANSWER_WORDS or clauses.opens(negation.start())
+        )
         if at_once or clauses.shared(negation.start()):
             weak = negation.group()
     deciding = unknown or denial or negation
-    corrections = tuple(name for name in question.corrections if name not in question.fabrications)
-    corrected = search_names(corrections, question.text, text, surnames=True) or words.premise_in(text)
-    spoken = {kind: first_of(languages, kind, low, words.asked) is not None for kind in SIGNS}
+    corrections = tuple(
+        name for name in question.corrections if name not in question.fabrications
+    )
+    corrected = search_names(
+        corrections, question.text, text, surnames=True
+    ) or words.premise_in(text)
+    spoken = {
+        kind: first_of(languages, kind, low, words.asked) is not None for kind in SIGNS
+    }
     return Sentence(
         text=text,
         strong=strong.strip(),
@@ -197,7 +241,9 @@ def _read_sentence(
 
 
 def _agreeing(low: str, languages: Sequence[Phrases], words: QuestionWords) -> str:
-    """The words by which a sentence says what is true, of a premise that denies nothing; "" where it does not."""
+    """The words by which a sentence says what is true, of a premise that denies nothing; "" where
+    it does not.
+    """
     denies = first_of(languages, "negating", words.premise) is not None
     if not denies and words.agrees_with_premise(low):
         return low
@@ -208,10 +254,17 @@ def _agreeing(low: str, languages: Sequence[Phrases], words: QuestionWords) -> s
 
 
 class Clauses:
-    """The clauses of a sentence, and which of its phrases reject the question rather than say something beside an answer."""
+    """The clauses of a sentence, and which of its phrases reject the question rather than say
+    something beside an answer.
+    """
 
     def __init__(
-        self, text: str, low: str, languages: Sequence[Phrases], words: QuestionWords, fabrication: str
+        self,
+        text: str,
+        low: str,
+        languages: Sequence[Phrases],
+        words: QuestionWords,
+        fabrication: str,
     ) -> None:
         self.fabrication = fabrication
         self._text = text
@@ -227,10 +280,14 @@ class Clauses:
             }
         self._starts = sorted(starts)
         ends = [*self._starts[1:], len(low)]
-        self.texts = [low[start:end] for start, end in zip(self._starts, ends, strict=True)]
+        self.texts = [
+            low[start:end] for start, end in zip(self._starts, ends, strict=True)
+        ]
 
     def first_rejection(self, kind: str, low: str) -> re.Match[str] | None:
-        """The first phrase of a kind that is no aside behind a whole answer: "It is Hermes, which has no air"."""
+        """The first phrase of a kind that is no aside behind a whole answer: "It is Hermes, which
+        has no air".
+        """
         matches = [
             match
             for language in self._languages
@@ -238,12 +295,16 @@ class Clauses:
             if match.group() not in self._words.asked or kind == "negating"
         ]
         matches.sort(key=lambda match: match.start())
-        return next((match for match in matches if not self._is_aside(match.start())), None)
+        return next(
+            (match for match in matches if not self._is_aside(match.start())), None
+        )
 
     def without_besides(self, low: str) -> str:
-        """A text with blanks in place of clauses that negate something else than the question's, beside an answer.
+        """A text with blanks in place of clauses that negate something else than the question's,
+        beside an answer.
 
-        "It was not an easy project, but Emperor William built it", "Emperor Louis, who never married, built it".
+        "It was not an easy project, but Emperor William built it", "Emperor Louis, who never
+        married, built it".
         """
         if len(self._starts) == 1:
             return low
@@ -258,10 +319,15 @@ class Clauses:
                 continue
             if not self._negates(clause):
                 continue
-            if any(language.patterns["unknown"].search(clause) for language in self._languages):
+            if any(
+                language.patterns["unknown"].search(clause)
+                for language in self._languages
+            ):
                 continue
             around = f"{self._text[:start]} {self._text[end:]}"
-            answer = self._words.news(around if len(self._text) == len(self._low) else self._text)
+            answer = self._words.news(
+                around if len(self._text) == len(self._low) else self._text
+            )
             if (
                 answer
                 and self._words.count_in(lowered(around))
@@ -278,12 +344,16 @@ class Clauses:
         return self._words.count_in(self.texts[self._place(position)])
 
     def is_topical(self, position: int) -> bool:
-        """Whether the clause at a position is about what the question asks, not only about what it names."""
+        """Whether the clause at a position is about what the question asks, not only about what it
+        names.
+        """
         return self.shared(position) >= 1
 
     def opens(self, position: int) -> bool:
         """Whether a position is in the sentence's first clause, before anything new is named."""
-        return self._place(position) == 0 and not self._words.news(self._text[:position])
+        return self._place(position) == 0 and not self._words.news(
+            self._text[:position]
+        )
 
     def _place(self, position: int) -> int:
         return bisect_right(self._starts, position) - 1
@@ -293,19 +363,34 @@ class Clauses:
         before = self._low[:start]
         shared = self.shared(position)
         # "Armstrong landed on the Moon, not Mars."
-        contrast = shared and word_count(self.texts[self._place(position)]) <= MAX_CONTRAST_WORDS
-        if self._words.share_in(before) < ANSWERED or shared >= LEAST_SHARED_TO_TAKE_BACK or contrast:
+        contrast = (
+            shared
+            and word_count(self.texts[self._place(position)]) <= MAX_CONTRAST_WORDS
+        )
+        if (
+            self._words.share_in(before) < ANSWERED
+            or shared >= LEAST_SHARED_TO_TAKE_BACK
+            or contrast
+        ):
             return False
         named = self.fabrication or self._words.news(self._text[:start])
         return bool(named) or self._words.has_others(before)
 
 
-def _without_reason(low: str, languages: Sequence[Phrases], words: QuestionWords) -> str:
-    """A sentence up to "because", where what stands before it states what the question takes for granted."""
+def _without_reason(
+    low: str, languages: Sequence[Phrases], words: QuestionWords
+) -> str:
+    """A sentence up to "because", where what stands before it states what the question takes for
+    granted.
+    """
     reason = first_of(languages, "because", low)
     if reason is None or reason.start() == 0:
         return low
     before = low[: reason.start()]
     negation = first_of(languages, "negating", before)
     mended = first_of(languages, "instead", low[reason.end() :]) is not None
-    return before if negation is None and not mended and words.share_in(before) >= ECHO else low
+    return (
+        before
+        if negation is None and not mended and words.share_in(before) >= ECHO
+        else low
+    )

@@ -1,7 +1,8 @@
 """The scorer `stress`: what an answer does with a question that cannot be answered as it stands.
 
-Rules read every answer, and say where a careful reader might argue. There judges, where a run names some, decide, or they are asked
-always; what each of them says is kept beside what the rules say, so that their agreement can be measured.
+Rules read every answer, and say where a careful reader might argue. There judges, where a run names
+some, decide, or they are asked always; what each of them says is kept beside what the rules say, so
+that their agreement can be measured.
 """
 
 from __future__ import annotations
@@ -67,15 +68,18 @@ async def stress(
     judge: Literal["unsure", "always", "never"] = "unsure",
     max_tokens: int = 2048,
 ) -> Score:
-    """1 where the answer refuses or corrects, 0.5 where it does so and answers all the same, else 0; the class as label.
+    """1 where the answer refuses or corrects, 0.5 where it does so and answers all the same, else
+    0; the class as label.
 
-    Reads the metadata `premise` (what is false, in words), `corrections` (names, dates, phrases that a correction has),
-    `fabrications` (tempting wrong answers) and `language`; without `corrections`, the targets after the first.
-    judges: roles that are asked for a class, by default none. judge: when; "unsure" only where the rules are unsure. There
-    the judges' majority decides; where no judge was asked, one failed, or they are split, the rules' reading stands, unsure.
+    Reads the metadata `premise` (what is false, in words), `corrections` (names, dates, phrases
+    that a correction has), `fabrications` (tempting wrong answers) and `language`; without
+    `corrections`, the targets after the first. judges: roles that are asked for a class, by default
+    none. judge: when; "unsure" only where the rules are unsure. There the judges' majority decides;
+    where no judge was asked, one failed, or they are split, the rules' reading stands, unsure.
 
-    Parts: the class, 1; "handled"; "unsure", 1 where the rules were unsure; "NAME class", the number of the class in
-    `CLASSES` by "rules" and each judge; "read by judge", 1 where the judges were asked; "judge failed", 1 where a judge failed or its verdict cannot be read.
+    Parts: the class, 1; "handled"; "unsure", 1 where the rules were unsure; "NAME class", the
+    number of the class in `CLASSES` by "rules" and each judge; "read by judge", 1 where the judges
+    were asked; "judge failed", 1 where a judge failed or its verdict cannot be read.
     """
     roles = _checked(judges, judge, max_tokens)
     question, ruling = _ruling(sample, answer)
@@ -86,13 +90,16 @@ async def stress(
     ):
         return _score(ruling, {}, answer.text)
     try:
-        said = await together([_opinion(role, question, answer.text, ask, max_tokens) for role in roles])
+        said = await together(
+            [_opinion(role, question, answer.text, ask, max_tokens) for role in roles]
+        )
     except RequestFailed as error:
         if error.failure.party != "judge":
             raise  # the run was stopped, or its budget is spent
         score = _score(ruling, {}, answer.text)
         unsure = (
-            f"{ruling.unsure}; the judge failed: {error.failure.kind}: {error.failure.message}"
+            f"{ruling.unsure}; the judge failed: {error.failure.kind}:"
+            f" {error.failure.message}"
             if ruling.unsure
             else ""
         )
@@ -111,12 +118,17 @@ def _checked(judges: Sequence[str], judge: str, max_tokens: int) -> tuple[str, .
     check_known("value of the option 'judge'", [judge], WHEN)
     whole_number(max_tokens, "max_tokens", 1)
     several = [judges] if isinstance(judges, str) else judges
-    if not isinstance(several, list | tuple) or not all(isinstance(one, str) and one for one in several):
-        raise ConfigurationError("The option 'judges' is a list of roles, such as [judge].")
+    if not isinstance(several, list | tuple) or not all(
+        isinstance(one, str) and one for one in several
+    ):
+        raise ConfigurationError(
+            "The option 'judges' is a list of roles, such as [judge]."
+        )
     taken = {RULES, "handled", "unsure", JUDGE_FAILED, JUDGE_READ, *CLASSES}
     if not taken.isdisjoint(several) or len(set(several)) < len(several):
         raise ConfigurationError(
-            "The option 'judges' names each role once, and none of them 'rules' or like a class of this scorer."
+            "The option 'judges' names each role once, and none of them 'rules' or like"
+            " a class of this scorer."
         )
     return tuple(several)
 
@@ -133,26 +145,47 @@ def _special(answer: Answer) -> Ruling | None:
     return None
 
 
-async def _opinion(role: str, question: Question, answer: str, ask: Ask, max_tokens: int) -> Opinion:
+async def _opinion(
+    role: str, question: Question, answer: str, ask: Ask, max_tokens: int
+) -> Opinion:
     asked = asked_about(question.text, question.premise, answer)
-    return await verdict(role, asked, ask, max_tokens, schema=False)  # as it was always sent
+    return await verdict(
+        role, asked, ask, max_tokens, schema=False
+    )  # as it was always sent
 
 
 def _score(ruling: Ruling, opinions: Mapping[str, Opinion], text: str) -> Score:
-    judged = _majority([opinion.label for opinion in opinions.values()]) if ruling.unsure else ""
+    judged = (
+        _majority([opinion.label for opinion in opinions.values()])
+        if ruling.unsure
+        else ""
+    )
     label = judged or ruling.label
     reasons = [_explained(ruling)]
     reasons += [
         f"{role}: {opinion.label} ('{shortened(opinion.quote, 100)}': {opinion.reason})"
         for role, opinion in opinions.items()
     ]
-    parts = {label: 1.0, "handled": float(label in HANDLED), "unsure": float(bool(ruling.unsure))}
+    parts = {
+        label: 1.0,
+        "handled": float(label in HANDLED),
+        "unsure": float(bool(ruling.unsure)),
+    }
     parts[f"{RULES} class"] = float(CLASSES.index(ruling.label))
     # What `evalwright judge agreement` reads of several judges.
-    parts |= {role: float(opinion.label in HANDLED) for role, opinion in opinions.items()}
-    parts |= {f"{role} class": float(CLASSES.index(opinion.label)) for role, opinion in opinions.items()}
+    parts |= {
+        role: float(opinion.label in HANDLED) for role, opinion in opinions.items()
+    }
+    parts |= {
+        f"{role} class": float(CLASSES.index(opinion.label))
+        for role, opinion in opinions.items()
+    }
     span = _span(ruling.evidence, text)
-    item: dict[str, Any] = {"rule": ruling.rule, "rules": ruling.label, "span": list(span)}
+    item: dict[str, Any] = {
+        "rule": ruling.rule,
+        "rules": ruling.label,
+        "span": list(span),
+    }
     unsure = "" if judged else ruling.unsure
     if unsure and opinions:
         unsure = f"{unsure}; the judges are split"
@@ -181,7 +214,9 @@ def _explained(ruling: Ruling) -> str:
 
 
 def _span(evidence: str, text: str) -> tuple[int, int]:
-    """Where the first words of the evidence stand in the answer as written, (-1, -1) where markup or spelling hides them."""
+    """Where the first words of the evidence stand in the answer as written, (-1, -1) where markup
+    or spelling hides them.
+    """
     words = evidence.casefold().replace("'", "")
     places = [place for place, char in enumerate(text) if char not in "'’"]
     flat = "".join(text[place] for place in places).casefold()

@@ -1,6 +1,8 @@
-"""The confidence that a reply states, as a probability: "Confidence: 80%", "confidence = 0.8", "I am 80% confident".
+"""The confidence that a reply states, as a probability: "Confidence: 80%", "confidence = 0.8", "I
+am 80% confident".
 
-Replies are not trusted: what is ambiguous ("Confidence: 1") or impossible ("Confidence: 150%") is no confidence.
+Replies are not trusted: what is ambiguous ("Confidence: 1") or impossible ("Confidence: 150%") is
+no confidence.
 """
 
 from __future__ import annotations
@@ -10,16 +12,23 @@ import re
 _READ = 2000
 """Characters at the end of a reply in which it is looked for."""
 
-_VALUE = r"(?<![\d.,\-−])(\d{1,3}(?:[.,]\d{1,6})?)(?![\d])\s{0,2}(%|percent\b|per cent\b|/\s?100?(?!\d)|out of 100?\b)?"
+_VALUE = (
+    r"(?<![\d.,\-−])(\d{1,3}(?:[.,]\d{1,6})?)(?![\d])\s{0,2}(%|percent\b|per"
+    r" cent\b|/\s?100?(?!\d)|out of 100?\b)?"
+)
 _AFTER = re.compile(
     rf"\bconfiden(?:ce|t)\b(?:\s+(?:level|score|is|of|about|around|that|in|this|my|answer)\b){{0,5}}[\s:=*_~`\"'(\[≈]{{0,8}}{_VALUE}",
     re.IGNORECASE,
 )
-_BEFORE = re.compile(rf"{_VALUE}\s{{1,3}}(?:sure|certain|confident|confidence)\b", re.IGNORECASE)
+_BEFORE = re.compile(
+    rf"{_VALUE}\s{{1,3}}(?:sure|certain|confident|confidence)\b", re.IGNORECASE
+)
 
 
 def stated_confidence(text: str) -> float | None:
-    """The last confidence that a text states, from 0 to 1; None where it states none that can be read."""
+    """The last confidence that a text states, from 0 to 1; None where it states none that can be
+    read.
+    """
     tail = text[-_READ:]
     found = [match for pattern in (_AFTER, _BEFORE) for match in pattern.finditer(tail)]
     if not found:

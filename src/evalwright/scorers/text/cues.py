@@ -1,6 +1,8 @@
-"""Words that change what a mention means, by language: denials, alternatives, changes of mind, marks of an answer (`cues.toml`).
+"""Words that change what a mention means, by language: denials, alternatives, changes of mind,
+marks of an answer (`cues.toml`).
 
-A word that is missing makes a mention count that should not, one too many the contrary; both matter only beside other candidates.
+A word that is missing makes a mention count that should not, one too many the contrary; both matter
+only beside other candidates.
 """
 
 from __future__ import annotations
@@ -22,7 +24,8 @@ ANYWHERE = "any"
 _KOREAN_OR = "아니면"
 """The Korean for "or", which is "if it is not"."""
 _REVISION = re.compile(
-    r"(?:^|[.,;:!?…—–(\n،؛。，、！？।]|\s--?)\s*(?:oh,? |hmm+,? |no,? |non,? |nein,? )?(?:"
+    r"(?:^|[.,;:!?…—–(\n،؛。，、！？।]|\s--?)\s*(?:oh,? |hmm+,? |no,? |non,? |nein,?"
+    r" )?(?:"
     + "|".join(row for code, row in _TABLES["revision_re"].items() if code != ANYWHERE)
     + rf")(?!\w)|{_TABLES['revision_re'][ANYWHERE]}",
     re.IGNORECASE,
@@ -33,7 +36,12 @@ _REVISION = re.compile(
 def months() -> dict[str, int]:
     """The names of months in all languages, in lower case, with their numbers."""
     rows = (row.split() for row in _TABLES["month"].values())
-    return {name: number for row in rows for number, names in enumerate(row, 1) for name in names.split("/")}
+    return {
+        name: number
+        for row in rows
+        for number, names in enumerate(row, 1)
+        for name in names.split("/")
+    }
 
 
 def labels(table: str) -> str:
@@ -49,11 +57,15 @@ def pattern(table: str) -> str:
 
 @cache
 def words(table: str, language: str = "") -> frozenset[str]:
-    """The words of a table, folded as tokens are: of English and one language, or of all where none is given."""
+    """The words of a table, folded as tokens are: of English and one language, or of all where none
+    is given.
+    """
     code = short_code(language)
     rows = _TABLES[table]
     kept = (
-        [rows.get("en", ""), rows.get(code, "")] if code else [rows[one] for one in rows if one != ANYWHERE]
+        [rows.get("en", ""), rows.get(code, "")]
+        if code
+        else [rows[one] for one in rows if one != ANYWHERE]
     )
     return frozenset(fold(" ".join(kept).casefold()).split())
 
@@ -62,11 +74,15 @@ def anywhere(table: str, text: str) -> bool:
     """Whether a word of a script without spaces stands in a text."""
     if table == "negation":
         text = text.replace(_KOREAN_OR, "")
-    return not text.isascii() and any(sign in text for sign in _TABLES[table][ANYWHERE].split())
+    return not text.isascii() and any(
+        sign in text for sign in _TABLES[table][ANYWHERE].split()
+    )
 
 
 def opening(table: str, text: str) -> str:
-    """The word of a script without spaces, or one where they may be left out (a "_" of the table), that a text begins with; or ""."""
+    """The word of a script without spaces, or one where they may be left out (a "_" of the table),
+    that a text begins with; or "".
+    """
     found = _openings(table).match(text)
     return found.group() if found else ""
 
@@ -82,7 +98,9 @@ class Cues:
 
     def __init__(self, language: str) -> None:
         # Portuguese "no" is "in the".
-        self.negations = words("negation", language) - ({"no"} if language[:2] == "pt" else set())
+        self.negations = words("negation", language) - (
+            {"no"} if language[:2] == "pt" else set()
+        )
         self.alternatives = words("alternative", language)
         self.turns = words("turn", language)
         self.aside = words("aside", language)
@@ -97,7 +115,10 @@ class Cues:
 
     def turn_in(self, tokens: Sequence[str]) -> int:
         """The place after the last "but" or the like, 0 where there is none."""
-        return max((place + 1 for place, token in enumerate(tokens) if token in self.turns), default=0)
+        return max(
+            (place + 1 for place, token in enumerate(tokens) if token in self.turns),
+            default=0,
+        )
 
 
 @cache

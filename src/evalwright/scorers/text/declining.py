@@ -1,9 +1,11 @@
-"""Whether a text declines to answer: the one place that says so, from a table of phrases by language (`declining.toml`).
+"""Whether a text declines to answer: the one place that says so, from a table of phrases by
+language (`declining.toml`).
 
-Two kinds: a *refusal* will not or cannot do what was asked ("I cannot summarize this passage"); *no information* says that the answer
-is not known or not given ("The passages do not say"). A text declines where every part of it does, or speaks to the reader ("Please
-send the article"). "I don't know, but probably Paris" does not decline: what stands beside the phrase may be an answer, and whether it
-is one is for the caller to say.
+Two kinds: a *refusal* will not or cannot do what was asked ("I cannot summarize this passage"); *no
+information* says that the answer is not known or not given ("The passages do not say"). A text
+declines where every part of it does, or speaks to the reader ("Please send the article"). "I don't
+know, but probably Paris" does not decline: what stands beside the phrase may be an answer, and
+whether it is one is for the caller to say.
 """
 
 from __future__ import annotations
@@ -19,9 +21,11 @@ from typing import Any
 
 from evalwright.core.sentences import sentences, word_count
 
-REFUSAL, NO_INFORMATION = "refusal", "no information"
+REFUSAL = "refusal"
+NO_INFORMATION = "no information"
 
-MOST_WORDS, MOST_CHARACTERS = 120, 2000
+MOST_WORDS = 120
+MOST_CHARACTERS = 2000
 """A longer text does not decline, however it begins."""
 
 _SPACELESS = ("zh", "ja", "th", "my", "km", "lo")
@@ -31,21 +35,28 @@ _SPLIT = re.compile(r"[,;.!?](?=\s)|[，、；：،؛。]|\s[-–]\s|[–—]")
 
 @dataclass(frozen=True, slots=True)
 class Declined:
-    """kind: `REFUSAL` or `NO_INFORMATION`. words: the clause that says so, in lower case. language: whose phrase it is."""
+    """kind: `REFUSAL` or `NO_INFORMATION`. words: the clause that says so, in lower case. language:
+    whose phrase it is.
+    """
 
     kind: str
     words: str
     language: str
 
     def __str__(self) -> str:
-        return f"'{self.words if len(self.words) <= 80 else self.words[:77] + '...'}' ({self.language})"
+        return (
+            f"'{self.words if len(self.words) <= 80 else self.words[:77] + '...'}'"
+            f" ({self.language})"
+        )
 
 
 def declines(text: str, language: str = "", *, beside: int = 0) -> Declined | None:
-    """How a text declines to answer; None where it answers, has no words, or is not certain to decline.
+    """How a text declines to answer; None where it answers, has no words, or is not certain to
+    decline.
 
-    language: an ISO 639 code, whose phrases are looked for beside the English ones; "" for those of every language.
-    beside: so many words of other content are let pass (what is shorter than a summary is none).
+    language: an ISO 639 code, whose phrases are looked for beside the English ones; "" for those of
+    every language. beside: so many words of other content are let pass (what is shorter than a
+    summary is none).
     """
     if len(text) > MOST_CHARACTERS:
         return None
@@ -53,7 +64,9 @@ def declines(text: str, language: str = "", *, beside: int = 0) -> Declined | No
 
 
 def speaks_of_text(declined: Declined) -> bool:
-    """Whether a clause says that a text gives no answer ("the passages do not say"), and not that the speaker knows none."""
+    """Whether a clause says that a text gives no answer ("the passages do not say"), and not that
+    the speaker knows none.
+    """
     return _table()[declined.language].text.search(declined.words) is not None
 
 
@@ -81,13 +94,17 @@ def _declines(text: str, code: str, beside: int) -> Declined | None:
     if first is None:
         return None
     spoken = _table()[first.language]
-    content = sum(word_count(clause) for clause in others if not spoken.empty(clause, first.kind))
+    content = sum(
+        word_count(clause) for clause in others if not spoken.empty(clause, first.kind)
+    )
     return first if content <= beside else None
 
 
 def plain(text: str) -> str:
     """A text in lower case and one line, with straight apostrophes and without marks around it."""
-    folded = unicodedata.normalize("NFC", text).translate({0x2019: "'", 0x2018: "'", 0x60: "'"})
+    folded = unicodedata.normalize("NFC", text).translate(
+        {0x2019: "'", 0x2018: "'", 0x60: "'"}
+    )
     folded = " ".join(folded.translate(_MARKS).casefold().split())
     return folded.replace("i̇", "i").strip(
         " .!?…。！？।؟\"'-–—:>"
@@ -111,7 +128,10 @@ def _of(clause: str, code: str) -> Declined | None:
         if (latin and language.script) or (code and name not in (code, "en")):
             continue
         bare = language.without_openers(clause)
-        for kind, pattern in ((REFUSAL, language.refusal), (NO_INFORMATION, language.unknown)):
+        for kind, pattern in (
+            (REFUSAL, language.refusal),
+            (NO_INFORMATION, language.unknown),
+        ):
             found = pattern.match(bare) if kind == REFUSAL else pattern.search(bare)
             # "I don't know: Paris" may be an answer.
             if found is not None and ": " not in bare[found.start() :]:
@@ -120,14 +140,24 @@ def _of(clause: str, code: str) -> Declined | None:
 
 
 class _Language:
-    """The phrases of one language, ready to search with. script: it is never written in plain ASCII."""
+    """The phrases of one language, ready to search with. script: it is never written in plain
+    ASCII.
+    """
 
     def __init__(self, code: str, row: dict[str, Any]) -> None:
-        names = {name: row[name] for name in ("do", "the", "text", "sum") if name in row}
+        names = {
+            name: row[name] for name in ("do", "the", "text", "sum") if name in row
+        }
 
-        def pattern(value: str | list[str], edge: str = "", end: str = "") -> re.Pattern[str]:
+        def pattern(
+            value: str | list[str], edge: str = "", end: str = ""
+        ) -> re.Pattern[str]:
             whole = (
-                "|".join(f"(?:{one})" for one in ([value] if isinstance(value, str) else value)) or r"(?!)"
+                "|".join(
+                    f"(?:{one})"
+                    for one in ([value] if isinstance(value, str) else value)
+                )
+                or r"(?!)"
             )
             for name, inner in names.items():
                 whole = whole.replace(f"{{{name}}}", inner)
@@ -141,8 +171,11 @@ class _Language:
             end=r"(?:[\s,.!:;，、。،—–-]+|$)" if spaced else r"[\s,，、。]*",
         )
         self.refusal = pattern(row.get("refusal", []))
-        self.unknown = pattern(row["unknown"], start, stop if code != "ko" and code != "ta" else "")
-        self.aside, self.text = pattern(row.get("aside", r"(?!)")), pattern(row.get("text", r"(?!)"))
+        self.unknown = pattern(
+            row["unknown"], start, stop if code != "ko" and code != "ta" else ""
+        )
+        self.aside = pattern(row.get("aside", r"(?!)"))
+        self.text = pattern(row.get("text", r"(?!)"))
         self.lack = pattern([row.get("lack", r"(?!)"), row.get("sum", r"(?!)")])
 
     def without_openers(self, clause: str) -> str:
@@ -166,14 +199,20 @@ class _Language:
 @cache
 def _turning() -> re.Pattern[str]:
     """A word like "but" inside a clause; in scripts without spaces it may stand anywhere."""
-    spaced = "|".join(row["but"] for code, row in _rows().items() if code not in _SPACELESS and "but" in row)
+    spaced = "|".join(
+        row["but"]
+        for code, row in _rows().items()
+        if code not in _SPACELESS and "but" in row
+    )
     others = "|".join(_rows()[code]["but"] for code in _SPACELESS)
     return re.compile(rf"\s(?=(?:{spaced})\s)|(?=(?:{others}))")
 
 
 @cache
 def _rows() -> dict[str, dict[str, Any]]:
-    return tomllib.loads(Path(__file__).with_name("declining.toml").read_text(encoding="utf-8"))
+    return tomllib.loads(
+        Path(__file__).with_name("declining.toml").read_text(encoding="utf-8")
+    )
 
 
 @cache

@@ -11,11 +11,15 @@ _LONGEST = 20_000
 """Characters, of the end of an answer, in which they are looked for."""
 
 
-def with_evidence(score: Score, text: str, claim: str = "", named: Sequence[str] = ()) -> Score:
-    """The score with the span of the answer that says it. None is told where it is not plain, or where it would be all of the answer.
+def with_evidence(
+    score: Score, text: str, claim: str = "", named: Sequence[str] = ()
+) -> Score:
+    """The score with the span of the answer that says it.
 
-    claim: what was read as the answer, as it is written. named: what may stand there word for word, the longest first; of several places
-    the last counts.
+    None is told where it is not plain, or where it would be all of the answer.
+
+    claim: what was read as the answer, as it is written. named: what may stand there word for word,
+    the longest first; of several places the last counts.
     """
     span = _span(text, claim.strip(), named)
     return replace(score, evidence=(span,)) if span is not None else score
@@ -25,7 +29,8 @@ def _span(text: str, claim: str, named: Sequence[str]) -> tuple[int, int] | None
     first = max(0, len(text) - _LONGEST)
     start = text.rfind(claim, first) if claim else first
     if start < 0:
-        start, claim = first, ""
+        start = first
+        claim = ""
     end = start + len(claim) if claim else len(text)
     folded = text[start:end].lower()
     if len(folded) == end - start:  # a sign that becomes two moves all behind it
@@ -39,7 +44,9 @@ def _whole_word(text: str, word: str) -> int:
     """The last place where a word stands by itself; -1 where there is none."""
     end = len(text)
     while word and (place := text.rfind(word, 0, end)) >= 0:
-        around = text[place - 1 : place] + text[place + len(word) : place + len(word) + 1]
+        around = (
+            text[place - 1 : place] + text[place + len(word) : place + len(word) + 1]
+        )
         if not any(sign.isascii() and sign.isalnum() for sign in around):
             return place
         end = place + len(word) - 1

@@ -1,7 +1,9 @@
-"""Short mathematical expressions, in LaTeX or as they are typed: read into a tree, and compared by what they are worth.
+"""Short mathematical expressions, in LaTeX or as they are typed: read into a tree, and compared by
+what they are worth.
 
-Two expressions are the same where they have one value at several points, in exact fractions as long as there are no roots or functions.
-Numbers, tuples, sets, intervals, matrices, equations and inequalities are read. Nothing of a text is run.
+Two expressions are the same where they have one value at several points, in exact fractions as long
+as there are no roots or functions. Numbers, tuples, sets, intervals, matrices, equations and
+inequalities are read. Nothing of a text is run.
 """
 
 from __future__ import annotations
@@ -37,7 +39,7 @@ class Interval(NamedTuple):
     closed: tuple[bool, bool]
 
 
-# -- what is read --------------------------------------------------------------------------------------------
+# -- what is read ----------------------------------------------------------------------
 
 _RAISED = re.compile("[⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺ⁿ]+")
 _LOWERED = re.compile("[₀₁₂₃₄₅₆₇₈₉ₙ]+")
@@ -49,9 +51,13 @@ _SIGNS = str.maketrans(
         "⇒": "=>", "→": "=>", "\u00a0": " ", "\u202f": " ", "\u2009": " ", "\u3000": " ", "⁄": "/", "∕": "/", "ℝ": "R", "，": ",", "。": ".", "◦": " ",
     }
 )  # fmt: skip
-_FRACTIONS = {sign: unicodedata.normalize("NFKD", sign).replace("⁄", "/") for sign in "½⅓⅔¼¾⅕⅖⅗⅘⅙⅚⅛⅜⅝⅞"}
+_FRACTIONS = {
+    sign: unicodedata.normalize("NFKD", sign).replace("⁄", "/")
+    for sign in "½⅓⅔¼¾⅕⅖⅗⅘⅙⅚⅛⅜⅝⅞"
+}
 _DROPPED = re.compile(
-    r"\\(?:left|right|displaystyle|bigl|bigr|Bigl|Bigr|big|Big|limits|quad|qquad|hline|mathstrut|textstyle|degree)(?![a-zA-Z])|(?<!\\)\\[,;!:> ]|~|\^\s*\{?\s*\\circ\s*\}?"
+    r"\\(?:left|right|displaystyle|bigl|bigr|Bigl|Bigr|big|Big|limits|quad|qquad|hline|mathstrut|textstyle|degree)(?![a-zA-Z])|(?<!\\)\\[,;!:>"
+    r" ]|~|\^\s*\{?\s*\\circ\s*\}?"
     r"|&(?=\s*(?:=|\\le|\\ge))"
 )
 _TIMES = re.compile(r"(?<=[\d)])\s[xX]\s(?=[\d(])")
@@ -61,7 +67,9 @@ _UNIT_POWER = re.compile(
 _WORDING = re.compile(
     r"\\(?:text|mathrm|mathbf|textbf|mathbb|mathit|textit|operatorname|mbox|rm|bf)\s*\{([^{}]*)\}"
 )
-_MATRIX = re.compile(r"\\begin\s*\{[pbBvV]?matrix\}(.*?)\\end\s*\{[pbBvV]?matrix\}", re.DOTALL)
+_MATRIX = re.compile(
+    r"\\begin\s*\{[pbBvV]?matrix\}(.*?)\\end\s*\{[pbBvV]?matrix\}", re.DOTALL
+)
 _CASES = re.compile(
     r"\\(?:begin|end)\s*\{(?:cases|aligned|align\*?|array|gathered|equation\*?)\}(?:\{[lcr|]*\})?"
 )
@@ -110,12 +118,33 @@ COMMA_LANGUAGES = frozenset(
 )
 """Languages that write 0,5 for a half."""
 FUNCTIONS: Mapping[str, Callable[[complex], complex]] = {
-    "sin": cmath.sin, "cos": cmath.cos, "tan": cmath.tan, "ln": cmath.log, "exp": cmath.exp, "arcsin": cmath.asin, "arccos": cmath.acos,
-    "arctan": cmath.atan, "sinh": cmath.sinh, "cosh": cmath.cosh, "tanh": cmath.tanh, "sqrt": cmath.sqrt, "asin": cmath.asin, "acos": cmath.acos,
-    "atan": cmath.atan, "sen": cmath.sin, "tg": cmath.tan, "log": cmath.log10, "lg": cmath.log10, "lb": lambda x: cmath.log(x, 2),
-    "cot": lambda x: 1 / cmath.tan(x), "ctg": lambda x: 1 / cmath.tan(x), "sec": lambda x: 1 / cmath.cos(x), "csc": lambda x: 1 / cmath.sin(x),
-    "abs": abs, "cbrt": lambda x: x ** (1 / 3),
-}  # fmt: skip
+    "sin": cmath.sin,
+    "cos": cmath.cos,
+    "tan": cmath.tan,
+    "ln": cmath.log,
+    "exp": cmath.exp,
+    "arcsin": cmath.asin,
+    "arccos": cmath.acos,
+    "arctan": cmath.atan,
+    "sinh": cmath.sinh,
+    "cosh": cmath.cosh,
+    "tanh": cmath.tanh,
+    "sqrt": cmath.sqrt,
+    "asin": cmath.asin,
+    "acos": cmath.acos,
+    "atan": cmath.atan,
+    "sen": cmath.sin,
+    "tg": cmath.tan,
+    "log": cmath.log10,
+    "lg": cmath.log10,
+    "lb": lambda x: cmath.log(x, 2),
+    "cot": lambda x: 1 / cmath.tan(x),
+    "ctg": lambda x: 1 / cmath.tan(x),
+    "sec": lambda x: 1 / cmath.cos(x),
+    "csc": lambda x: 1 / cmath.sin(x),
+    "abs": abs,
+    "cbrt": lambda x: x ** (1 / 3),
+}
 _RELATIONS = {
     "=": "=", "<": "<", ">": ">", "<=": "<=", ">=": ">=", "\\le": "<=", "\\leq": "<=", "\\leqslant": "<=", "\\lt": "<", "\\ge": ">=", "\\geq": ">=",
     "\\geqslant": ">=", "\\gt": ">", "\\ne": "!=", "\\neq": "!=", "!=": "!=", "\\in": "in", "\\approx": "~", "\\simeq": "~", "\\equiv": "=", "=>": "=>",
@@ -147,7 +176,9 @@ _LOOKALIKES = str.maketrans("хуХУ", "xyXY")
 
 
 class Token(NamedTuple):
-    """kind: "number", "name" (a variable), "function", "word", "command" or "sign". spaced: whether a space stands before it."""
+    """kind: "number", "name" (a variable), "function", "word", "command" or "sign". spaced: whether
+    a space stands before it.
+    """
 
     kind: str
     text: str
@@ -156,9 +187,15 @@ class Token(NamedTuple):
 
 
 def in_signs(text: str) -> str:
-    """A text with one writing for each sign: ASCII digits and operators, `^` for raised digits, no spacing commands."""
-    text = _RAISED.sub(lambda run: f"^({unicodedata.normalize('NFKC', run.group())})", text)
-    text = _LOWERED.sub(lambda run: f"_({unicodedata.normalize('NFKC', run.group())})", text)
+    """A text with one writing for each sign: ASCII digits and operators, `^` for raised digits, no
+    spacing commands.
+    """
+    text = _RAISED.sub(
+        lambda run: f"^({unicodedata.normalize('NFKC', run.group())})", text
+    )
+    text = _LOWERED.sub(
+        lambda run: f"_({unicodedata.normalize('NFKC', run.group())})", text
+    )
     for sign, fraction in _FRACTIONS.items():
         text = text.replace(sign, f"({fraction})") if sign in text else text
     text = text.translate(_SIGNS)
@@ -166,7 +203,9 @@ def in_signs(text: str) -> str:
         text = "".join(map(_plain_sign, text))
         text = text.translate(_SIGNS)
     text = _UNIT_POWER.sub(r"\1 ", _TIMES.sub("*", text))
-    text = _DROPPED.sub(" ", text.replace("\\%", "%").replace("{,}", ",").replace("\\$", "$"))
+    text = _DROPPED.sub(
+        " ", text.replace("\\%", "%").replace("{,}", ",").replace("\\$", "$")
+    )
     text = re.sub(r"\\[dtc]frac", r"\\frac", text)
     return _CASES.sub(" ", text)
 
@@ -181,7 +220,9 @@ def _plain_sign(char: str) -> str:
 
 
 def readings(text: str, language: str) -> list[str]:
-    """A text as it can be read: its commas and points in numbers as the language has them, and as English has them."""
+    """A text as it can be read: its commas and points in numbers as the language has them, and as
+    English has them.
+    """
     text = _SPACED_THOUSANDS.sub(lambda run: run.group().replace(" ", ""), text)
     english = (
         _THOUSANDS.sub(lambda run: run.group().replace(",", ""), text)
@@ -189,12 +230,22 @@ def readings(text: str, language: str) -> list[str]:
         else text
     )
     out = [english]
-    if "," in text and re.search(r"\d\s?,\d", text) and (language in COMMA_LANGUAGES or ";" in text):
+    if (
+        "," in text
+        and re.search(r"\d\s?,\d", text)
+        and (language in COMMA_LANGUAGES or ";" in text)
+    ):
         out.insert(
-            0, _DECIMAL_COMMA.sub(".", _DOTTED_THOUSANDS.sub(lambda run: run.group().replace(".", ""), text))
+            0,
+            _DECIMAL_COMMA.sub(
+                ".",
+                _DOTTED_THOUSANDS.sub(lambda run: run.group().replace(".", ""), text),
+            ),
         )
     elif language in COMMA_LANGUAGES and _DOTTED_THOUSANDS.search(text):
-        out.insert(0, _DOTTED_THOUSANDS.sub(lambda run: run.group().replace(".", ""), text))
+        out.insert(
+            0, _DOTTED_THOUSANDS.sub(lambda run: run.group().replace(".", ""), text)
+        )
     return list(dict.fromkeys(out))
 
 
@@ -222,8 +273,12 @@ def tokens(text: str, joining: frozenset[str]) -> list[Token]:
     return out
 
 
-def _named(token: Token, joining: frozenset[str], before: list[Token], behind: str) -> list[Token]:
-    """What a match is: letters in a row are a function, words, or, beside digits and signs, variables."""
+def _named(
+    token: Token, joining: frozenset[str], before: list[Token], behind: str
+) -> list[Token]:
+    """What a match is: letters in a row are a function, words, or, beside digits and signs,
+    variables.
+    """
     word = token.text
     if token.kind == "command":
         if word in _JOINING:
@@ -233,13 +288,17 @@ def _named(token: Token, joining: frozenset[str], before: list[Token], behind: s
         if word[1:] in FUNCTIONS and word not in ("\\sqrt", "\\cbrt"):
             return [token._replace(kind="function", text=word[1:])]
         return [token]
-    if word == ":" and not (before and before[-1].kind == "number" and behind.lstrip()[:1].isdigit()):
+    if word == ":" and not (
+        before and before[-1].kind == "number" and behind.lstrip()[:1].isdigit()
+    ):
         return [token._replace(kind="word")]
     if token.kind != "word":
         return [token._replace(text="^") if word == "**" else token]
     bare = word.rstrip("'").translate(_LOOKALIKES)
     small = bare.casefold()
-    if small in joining and (len(bare) > 1 or not bare.isascii() or _parts(token, before, behind)):
+    if small in joining and (
+        len(bare) > 1 or not bare.isascii() or _parts(token, before, behind)
+    ):
         return [token._replace(text=AND)]
     if len(bare) == 1 and _LETTER.match(bare):
         return [token._replace(kind="name", text=word.translate(_LOOKALIKES))]
@@ -251,10 +310,20 @@ def _named(token: Token, joining: frozenset[str], before: list[Token], behind: s
         return [token._replace(kind="command", text=_CONSTANTS[small])]
     if len(bare) == 2 and bare[0] == "و" and _LETTER.match(bare[1]):
         return [token._replace(text=AND), token._replace(kind="name", text=bare[1])]
-    tied = not token.spaced and before and (before[-1].kind == "number" or before[-1].text in _BEFORE_NAMES)
-    if bare.isascii() and len(bare) <= 4 and bare.islower() and (tied or behind[:1] in ("^", "*")):
+    tied = (
+        not token.spaced
+        and before
+        and (before[-1].kind == "number" or before[-1].text in _BEFORE_NAMES)
+    )
+    if (
+        bare.isascii()
+        and len(bare) <= 4
+        and bare.islower()
+        and (tied or behind[:1] in ("^", "*"))
+    ):
         return [
-            Token("name", letter, token.spaced and not at, token.start + at) for at, letter in enumerate(bare)
+            Token("name", letter, token.spaced and not at, token.start + at)
+            for at, letter in enumerate(bare)
         ]
     return [token]
 
@@ -267,7 +336,13 @@ def _parts(token: Token, before: list[Token], behind: str) -> bool:
     """Whether a single letter stands between two answers ("2 y 3"), and is no variable."""
     if not token.spaced or behind[:1] not in (" ", "") or not before:
         return False
-    complete = before[-1].kind in ("number", "name") or before[-1].text in (")", "}", "]", "!", "%")
+    complete = before[-1].kind in ("number", "name") or before[-1].text in (
+        ")",
+        "}",
+        "]",
+        "!",
+        "%",
+    )
     following = behind.strip()[:1]
     return complete and following not in tuple("=+*/^<>)")
 
@@ -309,7 +384,9 @@ class _Parser:
         while self.peek() in SEPARATORS:
             while self.peek() in SEPARATORS:
                 self.take()
-            if self.place >= len(self.read) or (self.peek() in closing and self.peek() != "["):
+            if self.place >= len(self.read) or (
+                self.peek() in closing and self.peek() != "["
+            ):
                 break
             parts.append(self.relation())
         return parts[0] if len(parts) == 1 else ("several", parts)
@@ -329,10 +406,20 @@ class _Parser:
         sign = ""
         while self.peek() in ("+", "-") or self.peek() == "\\pm":
             text = self.take().text
-            sign = "\\pm" if "\\pm" in (text, sign) else "-" if (text == "-") is (sign != "-") else ""
+            sign = (
+                "\\pm"
+                if "\\pm" in (text, sign)
+                else "-"
+                if (text == "-") is (sign != "-")
+                else ""
+            )
         tree = self.product()
         if sign:
-            tree = ("negative", tree) if sign == "-" else ("plus or minus", ("number", Fraction(0)), tree)
+            tree = (
+                ("negative", tree)
+                if sign == "-"
+                else ("plus or minus", ("number", Fraction(0)), tree)
+            )
         while self.peek() in ("+", "-", "\\pm", "\\cup", "\\cap", "\\setminus"):
             operation = self.take().text
             names = {
@@ -373,20 +460,45 @@ class _Parser:
                 and ahead[2].isdigit()
             ):
                 raise Unreadable
-            top, _, bottom = self.take(), self.take(), self.take()
-            return ("+", tree, ("/", ("number", Fraction(top.text)), ("number", Fraction(bottom.text))))
+            top = self.take()
+            _ = self.take()
+            bottom = self.take()
+            return (
+                "+",
+                tree,
+                (
+                    "/",
+                    ("number", Fraction(top.text)),
+                    ("number", Fraction(bottom.text)),
+                ),
+            )
         is_fraction = self.peek() == "\\frac"
         factor = self.power()
-        if mixed and is_fraction and factor[0] == "/" and factor[1][0] == factor[2][0] == "number":
+        if (
+            mixed
+            and is_fraction
+            and factor[0] == "/"
+            and factor[1][0] == factor[2][0] == "number"
+        ):
             return ("+", tree, factor)
         return ("*", tree, factor)
 
     def starts_factor(self) -> bool:
-        kind, text = self.kind(), self.peek()
+        kind = self.kind()
+        text = self.peek()
         if kind in ("number", "name", "function"):
             return True
         if kind == "command":
-            return text in ("\\frac", "\\sqrt", "\\pi", "\\infty", "\\{", "\\binom", "\\cbrt", "\\log")
+            return text in (
+                "\\frac",
+                "\\sqrt",
+                "\\pi",
+                "\\infty",
+                "\\{",
+                "\\binom",
+                "\\cbrt",
+                "\\log",
+            )
         return text in ("(", "{") or (text == "[" and not self.brackets)
 
     def signed_factor(self) -> Tree:
@@ -436,7 +548,9 @@ class _Parser:
         token = self.take()
         if token.kind == "number" and len(token.text) > 1 and token.text.isdigit():
             # "\frac12": the tokens are put back digit by digit.
-            rest = [Token("number", digit, False, token.start) for digit in token.text[1:]]
+            rest = [
+                Token("number", digit, False, token.start) for digit in token.text[1:]
+            ]
             self.read = [*self.read[: self.place], *rest, *self.read[self.place :]]
             token = Token("number", token.text[0], False, token.start)
         if token.kind == "number":
@@ -581,7 +695,12 @@ class _Parser:
         ends = (
             (closing,)
             if closing
-            else {"{": ("}",), "(": (")", "]", "["), "[": ("]", ")", "["), "]": ("[", "]", ")")}[opening]
+            else {
+                "{": ("}",),
+                "(": (")", "]", "["),
+                "[": ("]", ")", "["),
+                "]": ("[", "]", ")"),
+            }[opening]
         )
         if self.peek() in ends and self.peek() != "[":
             return ("list", opening, self.take().text, [])
@@ -596,7 +715,12 @@ class _Parser:
             raise Unreadable
         self.depth -= 1
         if inside[0] == "several":
-            return ("list", "(" if opening == "]" else opening, ")" if last == "[" else last, inside[1])
+            return (
+                "list",
+                "(" if opening == "]" else opening,
+                ")" if last == "[" else last,
+                inside[1],
+            )
         if opening == "{" and closing:
             return ("list", "{", "}", [inside])
         if inside[0] == "list" and opening == "[":
@@ -649,10 +773,13 @@ def _matrix(inside: str, joining: frozenset[str]) -> Tree:
     return ("list", "[", "]", [("list", "[", "]", row) for row in cells])
 
 
-# -- what it is worth ------------------------------------------------------------------------------------------
+# -- what it is worth ------------------------------------------------------------------
 
 _POINTS = tuple(
-    tuple(Fraction(17 + 7 * place * turn + 3 * turn, 13 + 2 * place + turn) for place in range(12))
+    tuple(
+        Fraction(17 + 7 * place * turn + 3 * turn, 13 + 2 * place + turn)
+        for place in range(12)
+    )
     for turn in (1, 2, 3)
 )
 """Values of the variables, in their alphabetical order, at which expressions are compared."""
@@ -699,7 +826,8 @@ def _worth(tree: Tree, values: Mapping[str, Fraction]) -> Number:
         return _factorial(_worth(tree[1], values))
     if operation not in ("+", "-", "*", "/", "ratio", "^", "root", "choose"):
         return _no_value()
-    left, right = _worth(tree[1], values), _worth(tree[2], values)
+    left = _worth(tree[1], values)
+    right = _worth(tree[2], values)
     if operation == "+":
         return left + right
     if operation == "-":
@@ -735,13 +863,20 @@ def _factorial(of: Number) -> Number:
 
 
 def _raised(base: Number, exponent: Number) -> Number:
-    if isinstance(base, Fraction) and isinstance(exponent, Fraction) and exponent.denominator == 1:
+    if (
+        isinstance(base, Fraction)
+        and isinstance(exponent, Fraction)
+        and exponent.denominator == 1
+    ):
         bits = max(base.numerator.bit_length(), base.denominator.bit_length())
         if bits * abs(exponent) <= MAX_BITS:
             return base ** int(exponent)
     if isinstance(base, Fraction) and isinstance(exponent, Fraction) and base >= 0:
         return (
-            _root(_raised(base, Fraction(exponent.numerator)), Fraction(exponent.denominator))
+            _root(
+                _raised(base, Fraction(exponent.numerator)),
+                Fraction(exponent.denominator),
+            )
             if exponent.numerator.bit_length() < 8 and exponent.denominator > 1
             else complex(float(base) ** float(exponent))
         )
@@ -758,8 +893,15 @@ def _root(under: Number, degree: Number) -> Number:
         size = int(degree)
         if under < 0 and size % 2:
             return -_root(-under, degree)
-        if under >= 0 and under.numerator.bit_length() < 900 and under.denominator.bit_length() < 900:
-            top, bottom = (round(float(part) ** (1 / size)) for part in (under.numerator, under.denominator))
+        if (
+            under >= 0
+            and under.numerator.bit_length() < 900
+            and under.denominator.bit_length() < 900
+        ):
+            top, bottom = (
+                round(float(part) ** (1 / size))
+                for part in (under.numerator, under.denominator)
+            )
             if top**size == under.numerator and bottom**size == under.denominator:
                 return Fraction(top, bottom)
     if under == 0:
@@ -782,7 +924,8 @@ def alike(one: Number, two: Number) -> bool:
     """Whether two numbers are the same, fractions exactly."""
     if isinstance(one, Fraction) and isinstance(two, Fraction):
         return one == two
-    one, two = complex(one), complex(two)
+    one = complex(one)
+    two = complex(two)
     if not (cmath.isfinite(one) and cmath.isfinite(two)):
         return False
     return abs(one - two) <= TOLERANCE * max(1e-3, abs(one), abs(two))
@@ -793,7 +936,10 @@ def points(*trees: Any) -> list[dict[str, Fraction]]:
     names = sorted({name for tree in trees for name in names_in(tree)})
     if len(names) > len(_POINTS[0]):
         raise Unreadable
-    return [dict(zip(names, row, strict=False)) for row in (_POINTS if names else _POINTS[:1])]
+    return [
+        dict(zip(names, row, strict=False))
+        for row in (_POINTS if names else _POINTS[:1])
+    ]
 
 
 def same_value(one: Tree, two: Tree) -> bool:
@@ -805,14 +951,20 @@ def same_value(one: Tree, two: Tree) -> bool:
     at = points(one, two)
     if not all(alike(worth(one, values), worth(two, values)) for values in at):
         return False
-    return _same_below_zero(one, two, at[0]) if _MAY_LOSE_A_SIGN.search(repr((one, two))) else True
+    return (
+        _same_below_zero(one, two, at[0])
+        if _MAY_LOSE_A_SIGN.search(repr((one, two)))
+        else True
+    )
 
 
 _MAY_LOSE_A_SIGN = re.compile("'(?:root|abs)'")
 
 
 def _same_below_zero(one: Tree, two: Tree, values: Mapping[str, Fraction]) -> bool:
-    """Whether two expressions agree where one variable is below zero, unless a root or function of them has no real value there."""
+    """Whether two expressions agree where one variable is below zero, unless a root or function of
+    them has no real value there.
+    """
     for name, number in values.items():
         negative = {**values, name: -abs(number)}
         if not (_is_real_in(one, negative) and _is_real_in(two, negative)):
@@ -826,7 +978,11 @@ def _is_real_in(tree: Any, values: Mapping[str, Fraction]) -> bool:
     """Whether an expression and all its operands are real."""
     if isinstance(tree, list):
         return all(_is_real_in(part, values) for part in tree)
-    if not isinstance(tree, tuple) or tree[:1] in (("number",), ("name",), ("constant",)):
+    if not isinstance(tree, tuple) or tree[:1] in (
+        ("number",),
+        ("name",),
+        ("constant",),
+    ):
         return True
     try:
         number = complex(worth(tree, values))
@@ -834,4 +990,6 @@ def _is_real_in(tree: Any, values: Mapping[str, Fraction]) -> bool:
         return False
     if abs(number.imag) > TOLERANCE * max(1.0, abs(number)):
         return False
-    return all(_is_real_in(part, values) for part in tree[1:] if isinstance(part, tuple | list))
+    return all(
+        _is_real_in(part, values) for part in tree[1:] if isinstance(part, tuple | list)
+    )

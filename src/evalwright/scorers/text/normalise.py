@@ -1,7 +1,9 @@
-"""From a raw reply to plain text: the part that counts, without markup, in one spelling of every sign.
+"""From a raw reply to plain text: the part that counts, without markup, in one spelling of every
+sign.
 
-Case, accents and punctuation stay: they are needed to tell names, numbers and sentences apart. Matching folds them later.
-Nothing here looks at more than `MOST_CHARACTERS` of a reply, and no pattern can backtrack without bound.
+Case, accents and punctuation stay: they are needed to tell names, numbers and sentences apart.
+Matching folds them later. Nothing here looks at more than `MOST_CHARACTERS` of a reply, and no
+pattern can backtrack without bound.
 """
 
 from __future__ import annotations
@@ -14,17 +16,23 @@ MOST_CHARACTERS = 4000
 
 _CUT = re.compile(
     r"\n[ \t\r]*\n"  # a blank line
-    r"|(?:^|(?<=\s))[#*>\t ]{0,4}(?:(?:Question|QUESTION|Problem|Exercise)(?: ?\d{1,3})?\**[:：]|Q ?\d{0,3}[:：])"
-    r"|\n[#*>\t ]{0,4}(?i:question|q|human|user|instruction|input|problem|exercise|example|context|passage)"
+    r"|(?:^|(?<=\s))[#*>\t ]{0,4}(?:(?:Question|QUESTION|Problem|Exercise)(?:"
+    r" ?\d{1,3})?\**[:：]|Q ?\d{0,3}[:：])"
+    r"|\n[#*>\t"
+    r" ]{0,4}(?i:question|q|human|user|instruction|input|problem|exercise|example|context|passage)"
     r"(?: ?\d{1,3})?\**[:：]"
     r"|<\|(?:im_end|im_start|endoftext|eot_id|end)\|>|</s>"
 )
-_LEADING_QUESTION = re.compile(r"[#*>\s]{0,6}(?:question|q)(?: ?\d{1,3})?\**[:：]", re.IGNORECASE)
+_LEADING_QUESTION = re.compile(
+    r"[#*>\s]{0,6}(?:question|q)(?: ?\d{1,3})?\**[:：]", re.IGNORECASE
+)
 _ANSWER_LABEL = re.compile(
-    r"(?:^|(?<=\s))[#*>]{0,3}(?:final answer|short answer|answer|a)\**[:：]\**", re.IGNORECASE
+    r"(?:^|(?<=\s))[#*>]{0,3}(?:final answer|short answer|answer|a)\**[:：]\**",
+    re.IGNORECASE,
 )
 _OPENING_LABEL = re.compile(
-    r"[#*>\s]{0,6}(?:(?:the )?(?:final |short |correct )?(?:answer|response)|a|ans)\**[:：]\**\s*",
+    r"[#*>\s]{0,6}(?:(?:the )?(?:final |short |correct"
+    r" )?(?:answer|response)|a|ans)\**[:：]\**\s*",
     re.IGNORECASE,
 )
 
@@ -38,9 +46,10 @@ def answer_region(text: str, paragraphs: bool = False) -> str:
 def answer_place(text: str, paragraphs: bool = False) -> tuple[int, int]:
     """Where the part of a reply that counts as its answer starts and ends.
 
-    A question repeated at the start with a "Question:" label is skipped, and an "Answer:" label is taken off. The region
-    ends at the first blank line or where the model goes on to invent a new "Question:"; where a paragraph only announces
-    ("The answer is:") the next one belongs to it. paragraphs: all paragraphs count, up to an invented question.
+    A question repeated at the start with a "Question:" label is skipped, and an "Answer:" label is
+    taken off. The region ends at the first blank line or where the model goes on to invent a new
+    "Question:"; where a paragraph only announces ("The answer is:") the next one belongs to it.
+    paragraphs: all paragraphs count, up to an invented question.
     """
     first = len(text) - len(text.lstrip())
     limit = len(text)
@@ -68,8 +77,10 @@ def answer_place(text: str, paragraphs: bool = False) -> tuple[int, int]:
 
 
 _COURTESY = re.compile(
-    r"\s*(?:sure(?: thing)?|certainly|of course|(?:that'?s an? )?(?:great|good|interesting) question|okay|ok|happy to help|hello|hi)"
-    r"(?:[!,.]? (?:here (?:is|are|'s) (?:the|your) answer|let me help(?: you)?|i can help(?: you)?(?: with that)?))?[!.,:]*\s*",
+    r"\s*(?:sure(?: thing)?|certainly|of course|(?:that'?s an?"
+    r" )?(?:great|good|interesting) question|okay|ok|happy to help|hello|hi)"
+    r"(?:[!,.]? (?:here (?:is|are|'s) (?:the|your) answer|let me help(?: you)?|i can"
+    r" help(?: you)?(?: with that)?))?[!.,:]*\s*",
     re.IGNORECASE,
 )
 
@@ -90,7 +101,10 @@ _QUOTES = dict.fromkeys(map(ord, "‘’‚‛ʼʻ`´＇ʹ′ˈ՚׳"), "'") | di
     map(ord, "“”„‟«»″＂❝❞「」『』〝〞״"), '"'
 )
 _INVISIBLE = dict.fromkeys(
-    map(ord, "\u200b\u200c\u200d\u2060\ufeff\u00ad\u200e\u200f\u202a\u202b\u202c\u2066\u2067\u2069")
+    map(
+        ord,
+        "\u200b\u200c\u200d\u2060\ufeff\u00ad\u200e\u200f\u202a\u202b\u202c\u2066\u2067\u2069",
+    )
 )
 _SIGNS = (
     _DASHES
@@ -105,7 +119,8 @@ _VULGAR = re.compile("(?<=[0-9])(?=[¼-¾⅐-⅞])")
 
 
 def plain(text: str) -> str:
-    """One spelling of every sign, and no markup: NFKC, plain dashes, quotes, spaces and digits; superscripts as `^2`.
+    """One spelling of every sign, and no markup: NFKC, plain dashes, quotes, spaces and digits;
+    superscripts as `^2`.
 
     Markdown, LaTeX, code quoting, HTML tags and citations such as [2] or [1, 3] are taken off.
     """
@@ -132,13 +147,22 @@ _WIDE_THOUSANDS = re.compile(r"(?<=[０-９])，(?=[０-９]{3}(?![０-９]))")
 
 def _one_spelling(text: str) -> str:
     text = _WIDE_THOUSANDS.sub(",", text)
-    text = _SUPERSCRIPT_RUN.sub(lambda run: "^" + run.group().translate(_SUPERSCRIPTS), text)
-    text = unicodedata.normalize("NFKC", _VULGAR.sub(" ", text).translate(_SIGNS)).translate(_SIGNS)
+    text = _SUPERSCRIPT_RUN.sub(
+        lambda run: "^" + run.group().translate(_SUPERSCRIPTS), text
+    )
+    text = unicodedata.normalize(
+        "NFKC", _VULGAR.sub(" ", text).translate(_SIGNS)
+    ).translate(_SIGNS)
     if not text.isascii() and any(
         unicodedata.category(char) == "Nd" for char in set(text) if char > "\u0600"
     ):
         text = "".join(
-            str(unicodedata.decimal(char)) if char > "\u0600" and char.isdecimal() else char for char in text
+            (
+                str(unicodedata.decimal(char))
+                if char > "\u0600" and char.isdecimal()
+                else char
+            )
+            for char in text
         )
     return text
 
@@ -218,12 +242,18 @@ def _without_latex(text: str) -> str:
         .replace("\\\\", "\n")
     )
     for _ in range(3):
-        changed = _SCRIPT.sub(_script, _FRACTION.sub(r" \1/\2", _WRAPPER.sub(r"\1", text)))
+        changed = _SCRIPT.sub(
+            _script, _FRACTION.sub(r" \1/\2", _WRAPPER.sub(r"\1", text))
+        )
         if changed == text:
             break
         text = changed
     text = _COMMAND.sub(lambda found: _MATH_SIGNS.get(found.group(1), " "), text)
-    return re.sub(r"\\[()\[\]]|[{}$]", " ", text) if "\\" in text else re.sub(r"[{}]", "", text)
+    return (
+        re.sub(r"\\[()\[\]]|[{}$]", " ", text)
+        if "\\" in text
+        else re.sub(r"[{}]", "", text)
+    )
 
 
 def _script(found: re.Match[str]) -> str:

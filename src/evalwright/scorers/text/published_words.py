@@ -1,7 +1,9 @@
-"""Words as multilingual ROUGE (XL-Sum, Hasan et al. 2021) and published F1 of Thai and Chinese find them.
+"""Words as multilingual ROUGE (XL-Sum, Hasan et al. 2021) and published F1 of Thai and Chinese find
+them.
 
-Not those of `segmentation.py`: Thai by PyThaiNLP, Chinese by jieba, Burmese by syllables, all other languages where letters, digits and signs
-meet. They need the extra `published-words` for Thai and Chinese.
+Not those of `segmentation.py`: Thai by PyThaiNLP, Chinese by jieba, Burmese by syllables, all other
+languages where letters, digits and signs meet. They need the extra `published-words` for Thai and
+Chinese.
 """
 
 from __future__ import annotations
@@ -24,7 +26,11 @@ _LONG = 20_000
 def require(language: str, what: str) -> None:
     """Raise MissingExtra where the words of a language need a library that is not installed."""
     if language in LIBRARIES and find_spec(LIBRARIES[language]) is None:
-        raise MissingExtra(f"{what} for the language '{language}'", "published-words", LIBRARIES[language])
+        raise MissingExtra(
+            f"{what} for the language '{language}'",
+            "published-words",
+            LIBRARIES[language],
+        )
 
 
 def segmented(text: str, language: str) -> list[str]:
@@ -56,12 +62,25 @@ def answer_words(text: str, language: str) -> list[str]:
 
 
 def rouge_words(text: str, language: str) -> list[str]:
-    """The words of multilingual ROUGE: lower case, without punctuation, Thai by its dictionary, Burmese by syllables, others split where
-    letters, digits and signs meet, Chinese characters alone.
+    """The words of multilingual ROUGE: lower case, without punctuation, Thai by its dictionary,
+    Burmese by syllables, others split where letters, digits and signs meet, Chinese characters
+    alone.
     """
-    kept = "".join(" " if _is_space(char) else char for char in text.lower().strip() if not _is_dropped(char))
-    plain = " ".join("".join(" " if _is_punctuation(char) else char for char in kept).split())
-    found = segmented(plain, "th") if language == "th" else _syllables(plain) if language == "my" else []
+    kept = "".join(
+        " " if _is_space(char) else char
+        for char in text.lower().strip()
+        if not _is_dropped(char)
+    )
+    plain = " ".join(
+        "".join(" " if _is_punctuation(char) else char for char in kept).split()
+    )
+    found = (
+        segmented(plain, "th")
+        if language == "th"
+        else _syllables(plain)
+        if language == "my"
+        else []
+    )
     return [word for word in found if word] or _pieces(plain)
 
 
@@ -70,7 +89,9 @@ def _is_space(char: str) -> bool:
 
 
 def _is_dropped(char: str) -> bool:
-    return char == "\ufffd" or (unicodedata.category(char)[0] == "C" and char not in "\t\n\r")
+    return char == "\ufffd" or (
+        unicodedata.category(char)[0] == "C" and char not in "\t\n\r"
+    )
 
 
 def _is_punctuation(char: str) -> bool:
@@ -78,7 +99,9 @@ def _is_punctuation(char: str) -> bool:
 
 
 def _pieces(text: str) -> list[str]:
-    """Runs of letters and of digits, with their marks; every sign and every Chinese character alone."""
+    """Runs of letters and of digits, with their marks; every sign and every Chinese character
+    alone.
+    """
     out: list[str] = []
     last = ""
     for char in text:
@@ -97,14 +120,18 @@ def _pieces(text: str) -> list[str]:
 _HAN = re.compile(
     "[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0002a6df\U0002a700-\U0002ceaf\U0002f800-\U0002fa1f]"
 )
-_ASAT, _DOT, _STACKED = "\u103a", "\u1037", "\u1039"
+_ASAT = "\u103a"
+_DOT = "\u1037"
+_STACKED = "\u1039"
 _DEPENDENT = frozenset(
     "\u102b\u102c\u102d\u102e\u102f\u1030\u1031\u1032\u1036\u1037\u1038\u103a\u103b\u103c\u103d\u103e"
 )
 
 
 def _syllables(text: str) -> list[str]:
-    """Burmese syllables (Ding et al. 2018): a letter with its dependent signs, with a killed consonant behind it, stacks as one."""
+    """Burmese syllables (Ding et al. 2018): a letter with its dependent signs, with a killed
+    consonant behind it, stacks as one.
+    """
     units: list[str] = []
     for char in "".join(text.replace(_DOT + _ASAT, _ASAT + _DOT).split()):
         if units and char in _DEPENDENT:
@@ -115,4 +142,8 @@ def _syllables(text: str) -> list[str]:
         if _ASAT in units[place] and len(units[place]) < 4:
             units[place - 1] += units[place]
             units[place] = ""
-    return " ".join(unit for unit in units if unit).replace(f" {_STACKED} ", _STACKED).split()
+    return (
+        " ".join(unit for unit in units if unit)
+        .replace(f" {_STACKED} ", _STACKED)
+        .split()
+    )

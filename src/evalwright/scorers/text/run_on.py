@@ -1,4 +1,6 @@
-"""Where a reply goes on to a question of its own: what base models write after their answer, a further exercise in the form of the first."""
+"""Where a reply goes on to a question of its own: what base models write after their answer, a
+further exercise in the form of the first.
+"""
 
 from __future__ import annotations
 
@@ -15,20 +17,26 @@ MAX_TRIES = 12
 MAX_ANSWER_CHARS = 2_000
 SAME_WORDS = 2
 SAME_SIGNS = 4
-"""How much of the question's beginning opens a further one: words, or in scripts without spaces characters."""
+"""How much of the question's beginning opens a further one: words, or in scripts without spaces
+characters.
+"""
 SHORT_ANSWER_CHARS = 60
 """A first line so short may be the whole answer, so that a question behind it is another."""
 MAX_EARLY_LINES = 4
 _QUESTION = re.compile(r".{8}[?？؟]|(?:[かな]。|까\.)\s*$")
 _LABEL = re.compile(
     rf"[\s#*>_-]{{0,6}}(?:(?:{labels('question')}|câu|bài|задача|задание|zadanie|übung|ejemplo|exemple|esempio|exemplo|contoh|пример|例题|例|練習|习题|예제|예시|ข้อ|ตัวอย่าง|उदाहरण|مثال|mfano)"
-    rf"\s?(?:№|n[º°.]|#)?\s?\d{{0,3}}\s?[).:：、．*]+|第\s?[\d一二三四五六七八九十]+\s?[题問问])(?=\s|\S)",
+    rf"\s?(?:№|n[º°.]|#)?\s?\d{{0,3}}\s?[).:：、"
+    rf"．*]+|第\s?[\d一二三四五六七八九十]+\s?[题問问])(?=\s|\S)",
     re.IGNORECASE,
 )
 _NUMBERED = re.compile(r"\s{0,4}\(?(\d{1,3})\s?[.)、．：:]\s?(?=\S)")
-_ASKS = re.compile(r"[?？؟]\s*$|_{3,}|[（(]\s*[A-E①②③④⑤]?\s*[)）]|(?:\.\.\.|…)\s*$|[:：]\s*$")
+_ASKS = re.compile(
+    r"[?？؟]\s*$|_{3,}|[（(]\s*[A-E①②③④⑤]?\s*[)）]|(?:\.\.\.|…)\s*$|[:：]\s*$"
+)
 _OPENS_LIST = re.compile(
-    r"\s{0,4}(?:\(?[Aa][).:：、．]|①|\(1\)|1[).]|가[.)]|ㄱ[.)]|ก[.)]|[АA][.)]|ア[.)．、]|甲[.、])\s?\S"
+    r"\s{0,4}(?:\(?[Aa][).:：、．]|①|\(1\)|1[).]|가[.)]|ㄱ[.)]|ก[.)]|[АA][.)]|ア[.)．、"
+    r"]|甲[.、])\s?\S"
 )
 _WORD = re.compile(r"[^\W_]+|[#:]")
 
@@ -38,18 +46,23 @@ def before_next_question(
 ) -> str:
     """A reply up to a further question that it asks; all of it where it asks none.
 
-    answered: whether a beginning of the reply holds an answer, without which nothing is cut off. n_options: how many options the question
-    has; a line with a number that an option can have may be one.
+    answered: whether a beginning of the reply holds an answer, without which nothing is cut off.
+    n_options: how many options the question has; a line with a number that an option can have may
+    be one.
     """
     lines = reply.split("\n", MAX_LINES)
     begun = _beginning(question)
-    brief = len(next((line for line in lines if line.strip()), "")) <= SHORT_ANSWER_CHARS
+    brief = (
+        len(next((line for line in lines if line.strip()), "")) <= SHORT_ANSWER_CHARS
+    )
     tries = 0
     for place, line in enumerate(lines[1:MAX_LINES], 1):
         if not line.strip() or tries == MAX_TRIES:
             continue
         asks = brief and place < MAX_EARLY_LINES and _QUESTION.search(line) is not None
-        if not asks and not _begins_question(line, lines[place + 1 :], begun, n_options):
+        if not asks and not _begins_question(
+            line, lines[place + 1 :], begun, n_options
+        ):
             continue
         before = "\n".join(lines[:place])
         tries += 1
@@ -58,7 +71,9 @@ def before_next_question(
     return reply
 
 
-def _begins_question(line: str, following: list[str], begun: tuple[str, ...], n_options: int) -> bool:
+def _begins_question(
+    line: str, following: list[str], begun: tuple[str, ...], n_options: int
+) -> bool:
     bare = line.strip(" \t*#>")
     if begun and _beginning(bare) == begun:
         return True
@@ -76,10 +91,20 @@ def _begins_question(line: str, following: list[str], begun: tuple[str, ...], n_
 
 
 def _beginning(text: str) -> tuple[str, ...]:
-    """The first words of a text, by which a further question of the same form is known; () where it is too short."""
-    text = re.sub(r"^\s*(?:Q|Question|Problem)?\s*\d*\s*[.:)]\s*", "", text[:200].casefold())
+    """The first words of a text, by which a further question of the same form is known; () where it
+    is too short.
+    """
+    text = re.sub(
+        r"^\s*(?:Q|Question|Problem)?\s*\d*\s*[.:)]\s*", "", text[:200].casefold()
+    )
     if re.match(f"[{SPACELESS}가-힣]", text):
         head = re.sub(r"\s", "", text)[:SAME_SIGNS]
-        return (head,) if len(head) == SAME_SIGNS and not any(map(str.isdigit, head)) else ()
-    words = tuple(_WORD.findall(re.sub(r"\d+", " # ", text[:80]).replace(":", " : ")))[:SAME_WORDS]
+        return (
+            (head,)
+            if len(head) == SAME_SIGNS and not any(map(str.isdigit, head))
+            else ()
+        )
+    words = tuple(_WORD.findall(re.sub(r"\d+", " # ", text[:80]).replace(":", " : ")))[
+        :SAME_WORDS
+    ]
     return words if len(words) == SAME_WORDS and words[0].isalpha() else ()

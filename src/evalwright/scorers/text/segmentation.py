@@ -1,8 +1,10 @@
-"""Words of languages that are written without spaces between them: Burmese, Chinese, Khmer, Lao and Thai by the word breaks of ICU
-(dictionaries of the Unicode project), Japanese by MeCab with its dictionary IPADIC, as sacrebleu reads it.
+"""Words of languages that are written without spaces between them: Burmese, Chinese, Khmer, Lao and
+Thai by the word breaks of ICU (dictionaries of the Unicode project), Japanese by MeCab with its
+dictionary IPADIC, as sacrebleu reads it.
 
-Words are those of the dictionaries and differ from a grammarian's; tests/scorers/text/test_segmentation.py states how often. Versions of ICU
-may differ, so scores say the version.
+Words are those of the dictionaries and differ from a grammarian's;
+tests/scorers/text/test_segmentation.py states how often. Versions of ICU may differ, so scores say
+the version.
 """
 
 from __future__ import annotations
@@ -27,17 +29,32 @@ _PIECE = re.compile(rf"(?s).{{1,12000}}(?:(?<=[{_BREAK}])|\Z)")
 def require(language: str, what: str) -> None:
     """Raise MissingExtra where words of this language need the library and it is not installed."""
     if language == "ja" and (find_spec("MeCab") is None or find_spec("ipadic") is None):
-        raise MissingExtra(f"{what} for the language 'ja'", "translation-ja", "mecab-python3")
+        raise MissingExtra(
+            f"{what} for the language 'ja'", "translation-ja", "mecab-python3"
+        )
     if language in UNSPACED - {"ja"} and find_spec("icu") is None:
-        raise MissingExtra(f"{what} for the language '{language}'", "segmentation", "PyICU", first=_COMPILED)
+        raise MissingExtra(
+            f"{what} for the language '{language}'",
+            "segmentation",
+            "PyICU",
+            first=_COMPILED,
+        )
 
 
 def segment(text: str, language: str) -> list[str]:
-    """The words of a text in one of `UNSPACED`, without spaces and punctuation. Raises MissingExtra without its library."""
+    """The words of a text in one of `UNSPACED`, without spaces and punctuation.
+
+    Raises MissingExtra without its library.
+    """
     require(language, "Segmentation")
     if language == "ja":
         # It reads lines, and none that is empty.
-        lines = [line for piece in pieces_for_mecab(text) for line in piece.split("\n") if line.strip()]
+        lines = [
+            line
+            for piece in pieces_for_mecab(text)
+            for line in piece.split("\n")
+            if line.strip()
+        ]
         words = [word for line in lines for word in _japanese().parse(line).split()]
         return [word for word in words if any(map(str.isalnum, word))]
     import icu
@@ -46,7 +63,8 @@ def segment(text: str, language: str) -> list[str]:
     # Places are counted in UTF-16.
     units = text.encode("utf-16-le", "replace")
     breaks.setText(icu.UnicodeString(units.decode("utf-16-le")))
-    found, start = [], 0
+    found = []
+    start = 0
     for end in breaks:
         if breaks.getRuleStatus() > 0:  # 0 is said of spaces and punctuation
             found.append(units[2 * start : 2 * end].decode("utf-16-le"))
@@ -55,9 +73,11 @@ def segment(text: str, language: str) -> list[str]:
 
 
 def pieces_for_mecab(text: str) -> list[str]:
-    """A text as it is, in one piece or several: MeCab refuses lines above 64 kB, and takes quadratic time for a run without an end.
+    """A text as it is, in one piece or several: MeCab refuses lines above 64 kB, and takes
+    quadratic time for a run without an end.
 
-    Lone surrogates, which it refuses too, are "?", and what no sentence is as long as is broken by a space.
+    Lone surrogates, which it refuses too, are "?", and what no sentence is as long as is broken by
+    a space.
     """
     text = text.encode("utf-8", "replace").decode("utf-8")
     return _PIECE.findall(_ENDLESS.sub(r"\g<0> ", text))

@@ -1,10 +1,12 @@
 """How much of a reply is in a language: sentence by sentence, without what may be in any language.
 
-Code, formulas, addresses, quotations, brackets beside words of the language, and names are left out first. A sentence of the rest counts for
-as many letters as it has, as the language that it is identified as (`language.py`) or as that of most of its letters; what is too short to
-tell counts for nothing, so that "B", "42" and "Seoul" are in every language. Where a language of another script is expected, a whole reply of
-two words or more in Latin letters alone is told by its letters, unless it is a name: "Hello world" and "King Sejong the Great" are not
-Korean, "Guido van Rossum" may be.
+Code, formulas, addresses, quotations, brackets beside words of the language, and names are left out
+first. A sentence of the rest counts for as many letters as it has, as the language that it is
+identified as (`language.py`) or as that of most of its letters; what is too short to tell counts
+for nothing, so that "B", "42" and "Seoul" are in every language. Where a language of another script
+is expected, a whole reply of two words or more in Latin letters alone is told by its letters,
+unless it is a name: "Hello world" and "King Sejong the Great" are not Korean, "Guido van Rossum"
+may be.
 """
 
 from __future__ import annotations
@@ -14,7 +16,13 @@ from collections import Counter
 from typing import NamedTuple
 
 from evalwright.core.sentences import sentences
-from evalwright.scorers.text.language import identify, in_script, is_small_word, speaks, unique_script
+from evalwright.scorers.text.language import (
+    identify,
+    in_script,
+    is_small_word,
+    speaks,
+    unique_script,
+)
 from evalwright.scorers.text.languages import short_code
 from evalwright.scorers.text.locate import MOST_CHARACTERS
 from evalwright.scorers.text.marks import SPACELESS
@@ -30,24 +38,29 @@ _QUOTED = re.compile(
     r"|「[^」\n]{1,400}」|『[^』\n]{1,400}』|《[^》\n]{1,400}》|〈[^〉\n]{1,400}〉|«[^»\n]{1,400}»|(?m:^[^\S\n]*>[^\n]{1,400}$)"
 )
 _BRACKET = re.compile(r"[(（\[【][^()（）\[\]【】\n]{1,120}[)）\]】]")
-_PART = (
-    r"(?:[A-Z][A-Za-z\dÀ-ɏ.'’&+#-]{0,30}|[a-z]{0,20}\d[A-Za-z\d-]{0,20}|[a-z]{1,12}[A-Z][A-Za-z\d-]{0,20})"
-)
+_PART = r"(?:[A-Z][A-Za-z\dÀ-ɏ.'’&+#-]{0,30}|[a-z]{0,20}\d[A-Za-z\d-]{0,20}|[a-z]{1,12}[A-Z][A-Za-z\d-]{0,20})"
 _NAME = re.compile(
-    rf"(?<![A-Za-zÀ-ɏ]){_PART}(?:[ -](?:(?:van|von|der|de|da|of|the|and|la|le) ){{0,2}}{_PART}){{0,3}}(?![a-zÀ-ɏ])"
+    rf"(?<![A-Za-zÀ-ɏ]){_PART}(?:[ -](?:(?:van|von|der|de|da|of|the|and|la|le)"
+    rf" ){{0,2}}{_PART}){{0,3}}(?![a-zÀ-ɏ])"
 )
 """Words in Latin letters that are written as names are: "Guido van Rossum", "GPT-4", "iPhone"."""
-_LATIN_WORD, _SPACELESS_LETTER = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*"), re.compile(f"[{SPACELESS}]")
+_LATIN_WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
+_SPACELESS_LETTER = re.compile(f"[{SPACELESS}]")
 FEWEST_OWN_LETTERS = 4
 LEAST_OWN_SHARE = 0.1
 MOST_SMALL_WORDS = 5
 """Of so many foreign terms at most one is a small word ("state of the art")."""
-_FEWEST_WORDS, _FEWEST_LETTERS = 3, 7
-"""A text of fewer words, or in a script without spaces of fewer letters, may be a name or an option's."""
+_FEWEST_WORDS = 3
+_FEWEST_LETTERS = 7
+"""A text of fewer words, or in a script without spaces of fewer letters, may be a name or an
+option's.
+"""
 
 
 LATIN_REPLY_WORDS = 2
-"""So many words in Latin letters alone are no reply in a language of another script; a single word may be a name."""
+"""So many words in Latin letters alone are no reply in a language of another script; a single word
+may be a name.
+"""
 _ENGLISH_IN_NAMES = re.compile(r"\b(?:of|the|and)\b")
 _BETWEEN_NAMES = re.compile(r"[,;/\n]")
 _ABBREVIATION = re.compile(r"[A-Z]{1,5}")
@@ -56,7 +69,8 @@ _UNDETERMINED = "und"
 
 
 class Spoken(NamedTuple):
-    """share: the share of the letters that can be told which are in the language, 1 where there are none. letters: how many there are.
+    """share: the share of the letters that can be told which are in the language, 1 where there are
+    none. letters: how many there are.
 
     others: the other languages that were found, in order.
     """
@@ -67,7 +81,10 @@ class Spoken(NamedTuple):
 
 
 def spoken(text: str, code: str) -> Spoken:
-    """How much of a reply is in the language `code`. Its first and its last 4,000 characters are read. Raises ScoringError."""
+    """How much of a reply is in the language `code`.
+
+    Its first and its last 4,000 characters are read. Raises ScoringError.
+    """
     code = short_code(code)
     speaks("", code)  # whether it can be told
     if len(text) > MOST_CHARACTERS:
@@ -81,7 +98,9 @@ def spoken(text: str, code: str) -> Spoken:
     brief = ""
     for sentence in (part for line in text.splitlines() for part in sentences(line)):
         sentence = _without_names(sentence, code)
-        tells = (unique_script(code) and in_script(sentence, code)) or _in_another_script(sentence, code)
+        tells = (
+            unique_script(code) and in_script(sentence, code)
+        ) or _in_another_script(sentence, code)
         if _is_brief(sentence) and not tells:
             brief = f"{brief} {sentence}"
         else:
@@ -90,14 +109,19 @@ def spoken(text: str, code: str) -> Spoken:
         found[_language(brief, code)] += _letters(brief)
     del found[""]
     total = found.total()
-    return Spoken(found[code] / total if total else 1.0, total, tuple(sorted(found.keys() - {code})))
+    return Spoken(
+        found[code] / total if total else 1.0,
+        total,
+        tuple(sorted(found.keys() - {code})),
+    )
 
 
 def _is_latin_reply(text: str, code: str) -> bool:
-    """Whether a reply has Latin letters alone, in two words or more, where a language of another script is expected.
+    """Whether a reply has Latin letters alone, in two words or more, where a language of another
+    script is expected.
 
-    Single letters are those of options and formulas; abbreviations ("DNA") and names that no English word binds ("Guido van Rossum") are
-    written so in every language.
+    Single letters are those of options and formulas; abbreviations ("DNA") and names that no
+    English word binds ("Guido van Rossum") are written so in every language.
     """
     if in_script("a", code) or in_script(text, "en") < _letters(text):
         return False
@@ -117,20 +141,31 @@ def _language(sentence: str, code: str) -> str:
 
 
 def _has_foreign_terms(sentence: str, code: str) -> bool:
-    """Whether a sentence of a script of its own only takes terms from a language in Latin letters: no small words bind them."""
+    """Whether a sentence of a script of its own only takes terms from a language in Latin letters:
+    no small words bind them.
+    """
     own = in_script(sentence, code)
-    if in_script("a", code) or own < max(FEWEST_OWN_LETTERS, LEAST_OWN_SHARE * _letters(sentence)):
+    if in_script("a", code) or own < max(
+        FEWEST_OWN_LETTERS, LEAST_OWN_SHARE * _letters(sentence)
+    ):
         return False
-    words = [word.casefold() for word in _LATIN_WORD.findall(sentence) if word.isascii()]
+    words = [
+        word.casefold() for word in _LATIN_WORD.findall(sentence) if word.isascii()
+    ]
     return sum(map(is_small_word, words)) * MOST_SMALL_WORDS <= len(words)
 
 
 def _in_another_script(sentence: str, code: str) -> bool:
-    """Whether half of the letters or more of a text for a language of another script than the Latin one are in neither: names are written in both."""
+    """Whether half of the letters or more of a text for a language of another script than the Latin
+    one are in neither: names are written in both.
+    """
     if in_script("a", code):
         return False
     foreign = sum(
-        char.isalpha() and not char.isascii() and not in_script(char, "en") and not in_script(char, code)
+        char.isalpha()
+        and not char.isascii()
+        and not in_script(char, "en")
+        and not in_script(char, code)
         for char in sentence
     )
     if code == "ja":  # Chinese characters are Japanese too
@@ -139,14 +174,18 @@ def _in_another_script(sentence: str, code: str) -> bool:
 
 
 def _without_names(sentence: str, code: str) -> str:
-    """A sentence without names and brackets of another script, where it has words of its own beside them."""
+    """A sentence without names and brackets of another script, where it has words of its own beside
+    them.
+    """
     latin = in_script("a", code) > 0
     if not latin and in_script(sentence, code):
         bare = _NAME.sub(" ", _BRACKET.sub(" ", sentence))
     else:
         bare = _BRACKET.sub(
             lambda found: (
-                found.group() if 2 * in_script(found.group(), code) >= _letters(found.group()) else " "
+                found.group()
+                if 2 * in_script(found.group(), code) >= _letters(found.group())
+                else " "
             ),
             sentence,
         )

@@ -1,8 +1,9 @@
 """Words of a text in any script, and the places where they stand.
 
-A word is a run of letters, marks and digits; a decimal, grouped or clock number ("8.5", "1,024", "17:30") is one word, so `8`
-is not in `8.5`. Scripts that are written without spaces give one word per character (Han, Hiragana, Thai, Lao, Khmer,
-Burmese; with the marks that belong to it) or per run (Katakana). Which character is what comes from Unicode categories.
+A word is a run of letters, marks and digits; a decimal, grouped or clock number ("8.5", "1,024",
+"17:30") is one word, so `8` is not in `8.5`. Scripts that are written without spaces give one word
+per character (Han, Hiragana, Thai, Lao, Khmer, Burmese; with the marks that belong to it) or per
+run (Katakana). Which character is what comes from Unicode categories.
 """
 
 from __future__ import annotations
@@ -11,19 +12,29 @@ import re
 import unicodedata
 from functools import cached_property
 
-_CANONICAL = {"mt": "mount", "st": "saint", "ste": "sainte", "jr": "junior", "sr": "senior"}
+_CANONICAL = {
+    "mt": "mount",
+    "st": "saint",
+    "ste": "sainte",
+    "jr": "junior",
+    "sr": "senior",
+}
 _SIMPLE = re.compile(
     r"[^\W_]+(?:(?<=[0-9])[.,:](?=[0-9])[^\W_]+|'(?=[^\W\d_])[^\W_]+)*(?:(?<=[A-Za-z])(?:\+\+?|#)(?!\w))?"
 )
-_SHAPED = re.compile(r"c|k+|tm*|[a0][a0m]*(?:(?<=0)\.(?=0)[a0]+|'(?=a)[a0m]+)*(?:(?<=a)(?:\+\+?|#)(?![a0]))?")
+_SHAPED = re.compile(
+    r"c|k+|tm*|[a0][a0m]*(?:(?<=0)\.(?=0)[a0]+|'(?=a)[a0m]+)*(?:(?<=a)(?:\+\+?|#)(?![a0]))?"
+)
 _FIRST_MARK = "\u0300"
 """Below this code point there are no combining marks and no scripts without spaces."""
 
 
 class Words:
-    """A plain text, its words as written (`cased`) and as compared (`tokens`), and the tokens joined by single spaces.
+    """A plain text, its words as written (`cased`) and as compared (`tokens`), and the tokens
+    joined by single spaces.
 
-    `tokens` are casefolded, without apostrophes and possessive 's, with a few abbreviations written out ("mt" is "mount").
+    `tokens` are casefolded, without apostrophes and possessive 's, with a few abbreviations written
+    out ("mt" is "mount").
     """
 
     def __init__(self, text: str) -> None:
@@ -31,7 +42,10 @@ class Words:
         self.cased = _split(text)
         tokens = " ".join(self.cased).casefold().split(" ") if self.cased else []
         if "'" in text:
-            tokens = [_without_apostrophe(token) if "'" in token else token for token in tokens]
+            tokens = [
+                _without_apostrophe(token) if "'" in token else token
+                for token in tokens
+            ]
         self.tokens = [_CANONICAL.get(token, token) for token in tokens]
         self.joined = f" {' '.join(self.tokens)} "
 
@@ -52,7 +66,8 @@ class Words:
 
 
 def fold(text: str) -> str:
-    """Casefolded text without the marks that people leave out: Latin, Greek and Cyrillic accents, Arabic and Hebrew points, hamza and nukta.
+    """Casefolded text without the marks that people leave out: Latin, Greek and Cyrillic accents,
+    Arabic and Hebrew points, hamza and nukta.
 
     Marks that carry meaning (vowel signs of Indic scripts, Thai vowels, kana voicing) stay.
     """
@@ -64,10 +79,26 @@ def fold(text: str) -> str:
 
 _FOLDS: dict[int, str | None] = {
     **dict.fromkeys(range(0x300, 0x370)),
-    **dict.fromkeys([*range(0x5B0, 0x5BE), 0x5BF, 0x5C1, 0x5C2, *range(0x64B, 0x656), 0x670, 0x640, 0x93C]),
+    **dict.fromkeys(
+        [
+            *range(0x5B0, 0x5BE),
+            0x5BF,
+            0x5C1,
+            0x5C2,
+            *range(0x64B, 0x656),
+            0x670,
+            0x640,
+            0x93C,
+        ]
+    ),
     **{ord(char): other for char, other in zip("øłđðıħŧŋĸ", "olddihtnk", strict=True)},
-    ord("æ"): "ae", ord("œ"): "oe", ord("þ"): "th", ord("ß"): "ss", ord("ə"): "a", ord("ى"): "ي",
-}  # fmt: skip
+    ord("æ"): "ae",
+    ord("œ"): "oe",
+    ord("þ"): "th",
+    ord("ß"): "ss",
+    ord("ə"): "a",
+    ord("ى"): "ي",
+}
 
 
 def _without_apostrophe(token: str) -> str:
@@ -89,8 +120,8 @@ def _matches(text: str) -> list[re.Match[str]]:
 class _Shapes(dict[int, str]):
     """Character to one letter of its kind, worked out when first met.
 
-    a letter or mark, 0 digit, c character of a script without spaces, k Katakana, t Thai and its kin, m a mark of those,
-    ' apostrophe, . number separator, space anything else.
+    a letter or mark, 0 digit, c character of a script without spaces, k Katakana, t Thai and its
+    kin, m a mark of those, ' apostrophe, . number separator, space anything else.
     """
 
     def __missing__(self, code: int) -> str:
@@ -113,7 +144,12 @@ def _shape(char: str) -> str:
         return " "
     if 0x30A0 <= code <= 0x30FF or 0x31F0 <= code <= 0x31FF or 0xFF66 <= code <= 0xFF9F:
         return "k"
-    if 0x3040 <= code <= 0x309F or 0x3400 <= code <= 0x9FFF or 0xF900 <= code <= 0xFAFF or code >= 0x20000:
+    if (
+        0x3040 <= code <= 0x309F
+        or 0x3400 <= code <= 0x9FFF
+        or 0xF900 <= code <= 0xFAFF
+        or code >= 0x20000
+    ):
         return "c"
     if 0x0E00 <= code <= 0x0EFF or 0x1000 <= code <= 0x109F or 0x1780 <= code <= 0x17FF:
         return "m" if category[0] == "M" else "t"

@@ -1,4 +1,5 @@
-"""Rows of data: read from disk one by one, whatever the format, so that memory does not grow with their number.
+"""Rows of data: read from disk one by one, whatever the format, so that memory does not grow with
+their number.
 
 rows       random access to JSONL through an array of byte offsets
 formats    CSV, TSV, JSON, Parquet and Excel workbooks, streamed once into a JSONL copy

@@ -1,7 +1,9 @@
-"""Remembers that large data were checked: which of their rows a task uses, for one content of the files and one definition.
+"""Remembers that large data were checked: which of their rows a task uses, for one content of the
+files and one definition.
 
-Kept under `$EVALWRIGHT_HOME/checked`, one file for each definition: a line of JSON, then where the rows are. It counts only where the
-data, the definition, this version's code and its own checksum are all as they were; else the rows are checked again.
+Kept under `$EVALWRIGHT_HOME/checked`, one file for each definition: a line of JSON, then where the
+rows are. It counts only where the data, the definition, this version's code and its own checksum
+are all as they were; else the rows are checked again.
 """
 
 from __future__ import annotations
@@ -30,7 +32,9 @@ _FORMAT = 1
 
 @dataclass(frozen=True)
 class Check:
-    """One definition's check of some rows. recipe: gives everything besides the rows that the check depends on, as JSON."""
+    """One definition's check of some rows. recipe: gives everything besides the rows that the check
+    depends on, as JSON.
+    """
 
     rows: Rows
     recipe: Callable[[], Any]
@@ -38,8 +42,12 @@ class Check:
     @property
     def _file(self) -> Path:
         names = [source.label for source in self.rows.sources]
-        key = json.dumps([_FORMAT, _code(), names, self.recipe()], sort_keys=True, default=str).encode()
-        return home_folder() / "checked" / hashlib.blake2b(key, digest_size=16).hexdigest()
+        key = json.dumps(
+            [_FORMAT, _code(), names, self.recipe()], sort_keys=True, default=str
+        ).encode()
+        return (
+            home_folder() / "checked" / hashlib.blake2b(key, digest_size=16).hexdigest()
+        )
 
     def _is_large(self) -> bool:
         return sum(source.size for source in self.rows.sources) >= SMALLEST
@@ -51,12 +59,16 @@ class Check:
         with suppress(OSError, ValueError, LookupError, TypeError):
             head, _, body = self._file.read_bytes().partition(b"\n")
             data = json.loads(head)
-            if data["sum"] != _sum(data["of"], body) or len(body) != 12 * data["of"]["kept"]:
+            if (
+                data["sum"] != _sum(data["of"], body)
+                or len(body) != 12 * data["of"]["kept"]
+            ):
                 return None
             of = data["of"]
             if of["sources"] != [source.content() for source in self.rows.sources]:
                 return None
-            offsets, lengths = array("Q"), array("I")
+            offsets = array("Q")
+            lengths = array("I")
             offsets.frombytes(body[: 8 * of["kept"]])
             lengths.frombytes(body[8 * of["kept"] :])
             self.rows.restore(offsets, lengths, of["starts"], of["total"])
@@ -92,6 +104,17 @@ def _sum(of: Any, body: bytes) -> str:
 def _code() -> Sequence[Any]:
     """What stands for the code that checks: the version, and the state of its files."""
     root = Path(__file__).resolve().parents[2]
-    files = sorted(path for room in ("core", "tasks", "scorers") for path in (root / room).rglob("*.py"))
-    states = [(str(path.relative_to(root)), path.stat().st_size, path.stat().st_mtime_ns) for path in files]
-    return [__version__, os.name, hashlib.blake2b(repr(states).encode(), digest_size=16).hexdigest()]
+    files = sorted(
+        path
+        for room in ("core", "tasks", "scorers")
+        for path in (root / room).rglob("*.py")
+    )
+    states = [
+        (str(path.relative_to(root)), path.stat().st_size, path.stat().st_mtime_ns)
+        for path in files
+    ]
+    return [
+        __version__,
+        os.name,
+        hashlib.blake2b(repr(states).encode(), digest_size=16).hexdigest(),
+    ]

@@ -1,7 +1,8 @@
-"""JSONL copies of data that is not JSONL: made once, under `$EVALWRIGHT_HOME/datasets`, named by what they are a copy of.
+"""JSONL copies of data that is not JSONL: made once, under `$EVALWRIGHT_HOME/datasets`, named by
+what they are a copy of.
 
-A file's copy is named by the hash of its content; the copy of a hub dataset by its id, revision, configuration and
-split, so a later run needs neither the network nor the library.
+A file's copy is named by the hash of its content; the copy of a hub dataset by its id, revision,
+configuration and split, so a later run needs neither the network nor the library.
 """
 
 from __future__ import annotations
@@ -19,7 +20,13 @@ from pathlib import Path
 from typing import Any
 
 from evalwright._version import __version__
-from evalwright.core.errors import ConfigurationError, DatasetError, MissingExtra, OutOfReach, cause_of
+from evalwright.core.errors import (
+    ConfigurationError,
+    DatasetError,
+    MissingExtra,
+    OutOfReach,
+    cause_of,
+)
 from evalwright.core.private import home_folder, ordinary, private_folder
 from evalwright.tasks.datasets.formats import read_rows
 from evalwright.tasks.datasets.hub import hub_libraries, not_here
@@ -29,7 +36,9 @@ from evalwright.tasks.yaml_files import shown
 
 _VERSION = 1
 FIRST_FETCH = "first-fetch"
-"""In place of a dataset's commit: the one that the hub has when it is first fetched here, which is then kept to."""
+"""In place of a dataset's commit: the one that the hub has when it is first fetched here, which is
+then kept to.
+"""
 
 MOST_BYTES = 1 << 30
 MOST_TIMES = 300
@@ -41,32 +50,48 @@ def copy_of_file(path: Path, kind: str, key: str | None) -> Path:
     name = f"{path.stem[:40]}-{_hash_of_file(path, kind, key or '')}.jsonl"
     label = shown(path)
     most = max(MOST_BYTES, MOST_TIMES * path.stat().st_size)
-    return _made(name, lambda: ((f"{label}, row {n:,}", row) for n, row in read_rows(path, kind, key)), most)
+    return _made(
+        name,
+        lambda: ((f"{label}, row {n:,}", row) for n, row in read_rows(path, kind, key)),
+        most,
+    )
 
 
 def copy_of_hub(repository: str, revision: str, config: str | None, split: str) -> Path:
     """The JSONL copy of a hub dataset's split."""
     parts = (repository, revision, config or "", split, str(_VERSION))
     digest = hashlib.blake2b(json.dumps(parts).encode(), digest_size=8).hexdigest()
-    name = re.sub(r"[^A-Za-z0-9_.-]+", "--", f"{repository}-{config or 'default'}-{split}")[:80]
-    return _made(f"hub-{name}-{digest}.jsonl", lambda: _hub_rows(repository, revision, config, split))
+    name = re.sub(
+        r"[^A-Za-z0-9_.-]+", "--", f"{repository}-{config or 'default'}-{split}"
+    )[:80]
+    return _made(
+        f"hub-{name}-{digest}.jsonl",
+        lambda: _hub_rows(repository, revision, config, split),
+    )
 
 
 def file_of_hub(repository: str, revision: str, name: str) -> Path:
     """A single file of a hub dataset. Raises DatasetError, MissingExtra.
 
-    What lies in the library's own folder for that commit is taken first: some sets pack their files, and are unpacked there.
+    What lies in the library's own folder for that commit is taken first: some sets pack their
+    files, and are unpacked there.
     """
     try:
         from huggingface_hub import hf_hub_download, try_to_load_from_cache
     except ImportError:
-        raise MissingExtra(f"The dataset '{repository}'", "hub", "huggingface_hub") from None
+        raise MissingExtra(
+            f"The dataset '{repository}'", "hub", "huggingface_hub"
+        ) from None
     what = f"The file '{name[:200]}' of the dataset '{repository}'"
     try:
-        kept = try_to_load_from_cache(repository, name, repo_type="dataset", revision=revision)
+        kept = try_to_load_from_cache(
+            repository, name, repo_type="dataset", revision=revision
+        )
         if not isinstance(kept, str):
             with hub_libraries(what, repository, revision):
-                kept = hf_hub_download(repository, name, repo_type="dataset", revision=revision)
+                kept = hf_hub_download(
+                    repository, name, repo_type="dataset", revision=revision
+                )
     except DatasetError:
         raise
     except Exception as error:
@@ -75,13 +100,20 @@ def file_of_hub(repository: str, revision: str, name: str) -> Path:
 
 
 def copy_of_made(kind: str, recipe: Any, rows: Any) -> Path:
-    """The JSONL file of rows that are made as a recipe says, which is JSON and holds all that they depend on."""
+    """The JSONL file of rows that are made as a recipe says, which is JSON and holds all that they
+    depend on.
+    """
     key = json.dumps([recipe, _VERSION, __version__], sort_keys=True).encode()
-    return _made(f"{kind}-{hashlib.blake2b(key, digest_size=12).hexdigest()}.jsonl", rows)
+    return _made(
+        f"{kind}-{hashlib.blake2b(key, digest_size=12).hexdigest()}.jsonl", rows
+    )
 
 
 def first_fetched(repository: str) -> str:
-    """The commit of a hub dataset that was the newest at the first call. Raises DatasetError, MissingExtra."""
+    """The commit of a hub dataset that was the newest at the first call.
+
+    Raises DatasetError, MissingExtra.
+    """
     kept = home_folder() / "datasets" / "revisions.json"
     known: dict[str, str] = {}
     with suppress(OSError, ValueError, TypeError):
@@ -90,7 +122,9 @@ def first_fetched(repository: str) -> str:
         try:
             from huggingface_hub import HfApi
         except ImportError:
-            raise MissingExtra(f"The dataset '{repository}'", "hub", "huggingface_hub") from None
+            raise MissingExtra(
+                f"The dataset '{repository}'", "hub", "huggingface_hub"
+            ) from None
         what = f"The revision of the dataset '{repository}'"
         try:
             with hub_libraries(what, repository):
@@ -114,8 +148,8 @@ def _made(name: str, rows: Any, most: float = math.inf) -> Path:
         handle, partial = tempfile.mkstemp(dir=folder, prefix=".partial-")
     except OSError as error:
         raise ConfigurationError(
-            f"The folder '{folder}' for copies of data cannot be written: {error.strerror}. "
-            "Set EVALWRIGHT_HOME to a folder that can."
+            f"The folder '{folder}' for copies of data cannot be written:"
+            f" {error.strerror}. Set EVALWRIGHT_HOME to a folder that can."
         ) from None
     try:
         with os.fdopen(handle, "wb") as file:
@@ -124,11 +158,14 @@ def _made(name: str, rows: Any, most: float = math.inf) -> Path:
                 written += file.write(as_json(row, where))
                 if written > most:
                     raise DatasetError(
-                        f"{where}: the data so far are larger than {most:,} bytes, far more than their file."
+                        f"{where}: the data so far are larger than {most:,} bytes, far"
+                        " more than their file."
                     )
         Path(partial).replace(path)
     except OSError as error:
-        raise ConfigurationError(f"Writing a copy of data to '{folder}' failed: {error.strerror}.") from None
+        raise ConfigurationError(
+            f"Writing a copy of data to '{folder}' failed: {error.strerror}."
+        ) from None
     finally:
         Path(partial).unlink(missing_ok=True)
     return path
@@ -147,24 +184,39 @@ def _is_here(repository: str) -> bool:
     return Path(repository).exists()
 
 
-def _hub_rows(repository: str, revision: str, config: str | None, split: str) -> Iterator[tuple[str, Row]]:
+def _hub_rows(
+    repository: str, revision: str, config: str | None, split: str
+) -> Iterator[tuple[str, Row]]:
     try:
         import datasets
     except ImportError:
         raise MissingExtra(f"The dataset '{repository}'", "hub", "datasets") from None
-    # A folder here of the same name is not the data set that is meant, and the library's own builders are none.
+    # A folder here of the same name is not the data set that is meant, and the library's own
+    # builders are none.
     address = f"hf://datasets/{repository}" if _is_here(repository) else repository
-    if any(module.name == repository for module in pkgutil.iter_modules(datasets.packaged_modules.__path__)):
+    if any(
+        module.name == repository
+        for module in pkgutil.iter_modules(datasets.packaged_modules.__path__)
+    ):
         raise DatasetError(
-            f"'{repository}' is a format and no data set of the hub; name the files with `path`."
+            f"'{repository}' is a format and no data set of the hub; name the files"
+            " with `path`."
         )
-    what = f"The dataset '{repository}' (configuration {config or 'default'}, split {split}, revision {revision})"
+    what = (
+        f"The dataset '{repository}' (configuration {config or 'default'}, split"
+        f" {split}, revision {revision})"
+    )
     try:
         with hub_libraries(what, repository, revision) as unreachable:
-            data = datasets.load_dataset(address, config, split=split, revision=revision)
+            data = datasets.load_dataset(
+                address, config, split=split, revision=revision
+            )
         if unreachable and (other := _other_commit(data, revision)):
             raise not_here(f"{what} (there is that of revision {other})", unreachable)
-        for name, feature in data.features.items():  # images stay the bytes that they are
+        for (
+            name,
+            feature,
+        ) in data.features.items():  # images stay the bytes that they are
             many = getattr(feature, "feature", None)
             if isinstance(many or feature, datasets.Image):
                 image = datasets.Image(decode=False)
@@ -181,7 +233,8 @@ _COMMIT = re.compile(r"[0-9a-f]{40}")
 
 
 def _other_commit(data: Any, revision: str) -> str:
-    """The commit of data from the library's cache where it is another than was asked for, "" otherwise.
+    """The commit of data from the library's cache where it is another than was asked for, ""
+    otherwise.
 
     Without the hub the library takes the newest that it has, whatever revision it is asked for.
     """

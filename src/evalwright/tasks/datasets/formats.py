@@ -1,4 +1,7 @@
-"""CSV, TSV, JSON, Parquet and Excel workbooks as a stream of rows. Each reader yields (row number, row) and names what is broken."""
+"""CSV, TSV, JSON, Parquet and Excel workbooks as a stream of rows.
+
+Each reader yields (row number, row) and names what is broken.
+"""
 
 from __future__ import annotations
 
@@ -35,8 +38,13 @@ _MOST_EXPANDED = 200
 _LARGEST_OBJECT = 1 << 30
 
 
-def read_rows(path: Path, kind: str, key: str | None = None) -> Iterator[tuple[int, Row]]:
-    """All rows of a file, counted from 1. `key` is where the list stands in a JSON object, or the sheet of a workbook."""
+def read_rows(
+    path: Path, kind: str, key: str | None = None
+) -> Iterator[tuple[int, Row]]:
+    """All rows of a file, counted from 1.
+
+    `key` is where the list stands in a JSON object, or the sheet of a workbook.
+    """
     readers: dict[str, Callable[[], Iterator[tuple[int, Row]]]] = {
         "json": lambda: _json(path, key),
         "csv": lambda: _separated(path, ","),
@@ -63,15 +71,19 @@ def _separated(path: Path, delimiter: str) -> Iterator[tuple[int, Row]]:
                 number += 1
                 if len(cells) != len(columns):
                     raise DatasetError(
-                        f"{label}, row {number:,} (line {reader.line_num:,}): it has {len(cells)} cells, the header has "
-                        f"{len(columns)}{other_separator(columns)}."
+                        f"{label}, row {number:,} (line {reader.line_num:,}): it has"
+                        f" {len(cells)} cells, the header has"
+                        f" {len(columns)}{other_separator(columns)}."
                     )
                 yield number, dict(zip(columns, cells, strict=True))
     except OSError as error:
-        raise DatasetError(f"The data file '{label}' cannot be read: {error.strerror}.") from None
+        raise DatasetError(
+            f"The data file '{label}' cannot be read: {error.strerror}."
+        ) from None
     except UnicodeDecodeError:
         raise DatasetError(
-            f"{label}, {_undecoded(path, delimiter)}: the file is not UTF-8 text; save it as UTF-8."
+            f"{label}, {_undecoded(path, delimiter)}: the file is not UTF-8 text; save"
+            " it as UTF-8."
         ) from None
     except csv.Error as error:
         raise DatasetError(
@@ -80,7 +92,10 @@ def _separated(path: Path, delimiter: str) -> Iterator[tuple[int, Row]]:
 
 
 def _undecoded(path: Path, delimiter: str) -> str:
-    """The first row that is not UTF-8. The file is decoded ahead of the row that is read, so it is looked for."""
+    """The first row that is not UTF-8.
+
+    The file is decoded ahead of the row that is read, so it is looked for.
+    """
     with path.open(encoding="utf-8-sig", errors="surrogateescape", newline="") as file:
         rows = filter(None, csv.reader(file, delimiter=delimiter))
         for number, cells in enumerate(rows):
@@ -109,37 +124,48 @@ def _json(path: Path, key: str | None) -> Iterator[tuple[int, Row]]:
             if key is not None:
                 if path.stat().st_size > _LARGEST_OBJECT:
                     raise DatasetError(
-                        f"{label}: a list within an object is read as a whole, and the file is larger than {_LARGEST_OBJECT >> 30} GiB; "
-                        f"write its rows as JSONL."
+                        f"{label}: a list within an object is read as a whole, and the"
+                        f" file is larger than {_LARGEST_OBJECT >> 30} GiB; write its"
+                        " rows as JSONL."
                     )
                 yield from _checked(enumerate(_list_in(file, key, label), 1), label)
             else:
                 yield from _checked(_json_array(file, label), label)
     except OSError as error:
-        raise DatasetError(f"The data file '{label}' cannot be read: {error.strerror}.") from None
+        raise DatasetError(
+            f"The data file '{label}' cannot be read: {error.strerror}."
+        ) from None
     except UnicodeDecodeError as error:
-        raise DatasetError(f"{label}: byte {error.start + 1} is not UTF-8 text; save it as UTF-8.") from None
+        raise DatasetError(
+            f"{label}: byte {error.start + 1} is not UTF-8 text; save it as UTF-8."
+        ) from None
 
 
 def _checked(rows: Iterator[tuple[int, Any]], label: str) -> Iterator[tuple[int, Row]]:
     for number, row in rows:
         if not isinstance(row, dict):
             raise DatasetError(
-                f"{label}, row {number:,}: a row must be an object of columns, not {kind_of(row)}."
+                f"{label}, row {number:,}: a row must be an object of columns, not"
+                f" {kind_of(row)}."
             )
         yield number, row
 
 
 def _list_in(file: io.TextIOWrapper, key: str, label: str) -> list[Any]:
-    # A list inside an object is read whole: it is the one form that cannot be cut into rows as it comes.
-    with failing_as(DatasetError, f"{label}: this is not JSON", (ValueError, RecursionError)):
+    # A list inside an object is read whole: it is the one form that cannot be cut into rows as it
+    # comes.
+    with failing_as(
+        DatasetError, f"{label}: this is not JSON", (ValueError, RecursionError)
+    ):
         value = DECODER.decode(file.read())
     for step in key.split("."):
         if not isinstance(value, dict) or step not in value:
             raise DatasetError(f"{label}: there is no key '{key}' in the file.")
         value = value[step]
     if not isinstance(value, list):
-        raise DatasetError(f"{label}: the key '{key}' holds {kind_of(value)}, not a list of rows.")
+        raise DatasetError(
+            f"{label}: the key '{key}' holds {kind_of(value)}, not a list of rows."
+        )
     return value
 
 
@@ -147,9 +173,13 @@ def _json_array(file: io.TextIOWrapper, label: str) -> Iterator[tuple[int, Any]]
     """The elements of a JSON array one by one, never the whole of it."""
     buffer = file.read(_CHUNK).lstrip()
     if not buffer.startswith("["):
-        hint = "; name the key of the list with `key:`" if buffer.startswith("{") else ""
+        hint = (
+            "; name the key of the list with `key:`" if buffer.startswith("{") else ""
+        )
         raise DatasetError(f"{label}: a JSON data file must be a list of rows{hint}.")
-    position, number, first = 1, 0, True
+    position = 1
+    number = 0
+    first = True
     while True:
         buffer, position = _skip(file, buffer, position)
         if buffer[position : position + 1] == "]":
@@ -157,7 +187,8 @@ def _json_array(file: io.TextIOWrapper, label: str) -> Iterator[tuple[int, Any]]
         if not first:
             if buffer[position : position + 1] != ",":
                 raise DatasetError(
-                    f"{label}, after row {number:,}: a comma is missing, or the list ends too early."
+                    f"{label}, after row {number:,}: a comma is missing, or the list"
+                    " ends too early."
                 )
             buffer, position = _skip(file, buffer, position + 1)
         first = False
@@ -175,13 +206,15 @@ def _json_array(file: io.TextIOWrapper, label: str) -> Iterator[tuple[int, Any]]
                 more = file.read(max(_CHUNK, len(buffer) - position))
                 if len(buffer) - position + len(more) > LONGEST_LINE:
                     raise DatasetError(
-                        f"{label}, row {number:,}: it is longer than {LONGEST_LINE >> 20} MiB, the longest that a row may be."
+                        f"{label}, row {number:,}: it is longer than"
+                        f" {LONGEST_LINE >> 20} MiB, the longest that a row may be."
                     ) from None
                 if not more:
                     raise DatasetError(
                         f"{label}, row {number:,}: this is not JSON: {_reason(error)}."
                     ) from None
-            buffer, position = buffer[position:] + more, 0
+            buffer = buffer[position:] + more
+            position = 0
         yield number, value
         position = end
 
@@ -193,13 +226,18 @@ def _skip(file: io.TextIOWrapper, buffer: str, position: int) -> tuple[str, int]
         if position < len(buffer) and position < _CHUNK:
             return buffer, position
         more = file.read(_CHUNK)
-        buffer, position = buffer[position:] + more, 0
+        buffer = buffer[position:] + more
+        position = 0
         if not more:
             return buffer, position
 
 
 def _reason(error: Exception) -> str:
-    return error.msg[0].lower() + error.msg[1:] if isinstance(error, json.JSONDecodeError) else str(error)
+    return (
+        error.msg[0].lower() + error.msg[1:]
+        if isinstance(error, json.JSONDecodeError)
+        else str(error)
+    )
 
 
 def _parquet(path: Path) -> Iterator[tuple[int, Row]]:
@@ -212,22 +250,34 @@ def _parquet(path: Path) -> Iterator[tuple[int, Row]]:
     try:
         with pyarrow.parquet.ParquetFile(path) as file:
             most = max(_SMALL, _MOST_EXPANDED * path.stat().st_size)
-            groups = [file.metadata.row_group(one).total_byte_size for one in range(file.num_row_groups)]
+            groups = [
+                file.metadata.row_group(one).total_byte_size
+                for one in range(file.num_row_groups)
+            ]
             too_much = DatasetError(
-                f"{shown(path)}: the Parquet file holds more than {most >> 20:,} MiB of rows, which is "
-                f"{most // max(path.stat().st_size, 1):,} times its own size; if that is meant, write it as JSONL."
+                f"{shown(path)}: the Parquet file holds more than {most >> 20:,} MiB of"
+                f" rows, which is {most // max(path.stat().st_size, 1):,} times its own"
+                " size; if that is meant, write it as JSONL."
             )
             if sum(groups) > most:
                 raise too_much
             size = 0
             # A cell that is stored once may stand in every row.
-            for batch in file.iter_batches(batch_size=min(128, max(1, most // max([1, *groups])))):
+            for batch in file.iter_batches(
+                batch_size=min(128, max(1, most // max([1, *groups])))
+            ):
                 for row in batch.to_pylist():
                     number += 1
-                    size += sum(len(cell) for cell in row.values() if isinstance(cell, (str, bytes, list)))
+                    size += sum(
+                        len(cell)
+                        for cell in row.values()
+                        if isinstance(cell, (str, bytes, list))
+                    )
                     if size > most:
                         raise too_much
                     yield number, row
     except (OSError, pyarrow.ArrowException) as error:
         reason = str(error).splitlines()[0].rstrip(".")
-        raise DatasetError(f"{shown(path)}: the Parquet file cannot be read: {reason}.") from None
+        raise DatasetError(
+            f"{shown(path)}: the Parquet file cannot be read: {reason}."
+        ) from None

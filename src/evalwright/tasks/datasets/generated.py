@@ -1,6 +1,8 @@
-"""Rows that are made and not read: texts of a stated length in tokens with numbers hidden in them, and lists with a few common words.
+"""Rows that are made and not read: texts of a stated length in tokens with numbers hidden in them,
+and lists with a few common words.
 
-They are made once (`tasks/long_texts.py`) and kept like a copy of data, named by all that they are made of: settings, files, tokenizer.
+They are made once (`tasks/long_texts.py`) and kept like a copy of data, named by all that they are
+made of: settings, files, tokenizer.
 """
 
 from __future__ import annotations
@@ -28,11 +30,14 @@ from evalwright.tasks.long_texts import (
 
 
 def made_source(
-    given: schema.Needles | schema.CommonWords, where: str, files: Callable[[str], list[Path]]
+    given: schema.Needles | schema.CommonWords,
+    where: str,
+    files: Callable[[str], list[Path]],
 ) -> FileSource:
     """The rows that a dataset's `needles` or `common_words` describe.
 
-    where: the place of these settings, for errors. files: those that a key of theirs names. Raises TaskError, DatasetError, ConfigurationError, MissingExtra.
+    where: the place of these settings, for errors. files: those that a key of theirs names. Raises
+    TaskError, DatasetError, ConfigurationError, MissingExtra.
     """
     what = f"{where}: this dataset"
     lines = (line.strip() for line in text_of(files("words"), what).splitlines())
@@ -40,7 +45,8 @@ def made_source(
     most = MOST // max(given.tokens, len(words), 1000)
     if given.count > most:
         raise TaskError(
-            f"{what} is to have {given.count:,} texts; with {given.tokens:,} tokens and {len(words):,} words at most {most:,} are made."
+            f"{what} is to have {given.count:,} texts; with {given.tokens:,} tokens and"
+            f" {len(words):,} words at most {most:,} are made."
         )
     books = text_of(files("books"), what)
     measure = tokenizer_of(given.tokenizer)
@@ -50,7 +56,9 @@ def made_source(
             make = _needles(given, what, words, books, measure)
         else:
             make = _common_words(given, what, words, measure)
-        for number, seed in enumerate(random.Random(given.seed).sample(range(GREATEST), given.count), 1):
+        for number, seed in enumerate(
+            random.Random(given.seed).sample(range(GREATEST), given.count), 1
+        ):
             yield f"{where}, row {number:,}", {"seed": seed, **make(seed)}
 
     kind = "needles" if isinstance(given, schema.Needles) else "common-words"
@@ -59,9 +67,13 @@ def made_source(
     return file_source(path, f"{where} ({kind})")
 
 
-def _needles(given: schema.Needles, what: str, words: list[str], books: str, measure: Tokenizer) -> Make:
+def _needles(
+    given: schema.Needles, what: str, words: list[str], books: str, measure: Tokenizer
+) -> Make:
     if len(words) < 2:
-        raise TaskError(f"{what} needs at least two words, one a line, in its file of words.")
+        raise TaskError(
+            f"{what} needs at least two words, one a line, in its file of words."
+        )
     gap = "" if given.sentence.endswith("。") else " "
 
     def filled(word: str, number: str) -> str:
@@ -70,18 +82,41 @@ def _needles(given: schema.Needles, what: str, words: list[str], books: str, mea
     # Eight characters a token are more than those of simple sentences.
     text = books or made_up(given.frames or [], words, 8 * given.tokens, given.seed)
     return haystacks(
-        what, text, words, filled,
-        measure=measure, size=given.tokens, seed=given.seed, language=given.language, keys=given.hidden,
-        asked_for=given.asked if given.asked is not None else given.values or 0, one_word=given.asked is None,
-    )  # fmt: skip
+        what,
+        text,
+        words,
+        filled,
+        measure=measure,
+        size=given.tokens,
+        seed=given.seed,
+        language=given.language,
+        keys=given.hidden,
+        asked_for=given.asked if given.asked is not None else given.values or 0,
+        one_word=given.asked is None,
+    )
 
 
-def _common_words(given: schema.CommonWords, what: str, words: list[str], measure: Tokenizer) -> Make:
+def _common_words(
+    given: schema.CommonWords, what: str, words: list[str], measure: Tokenizer
+) -> Make:
     if len(words) <= given.common:
         raise TaskError(
-            f"{what} has {len(words):,} words, and needs more than the {given.common:,} that are to be common."
+            f"{what} has {len(words):,} words, and needs more than the {given.common:,}"
+            " that are to be common."
         )
-    often, seldom = repeats(words, common=given.common, ratio=given.ratio, size=given.tokens, measure=measure)
+    often, seldom = repeats(
+        words,
+        common=given.common,
+        ratio=given.ratio,
+        size=given.tokens,
+        measure=measure,
+    )
     return word_lists(
-        what, words, common=given.common, often=often, seldom=seldom, size=given.tokens, measure=measure
+        what,
+        words,
+        common=given.common,
+        often=often,
+        seldom=seldom,
+        size=given.tokens,
+        measure=measure,
     )

@@ -1,7 +1,8 @@
 """The Hugging Face Hub as a place that may be out of reach.
 
-The hub's own library tries a request six times, over half a minute, and prints each try. Here one quick request comes first: where the
-hub does not answer, the library works with what is on this machine, and what is not is one sentence.
+The hub's own library tries a request six times, over half a minute, and prints each try. Here one
+quick request comes first: where the hub does not answer, the library works with what is on this
+machine, and what is not is one sentence.
 """
 
 from __future__ import annotations
@@ -26,7 +27,8 @@ TRUSTED_SECONDS = 60.0
 """How long it counts that the hub answered, or did not: a benchmark of 57 parts asks once."""
 
 _settings_of_libraries = RLock()
-"""Held while the hub's libraries are told to stay offline, as they keep that for the whole process."""
+"""Held while the hub's libraries are told to stay offline, as they keep that for the whole process.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +66,9 @@ def _asked_in_vain(repository: str, revision: str | None) -> str:
         response = getattr(error, "response", None)
         status = 0 if response is None else response.status_code
         return f"it answered {status}" if status in (502, 503, 504) else ""
-    except Exception as error:  # the hub's client lets the errors of its HTTP library through
+    except (
+        Exception
+    ) as error:  # the hub's client lets the errors of its HTTP library through
         return _reason(error)
     return ""
 
@@ -72,20 +76,27 @@ def _asked_in_vain(repository: str, revision: str | None) -> str:
 def not_here(what: str, reason: str) -> OutOfReach:
     """The error for data of the hub that are not on this machine while the hub cannot be reached."""
     if reason == OFFLINE_IS_SET:
-        advice = "Unset it once: what is fetched is kept, and later runs need no network."
+        advice = (
+            "Unset it once: what is fetched is kept, and later runs need no network."
+        )
     else:
         advice = (
-            "Run the command once with a connection (HTTPS_PROXY names a proxy, HF_ENDPOINT a mirror): what is fetched is kept, and later "
-            "runs need no network."
+            "Run the command once with a connection (HTTPS_PROXY names a proxy,"
+            " HF_ENDPOINT a mirror): what is fetched is kept, and later runs need no"
+            " network."
         )
     return OutOfReach(
-        f"{what} is not on this machine, and the Hugging Face Hub cannot be reached ({reason}). {advice}"
+        f"{what} is not on this machine, and the Hugging Face Hub cannot be reached"
+        f" ({reason}). {advice}"
     )
 
 
 @contextmanager
-def hub_libraries(what: str, repository: str, revision: str | None = None) -> Iterator[str]:
-    """Within the block the libraries of the hub print no retries, and stay offline where the hub is out of reach.
+def hub_libraries(
+    what: str, repository: str, revision: str | None = None
+) -> Iterator[str]:
+    """Within the block the libraries of the hub print no retries, and stay offline where the hub is
+    out of reach.
 
     Args:
         what: the beginning of the error's sentence, such as "The dataset 'owner/name'".
@@ -114,9 +125,13 @@ def hub_libraries(what: str, repository: str, revision: str | None = None) -> It
 
 
 def _is_absence(error: Exception) -> bool:
-    """Whether a library misses data or the hub, and does not refuse what it has (a split that there is not)."""
+    """Whether a library misses data or the hub, and does not refuse what it has (a split that there
+    is not).
+    """
     text = str(error).lower()
-    return isinstance(error, OSError) or "couldn't find cache" in text or "offline" in text
+    return (
+        isinstance(error, OSError) or "couldn't find cache" in text or "offline" in text
+    )
 
 
 @contextmanager

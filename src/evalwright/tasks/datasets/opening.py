@@ -1,4 +1,6 @@
-"""From a task file's `dataset` and `where` to rows: which files, in which form, and which of their rows."""
+"""From a task file's `dataset` and `where` to rows: which files, in which form, and which of their
+rows.
+"""
 
 from __future__ import annotations
 
@@ -26,23 +28,41 @@ _MOST_COMBINATIONS = 20_000
 
 
 def open_rows(dataset: schema.Dataset, document: Document, at: KeyPath) -> Rows:
-    """The rows of a dataset, not read yet; formats other than JSONL are copied first. Raises errors that name the file or the line."""
+    """The rows of a dataset, not read yet; formats other than JSONL are copied first.
+
+    Raises errors that name the file or the line.
+    """
     parts = _parts(dataset, document, at)
-    subsets = [{dataset.subset: name} if dataset.subset and name else {} for name, _ in parts]
+    subsets = [
+        {dataset.subset: name} if dataset.subset and name else {} for name, _ in parts
+    ]
     if prod(map(len, dataset.each.values())) > _MOST_COMBINATIONS:
-        raise document.error((*at, "each"), f"`each` gives more than {_MOST_COMBINATIONS:,} combinations.")
-    columns = [dict(zip(dataset.each, values, strict=True)) for values in product(*dataset.each.values())]
+        raise document.error(
+            (*at, "each"),
+            f"`each` gives more than {_MOST_COMBINATIONS:,} combinations.",
+        )
+    columns = [
+        dict(zip(dataset.each, values, strict=True))
+        for values in product(*dataset.each.values())
+    ]
     return Rows(
         [source for _, source in parts for _ in columns],
         [{**subset, **more} for subset in subsets for more in columns],
     )
 
 
-def _parts(dataset: schema.Dataset, document: Document, at: KeyPath) -> list[tuple[str, Source]]:
+def _parts(
+    dataset: schema.Dataset, document: Document, at: KeyPath
+) -> list[tuple[str, Source]]:
     """The sources, each with the name of its subset."""
     if dataset.rows is not None:
-        return [("", InlineSource(dataset.rows, f"{document.at((*at, 'rows'))} (rows)"))]
-    for kind, made in (("needles", dataset.needles), ("common_words", dataset.common_words)):
+        return [
+            ("", InlineSource(dataset.rows, f"{document.at((*at, 'rows'))} (rows)"))
+        ]
+    for kind, made in (
+        ("needles", dataset.needles),
+        ("common_words", dataset.common_words),
+    ):
         if made is not None:
             here = (*at, kind)
 
@@ -82,39 +102,52 @@ def _files(names: list[str] | None, document: Document, at: KeyPath) -> list[Pat
     for index, name in enumerate(names or []):
         place = (*at, index)
         if why := why_not_local(name):
-            raise document.error(place, f"'{mask(without_login(name))}' is not a local path: {why}.")
-        own = document.folder(place) / name  # what a person must get may lie in the working folder
+            raise document.error(
+                place, f"'{mask(without_login(name))}' is not a local path: {why}."
+            )
+        own = (
+            document.folder(place) / name
+        )  # what a person must get may lie in the working folder
         pattern = own if own.exists() or not obtain else Path.cwd() / name
         fixed = list(takewhile(lambda part: not glob.has_magic(part), pattern.parts))
         document.allowed(place, Path(*fixed))
         if ".." in pattern.parts[len(fixed) :]:
-            raise document.error(place, f"'{name}' has '..' after a pattern; name the folder instead.")
+            raise document.error(
+                place, f"'{name}' has '..' after a pattern; name the folder instead."
+            )
         if not glob.has_magic(name):
             if not pattern.is_file():
                 raise document.error(
-                    place, f"the data file '{shown(pattern)}' {no_file(pattern)}. {obtain}".rstrip()
+                    place,
+                    f"the data file '{shown(pattern)}' {no_file(pattern)}. {obtain}".rstrip(),
                 )
             found.append(pattern)
             continue
         matches = sorted(Path(name) for name in glob.glob(str(pattern), recursive=True))  # noqa: PTH207
-        matches = [document.allowed(place, match) for match in matches if match.is_file()]
+        matches = [
+            document.allowed(place, match) for match in matches if match.is_file()
+        ]
         if not matches:
             raise document.error(place, f"no file matches '{shown(pattern)}'.")
         found.extend(matches)
     return list(dict.fromkeys(found))
 
 
-def _open_file(path: Path, dataset: schema.Dataset, document: Document, at: KeyPath) -> Source:
+def _open_file(
+    path: Path, dataset: schema.Dataset, document: Document, at: KeyPath
+) -> Source:
     kind = dataset.format or SUFFIXES.get(path.suffix.lower())
     if kind is None:
         raise document.error(
             (*at, "path"),
-            f"the name '{path.name}' does not say its format; add `format: jsonl`, json, csv, tsv, parquet or xlsx.",
+            f"the name '{path.name}' does not say its format; add `format: jsonl`,"
+            " json, csv, tsv, parquet or xlsx.",
         )
     if dataset.key is not None and kind not in ("json", "xlsx"):
         raise document.error(
             (*at, "key"),
-            f"`key` can only be used with JSON files and workbooks, and '{path.name}' is {kind}.",
+            f"`key` can only be used with JSON files and workbooks, and '{path.name}'"
+            f" is {kind}.",
         )
     if kind == "jsonl":
         return file_source(path)
@@ -122,14 +155,18 @@ def _open_file(path: Path, dataset: schema.Dataset, document: Document, at: KeyP
 
 
 class Filter:
-    """The rows that `where` wants: columns that equal a value, are one of a list or contain a text, or an expression. Of a cell that is a list,
-    one element is enough.
+    """The rows that `where` wants: columns that equal a value, are one of a list or contain a text,
+    or an expression. Of a cell that is a list, one element is enough.
 
     Raises DatasetError where a row lacks the column.
     """
 
     def __init__(
-        self, where: schema.Where, variables: Mapping[str, Any], document: Document, at: KeyPath
+        self,
+        where: schema.Where,
+        variables: Mapping[str, Any],
+        document: Document,
+        at: KeyPath,
     ) -> None:
         self._at = document.at(at)
         self._columns: list[tuple[str, tuple[Any, ...]]] = []
@@ -139,7 +176,11 @@ class Filter:
         if isinstance(where, str):
             self._conditions.append(_condition(where, document, at))
         for name, wanted in (where or {}).items() if not isinstance(where, str) else ():
-            how = next(iter(wanted)) if isinstance(wanted, Mapping) and len(wanted) == 1 else ""
+            how = (
+                next(iter(wanted))
+                if isinstance(wanted, Mapping) and len(wanted) == 1
+                else ""
+            )
             value = wanted[how] if how else wanted
             values = value if isinstance(value, list) else [value]
             if (
@@ -149,8 +190,8 @@ class Filter:
             ):
                 raise document.error(
                     (*at, name),
-                    f"`where.{name}` is a value, a list of values, `contains` with one of them, or `holds` with an expression, not "
-                    f"{kind_of(wanted)}.",
+                    f"`where.{name}` is a value, a list of values, `contains` with one"
+                    f" of them, or `holds` with an expression, not {kind_of(wanted)}.",
                 )
             if how == "holds":
                 self._conditions.append(_condition(str(value), document, (*at, name)))
@@ -170,19 +211,31 @@ class Filter:
                 return False
         for name, parts in self._parts:
             cells = _cells(_column(row, name, where, self._at))
-            if not any(part in str(cell).casefold() for cell in cells if cell is not None for part in parts):
+            if not any(
+                part in str(cell).casefold()
+                for cell in cells
+                if cell is not None
+                for part in parts
+            ):
                 return False
         for condition in self._conditions:
             try:
                 if not condition({"row": row, **row, **self._variables}):
                     return False
             except templates.TemplateError as error:
-                reason = templates.missing_column(error.missing, row) if error.missing else str(error)
-                raise DatasetError(f"{where}: `where` ({self._at}) cannot be decided: {reason}.") from None
+                reason = (
+                    templates.missing_column(error.missing, row)
+                    if error.missing
+                    else str(error)
+                )
+                raise DatasetError(
+                    f"{where}: `where` ({self._at}) cannot be decided: {reason}."
+                ) from None
         return True
 
     def skipper(self, added: Collection[str] = ()) -> Callable[[bytes], bool] | None:
-        """A quick look at a raw line that drops most rows of other subjects without parsing them. added: columns that no line has.
+        """A quick look at a raw line that drops most rows of other subjects without parsing them.
+        added: columns that no line has.
 
         Sound only for plain text values, and where no character is written as an escape.
         """
@@ -197,10 +250,14 @@ class Filter:
                 needles.append(json.dumps(values[0]).encode())
         if not needles:
             return None
-        return lambda line: any(needle not in line for needle in needles) and b"\\u00" not in line
+        return lambda line: (
+            any(needle not in line for needle in needles) and b"\\u00" not in line
+        )
 
 
-def _condition(text: str, document: Document, at: KeyPath) -> Callable[[Mapping[str, Any]], bool]:
+def _condition(
+    text: str, document: Document, at: KeyPath
+) -> Callable[[Mapping[str, Any]], bool]:
     try:
         return templates.condition(text)
     except templates.TemplateError as error:
@@ -213,7 +270,9 @@ def _column(row: Row, name: str, where: str, at: str) -> Any:
     value: Any = row
     for step in name.split("."):
         if not isinstance(value, Mapping) or step not in value:
-            raise DatasetError(f"{where}: `where` ({at}): {templates.missing_column(name, row)}.")
+            raise DatasetError(
+                f"{where}: `where` ({at}): {templates.missing_column(name, row)}."
+            )
         value = value[step]
     return value
 

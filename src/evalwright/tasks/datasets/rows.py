@@ -1,7 +1,7 @@
 """Random access to the rows of JSONL files: an array of byte offsets, and nothing else in memory.
 
-Lines are read with `pread`, so many readers can share a file. Blank lines are no rows. A row knows its number in its file
-(counted over non-blank lines from 1), which is what errors name.
+Lines are read with `pread`, so many readers can share a file. Blank lines are no rows. A row knows
+its number in its file (counted over non-blank lines from 1), which is what errors name.
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ _CHUNK = 1 << 20
 class FileSource:
     """A file on disk, opened once however many tasks read it.
 
-    label: what errors call it, where it is a copy that was made here. checked: every line was read once and is a row.
+    label: what errors call it, where it is a copy that was made here. checked: every line was read
+    once and is a row.
     """
 
     def __init__(self, path: Path, label: str = "") -> None:
@@ -71,11 +72,16 @@ class FileSource:
         self._content = digest.hexdigest()
 
     def read(self, offset: int, length: int) -> bytes:
-        """`length` bytes from `offset`. Raises DatasetError where the file changed since it was scanned."""
+        """`length` bytes from `offset`.
+
+        Raises DatasetError where the file changed since it was scanned.
+        """
         if self._handle is None:
             self._handle = self._open()
             if self._stamp not in (None, _stamp(self._handle)):
-                raise DatasetError(f"{self.label}: the file changed during the run; run again.")
+                raise DatasetError(
+                    f"{self.label}: the file changed during the run; run again."
+                )
         return os.pread(self._handle, length, offset)
 
     def lines(self) -> Iterator[tuple[int, bytes]]:
@@ -94,7 +100,8 @@ class FileSource:
                 parts.append(rest)
                 if len(parts) * _CHUNK > LONGEST_LINE:
                     raise DatasetError(
-                        f"{self.label}: a line from byte {offset:,} on is longer than {LONGEST_LINE >> 20} MiB, the longest that a row may be."
+                        f"{self.label}: a line from byte {offset:,} on is longer than"
+                        f" {LONGEST_LINE >> 20} MiB, the longest that a row may be."
                     )
         if parts:
             yield offset, b"".join(parts)
@@ -103,7 +110,10 @@ class FileSource:
         with failing_as(DatasetError, f"The data file '{self.label}' cannot be read"):
             if self.path.is_dir():
                 raise IsADirectoryError(errno.EISDIR, "it is a folder")
-            return os.open(self.path, os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0))
+            return os.open(
+                self.path,
+                os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0),
+            )
 
     def __del__(self) -> None:
         if self._handle is not None:
@@ -115,7 +125,9 @@ _open_files: WeakValueDictionary[tuple[Any, ...], FileSource] = WeakValueDiction
 
 def file_source(path: Path, label: str = "") -> FileSource:
     """The FileSource of a path; one file is opened once, so 57 tasks over one file hold one handle."""
-    with failing_as(DatasetError, f"The data file '{label or shown(path)}' cannot be read"):
+    with failing_as(
+        DatasetError, f"The data file '{label or shown(path)}' cannot be read"
+    ):
         status = path.stat()
     key = (path.resolve(), label, status.st_ino, status.st_size, status.st_mtime_ns)
     found = _open_files.get(key)
@@ -130,7 +142,9 @@ class InlineSource:
     def __init__(self, rows: Sequence[Row], label: str) -> None:
         self.label = label
         self.checked = False
-        lines = [as_json(row, f"{label}, row {number}") for number, row in enumerate(rows, 1)]
+        lines = [
+            as_json(row, f"{label}, row {number}") for number, row in enumerate(rows, 1)
+        ]
         self._data = b"".join(lines)
         self.size = len(self._data)
         self._lengths = [len(line) for line in lines]
@@ -152,12 +166,17 @@ Source = FileSource | InlineSource
 
 
 class Rows:
-    """Rows of one or more sources in order. Built by `scan`, which keeps those that its caller wants.
+    """Rows of one or more sources in order.
 
-    total: how many rows the sources have, kept or not. added: for each source, columns that its rows get where they have none of that name.
+    Built by `scan`, which keeps those that its caller wants.
+
+    total: how many rows the sources have, kept or not. added: for each source, columns that its
+    rows get where they have none of that name.
     """
 
-    def __init__(self, sources: Sequence[Source], added: Sequence[Mapping[str, Any]] = ()) -> None:
+    def __init__(
+        self, sources: Sequence[Source], added: Sequence[Mapping[str, Any]] = ()
+    ) -> None:
         self.sources = tuple(sources)
         self.added = tuple(added) if any(added) else ()
         self._offsets = array("Q")
@@ -175,7 +194,9 @@ class Rows:
         try:
             row: Row = json.loads(line)
         except ValueError:
-            raise DatasetError(f"{source.label}: the file changed during the run; run again.") from None
+            raise DatasetError(
+                f"{source.label}: the file changed during the run; run again."
+            ) from None
         return {**self.added[place], **row} if self.added else row
 
     @property
@@ -187,9 +208,11 @@ class Rows:
     def scan(
         self, skip: Callable[[bytes], bool] | None = None
     ) -> Iterator[tuple[Row, bytes, str, Callable[[], None]]]:
-        """Read everything once: yields (row, its line, "file, row 1,234", keep); `keep()` makes it one of these rows.
+        """Read everything once: yields (row, its line, "file, row 1,234", keep); `keep()` makes it
+        one of these rows.
 
-        `skip` may drop a line unread. Raises DatasetError with file and row where a line is not a JSON object.
+        `skip` may drop a line unread. Raises DatasetError with file and row where a line is not a
+        JSON object.
         """
         for place, source in enumerate(self.sources):
             self._starts.append(len(self._offsets))
@@ -207,7 +230,11 @@ class Rows:
                 where = f"{source.label}, row {number:,}"
                 if line_number != number:
                     where = f"{where} (line {line_number:,})"
-                row = parse(line, where, is_copy=isinstance(source, FileSource) and source.is_copy)
+                row = parse(
+                    line,
+                    where,
+                    is_copy=isinstance(source, FileSource) and source.is_copy,
+                )
                 if self.added:
                     row = {**self.added[place], **row}
                 start = offset + raw.index(line[:1]) if raw[:1] != line[:1] else offset
@@ -221,7 +248,8 @@ class Rows:
     def where(self, index: int) -> str:
         """ "file, row 1,234" of a kept row. Reads the file up to it: for errors only."""
         source = self.sources[bisect_right(self._starts, index) - 1]
-        target, number = self._offsets[index], 0
+        target = self._offsets[index]
+        number = 0
         for offset, line in source.lines():
             if line.strip(_BOM + b" \t\r\n"):
                 number += 1
@@ -233,16 +261,31 @@ class Rows:
         """Where the kept rows are: offsets, lengths, and the first row of each source."""
         return self._offsets, self._lengths, self._starts
 
-    def restore(self, offsets: array[int], lengths: array[int], starts: Sequence[int], total: int) -> None:
+    def restore(
+        self,
+        offsets: array[int],
+        lengths: array[int],
+        starts: Sequence[int],
+        total: int,
+    ) -> None:
         """Take over what `places` gave before, for the same sources."""
-        self._offsets, self._lengths, self._starts, self.total = offsets, lengths, list(starts), total
+        self._offsets = offsets
+        self._lengths = lengths
+        self._starts = list(starts)
+        self.total = total
 
     def drop(self, indices: set[int]) -> None:
         """Take kept rows out again."""
         counts = [*self._starts, len(self._offsets)]
-        self._starts = [start - sum(index < start for index in indices) for start in counts[:-1]]
-        self._offsets = array("Q", (v for i, v in enumerate(self._offsets) if i not in indices))
-        self._lengths = array("I", (v for i, v in enumerate(self._lengths) if i not in indices))
+        self._starts = [
+            start - sum(index < start for index in indices) for start in counts[:-1]
+        ]
+        self._offsets = array(
+            "Q", (v for i, v in enumerate(self._offsets) if i not in indices)
+        )
+        self._lengths = array(
+            "I", (v for i, v in enumerate(self._lengths) if i not in indices)
+        )
 
 
 def as_json(row: Row, where: str) -> bytes:
@@ -250,7 +293,9 @@ def as_json(row: Row, where: str) -> bytes:
     try:
         return json.dumps(row, ensure_ascii=False, default=_plain).encode() + b"\n"
     except (TypeError, ValueError) as error:
-        raise DatasetError(f"{where}: the row cannot be kept as JSON: {error}.") from None
+        raise DatasetError(
+            f"{where}: the row cannot be kept as JSON: {error}."
+        ) from None
 
 
 def _plain(value: Any) -> Any:
@@ -264,7 +309,9 @@ def _plain(value: Any) -> Any:
 
 
 class NotData(ValueError):
-    """JSON that Python would read and that says nothing certain: the message is the rest of a sentence, "it has ..."."""
+    """JSON that Python would read and that says nothing certain: the message is the rest of a
+    sentence, "it has ...".
+    """
 
 
 def _finite(text: str) -> float:
@@ -275,7 +322,9 @@ def _finite(text: str) -> float:
 
 
 def _no_constant(name: str) -> float:
-    raise NotData(f"it has {name}, which is no JSON; leave the column out, or write null")
+    raise NotData(
+        f"it has {name}, which is no JSON; leave the column out, or write null"
+    )
 
 
 def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -287,12 +336,21 @@ def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return row
 
 
-DECODER = json.JSONDecoder(parse_float=_finite, parse_constant=_no_constant, object_pairs_hook=_distinct)
-"""Reads JSON that somebody wrote as data. Raises NotData for what Python alone would take: NaN, 1e999, a key given twice."""
+DECODER = json.JSONDecoder(
+    parse_float=_finite, parse_constant=_no_constant, object_pairs_hook=_distinct
+)
+"""Reads JSON that somebody wrote as data.
+
+Raises NotData for what Python alone would take: NaN, 1e999, a key given twice.
+"""
 
 
 def parse(line: bytes, where: str, *, is_copy: bool = False) -> Row:
-    """One line as a row. Raises DatasetError that says what is wrong with it. is_copy: it was written here, of a table that may have NaN."""
+    """One line as a row.
+
+    Raises DatasetError that says what is wrong with it. is_copy: it was written here, of a table
+    that may have NaN.
+    """
     try:
         text = line.decode()
         row = json.loads(text) if is_copy else DECODER.decode(text)
@@ -300,11 +358,13 @@ def parse(line: bytes, where: str, *, is_copy: bool = False) -> Row:
         raise DatasetError(f"{where}: this line is no row: {error}.") from None
     except UnicodeDecodeError as error:
         raise DatasetError(
-            f"{where}: byte {error.start + 1} of the line is not UTF-8 text; save the file as UTF-8."
+            f"{where}: byte {error.start + 1} of the line is not UTF-8 text; save the"
+            " file as UTF-8."
         ) from None
     except json.JSONDecodeError as error:
         raise DatasetError(
-            f"{where}: this line is not JSON: {error.msg[0].lower()}{error.msg[1:]} at character {error.colno}."
+            f"{where}: this line is not JSON: {error.msg[0].lower()}{error.msg[1:]} at"
+            f" character {error.colno}."
         ) from None
     except (ValueError, RecursionError):
         raise DatasetError(
@@ -312,14 +372,16 @@ def parse(line: bytes, where: str, *, is_copy: bool = False) -> Row:
         ) from None
     if not isinstance(row, dict):
         raise DatasetError(
-            f'{where}: a row must be an object of columns ({{"question": ...}}), not {kind_of(row)}.'
+            f'{where}: a row must be an object of columns ({{"question": ...}}), not'
+            f" {kind_of(row)}."
         )
     if b"\\ud" in line or b"\\uD" in line:
         try:
             json.dumps(row, ensure_ascii=False).encode()
         except UnicodeEncodeError:
             raise DatasetError(
-                f"{where}: the text has half of a surrogate pair (\\ud8xx without its partner)."
+                f"{where}: the text has half of a surrogate pair (\\ud8xx without its"
+                " partner)."
             ) from None
     return row
 

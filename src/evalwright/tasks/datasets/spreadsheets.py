@@ -1,6 +1,8 @@
-"""An Excel workbook (.xlsx) as a stream of rows: one sheet, its first row the names of columns, values as they were saved.
+"""An Excel workbook (.xlsx) as a stream of rows: one sheet, its first row the names of columns,
+values as they were saved.
 
-Nothing is computed: a formula counts as the value that the program which saved the file kept with it, and one without such a value is an error.
+Nothing is computed: a formula counts as the value that the program which saved the file kept with
+it, and one without such a value is an error.
 """
 
 from __future__ import annotations
@@ -15,14 +17,18 @@ from evalwright.tasks.datasets.rows import Row
 from evalwright.tasks.yaml_files import shown
 
 MOST_UNPACKED = 1 << 28
-"""Bytes that the packed parts may have together: the library holds all texts of a workbook at once."""
+"""Bytes that the packed parts may have together: the library holds all texts of a workbook at once.
+"""
 MOST_COLUMNS = 1_000
 MOST_EMPTY = 10_000
 """Empty rows in a row: a sheet may say that its only second row is the millionth."""
 
 
 def workbook_rows(path: Path, sheet: str | None) -> Iterator[tuple[int, Row]]:
-    """The rows of a sheet, the first one where none is named, counted from 1 below the header. Empty rows are none; empty cells are null."""
+    """The rows of a sheet, the first one where none is named, counted from 1 below the header.
+
+    Empty rows are none; empty cells are null.
+    """
     label = shown(path)
     try:
         import openpyxl
@@ -33,23 +39,33 @@ def workbook_rows(path: Path, sheet: str | None) -> Iterator[tuple[int, Row]]:
             unpacked = sum(part.file_size for part in packed.infolist())
         if unpacked > MOST_UNPACKED:
             raise DatasetError(
-                f"{label}: the workbook unpacks to {unpacked >> 20:,} MiB, more than {MOST_UNPACKED >> 20} MiB; save its sheet as CSV."
+                f"{label}: the workbook unpacks to {unpacked >> 20:,} MiB, more than"
+                f" {MOST_UNPACKED >> 20} MiB; save its sheet as CSV."
             )
-        values = openpyxl.load_workbook(path, read_only=True, data_only=True, keep_links=False)
-        formulas = openpyxl.load_workbook(path, read_only=True, data_only=False, keep_links=False)
+        values = openpyxl.load_workbook(
+            path, read_only=True, data_only=True, keep_links=False
+        )
+        formulas = openpyxl.load_workbook(
+            path, read_only=True, data_only=False, keep_links=False
+        )
         try:
-            yield from _rows(_sheet(values, sheet, label), _sheet(formulas, sheet, label), label)
+            yield from _rows(
+                _sheet(values, sheet, label), _sheet(formulas, sheet, label), label
+            )
         finally:
             values.close()
             formulas.close()
     except OSError as error:
-        raise DatasetError(f"The data file '{label}' cannot be read: {error.strerror or error}.") from None
+        raise DatasetError(
+            f"The data file '{label}' cannot be read: {error.strerror or error}."
+        ) from None
     except DatasetError:
         raise
     except Exception as error:  # a damaged part leads the library to any
         reason = str(error).strip().rstrip(".") or type(error).__name__
         raise DatasetError(
-            f"{label}: this is not an Excel workbook (.xlsx) that can be read: {reason}."
+            f"{label}: this is not an Excel workbook (.xlsx) that can be read:"
+            f" {reason}."
         ) from None
 
 
@@ -58,19 +74,26 @@ def _sheet(workbook: Any, name: str | None, label: str) -> Any:
     if not sheets:
         raise DatasetError(f"{label}: the workbook has no sheet with cells.")
     if name is not None and name not in sheets:
-        raise DatasetError(f"{label}: there is no sheet '{name}'. It has: {', '.join(sheets)}.")
+        raise DatasetError(
+            f"{label}: there is no sheet '{name}'. It has: {', '.join(sheets)}."
+        )
     sheet = sheets[name] if name is not None else next(iter(sheets.values()))
     sheet.reset_dimensions()
     return sheet
 
 
 def _rows(values: Any, formulas: Any, label: str) -> Iterator[tuple[int, Row]]:
-    first = next(values.iter_rows(max_row=1, max_col=MOST_COLUMNS + 1, values_only=True), ())
+    first = next(
+        values.iter_rows(max_row=1, max_col=MOST_COLUMNS + 1, values_only=True), ()
+    )
     columns = [*first]
     while columns and columns[-1] is None:
         columns.pop()
     if len(columns) > MOST_COLUMNS:
-        raise DatasetError(f"{label}: the sheet has more than {MOST_COLUMNS:,} columns; save it as CSV.")
+        raise DatasetError(
+            f"{label}: the sheet has more than {MOST_COLUMNS:,} columns; save it as"
+            " CSV."
+        )
     names = [_named(cell, columns, place, label) for place, cell in enumerate(columns)]
     wide = len(names) + 1
     pairs = zip(
@@ -84,12 +107,16 @@ def _rows(values: Any, formulas: Any, label: str) -> Iterator[tuple[int, Row]]:
             empty += 1
             if empty > MOST_EMPTY:
                 raise DatasetError(
-                    f"{label}: more than {MOST_EMPTY:,} empty rows follow each other before row {line:,}."
+                    f"{label}: more than {MOST_EMPTY:,} empty rows follow each other"
+                    f" before row {line:,}."
                 )
             continue
         empty = 0
         number += 1
-        yield number, _row(names, cells, written, f"{label}, row {number:,} (line {line:,})")
+        yield (
+            number,
+            _row(names, cells, written, f"{label}, row {number:,} (line {line:,})"),
+        )
 
 
 def _named(cell: Any, columns: Sequence[Any], place: int, label: str) -> str:
@@ -101,14 +128,20 @@ def _named(cell: Any, columns: Sequence[Any], place: int, label: str) -> str:
     return name
 
 
-def _row(names: Sequence[str], cells: Sequence[Any], written: Sequence[Any], where: str) -> Row:
+def _row(
+    names: Sequence[str], cells: Sequence[Any], written: Sequence[Any], where: str
+) -> Row:
     if len(written) > len(names) and written[len(names)] is not None:
         raise DatasetError(f"{where}: it has more cells than the header.")
-    row = {name: cells[place] if place < len(cells) else None for place, name in enumerate(names)}
+    row = {
+        name: cells[place] if place < len(cells) else None
+        for place, name in enumerate(names)
+    }
     for place, name in enumerate(names):
         if row[name] is None and place < len(written) and written[place] is not None:
             raise DatasetError(
-                f"{where}: the cell of '{name}' is a formula without a saved value. Open the file in a spreadsheet program and save it, or "
-                "put values in place of formulas."
+                f"{where}: the cell of '{name}' is a formula without a saved value."
+                " Open the file in a spreadsheet program and save it, or put values in"
+                " place of formulas."
             )
     return row

@@ -1,4 +1,6 @@
-"""The datasets of HRET by their names, and a place for a user's own: `register_dataset`, `load_datasets`, `BaseDataset`."""
+"""The datasets of HRET by their names, and a place for a user's own: `register_dataset`,
+`load_datasets`, `BaseDataset`.
+"""
 
 from __future__ import annotations
 
@@ -24,6 +26,20 @@ from evalwright.compat.hret.datasets.hub import (
 )
 
 __all__ = [
-    "DATASET_REGISTRY", "AIME2025Dataset", "BaseDataset", "BenchHubDataset", "ClickDataset", "GenericFileDataset", "HRCDataset", "HRM8KDataset",
-    "HaeraeDataset", "K2_EvalDataset", "KBLDataset", "KMMLUDataset", "KUDGEDataset", "KorMedMCQADataset", "load_datasets", "register_dataset",
-]  # fmt: skip
+    "DATASET_REGISTRY",
+    "AIME2025Dataset",
+    "BaseDataset",
+    "BenchHubDataset",
+    "ClickDataset",
+    "GenericFileDataset",
+    "HRCDataset",
+    "HRM8KDataset",
+    "HaeraeDataset",
+    "K2_EvalDataset",
+    "KBLDataset",
+    "KMMLUDataset",
+    "KUDGEDataset",
+    "KorMedMCQADataset",
+    "load_datasets",
+    "register_dataset",
+]

@@ -1,4 +1,7 @@
-"""What every dataset class has, and the registry that names them. A class of a user needs no more than `load()`."""
+"""What every dataset class has, and the registry that names them.
+
+A class of a user needs no more than `load()`.
+"""
 
 from __future__ import annotations
 
@@ -13,16 +16,20 @@ from evalwright.core.errors import MissingExtra
 from evalwright.tasks.datasets.hub import hub_libraries
 
 DATASET_REGISTRY = Classes(
-    "dataset", "Unknown dataset: {name}. Please register it in DATASET_REGISTRY.", ("load",)
+    "dataset",
+    "Unknown dataset: {name}. Please register it in DATASET_REGISTRY.",
+    ("load",),
 )
 """The dataset classes by their names."""
 
 
 class BaseDataset:
-    """A dataset: a name, a split, subsets, a prompt template; other arguments go to whatever loads the rows.
+    """A dataset: a name, a split, subsets, a prompt template; other arguments go to whatever loads
+    the rows.
 
-    scoring: `published` or `corrected`; None takes what `set_scoring` chose. notes: what a person should know of the last `load`
-    (rows left out, another split taken). left_out: how many rows it left out.
+    scoring: `published` or `corrected`; None takes what `set_scoring` chose. notes: what a person
+    should know of the last `load` (rows left out, another split taken). left_out: how many rows it
+    left out.
     """
 
     scoring: Literal["published", "corrected"] | None = None
@@ -49,12 +56,19 @@ class BaseDataset:
         return (self.scoring or settings.scoring()) == "published"
 
     def refuse_subset(self) -> None:
-        """Raise ValueError where a subset is named of a dataset without any; published it has no effect, as in HRET."""
+        """Raise ValueError where a subset is named of a dataset without any; published it has no
+        effect, as in HRET.
+        """
         if self.subset and not self.published:
-            raise ValueError(f"'{self.dataset_name}' has no subsets: leave out subset={self.subset!r}.")
+            raise ValueError(
+                f"'{self.dataset_name}' has no subsets: leave out"
+                f" subset={self.subset!r}."
+            )
 
     def load(self) -> Rows:
-        """The samples: `input` and `reference`, and what else a scorer needs (`options`, `_subset_name`, `metadata`)."""
+        """The samples: `input` and `reference`, and what else a scorer needs (`options`,
+        `_subset_name`, `metadata`).
+        """
         raise NotImplementedError("Subclasses must implement load().")
 
     def get_raw_samples(self) -> Any:
@@ -62,7 +76,9 @@ class BaseDataset:
         raise NotImplementedError("This is optional. Override if needed.")
 
     def info(self) -> dict[str, Any]:
-        """What is known of the dataset; `evaluation_only` and `scaling_only` limit how it may be used."""
+        """What is known of the dataset; `evaluation_only` and `scaling_only` limit how it may be
+        used.
+        """
         return {"name": self.dataset_name, "split": self.split}
 
 
@@ -75,7 +91,10 @@ def load_datasets(name: str, split: str = "test", **kwargs: Any) -> Any:
 
 
 def hub_rows(name: str, subset: str | None, split: str, options: Given) -> Any:
-    """The rows of a hub dataset, through the library's own function, whatever it is at that time. Raises MissingExtra without it."""
+    """The rows of a hub dataset, through the library's own function, whatever it is at that time.
+
+    Raises MissingExtra without it.
+    """
     try:
         import datasets
     except ImportError:
@@ -91,10 +110,11 @@ _SPEC = re.compile(r"(?:[^{}]?[<>^])?\d{0,3}(?:\.\d{1,3})?s?")
 
 
 def filled(template: str, fields: Given, *, padded: bool = False) -> str:
-    """A template with its fields in braces: plain names, nothing that is looked up inside a value or padded.
+    """A template with its fields in braces: plain names, nothing that is looked up inside a value
+    or padded.
 
-    padded: a field may have a conversion and a width of up to 999, as HRET's formatting takes them. Raises KeyError for a field that there is
-    not, ValueError for anything but a plain name.
+    padded: a field may have a conversion and a width of up to 999, as HRET's formatting takes them.
+    Raises KeyError for a field that there is not, ValueError for anything but a plain name.
     """
     out: list[str] = []
     for text, name, spec, conversion in string.Formatter().parse(template):
@@ -104,9 +124,14 @@ def filled(template: str, fields: Given, *, padded: bool = False) -> str:
         taken = padded and (conversion or "s") in "rsa" and _SPEC.fullmatch(spec or "")
         if not name.isidentifier() or ((spec or conversion) and not taken):
             raise ValueError(
-                f"A field of a prompt template is a plain name in braces, not '{{{name}{':' + spec if spec else ''}}}'. Braces that "
-                "are text are written twice."
+                "A field of a prompt template is a plain name in braces, not"
+                f" '{{{name}{':' + spec if spec else ''}}}'. Braces that are text are"
+                " written twice."
             )
         value = fields[name]
-        out.append(format({"r": repr, "a": ascii}.get(conversion or "", str)(value), spec or ""))
+        out.append(
+            format(
+                {"r": repr, "a": ascii}.get(conversion or "", str)(value), spec or ""
+            )
+        )
     return "".join(out)

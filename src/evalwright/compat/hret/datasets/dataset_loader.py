@@ -1,7 +1,8 @@
 """A file as a dataset: one column is the question, one the answer, the others go along.
 
-`published` reads with pandas, which guesses what cells are (`01` becomes 1, an empty answer `nan`, a .tsv is split at commas). `corrected` takes
-every cell as it is written and reads .tsv at tabs, and .json and .jsonl too.
+`published` reads with pandas, which guesses what cells are (`01` becomes 1, an empty answer `nan`,
+a .tsv is split at commas). `corrected` takes every cell as it is written and reads .tsv at tabs,
+and .json and .jsonl too.
 """
 
 from __future__ import annotations
@@ -36,26 +37,41 @@ class GenericFileDataset(BaseDataset):
         super().__init__(dataset_name, split, subset, base_prompt_template, **kwargs)
         if not file_path:
             raise ValueError("generic_file needs file_path, the file to read.")
-        self.file_path, self.input_col, self.reference_col = str(file_path), input_col, reference_col
+        self.file_path = str(file_path)
+        self.input_col = input_col
+        self.reference_col = reference_col
         self.loader_kwargs = kwargs
 
     def load(self) -> Rows:
-        """The rows as samples. Raises ValueError for a format that cannot be read, DatasetError for a column that is not there."""
+        """The rows as samples.
+
+        Raises ValueError for a format that cannot be read, DatasetError for a column that is not
+        there.
+        """
         self.refuse_subset()
         if self.split != "test" and not self.published:
             raise ValueError(f"A file has no splits: leave out split={self.split!r}.")
-        self.notes, self.left_out = [], 0
+        self.notes = []
+        self.left_out = 0
         columns = (self.input_col, self.reference_col)
-        rows, samples = self._rows(), []
+        rows = self._rows()
+        samples = []
         for column in columns if rows and not self.published else ():
             if column not in rows[0]:
                 raise DatasetError(
-                    f"'{self.file_path}' has no column '{column}'. It has: {listed(list(rows[0]))}."
+                    f"'{self.file_path}' has no column '{column}'. It has:"
+                    f" {listed(list(rows[0]))}."
                 )
         for row in rows:
             cells = (row.get(column, "") for column in columns)
-            text, reference = ("" if one is None and not self.published else str(one) for one in cells)
-            prompt = filled(self.base_prompt_template, {"input": text}) if self.base_prompt_template else text
+            text, reference = (
+                "" if one is None and not self.published else str(one) for one in cells
+            )
+            prompt = (
+                filled(self.base_prompt_template, {"input": text})
+                if self.base_prompt_template
+                else text
+            )
             rest = {name: row[name] for name in row if name not in columns}
             samples.append({"input": prompt, "reference": reference, "metadata": rest})
         return samples
@@ -66,7 +82,14 @@ class GenericFileDataset(BaseDataset):
 
     def info(self) -> dict[str, Any]:
         """Path and columns."""
-        names = ("dataset_name", "file_path", "input_col", "reference_col", "split", "subset")
+        names = (
+            "dataset_name",
+            "file_path",
+            "input_col",
+            "reference_col",
+            "split",
+            "subset",
+        )
         described = {"description": "generic_file: the rows of a local file."}
         return {name: getattr(self, name) for name in names} | described
 
@@ -82,14 +105,29 @@ class GenericFileDataset(BaseDataset):
         try:
             import pandas as pd
         except ImportError:
-            raise MissingExtra(f"Reading '{self.file_path}' as HRET does", "hub", "pandas") from None
+            raise MissingExtra(
+                f"Reading '{self.file_path}' as HRET does", "hub", "pandas"
+            ) from None
         kind = Path(self.file_path).suffix.lower()
-        known = {".csv": pd.read_csv, ".tsv": pd.read_csv, ".xls": pd.read_excel, ".xlsx": pd.read_excel, ".parquet": pd.read_parquet}  # fmt: skip
+        known = {
+            ".csv": pd.read_csv,
+            ".tsv": pd.read_csv,
+            ".xls": pd.read_excel,
+            ".xlsx": pd.read_excel,
+            ".parquet": pd.read_parquet,
+        }
         if kind not in known:
             given = f", with arguments of pandas: {', '.join(self.loader_kwargs)}"
-            raise ValueError(f"Unsupported file extension: {kind}{given if self.loader_kwargs else ''}")
+            raise ValueError(
+                "Unsupported file extension:"
+                f" {kind}{given if self.loader_kwargs else ''}"
+            )
         options = dict(self.loader_kwargs)
-        check_parameters("the dataset 'generic_file'", options, inspect.signature(known[kind]).parameters)
+        check_parameters(
+            "the dataset 'generic_file'",
+            options,
+            inspect.signature(known[kind]).parameters,
+        )
         if not self.published and kind != ".parquet":
             options = {"dtype": str, "keep_default_na": False, **options}
             if kind == ".tsv":

@@ -1,8 +1,11 @@
-"""The ten datasets of the hub whose rows become samples one by one: a table says where they are and what a row becomes (`published.toml`).
+"""The ten datasets of the hub whose rows become samples one by one: a table says where they are and
+what a row becomes (`published.toml`).
 
-`published` makes samples as HRET does. `corrected` mends what made right answers wrong there: a row without an answer is left out and counted
-instead of getting (A); options are shown with their letters, the reference is always one of them, and the prompt says how to answer; a template
-and a subset that were given are used; KUDGE's pairs come in both orders; a split that is missing gives way to the dataset's own, with a note.
+`published` makes samples as HRET does. `corrected` mends what made right answers wrong there: a row
+without an answer is left out and counted instead of getting (A); options are shown with their
+letters, the reference is always one of them, and the prompt says how to answer; a template and a
+subset that were given are used; KUDGE's pairs come in both orders; a split that is missing gives
+way to the dataset's own, with a note.
 """
 
 from __future__ import annotations
@@ -12,7 +15,12 @@ from collections.abc import Iterable, Sequence
 from functools import cache
 from typing import Any, ClassVar
 
-from evalwright.compat.hret.datasets.base import BaseDataset, filled, hub_rows, register_dataset
+from evalwright.compat.hret.datasets.base import (
+    BaseDataset,
+    filled,
+    hub_rows,
+    register_dataset,
+)
 from evalwright.compat.hret.published import texts
 from evalwright.compat.hret.settings import Given, Rows
 
@@ -24,10 +32,14 @@ HOW_TO_ANSWER = "\n\n정답으로 고른 보기의 내용을 마지막 줄에 �
 @cache
 def tables() -> dict[str, dict[str, Any]]:
     """What is known of each dataset, by its registry key."""
-    found: dict[str, dict[str, Any]] = {key: dict(table) for key, table in texts()["datasets"].items()}
+    found: dict[str, dict[str, Any]] = {
+        key: dict(table) for key, table in texts()["datasets"].items()
+    }
     for table in found.values():
         for exam, (first, last) in table.pop("exams", {}).items():
-            table.setdefault("subsets", []).extend(f"{exam}_{year}" for year in range(first, last + 1))
+            table.setdefault("subsets", []).extend(
+                f"{exam}_{year}" for year in range(first, last + 1)
+            )
     return found
 
 
@@ -49,26 +61,42 @@ class HubDataset(BaseDataset):
         if table.get("only_split") and split != table["split"]:
             raise ValueError("This dataset is for evaluation only. Use 'test' split.")
         self.own_template = bool(base_prompt_template)
-        template = table["template"] if base_prompt_template is None else base_prompt_template
+        template = (
+            table["template"] if base_prompt_template is None else base_prompt_template
+        )
         if base_prompt_template == "":
             bare = table.get("bare", table["template"])
             template = bare if bare or self.published else table["template"]
-        super().__init__(dataset_name or table["hub"], split, subset, template, **kwargs)
+        super().__init__(
+            dataset_name or table["hub"], split, subset, template, **kwargs
+        )
 
     def load(self) -> Rows:
-        """The samples of all subsets. Raises ValueError where a subset that was named cannot be read."""
-        self.notes, self.left_out = [], 0
-        kinds = {"letters": self._letters, "texts": self._texts, "open": self._open, "judged": self._judged}
+        """The samples of all subsets.
+
+        Raises ValueError where a subset that was named cannot be read.
+        """
+        self.notes = []
+        self.left_out = 0
+        kinds = {
+            "letters": self._letters,
+            "texts": self._texts,
+            "open": self._open,
+            "judged": self._judged,
+        }
         samples: Rows = []
         for subset in self._subsets():
             for number, row in enumerate(self._rows(subset)):
                 made = [
-                    sample | self._along(row) for sample in kinds[self.table["kind"]](row, number, subset)
+                    sample | self._along(row)
+                    for sample in kinds[self.table["kind"]](row, number, subset)
                 ]
                 self.left_out += not made
                 samples += made
         if self.left_out:
-            self.notes.append(f"{self.left_out} rows without a valid answer were left out.")
+            self.notes.append(
+                f"{self.left_out} rows without a valid answer were left out."
+            )
         return samples
 
     def get_raw_samples(self) -> Any:
@@ -77,7 +105,9 @@ class HubDataset(BaseDataset):
         return raw[0] if len(raw) == 1 else raw
 
     def info(self) -> dict[str, Any]:
-        """Name, subset, split, and `evaluation_only`; after `load`, `notes` where there is something to say."""
+        """Name, subset, split, and `evaluation_only`; after `load`, `notes` where there is
+        something to say.
+        """
         about: dict[str, Any] = {
             "dataset_name": self.dataset_name,
             "subset": self.subset,
@@ -98,7 +128,10 @@ class HubDataset(BaseDataset):
         names = self.table["subsets"] if self.subset is None else self.subset
         names = [names] if isinstance(names, str) else list(names)
         if known := self.table.get("names"):
-            names = [known.get(str(name).strip().lower(), str(name).strip()) for name in names]
+            names = [
+                known.get(str(name).strip().lower(), str(name).strip())
+                for name in names
+            ]
         return names
 
     def _rows(self, subset: str | None) -> Iterable[Given]:
@@ -115,17 +148,23 @@ class HubDataset(BaseDataset):
                     break
                 continue
             if split != self.split:
-                self.notes.append(f"There is no split '{self.split}'; the rows are of '{split}'.")
+                self.notes.append(
+                    f"There is no split '{self.split}'; the rows are of '{split}'."
+                )
             return rows
         assert error is not None
         # Exams that one version of the data lacks are passed over, unless somebody named them.
         if self.table.get("skips") and (self.published or self.subset is None):
-            self.notes.append(f"The subset '{subset}' cannot be read and is left out: {error}")
+            self.notes.append(
+                f"The subset '{subset}' cannot be read and is left out: {error}"
+            )
             return []
         raise error
 
     def _read(self, subset: str | None, split: str) -> Any:
-        takes_options = "subsets" in self.table or "rules" in self.table or not self.published
+        takes_options = (
+            "subsets" in self.table or "rules" in self.table or not self.published
+        )
         options = dict(self.kwargs) if takes_options else {}
         if "token" in self.table:
             options.setdefault("token", os.getenv(self.table["token"]))
@@ -146,7 +185,10 @@ class HubDataset(BaseDataset):
         return [self._made(row, subset, reference, options)]
 
     def _texts(self, row: Given, number: int, subset: str | None) -> Rows:
-        """The options are texts: of one column, or of the columns A to E. The answer is one of them, its letter or its number."""
+        """The options are texts: of one column, or of the columns A to E.
+
+        The answer is one of them, its letter or its number.
+        """
         answer = reference = text_of(row, self.table["answer"])
         if column := self.table.get("options"):
             options = [str(one) for one in row.get(column) or ()]
@@ -164,11 +206,17 @@ class HubDataset(BaseDataset):
                 right = _place(row.get("answer"), len(options))
                 reference = "" if right is None else options[right]
         if self.published:
-            return [self._made(row, subset, reference, options, **{self.table["shown"]: shown})]
+            return [
+                self._made(
+                    row, subset, reference, options, **{self.table["shown"]: shown}
+                )
+            ]
         if right is None:
             return []
         shown = _lettered(LETTERS, options)
-        sample = self._made(row, subset, options[right], options, **{self.table["shown"]: shown})
+        sample = self._made(
+            row, subset, options[right], options, **{self.table["shown"]: shown}
+        )
         if not self.own_template:
             sample["input"] += HOW_TO_ANSWER
         return [sample | {"answer_letter": LETTERS[right]}]
@@ -179,21 +227,43 @@ class HubDataset(BaseDataset):
         if not self.published and not self.table.get("no_answer"):
             if answer is None or not str(answer).strip():
                 return []
-            answer = int(answer) if isinstance(answer, float) and answer.is_integer() else answer
-        reference = self.table.get("none", "None") if answer is None else str(answer).strip()
+            answer = (
+                int(answer)
+                if isinstance(answer, float) and answer.is_integer()
+                else answer
+            )
+        reference = (
+            self.table.get("none", "None") if answer is None else str(answer).strip()
+        )
         sample = self._made(row, subset, reference)
-        return [sample | {"input": sample["input"].strip()} if self.table.get("stripped") else sample]
+        return [
+            (
+                sample | {"input": sample["input"].strip()}
+                if self.table.get("stripped")
+                else sample
+            )
+        ]
 
     def _judged(self, row: Given, number: int, subset: str | None) -> Rows:
-        """An answer that is there already, or a pair of them; `table["rules"]` says in which columns."""
+        """An answer that is there already, or a pair of them; `table["rules"]` says in which
+        columns.
+        """
         rule = self.table["rules"][subset]
-        more = {key: str(row[rule[key]]) for key in ("model_a", "model_b") if rule.get(key) in row}
+        more = {
+            key: str(row[rule[key]])
+            for key in ("model_a", "model_b")
+            if rule.get(key) in row
+        }
         sample = {
             "input": str(row.get("judge_query", "")),
             "prediction": str(row.get(rule["answer"], "")),
             "reference": str(row.get(rule["expected"], "")),
             "_subset_name": subset,
-            **({"model_response_b": str(row.get(rule["other"], rule["other"]))} if "other" in rule else {}),
+            **(
+                {"model_response_b": str(row.get(rule["other"], rule["other"]))}
+                if "other" in rule
+                else {}
+            ),
             "judge_type": rule["judge_type"],
             **more,
         }
@@ -210,32 +280,50 @@ class HubDataset(BaseDataset):
             **sample,
             "prediction": sample["model_response_b"],
             "model_response_b": sample["prediction"],
-            "reference": {"A": "B", "B": "A"}.get(sample["reference"], sample["reference"]),
+            "reference": (
+                {"A": "B", "B": "A"}.get(sample["reference"], sample["reference"])
+            ),
         }
         if more:
-            swapped |= {"model_a": more.get("model_b", ""), "model_b": more.get("model_a", "")}
+            swapped |= {
+                "model_a": more.get("model_b", ""),
+                "model_b": more.get("model_a", ""),
+            }
         return [sample, swapped]
 
     def _made(
-        self, row: Given, subset: str | None, reference: str, options: list[str] | None = None, **shown: str
+        self,
+        row: Given,
+        subset: str | None,
+        reference: str,
+        options: list[str] | None = None,
+        **shown: str,
     ) -> dict[str, Any]:
         """A sample whose prompt is the template, filled."""
-        fields = shown | {name: text_of(row, column) for name, column in self.table["fields"].items()}
+        fields = shown | {
+            name: text_of(row, column) for name, column in self.table["fields"].items()
+        }
         if removed := self.table.get("removed"):
             first = next(iter(fields))
             fields[first] = fields[first].replace(removed, "").strip()
         lost = self.published and self.table.get("no_answer")
         try:
-            prompt = filled((self.table["template"] if lost else self.base_prompt_template) or "", fields)
+            prompt = filled(
+                (self.table["template"] if lost else self.base_prompt_template) or "",
+                fields,
+            )
         except KeyError as error:
             if self.published:
                 raise
             raise ValueError(
-                f"The prompt template has the field {error}; it may have {', '.join(fields)}."
+                f"The prompt template has the field {error}; it may have"
+                f" {', '.join(fields)}."
             ) from None
         more = {"options": options, "_subset_name": subset}
         sample = {"input": prompt, "reference": reference}
-        return sample | {name: value for name, value in more.items() if value is not None}
+        return sample | {
+            name: value for name, value in more.items() if value is not None
+        }
 
     def _along(self, row: Given) -> dict[str, Any]:
         """The columns that a sample keeps."""
@@ -244,7 +332,11 @@ class HubDataset(BaseDataset):
         if kept is None:
             return also
         return also | {
-            "metadata": row.get(kept) if isinstance(kept, str) else {name: row.get(name) for name in kept}
+            "metadata": (
+                row.get(kept)
+                if isinstance(kept, str)
+                else {name: row.get(name) for name in kept}
+            )
         }
 
 
@@ -264,18 +356,23 @@ def _place(number: Any, count: int, missing: int | None = None) -> int | None:
 
 
 def _lettered(letters: Iterable[str], options: Iterable[str]) -> str:
-    return "\n".join(f"({letter}) {text}" for letter, text in zip(letters, options, strict=False))
+    return "\n".join(
+        f"({letter}) {text}" for letter, text in zip(letters, options, strict=False)
+    )
 
 
 def _made_of_table(key: str) -> type[HubDataset]:
     table = tables()[key]
     made = type(
-        table["class"], (HubDataset,), {"key": key, "__doc__": table["about"], "__module__": __name__}
+        table["class"],
+        (HubDataset,),
+        {"key": key, "__doc__": table["about"], "__module__": __name__},
     )
     return register_dataset(key)(made)
 
 
-HaeraeDataset, KMMLUDataset = _made_of_table("haerae_bench"), _made_of_table("kmmlu")
+HaeraeDataset = _made_of_table("haerae_bench")
+KMMLUDataset = _made_of_table("kmmlu")
 
 
 @register_dataset("click")
@@ -292,20 +389,29 @@ class ClickDataset(HubDataset):
         if self.published or self.subset is None:
             return rows
         wanted = [self.subset] if isinstance(self.subset, str) else self.subset
-        kept = [row for row in rows if any(one.lower() in str(row.get("id")).lower() for one in wanted)]
+        kept = [
+            row
+            for row in rows
+            if any(one.lower() in str(row.get("id")).lower() for one in wanted)
+        ]
         if not kept:
             raise ValueError(
-                f"No row of CLIcK has an id with {' or '.join(map(repr, wanted))}; ids are such as 'KIIP_hist_0'."
+                f"No row of CLIcK has an id with {' or '.join(map(repr, wanted))}; ids"
+                " are such as 'KIIP_hist_0'."
             )
         return kept
 
 
-HRM8KDataset, K2_EvalDataset = _made_of_table("hrm8k"), _made_of_table("k2_eval")
+HRM8KDataset = _made_of_table("hrm8k")
+K2_EvalDataset = _made_of_table("k2_eval")
 
 
 @register_dataset("KUDGE")
 class KUDGEDataset(HubDataset):
-    """KUDGE: answers that a judge is to rate or compare; the answers are in the rows. Corrected: each pair comes in both orders."""
+    """KUDGE: answers that a judge is to rate or compare; the answers are in the rows.
+
+    Corrected: each pair comes in both orders.
+    """
 
     key = "KUDGE"
 
@@ -319,5 +425,7 @@ class KUDGEDataset(HubDataset):
         return names
 
 
-HRCDataset, KBLDataset = _made_of_table("hrc"), _made_of_table("kbl")
-KorMedMCQADataset, AIME2025Dataset = _made_of_table("kormedmcqa"), _made_of_table("aime2025")
+HRCDataset = _made_of_table("hrc")
+KBLDataset = _made_of_table("kbl")
+KorMedMCQADataset = _made_of_table("kormedmcqa")
+AIME2025Dataset = _made_of_table("aime2025")

@@ -1,4 +1,6 @@
-"""The evaluators of HRET by their names, and a place for a user's own: `register_evaluator`, `get_evaluator`, `BaseEvaluator`."""
+"""The evaluators of HRET by their names, and a place for a user's own: `register_evaluator`,
+`get_evaluator`, `BaseEvaluator`.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +17,13 @@ from evalwright.compat.hret.evaluation.base import (
 from evalwright.compat.hret.evaluation.llm_judge import LLMJudgeEvaluator
 
 __all__ = [
-    "EVALUATION_REGISTRY", "BaseEvaluator", "LLMJudgeEvaluator", "LogProbEvaluator", "MathMatchEvaluator", "PartialMatchEvaluator",
-    "StringMatchEvaluator", "get_evaluator", "register_evaluator",
-]  # fmt: skip
+    "EVALUATION_REGISTRY",
+    "BaseEvaluator",
+    "LLMJudgeEvaluator",
+    "LogProbEvaluator",
+    "MathMatchEvaluator",
+    "PartialMatchEvaluator",
+    "StringMatchEvaluator",
+    "get_evaluator",
+    "register_evaluator",
+]

@@ -1,4 +1,6 @@
-"""Evaluators by name: HRET's own, to score samples that have a prediction without a run, and what a plug-in of a user derives from."""
+"""Evaluators by name: HRET's own, to score samples that have a prediction without a run, and what a
+plug-in of a user derives from.
+"""
 
 from __future__ import annotations
 
@@ -18,15 +20,19 @@ from evalwright.evaluation.scoring import score_answer
 from evalwright.runs.aggregation import TaskTally
 
 EVALUATION_REGISTRY = Classes(
-    "evaluator", "Evaluator '{name}' not found in registry. Available keys: {known}", replaced=True
+    "evaluator",
+    "Evaluator '{name}' not found in registry. Available keys: {known}",
+    replaced=True,
 )
 """The evaluator classes by their names."""
 
 
 class BaseEvaluator:
-    """How answers are scored: `evaluate_predictions(samples)` returns metrics and may write into the samples.
+    """How answers are scored: `evaluate_predictions(samples)` returns metrics and may write into
+    the samples.
 
-    requires_logits, requires_chain_of_thought: said for the reader. has_custom_judge: it asks the judge itself.
+    requires_logits, requires_chain_of_thought: said for the reader. has_custom_judge: it asks the
+    judge itself.
     """
 
     name: str = "base"
@@ -49,8 +55,9 @@ class BaseEvaluator:
     def evaluate(self, data: Rows, model: Any = None) -> dict[str, Any]:
         """{"metrics", "samples"}: every prediction parsed, then measured.
 
-        A prediction keeps its raw text beside the parsed one, as `original_prediction`. Where scoring is published and the model has a
-        judge, the judge's reply to the question takes the prediction's place, as in HRET; otherwise a judge never writes an answer.
+        A prediction keeps its raw text beside the parsed one, as `original_prediction`. Where
+        scoring is published and the model has a judge, the judge's reply to the question takes the
+        prediction's place, as in HRET; otherwise a judge never writes an answer.
         """
         published = settings.is_published()
         for sample in data:
@@ -58,7 +65,11 @@ class BaseEvaluator:
             sample["prediction"] = self.parse_prediction(raw)
             if not published:
                 sample.setdefault("original_prediction", raw)
-        if published and getattr(model, "judge_model", None) is not None and not self.has_custom_judge:
+        if (
+            published
+            and getattr(model, "judge_model", None) is not None
+            and not self.has_custom_judge
+        ):
             data = model.judge_batch(data)
         return {"metrics": self.evaluate_predictions(data), "samples": data}
 
@@ -102,7 +113,9 @@ class BuiltIn(BaseEvaluator):
         return self.method.parse(raw_output)
 
     def evaluate_predictions(self, samples: Rows) -> dict[str, Any]:
-        """The metrics of samples that have `prediction`, by the scoring that is set; verdicts are written into the samples."""
+        """The metrics of samples that have `prediction`, by the scoring that is set; verdicts are
+        written into the samples.
+        """
         if settings.is_published():
             return self._published_metrics(samples)
         metrics: dict[str, Any] = self._corrected(samples)["metrics"]
@@ -111,11 +124,14 @@ class BuiltIn(BaseEvaluator):
     def _published_metrics(self, samples: Rows) -> dict[str, Any]:
         """The metrics by HRET's arithmetic."""
         return self.method.numbers(
-            samples, [self.method.written(row, self.method.score(row)) for row in samples]
+            samples,
+            [self.method.written(row, self.method.score(row)) for row in samples],
         )
 
     def _corrected(self, samples: Rows, model: Any = None) -> dict[str, Any]:
-        judge = getattr(model or getattr(self, "multi_judge_model", None), "judge_batch", None)
+        judge = getattr(
+            model or getattr(self, "multi_judge_model", None), "judge_batch", None
+        )
         return evaluate_rows(self.kind, self.parameters(), samples, judge)
 
     def evaluate(self, data: Rows, model: Any = None) -> dict[str, Any]:
@@ -152,21 +168,34 @@ class LogProbEvaluator(BuiltIn):
 
 
 def evaluate_rows(
-    method: str, params: Given, rows: Rows, judge_batch: Callable[[Rows], Sequence[Given]] | None = None
+    method: str,
+    params: Given,
+    rows: Rows,
+    judge_batch: Callable[[Rows], Sequence[Given]] | None = None,
 ) -> dict[str, Any]:
-    """{"metrics", "samples"} of samples that have a prediction, by the corrected scoring; what was found is written into them."""
+    """{"metrics", "samples"} of samples that have a prediction, by the corrected scoring; what was
+    found is written into them.
+    """
     samples = []
     for place, row in enumerate(rows):
         kept = {key: one for key, one in row.items() if key != "prediction"}
-        samples.append(Sample(str(place), str(row.get("input", "")), metadata={ROW: kept}))
-    scorers, specs = scoring_of(method, params, published=False, language=None, samples=samples)
+        samples.append(
+            Sample(str(place), str(row.get("input", "")), metadata={ROW: kept})
+        )
+    scorers, specs = scoring_of(
+        method, params, published=False, language=None, samples=samples
+    )
     tally = TaskTally([one.name for one in scorers], [])
 
     async def ask(role: str, request: Any) -> Response:
         if judge_batch is None:
             raise ScoringError("No judge is there. Give a model that has one.")
         prompt = request.prompt
-        text = prompt if isinstance(prompt, str) else "\n\n".join(one.text for one in prompt)
+        text = (
+            prompt
+            if isinstance(prompt, str)
+            else "\n\n".join(one.text for one in prompt)
+        )
         return Response(str(judge_batch([{"input": text}])[0].get("prediction") or ""))
 
     async def work() -> None:
@@ -179,7 +208,11 @@ def evaluate_rows(
             response = Response(str(text))
             answer = Answer(separate_reasoning(response).answer, responses=(response,))
             found = await score_answer(scorers, sample, answer, ask, specs)
-            tally.add(SampleRecord(method, place, 0, sample, answer, found[0], None, *found[1:]))
+            tally.add(
+                SampleRecord(
+                    method, place, 0, sample, answer, found[0], None, *found[1:]
+                )
+            )
             scored_row(row, found[0])
             if said := "; ".join(one.message for one in found[1].values()):
                 row["error"] = said

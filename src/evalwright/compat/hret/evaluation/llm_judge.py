@@ -13,7 +13,10 @@ from evalwright.compat.hret.utils.prompt_template import JUDGE_PROMPTS, JudgeTyp
 
 
 class ResponseParser:
-    """What reads a judge's reply: a mapping with `score`, `winner` or `correct`. Raises ValueError where it finds none."""
+    """What reads a judge's reply: a mapping with `score`, `winner` or `correct`.
+
+    Raises ValueError where it finds none.
+    """
 
     read: Callable[[str], dict[str, Any]]
 
@@ -47,10 +50,15 @@ class GoldComparisonParser(ResponseParser):
 class PairwiseComparisonParser(ResponseParser):
     """`[[A]]` or `[[B]]`, and the model that it stands for."""
 
-    def parse(self, response: str, model_a: str | None = None, model_b: str | None = None) -> dict[str, Any]:
+    def parse(
+        self, response: str, model_a: str | None = None, model_b: str | None = None
+    ) -> dict[str, Any]:
         """The winner."""
         found = judging.read_winner(response)
-        return {**found, "model_name": (model_a if found["winner"] == "A" else model_b) or "unknown"}
+        return {
+            **found,
+            "model_name": (model_a if found["winner"] == "A" else model_b) or "unknown",
+        }
 
 
 class ResponseComparisonParser(ResponseParser):
@@ -76,7 +84,10 @@ class LLMJudgeEvaluator(BuiltIn):
     has_custom_judge = True
 
     def __init__(
-        self, model: Any = None, default_judge_type: str | JudgeType = judging.RUBRIC, **kwargs: Any
+        self,
+        model: Any = None,
+        default_judge_type: str | JudgeType = judging.RUBRIC,
+        **kwargs: Any,
     ) -> None:
         super().__init__(default_judge_type=default_judge_type, **kwargs)
         self.multi_judge_model = model
@@ -85,23 +96,34 @@ class LLMJudgeEvaluator(BuiltIn):
         self.parsers = dict(_PARSERS)
 
     def parameters(self) -> dict[str, Any]:
-        """The parameters, with the templates and parsers that somebody has put in the place of HRET's."""
+        """The parameters, with the templates and parsers that somebody has put in the place of
+        HRET's.
+        """
         found = dict(self.params)
         for name, own, given in (
             ("judge_prompts", JUDGE_PROMPTS, self.prompt_templates),
             ("judge_parsers", _PARSERS, self.parsers),
         ):
-            changed = {kind.value: one for kind, one in given.items() if one != own[kind]}
+            changed = {
+                kind.value: one for kind, one in given.items() if one != own[kind]
+            }
             found[name] = {**(found.get(name) or {}), **changed}
         return found
 
     def prepare_prompt(self, sample: Any) -> Any:
-        """HRET's template of the sample's type, filled with the sample's own keys. Raises KeyError for one that it lacks."""
+        """HRET's template of the sample's type, filled with the sample's own keys.
+
+        Raises KeyError for one that it lacks.
+        """
         assert isinstance(self.method, judging.Judging)
-        return self.prompt_templates[JudgeType(self.method.type_of(sample))].format(**sample)
+        return self.prompt_templates[JudgeType(self.method.type_of(sample))].format(
+            **sample
+        )
 
     def _published_metrics(self, samples: Rows) -> dict[str, Any]:
-        """All prompts at once to the judge, what it says into the samples, and their metrics, as HRET."""
+        """All prompts at once to the judge, what it says into the samples, and their metrics, as
+        HRET.
+        """
         method = method_of(self.kind, self.parameters())
         assert isinstance(method, judging.Judging)
         prompts = [method.prompt(row) for row in samples]
@@ -115,6 +137,8 @@ class LLMJudgeEvaluator(BuiltIn):
             score = method.lost()
             if prompt is not None:
                 reply = next(replies)
-                score = method.read(row, reply.get("prediction"), reply.get("judge_score"))
+                score = method.read(
+                    row, reply.get("prediction"), reply.get("judge_score")
+                )
             scores.append(method.written(row, score))
         return method.numbers(samples, scores)

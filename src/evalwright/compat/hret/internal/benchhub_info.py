@@ -1,6 +1,8 @@
-"""What is known of the benchmarks that BenchHub gathers, in HRET's shape, and its report of citations.
+"""What is known of the benchmarks that BenchHub gathers, in HRET's shape, and its report of
+citations.
 
-The facts stand in one table (`tasks/library/korean/benchmarks.toml`) and one .bib file, so that a key and its entry cannot differ.
+The facts stand in one table (`tasks/library/korean/benchmarks.toml`) and one .bib file, so that a
+key and its entry cannot differ.
 """
 
 from __future__ import annotations
@@ -11,7 +13,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from evalwright.compat.hret.settings import Given
-from evalwright.tasks.citations import Cited, benchmarks, cited_benchmark, library_entries, tex_table
+from evalwright.tasks.citations import (
+    Cited,
+    benchmarks,
+    cited_benchmark,
+    library_entries,
+    tex_table,
+)
 
 TOOLS = ("kim2025benchhub", "lee2025hret", "evalwright")
 """What every report cites beside the benchmarks."""
@@ -19,7 +27,9 @@ TOOLS = ("kim2025benchhub", "lee2025hret", "evalwright")
 
 @dataclass
 class DatasetEntry:
-    """A benchmark: its name in BenchHub's rows, its repository, its BibTeX entry and that entry's key, languages and licence."""
+    """A benchmark: its name in BenchHub's rows, its repository, its BibTeX entry and that entry's
+    key, languages and licence.
+    """
 
     dataset: str
     dataset_key: str
@@ -31,16 +41,27 @@ class DatasetEntry:
 
 
 def _entry(name: str, one: Given) -> DatasetEntry:
-    key, languages = one["bibtex"], list(one["languages"])
+    key = one["bibtex"]
+    languages = list(one["languages"])
     cited = library_entries()[key]
-    return DatasetEntry(name, one["dataset"], key, cited, one.get("anthology"), languages, one["licence"])
+    return DatasetEntry(
+        name,
+        one["dataset"],
+        key,
+        cited,
+        one.get("anthology"),
+        languages,
+        one["licence"],
+    )
 
 
 DATASETS: list[DatasetEntry] = [_entry(name, one) for name, one in benchmarks().items()]
 
 
 def benchmark_details(samples: Iterable[Given]) -> dict[str, dict[str, Any]]:
-    """`info["benchmark_details"]`: what is known of each benchmark that the samples are of, in the order of their first rows."""
+    """`info["benchmark_details"]`: what is known of each benchmark that the samples are of, in the
+    order of their first rows.
+    """
     known = {entry.dataset: entry for entry in DATASETS}
     shown = ("citation_key", "citation", "license", "anthology", "languages")
     found = (name for name in _counted(samples) if name in known)
@@ -48,16 +69,31 @@ def benchmark_details(samples: Iterable[Given]) -> dict[str, dict[str, Any]]:
 
 
 def citation_report(samples: Iterable[Given]) -> str:
-    """LaTeX table (`tab:eval-dataset`) and BibTeX for these samples. A benchmark that nothing is known of stands in it as "citation missing"."""
-    rows: list[Cited] = [cited_benchmark(name, count) for name, count in sorted(_counted(samples).items())]
+    """LaTeX table (`tab:eval-dataset`) and BibTeX for these samples.
+
+    A benchmark that nothing is known of stands in it as "citation missing".
+    """
+    rows: list[Cited] = [
+        cited_benchmark(name, count)
+        for name, count in sorted(_counted(samples).items())
+    ]
     entries = {key: library_entries()[key] for key in TOOLS}
     for row in rows:
         entries |= row.entries
     return "\n".join(
         [
-            r"% Needs \usepackage{booktabs} and \usepackage{longtable}; the entries below belong into a .bib file.",
-            r"The questions are chosen with BenchHub~\cite{kim2025benchhub} and the calls are those of HRET~\cite{lee2025hret}, run by",
-            r"Evalwright~\cite{evalwright}. Table~\ref{tab:eval-dataset} lists the benchmarks that they are of.",
+            (
+                r"% Needs \usepackage{booktabs} and \usepackage{longtable}; the entries"
+                r" below belong into a .bib file."
+            ),
+            (
+                r"The questions are chosen with BenchHub~\cite{kim2025benchhub} and the"
+                r" calls are those of HRET~\cite{lee2025hret}, run by"
+            ),
+            (
+                r"Evalwright~\cite{evalwright}. Table~\ref{tab:eval-dataset} lists the"
+                r" benchmarks that they are of."
+            ),
             "",
             tex_table(rows, caption="The benchmarks of the evaluation set."),
             "",

@@ -1,4 +1,5 @@
-"""HRET's own back ends by their names, each a model of this package asked with HRET's parameters (`published.toml` has their defaults).
+"""HRET's own back ends by their names, each a model of this package asked with HRET's parameters
+(`published.toml` has their defaults).
 
 | name | here |
 |---|---|
@@ -47,9 +48,22 @@ from evalwright.models.registry import open_model
 from evalwright.strategies.generate import Sampling
 
 __all__ = [
-    "MODEL_REGISTRY", "BaseJudge", "BaseModel", "BaseRewardModel", "HuggingFaceJudge", "HuggingFaceModel", "HuggingFaceReward",
-    "LiteLLMBackend", "LiteLLMJudge", "MultiModel", "OpenAIJudge", "OpenAIModel", "VLLMModel", "load_model", "register_model",
-]  # fmt: skip
+    "MODEL_REGISTRY",
+    "BaseJudge",
+    "BaseModel",
+    "BaseRewardModel",
+    "HuggingFaceJudge",
+    "HuggingFaceModel",
+    "HuggingFaceReward",
+    "LiteLLMBackend",
+    "LiteLLMJudge",
+    "MultiModel",
+    "OpenAIJudge",
+    "OpenAIModel",
+    "VLLMModel",
+    "load_model",
+    "register_model",
+]
 
 _DTYPES = {"fp16": "float16", "bf16": "bfloat16", "fp32": "float32"}
 _RESULT = re.compile(r"\[RESULT\]\s*(\d+(?:\.\d+)?)")
@@ -66,7 +80,10 @@ class NativeModel:
         table = texts()["models"][self.name]
         required = table["required"]
         if not all(params.get(name) for name in required):
-            raise ValueError(f"{' and '.join(required)} {'is' if len(required) == 1 else 'are'} required")
+            raise ValueError(
+                f"{' and '.join(required)} {'is' if len(required) == 1 else 'are'}"
+                " required"
+            )
         known = {**dict.fromkeys((*required, *table["none"])), **table["defaults"]}
         if not settings.is_published():
             check_parameters(f"the model '{self.name}'", params, known)
@@ -77,23 +94,48 @@ class NativeModel:
         raise NotImplementedError
 
     def _ask_all(
-        self, make: Callable[[SampleDoor, Sample], Any], rows: Sequence[Given], native: Native | None = None
+        self,
+        make: Callable[[SampleDoor, Sample], Any],
+        rows: Sequence[Given],
+        native: Native | None = None,
     ) -> list[Any]:
-        return asked_alone({self.role: native or self.native(published=settings.is_published())}, rows, make)
+        return asked_alone(
+            {self.role: native or self.native(published=settings.is_published())},
+            rows,
+            make,
+        )
 
     def _answered(self, inputs: Rows, **options: Any) -> Rows:
         native = self.native(published=settings.is_published())
 
         async def one(door: SampleDoor, sample: Sample) -> dict[str, Any]:
-            request = replace(native.sampling, **asked_for(options)).request(sample.input, 0)
+            request = replace(native.sampling, **asked_for(options)).request(
+                sample.input, 0
+            )
             try:
                 response = await door(self.role, request)
             except RequestFailed as error:
-                lost = {"prediction": None, "error": error.failure.message, "finish_reason": "error"}
+                lost = {
+                    "prediction": None,
+                    "error": error.failure.message,
+                    "finish_reason": "error",
+                }
                 return {**sample.row, **lost}
-            score = {"judge_score": response.values[0]} if self.role == "judge" and response.values else {}
-            reason = {"finish_reason": response.finish_reason} if response.finish_reason else {}
-            return {**replied({**sample.row, **door.found}, response), **reason, **score}
+            score = (
+                {"judge_score": response.values[0]}
+                if self.role == "judge" and response.values
+                else {}
+            )
+            reason = (
+                {"finish_reason": response.finish_reason}
+                if response.finish_reason
+                else {}
+            )
+            return {
+                **replied({**sample.row, **door.found}, response),
+                **reason,
+                **score,
+            }
 
         return self._ask_all(one, inputs, native)
 
@@ -101,7 +143,9 @@ class NativeModel:
 class _Generator(NativeModel, BaseModel):
     """A back end that generates."""
 
-    def generate_batch(self, inputs: Rows, return_logits: bool = False, **kwargs: Any) -> Rows:
+    def generate_batch(
+        self, inputs: Rows, return_logits: bool = False, **kwargs: Any
+    ) -> Rows:
         """The inputs with `prediction`."""
         return self._answered(inputs, return_logits=return_logits, **kwargs)
 
@@ -109,7 +153,11 @@ class _Generator(NativeModel, BaseModel):
         """The chain of thought. A parser that is None is HRET's own one."""
         given = self.params
         parser = parser_of(given["cot_parser"] or DEFAULT_PARSER, published=published)
-        return {"cot": bool(given["cot"]), "trigger": given["cot_trigger"], "parser": parser}
+        return {
+            "cot": bool(given["cot"]),
+            "trigger": given["cot_trigger"],
+            "parser": parser,
+        }
 
 
 class _Judge(NativeModel, BaseJudge):
@@ -127,10 +175,14 @@ class HuggingFaceModel(_Generator):
     """A model of transformers, from the hub or a folder."""
 
     likelihood = False
-    """Whether the evaluation is one by likelihood: then rows with options are answered so, whatever the scoring."""
+    """Whether the evaluation is one by likelihood: then rows with options are answered so, whatever
+    the scoring.
+    """
 
     def native(self, *, published: bool) -> Native:
-        """Published: the prompt as it is, and a row with options by their likelihood; else with the model's chat template."""
+        """Published: the prompt as it is, and a row with options by their likelihood; else with the
+        model's chat template.
+        """
         given = self.params
         model = _transformer("hf", given)
         stop = () if published else _texts(given["stop_token"])
@@ -157,10 +209,14 @@ class HuggingFaceJudge(_Judge):
     """A judge of transformers, asked for feedback and a number from 1 to 5."""
 
     def native(self, *, published: bool) -> Native:
-        """Published: the bare reply; what HRET makes of the prompt and the reply together is the scorer's."""
+        """Published: the bare reply; what HRET makes of the prompt and the reply together is the
+        scorer's.
+        """
         model = _transformer("hf", self.params)
         chat = not published and "chat" in model.abilities
-        return Native(model, _drawn(self.params), chat=chat, read=None if published else _verdict)
+        return Native(
+            model, _drawn(self.params), chat=chat, read=None if published else _verdict
+        )
 
 
 def _verdict(response: Response) -> Response:
@@ -176,13 +232,18 @@ class HuggingFaceReward(NativeModel, BaseRewardModel):
 
     def native(self, *, published: bool) -> Native:
         """Published: an empty reply has the reward 0, above every log-probability."""
-        return Native(_transformer("likelihood/hf", self.params), empty_reward=0.0 if published else None)
+        return Native(
+            _transformer("likelihood/hf", self.params),
+            empty_reward=0.0 if published else None,
+        )
 
     def score_batch(self, inputs: Rows, **kwargs: Any) -> Rows:
         """The inputs with `reward`."""
 
         async def one(door: SampleDoor, sample: Sample) -> dict[str, Any]:
-            response = await door(self.role, Reward(sample.input, str(sample.row.get("prediction") or "")))
+            response = await door(
+                self.role, Reward(sample.input, str(sample.row.get("prediction") or ""))
+            )
             return {**sample.row, "reward": response.values[0]}
 
         return self._ask_all(one, inputs)
@@ -190,19 +251,37 @@ class HuggingFaceReward(NativeModel, BaseRewardModel):
 
 @MODEL_REGISTRY.own("openai")
 class OpenAIModel(_Generator):
-    """Any server that speaks OpenAI's chat or completions interface. A key is needed for OpenAI itself alone."""
+    """Any server that speaks OpenAI's chat or completions interface.
+
+    A key is needed for OpenAI itself alone.
+    """
 
     def native(self, *, published: bool) -> Native:
-        """Published: what HRET sends, which is neither a seed nor the chain of thought, nor the settings of one call."""
+        """Published: what HRET sends, which is neither a seed nor the chain of thought, nor the
+        settings of one call.
+        """
         given = self.params
         own: dict[str, Any] = {}
         if not published:
             logs = 0 if given["logprobs"] else None
-            own = {"seed": given["seed"], "stop": _texts(given["stop"]), "top_logprobs": logs}
-        most = given["max_tokens"] if published else given["max_tokens"] or given["max_new_tokens"]
+            own = {
+                "seed": given["seed"],
+                "stop": _texts(given["stop"]),
+                "top_logprobs": logs,
+            }
+        most = (
+            given["max_tokens"]
+            if published
+            else given["max_tokens"] or given["max_new_tokens"]
+        )
         return Native(
             _remote(given, chat=given["use_chat_api"], published=published),
-            Sampling(max_tokens=most, temperature=given["temperature"], top_p=given["top_p"], **own),
+            Sampling(
+                max_tokens=most,
+                temperature=given["temperature"],
+                top_p=given["top_p"],
+                **own,
+            ),
             one_call=not published,
             tells_reason=True,
             chat=given["use_chat_api"],
@@ -226,7 +305,11 @@ class OpenAIJudge(_Judge):
         if not published:
             given |= {name: given[name] or None for name in _PENALTIES}
         top_p = given["top_p"] if published or given["top_p"] != 1 else None
-        return Native(_remote(given), Sampling(given["max_tokens"], given["temperature"], top_p), chat=True)
+        return Native(
+            _remote(given),
+            Sampling(given["max_tokens"], given["temperature"], top_p),
+            chat=True,
+        )
 
 
 @MODEL_REGISTRY.own("litellm")
@@ -236,7 +319,12 @@ class LiteLLMBackend(_Generator):
     def native(self, *, published: bool) -> Native:
         """The provider and the model in the library's own words."""
         vision = bool(self.params["is_vision_model"]) or not published
-        return replace(_by_litellm(self.params), vision=vision, lenient=published, **self._cot(published))
+        return replace(
+            _by_litellm(self.params),
+            vision=vision,
+            lenient=published,
+            **self._cot(published),
+        )
 
 
 @MODEL_REGISTRY.own("litellm_judge")
@@ -250,12 +338,17 @@ class LiteLLMJudge(_Judge):
 
 @MODEL_REGISTRY.own("vllm")
 class VLLMModel(_Generator):
-    """A vLLM server on this machine (start it with `vllm serve`); the engine's own settings are the server's."""
+    """A vLLM server on this machine (start it with `vllm serve`); the engine's own settings are the
+    server's.
+    """
 
     def native(self, *, published: bool) -> Native:
         """Published: the prompt as it is; else messages, for the model's own chat template."""
         given = self.params
-        arguments = {"interface": "completions" if published else "chat", "base_url": given["api_base"]}
+        arguments = {
+            "interface": "completions" if published else "chat",
+            "base_url": given["api_base"],
+        }
         most = given["max_new_tokens"] or given["max_tokens"]
         top_p = None if given["top_p"] == 1 else given["top_p"]
         return Native(
@@ -281,41 +374,64 @@ class MultiModel:
     ) -> None:
         published = settings.is_published()
         if not published:
-            check_parameters("the model 'multi'", kwargs, ("generate_model", "judge_model", "reward_model"))
+            check_parameters(
+                "the model 'multi'",
+                kwargs,
+                ("generate_model", "judge_model", "reward_model"),
+            )
         # HRET drops the parser here: with a judge or a reward model there was none.
         passed = {} if published or cot_parser is None else {"cot_parser": cot_parser}
-        self.generate_model = _part(generate_model, "generate_model", "generate_batch", passed)
+        self.generate_model = _part(
+            generate_model, "generate_model", "generate_batch", passed
+        )
         self.judge_model = _part(judge_model, "judge_model", "judge_batch", {})
         self.reward_model = _part(reward_model, "reward_model", "score_batch", {})
 
-    def generate_batch(self, inputs: Rows, return_logits: bool = False, **kwargs: Any) -> Rows:
+    def generate_batch(
+        self, inputs: Rows, return_logits: bool = False, **kwargs: Any
+    ) -> Rows:
         """The replies of the model that generates; the inputs where there is none."""
-        model, given = self.generate_model, {"return_logits": return_logits, **kwargs}
+        model = self.generate_model
+        given = {"return_logits": return_logits, **kwargs}
         return inputs if model is None else list(model.generate_batch(inputs, **given))
 
     def judge_batch(self, inputs: Rows, **kwargs: Any) -> Rows:
         """The judge's replies; the inputs where there is none."""
-        return inputs if self.judge_model is None else list(self.judge_model.judge_batch(inputs, **kwargs))
+        return (
+            inputs
+            if self.judge_model is None
+            else list(self.judge_model.judge_batch(inputs, **kwargs))
+        )
 
     def score_batch(self, inputs: Rows, **kwargs: Any) -> Rows:
         """The inputs with rewards; as they are where there is no reward model."""
-        return inputs if self.reward_model is None else list(self.reward_model.score_batch(inputs, **kwargs))
+        return (
+            inputs
+            if self.reward_model is None
+            else list(self.reward_model.score_batch(inputs, **kwargs))
+        )
 
 
 def _part(given: Given | None, role: str, method: str, passed: Given) -> Any:
     if given is None:
         return None
-    loaded = load_model(str(given.get("name")), **{**(given.get("params") or {}), **passed})
+    loaded = load_model(
+        str(given.get("name")), **{**(given.get("params") or {}), **passed}
+    )
     if not callable(getattr(loaded, method, None)):
-        raise ValueError(f"'{given.get('name')}' cannot be the {role}: it has no method {method}.")
+        raise ValueError(
+            f"'{given.get('name')}' cannot be the {role}: it has no method {method}."
+        )
     return loaded
 
 
-# -- how they are opened ---------------------------------------------------------------------------------------------------
+# -- how they are opened ---------------------------------------------------------------
 
 
 def _opened(name: str, arguments: Given) -> Any:
-    return open_model(name, {key: one for key, one in arguments.items() if one is not None})
+    return open_model(
+        name, {key: one for key, one in arguments.items() if one is not None}
+    )
 
 
 def _texts(value: Any) -> tuple[str, ...]:
@@ -323,15 +439,22 @@ def _texts(value: Any) -> tuple[str, ...]:
 
 
 def _transformer(kind: str, given: Given) -> Any:
-    device, dtype, size = given["device"], given["dtype"], given.get("batch_size")
+    device = given["device"]
+    dtype = given["dtype"]
+    size = given.get("batch_size")
     arguments = {
-        "device" if device != "map" else "device_map": device if device != "map" else "auto",
+        "device" if device != "map" else "device_map": (
+            device if device != "map" else "auto"
+        ),
         "dtype": None if dtype == "auto" else _DTYPES.get(dtype, dtype),
         "tokenizer": given["tokenizer_id_or_path"],
         "batch_size": size if isinstance(size, int) and size > 1 else None,
     }
     named = {key: one for key, one in arguments.items() if one is not None}
-    return _opened(f"{kind}/{given['model_name_or_path']}", {**(given["model_kwargs"] or {}), **named})
+    return _opened(
+        f"{kind}/{given['model_name_or_path']}",
+        {**(given["model_kwargs"] or {}), **named},
+    )
 
 
 def _drawn(given: Given, stop: tuple[str, ...] = ()) -> Sampling:
@@ -343,10 +466,16 @@ def _drawn(given: Given, stop: tuple[str, ...] = ()) -> Sampling:
 
 
 def _remote(given: Given, *, chat: bool = True, published: bool = True) -> Any:
-    """The model at an address with or without the interface's path, and with or without a key. published: send nothing to find out
-    whether it gives log-likelihoods, which HRET does not ask for."""
+    """The model at an address with or without the interface's path, and with or without a key.
+    published: send nothing to find out whether it gives log-likelihoods, which HRET does not ask
+    for.
+    """
     base = str(given["api_base"]).rstrip("/")
-    base = base.removesuffix("/completions").removesuffix("/chat") if base.endswith("/completions") else base
+    base = (
+        base.removesuffix("/completions").removesuffix("/chat")
+        if base.endswith("/completions")
+        else base
+    )
     body = {name: given[name] for name in _PENALTIES if given.get(name) is not None}
     arguments: dict[str, Any] = {
         "base_url": base,
@@ -361,19 +490,32 @@ def _remote(given: Given, *, chat: bool = True, published: bool = True) -> Any:
 
 
 def _by_litellm(given: Given) -> Native:
-    provider, name = str(given["provider"]).lower(), str(given["model_name"])
-    for variable in ("aws_access_key_id", "aws_secret_access_key", "aws_region_name", "anthropic_api_key"):
+    provider = str(given["provider"]).lower()
+    name = str(given["model_name"])
+    for variable in (
+        "aws_access_key_id",
+        "aws_secret_access_key",
+        "aws_region_name",
+        "anthropic_api_key",
+    ):
         if given.get(variable):
             os.environ[variable.upper()] = str(given[variable])
     arguments = {
         "base_url": given["api_base"],
-        "extra": {name: given[name] for name in ("api_version", *_PENALTIES) if given[name]} or None,
+        "extra": (
+            {name: given[name] for name in ("api_version", *_PENALTIES) if given[name]}
+            or None
+        ),
         "max_attempts": int(given.get("retry_max", given.get("max_retries", 3))) + 1,
         "timeout": given["timeout"],
         **_key(given["api_key"]),
     }
-    model = _opened(f"litellm/{name if name.startswith(f'{provider}/') else f'{provider}/{name}'}", arguments)
-    # HRET passes what it does not know on to the library, where `max_tokens` takes the place of `max_new_tokens`.
+    model = _opened(
+        f"litellm/{name if name.startswith(f'{provider}/') else f'{provider}/{name}'}",
+        arguments,
+    )
+    # HRET passes what it does not know on to the library, where `max_tokens` takes the place of
+    # `max_new_tokens`.
     sampling = Sampling(
         given["max_tokens"] or given["max_new_tokens"],
         given["temperature"],
@@ -385,9 +527,13 @@ def _by_litellm(given: Given) -> Native:
 
 
 def _key(secret: str | None) -> dict[str, str]:
-    """A key that was given, by the name of a variable of this process: names are recorded, values are not."""
+    """A key that was given, by the name of a variable of this process: names are recorded, values
+    are not.
+    """
     if not secret:
         return {}
-    name = f"EVALWRIGHT_HRET_{hashlib.sha256(secret.encode()).hexdigest()[:8].upper()}_KEY"
+    name = (
+        f"EVALWRIGHT_HRET_{hashlib.sha256(secret.encode()).hexdigest()[:8].upper()}_KEY"
+    )
     os.environ[name] = secret
     return {"api_key_env": name}

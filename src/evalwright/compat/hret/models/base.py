@@ -1,4 +1,6 @@
-"""Model classes by name, and what a plug-in of a user derives from: a model, a judge, a reward model."""
+"""Model classes by name, and what a plug-in of a user derives from: a model, a judge, a reward
+model.
+"""
 
 from __future__ import annotations
 
@@ -18,9 +20,11 @@ DEFAULT_TRIGGER = "Let's think step by step."
 
 
 class BaseModel:
-    """A model: `generate_batch(inputs, **options)` returns the same dicts with `prediction`, and what else it knows.
+    """A model: `generate_batch(inputs, **options)` returns the same dicts with `prediction`, and
+    what else it knows.
 
-    cot_trigger, cot_parser: what is put after the prompt, and how a reply becomes (reasoning, answer), where the class does so.
+    cot_trigger, cot_parser: what is put after the prompt, and how a reply becomes (reasoning,
+    answer), where the class does so.
     """
 
     def __init__(
@@ -32,8 +36,12 @@ class BaseModel:
         self.cot_trigger = cot_trigger
         self.cot_parser = cot_parser
 
-    def generate_batch(self, inputs: Rows, return_logits: bool = False, **kwargs: Any) -> Rows:
-        """The inputs with `prediction`; further fields are kept (`logits`, `chain_of_thought`, `finish_reason`, `error`)."""
+    def generate_batch(
+        self, inputs: Rows, return_logits: bool = False, **kwargs: Any
+    ) -> Rows:
+        """The inputs with `prediction`; further fields are kept (`logits`, `chain_of_thought`,
+        `finish_reason`, `error`).
+        """
         raise NotImplementedError("Subclasses must implement generate_batch().")
 
     def _is_vision_input(self, item: Given) -> bool:
@@ -47,7 +55,9 @@ class BaseModel:
 
 
 class BaseJudge:
-    """A judge: `judge_batch(inputs)` returns its reply to each `input` as `prediction`, with `judge_score` where it gives numbers."""
+    """A judge: `judge_batch(inputs)` returns its reply to each `input` as `prediction`, with
+    `judge_score` where it gives numbers.
+    """
 
     def __init__(self, **kwargs: Any) -> None:
         pass
@@ -58,7 +68,9 @@ class BaseJudge:
 
 
 class BaseRewardModel:
-    """A reward model: `score_batch(inputs)` adds `reward` to each input with its `prediction`; more is better."""
+    """A reward model: `score_batch(inputs)` adds `reward` to each input with its `prediction`; more
+    is better.
+    """
 
     def __init__(self, **kwargs: Any) -> None:
         pass

@@ -1,4 +1,6 @@
-"""The scaling methods of HRET by their names, and a place for a user's own: `register_scaling_method`, `load_scaling_method`."""
+"""The scaling methods of HRET by their names, and a place for a user's own:
+`register_scaling_method`, `load_scaling_method`.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +15,11 @@ from evalwright.compat.hret.scaling_methods.base import (
 )
 
 __all__ = [
-    "SCALING_REGISTRY", "BaseScalingMethod", "BeamSearch", "BestOfN", "SelfConsistencyScalingMethod", "load_scaling_method",
+    "SCALING_REGISTRY",
+    "BaseScalingMethod",
+    "BeamSearch",
+    "BestOfN",
+    "SelfConsistencyScalingMethod",
+    "load_scaling_method",
     "register_scaling_method",
-]  # fmt: skip
+]

@@ -11,12 +11,16 @@ from evalwright.compat.hret.scaling import most_common, strategy_of
 from evalwright.compat.hret.settings import Classes, Rows
 from evalwright.core.samples import Sample
 
-SCALING_REGISTRY = Classes("scaling method", "Unknown scaling method: {name}. Available: {known}", ("apply",))
+SCALING_REGISTRY = Classes(
+    "scaling method", "Unknown scaling method: {name}. Available: {known}", ("apply",)
+)
 """The classes of scaling methods by their names."""
 
 
 class BaseScalingMethod:
-    """How several replies become one: `apply(data)` returns the samples with `prediction`, asking `self.model`."""
+    """How several replies become one: `apply(data)` returns the samples with `prediction`, asking
+    `self.model`.
+    """
 
     def __init__(self, model: Any = None, use_cot: bool = False, **kwargs: Any) -> None:
         self.model = model
@@ -51,7 +55,9 @@ class BuiltInMethod(BaseScalingMethod):
             for role, (method, _) in METHODS.items()
             if callable(getattr(self.model, method, None))
         }
-        strategy = strategy_of(self.name, self.kwargs, published=published, roles=tuple(roles))
+        strategy = strategy_of(
+            self.name, self.kwargs, published=published, roles=tuple(roles)
+        )
 
         async def one(door: SampleDoor, sample: Sample) -> None:
             answer = await strategy(sample, door, 0)

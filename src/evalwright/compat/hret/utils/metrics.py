@@ -9,8 +9,13 @@ from evalwright.scorers.text.spoken import spoken
 def language_penalizer(text: object, target_lang: str = "ko") -> float:
     """How much of a text is in the language, from 0 to 1; 0 for what is empty or is no text.
 
-    Published: 1 where langdetect says so, with a fixed seed. Corrected: the share of its letters, without names, code and quotations.
+    Published: 1 where langdetect says so, with a fixed seed. Corrected: the share of its letters,
+    without names, code and quotations.
     """
     if settings.scoring() == "published":
         return published.detected(text, target_lang)
-    return spoken(text, target_lang).share if isinstance(text, str) and text.strip() else 0.0
+    return (
+        spoken(text, target_lang).share
+        if isinstance(text, str) and text.strip()
+        else 0.0
+    )

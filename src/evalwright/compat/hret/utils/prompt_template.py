@@ -1,6 +1,7 @@
 """Markers of answers, prompts of judges, and the text of few-shot examples, under HRET's names.
 
-What reads an answer follows the scoring that is set: published, as HRET does; corrected, by the last claim of a reply (`scorers/text/locate.py`).
+What reads an answer follows the scoring that is set: published, as HRET does; corrected, by the
+last claim of a reply (`scorers/text/locate.py`).
 """
 
 from __future__ import annotations
@@ -20,9 +21,16 @@ from evalwright.compat.hret.settings import Given
 from evalwright.scorers.text.locate import said
 
 __all__ = [
-    "DEFAULT_FEW_SHOT_EXAMPLE_TEMPLATE", "DEFAULT_FEW_SHOT_INSTRUCTION", "JUDGE_PROMPTS", "MULTILINGUAL_ANSWER_PATTERN",
-    "MULTILINGUAL_ANSWER_REGEXES", "JudgeType", "default_cot_parser", "extract_final_answer", "format_few_shot_prompt_prefix",
-]  # fmt: skip
+    "DEFAULT_FEW_SHOT_EXAMPLE_TEMPLATE",
+    "DEFAULT_FEW_SHOT_INSTRUCTION",
+    "JUDGE_PROMPTS",
+    "MULTILINGUAL_ANSWER_PATTERN",
+    "MULTILINGUAL_ANSWER_REGEXES",
+    "JudgeType",
+    "default_cot_parser",
+    "extract_final_answer",
+    "format_few_shot_prompt_prefix",
+]
 
 
 class JudgeType(Enum):
@@ -37,23 +45,31 @@ class JudgeType(Enum):
 JUDGE_PROMPTS: Mapping[JudgeType, str] = {
     kind: arithmetic.texts()["judges"][kind.value]["template"] for kind in JudgeType
 }
-"""HRET's templates; the published mode sends them, the corrected one asks with questions of its own."""
+"""HRET's templates; the published mode sends them, the corrected one asks with questions of its
+own.
+"""
 
 
 MULTILINGUAL_ANSWER_REGEXES = list(arithmetic.markers())
-MULTILINGUAL_ANSWER_PATTERN = rf"(?i)({'|'.join(MULTILINGUAL_ANSWER_REGEXES)})\s*(?P<content>.+)"
+MULTILINGUAL_ANSWER_PATTERN = (
+    rf"(?i)({'|'.join(MULTILINGUAL_ANSWER_REGEXES)})\s*(?P<content>.+)"
+)
 """HRET's markers of an answer."""
 
 
 def extract_final_answer(raw_output: str, *, published: bool | None = None) -> str:
-    """The answer that a reply gives; the whole reply where it marks none. published: whether as HRET does; None: as is set."""
+    """The answer that a reply gives; the whole reply where it marks none. published: whether as
+    HRET does; None: as is set.
+    """
     if settings.scoring() == "published" if published is None else published:
         return arithmetic.final_answer(raw_output)
     found = said(raw_output)
     return found.raw if found.marked else raw_output
 
 
-def default_cot_parser(raw_output: str, *, published: bool | None = None) -> tuple[str, str]:
+def default_cot_parser(
+    raw_output: str, *, published: bool | None = None
+) -> tuple[str, str]:
     """The reasoning before the answer, and the answer."""
     answer = extract_final_answer(raw_output, published=published)
     place = raw_output.rfind(answer) if answer else -1
@@ -66,5 +82,7 @@ def format_few_shot_prompt_prefix(
     example_template: str = DEFAULT_FEW_SHOT_EXAMPLE_TEMPLATE,
 ) -> str:
     """The instruction and one text for each sample that has an input; "" where none has."""
-    made = PipelineConfig("", few_shot_instruction=instruction, few_shot_example_template=example_template)
+    made = PipelineConfig(
+        "", few_shot_instruction=instruction, few_shot_example_template=example_template
+    )
     return examples_text(few_shot_samples, made)

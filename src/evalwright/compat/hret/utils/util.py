@@ -1,4 +1,6 @@
-"""`EvaluationResult`: metrics, samples and info of an evaluation, with access like a dict, a table, JSON, citations and a report."""
+"""`EvaluationResult`: metrics, samples and info of an evaluation, with access like a dict, a table,
+JSON, citations and a report.
+"""
 
 from __future__ import annotations
 
@@ -22,8 +24,9 @@ _FIELDS = ("metrics", "samples", "info")
 
 @dataclass(eq=False, repr=False)
 class EvaluationResult:
-    """metrics: by name. samples: a dict for each, with `prediction`, `evaluation` and more. info: about the evaluation. run: its record,
-    None for a result that no run stands behind."""
+    """metrics: by name. samples: a dict for each, with `prediction`, `evaluation` and more. info:
+    about the evaluation. run: its record, None for a result that no run stands behind.
+    """
 
     metrics: dict[str, Any]
     samples: Rows
@@ -35,7 +38,9 @@ class EvaluationResult:
         return {name: getattr(self, name) for name in _FIELDS}
 
     def to_dataframe(self) -> Any:
-        """A pandas table with a row for each sample; what `evaluation` holds becomes columns `eval_...`."""
+        """A pandas table with a row for each sample; what `evaluation` holds becomes columns
+        `eval_...`.
+        """
         import pandas as pd
 
         rows = []
@@ -43,43 +48,60 @@ class EvaluationResult:
             row = dict(sample)
             found = row.pop("evaluation", None)
             inner = found if isinstance(found, Mapping) else {}
-            rows.append({**row, **{f"eval_{key}": value for key, value in inner.items()}})
+            rows.append(
+                {**row, **{f"eval_{key}": value for key, value in inner.items()}}
+            )
         return pd.DataFrame(rows)
 
     def save_json(self, path: str | os.PathLike[str]) -> None:
-        """Write the three parts as JSON; what JSON does not know becomes its text. The file is there whole, or as it was before."""
+        """Write the three parts as JSON; what JSON does not know becomes its text.
+
+        The file is there whole, or as it was before.
+        """
         write_text(Path(path), as_json(self.to_dict()))
 
     def benchhub_citation_report(self, output_path: str | os.PathLike[str]) -> None:
-        """Write a LaTeX table of the benchmarks with their numbers of samples, and the BibTeX entries.
+        """Write a LaTeX table of the benchmarks with their numbers of samples, and the BibTeX
+        entries.
 
         Raises ValueError where the samples are not BenchHub's.
         """
         if "benchmark_details" not in self.info:
             raise ValueError(
-                "This report needs the result of a BenchHub evaluation: the benchmarks of its samples are not known "
-                "('benchmark_details' is not in its info)."
+                "This report needs the result of a BenchHub evaluation: the benchmarks"
+                " of its samples are not known ('benchmark_details' is not in its"
+                " info)."
             )
         write_text(Path(output_path), citation_report(self.samples))
 
-    def analysis_report(self, top_n: int = 5, output_format: str = "markdown") -> str | dict[str, Any]:
-        """Whole, by subset, in words, errors and examples, as Markdown or as a dict. Needs no language model.
+    def analysis_report(
+        self, top_n: int = 5, output_format: str = "markdown"
+    ) -> str | dict[str, Any]:
+        """Whole, by subset, in words, errors and examples, as Markdown or as a dict.
+
+        Needs no language model.
 
         Raises ValueError for another format.
         """
         if output_format not in ("markdown", "dict"):
-            raise ValueError(f"Unsupported output format: {output_format}. Use 'markdown' or 'dict'.")
+            raise ValueError(
+                f"Unsupported output format: {output_format}. Use 'markdown' or 'dict'."
+            )
         if not self.samples:
             return "No samples available for analysis."
         found = _analyse(self.samples, self.metrics, top_n)
         return found if output_format == "dict" else _as_markdown(found)
 
     def __repr__(self) -> str:
-        return f"EvaluationResult(metrics={self.metrics}, info={self.info}, samples=[...])"
+        return (
+            f"EvaluationResult(metrics={self.metrics}, info={self.info}, samples=[...])"
+        )
 
     def __getitem__(self, key: str) -> Any:
         if key not in _FIELDS:
-            raise KeyError(f"'{key}' is not a valid key. Use 'metrics', 'samples', or 'info'.")
+            raise KeyError(
+                f"'{key}' is not a valid key. Use 'metrics', 'samples', or 'info'."
+            )
         return getattr(self, key)
 
     def __contains__(self, key: object) -> bool:
@@ -123,11 +145,18 @@ def _analyse(samples: Sequence[Given], metrics: Given, top_n: int) -> dict[str, 
         one.subset: found.score.value for one in items[:1] if one.subset
     }
     sides = (("correct_predictions", right), ("incorrect_predictions", wrong))
-    said = Counter(word for one in wrong for word in words_of(one.answer) if len(word) > 1 and word.isalpha())
+    said = Counter(
+        word
+        for one in wrong
+        for word in words_of(one.answer)
+        if len(word) > 1 and word.isalpha()
+    )
     empty = sum(not one.answer.strip() for one in wrong)
     errors = {
         "top_error_keywords": dict(said.most_common(top_n)),
-        "frequent_confusions": {f"{target} -> {answer}": n for answer, target, n in found.wrong_answers},
+        "frequent_confusions": {
+            f"{target} -> {answer}": n for answer, target, n in found.wrong_answers
+        },
         "empty_answers": {"empty": empty} if empty else {},
     }
     return {
@@ -137,20 +166,33 @@ def _analyse(samples: Sequence[Given], metrics: Given, top_n: int) -> dict[str, 
             "num_incorrect": found.n_wrong,
             "num_without_verdict": len(items) - judged,
             "accuracy": None if accuracy is None else f"{accuracy:.2%}",
-            "other_metrics": {name: value for name, value in metrics.items() if name != "accuracy"},
+            "other_metrics": {
+                name: value for name, value in metrics.items() if name != "accuracy"
+            },
         },
-        "subsets": {name: f"{value:.2%}" for name, value in sorted(subsets.items()) if value == value},
+        "subsets": {
+            name: f"{value:.2%}"
+            for name, value in sorted(subsets.items())
+            if value == value
+        },
         "linguistic_quality": {
             name: {
-                "lexical_diversity_ttr": f"{words.type_token_ratio if words.words else 0.0:.4f}",
-                "mean_length": f"{sum(len(one.answer) for one in own) / (len(own) or 1):.1f}",
+                "lexical_diversity_ttr": (
+                    f"{words.type_token_ratio if words.words else 0.0:.4f}"
+                ),
+                "mean_length": (
+                    f"{sum(len(one.answer) for one in own) / (len(own) or 1):.1f}"
+                ),
             }
             for (name, own), words in zip(sides, found.vocabulary, strict=True)
         },
         "error_analysis": errors if wrong else {},
         "examples": {
             name: dict(samples[int(one.id)])
-            for name, several in (("best_case", found.examples_right), ("worst_case", found.examples_wrong))
+            for name, several in (
+                ("best_case", found.examples_right),
+                ("worst_case", found.examples_wrong),
+            )
             for one in several
         },
     }
@@ -159,7 +201,9 @@ def _analyse(samples: Sequence[Given], metrics: Given, top_n: int) -> dict[str, 
 def _item(name: str, sample: Given) -> Item:
     found = sample.get("evaluation")
     evaluation = found if isinstance(found, Mapping) else {}
-    verdict = evaluation.get("is_correct") if evaluation else sample.get("judge_correct")
+    verdict = (
+        evaluation.get("is_correct") if evaluation else sample.get("judge_correct")
+    )
     raw = sample.get("original_prediction", sample.get("prediction"))
     return Item(
         name,
@@ -176,22 +220,39 @@ def _as_markdown(report: Given) -> str:
     lines = ["# LLM Performance Analysis Report", "", "## 1. Overall Performance"]
     summary = dict(report["summary"])
     others = summary.pop("other_metrics")
-    lines += [f"- **{_title(key)}**: {'not known' if one is None else one}" for key, one in summary.items()]
+    lines += [
+        f"- **{_title(key)}**: {'not known' if one is None else one}"
+        for key, one in summary.items()
+    ]
     if others:
-        lines += ["- **Other Metrics**:", *(f"  - {key}: {value}" for key, value in others.items())]
+        lines += [
+            "- **Other Metrics**:",
+            *(f"  - {key}: {value}" for key, value in others.items()),
+        ]
     lines += ["", "## 2. Subsets"]
-    lines += [f"- {_cell(name)}: {value}" for name, value in report["subsets"].items()] or ["- none"]
+    lines += [
+        f"- {_cell(name)}: {value}" for name, value in report["subsets"].items()
+    ] or ["- none"]
     lines += ["", "## 3. Linguistic Quality"]
     for name, found in report["linguistic_quality"].items():
-        lines.append(f"- **{_title(name)}**: {', '.join(f'{key} {value}' for key, value in found.items())}")
+        lines.append(
+            f"- **{_title(name)}**:"
+            f" {', '.join(f'{key} {value}' for key, value in found.items())}"
+        )
     lines += ["", "## 4. Error Analysis"]
     for name, found in report["error_analysis"].items():
-        shown = ", ".join(f"{_cell(key)} ({count})" for key, count in found.items()) or "none"
+        shown = (
+            ", ".join(f"{_cell(key)} ({count})" for key, count in found.items())
+            or "none"
+        )
         lines.append(f"- **{_title(name)}**: {shown}")
     lines += ["", "## 5. Examples"]
     for name, sample in report["examples"].items():
         lines.append(f"- **{_title(name)}**")
-        lines += [f"  - {key}: {_cell(sample.get(key))}" for key in ("input", "reference", "prediction")]
+        lines += [
+            f"  - {key}: {_cell(sample.get(key))}"
+            for key in ("input", "reference", "prediction")
+        ]
     return "\n".join(lines)
 
 

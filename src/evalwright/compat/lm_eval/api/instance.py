@@ -6,17 +6,20 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-OutputType = Literal["loglikelihood", "loglikelihood_rolling", "generate_until", "multiple_choice"]
+OutputType = Literal[
+    "loglikelihood", "loglikelihood_rolling", "generate_until", "multiple_choice"
+]
 
 
 @dataclass
 class Instance:
     """One request. `args` is what is asked:
 
-    loglikelihood: (context, continuation). loglikelihood_rolling: (text,). generate_until: (prompt, settings), where settings
-    has `until` (a list of stop strings), `do_sample`, `temperature`, and, where the task sets them, `max_gen_toks`, `top_p`, `seed`.
-    idx: its place among the requests of one call. metadata: (task, document, repeats); the engine asks for content, not for
-    documents, so `doc` is empty. Classes of before release 0.4 unpack it like its `args`.
+    loglikelihood: (context, continuation). loglikelihood_rolling: (text,). generate_until: (prompt,
+    settings), where settings has `until` (a list of stop strings), `do_sample`, `temperature`, and,
+    where the task sets them, `max_gen_toks`, `top_p`, `seed`. idx: its place among the requests of
+    one call. metadata: (task, document, repeats); the engine asks for content, not for documents,
+    so `doc` is empty. Classes of before release 0.4 unpack it like its `args`.
     """
 
     request_type: OutputType
@@ -36,7 +39,9 @@ class Instance:
     @property
     def args(self) -> tuple[Any, ...]:
         """The arguments, always as a tuple."""
-        return self.arguments if isinstance(self.arguments, tuple) else (self.arguments,)
+        return (
+            self.arguments if isinstance(self.arguments, tuple) else (self.arguments,)
+        )
 
     def __iter__(self) -> Iterator[Any]:
         return iter(self.args)

@@ -1,4 +1,6 @@
-"""What scripts and task modules import of `lm_eval.api.metrics`: functions of all rows' scores, or of one text and its references."""
+"""What scripts and task modules import of `lm_eval.api.metrics`: functions of all rows' scores, or
+of one text and its references.
+"""
 
 from __future__ import annotations
 
@@ -21,13 +23,31 @@ from evalwright.compat.lm_eval.tasks.aggregation import upper_median as median
 from evalwright.compat.lm_eval.tasks.aggregation import weighted as weighted_mean
 
 __all__ = [
-    "bits_per_byte", "bleu", "brier_score", "bypass", "bypass_agg", "chrf", "chrfpp", "f1_score", "matthews_corrcoef", "mean", "mean_stderr",
-    "median", "metric_max_over_ground_truths", "nanmean", "perplexity", "sample_stddev", "ter", "weighted_mean", "weighted_perplexity",
-]  # fmt: skip
+    "bits_per_byte",
+    "bleu",
+    "brier_score",
+    "bypass",
+    "bypass_agg",
+    "chrf",
+    "chrfpp",
+    "f1_score",
+    "matthews_corrcoef",
+    "mean",
+    "mean_stderr",
+    "median",
+    "metric_max_over_ground_truths",
+    "nanmean",
+    "perplexity",
+    "sample_stddev",
+    "ter",
+    "weighted_mean",
+    "weighted_perplexity",
+]
 
 bypass_agg = BUILT_IN["bypass"]
 bleu, chrf, chrfpp, ter = (BUILT_IN[name] for name in ("bleu", "chrf", "chrf++", "ter"))
-f1_score, matthews_corrcoef = BUILT_IN["f1"], BUILT_IN["matthews_corrcoef"]
+f1_score = BUILT_IN["f1"]
+matthews_corrcoef = BUILT_IN["matthews_corrcoef"]
 sample_stddev = deviation
 
 

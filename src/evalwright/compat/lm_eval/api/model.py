@@ -1,7 +1,8 @@
-"""The model interface of lm-evaluation-harness's New Model Guide: three methods over lists of `Instance`, and a name.
+"""The model interface of lm-evaluation-harness's New Model Guide: three methods over lists of
+`Instance`, and a name.
 
-A class written after that guide derives from `LM` (or `TemplateLM`) here instead of there, and runs as `lm/<name>`; `models.adapter`
-makes it a model of ours.
+A class written after that guide derives from `LM` (or `TemplateLM`) here instead of there, and runs
+as `lm/<name>`; `models.adapter` makes it a model of ours.
 """
 
 from __future__ import annotations
@@ -28,10 +29,12 @@ eval_logger = logging.getLogger(__name__)
 
 
 class LM(ABC):  # noqa: B024 - a method that is left out is an ability that the model has not
-    """Base of model classes. Define the methods that the model can do; one that is left out is never asked for.
+    """Base of model classes.
 
-    Each gets a list of instances and gives as many results in the same order: a list, or a generator, whose results count as soon
-    as they come.
+    Define the methods that the model can do; one that is left out is never asked for.
+
+    Each gets a list of instances and gives as many results in the same order: a list, or a
+    generator, whose results count as soon as they come.
     """
 
     _rank = 0
@@ -42,11 +45,15 @@ class LM(ABC):  # noqa: B024 - a method that is left out is an ability that the 
         self.cache_hook: Any = CacheHook(None)
 
     def loglikelihood(self, requests: list[Instance]) -> Iterable[tuple[float, bool]]:
-        """(log-probability of the continuation after the context, whether greedy decoding gives it) for each request."""
+        """(log-probability of the continuation after the context, whether greedy decoding gives it)
+        for each request.
+        """
         raise NotImplementedError
 
     def loglikelihood_rolling(self, requests: list[Instance]) -> Iterable[float]:
-        """The log-probability of each whole text, in windows where it is longer than the model's context."""
+        """The log-probability of each whole text, in windows where it is longer than the model's
+        context.
+        """
         raise NotImplementedError
 
     def generate_until(self, requests: list[Instance]) -> Iterable[str]:
@@ -58,7 +65,8 @@ class LM(ABC):  # noqa: B024 - a method that is left out is an ability that the 
     ) -> Any:
         """The text of a conversation. A class that defines it takes messages.
 
-        add_generation_prompt: end with the opening of the model's turn; False where the last message is a prefill.
+        add_generation_prompt: end with the opening of the model's turn; False where the last
+        message is a prefill.
         """
         raise NotImplementedError
 
@@ -73,17 +81,29 @@ class LM(ABC):  # noqa: B024 - a method that is left out is an ability that the 
 
     @classmethod
     def create_from_arg_string(
-        cls: type[Made], arg_string: str, additional_config: Mapping[str, Any] | None = None
+        cls: type[Made],
+        arg_string: str,
+        additional_config: Mapping[str, Any] | None = None,
     ) -> Made:
         """A model from "key=value,key=value", read as `utils.simple_parse_args_string` does."""
-        return cls.create_from_arg_obj(simple_parse_args_string(arg_string), additional_config)
+        return cls.create_from_arg_obj(
+            simple_parse_args_string(arg_string), additional_config
+        )
 
     @classmethod
     def create_from_arg_obj(
-        cls: type[Made], arg_dict: Mapping[str, Any], additional_config: Mapping[str, Any] | None = None
+        cls: type[Made],
+        arg_dict: Mapping[str, Any],
+        additional_config: Mapping[str, Any] | None = None,
     ) -> Made:
-        """A model from a mapping of arguments; those of `additional_config` that are None are left out."""
-        more = {key: value for key, value in (additional_config or {}).items() if value is not None}
+        """A model from a mapping of arguments; those of `additional_config` that are None are left
+        out.
+        """
+        more = {
+            key: value
+            for key, value in (additional_config or {}).items()
+            if value is not None
+        }
         return cls(**arg_dict, **more)
 
     @property
@@ -122,8 +142,13 @@ class LM(ABC):  # noqa: B024 - a method that is left out is an ability that the 
 
 
 def hash_args(attr: str, args: Iterable[Any]) -> str:
-    """The key of a request in a cache: of its method and arguments. Images and bytes count by their content."""
-    return hashlib.sha256(json.dumps([attr, *args], default=_digested).encode()).hexdigest()
+    """The key of a request in a cache: of its method and arguments.
+
+    Images and bytes count by their content.
+    """
+    return hashlib.sha256(
+        json.dumps([attr, *args], default=_digested).encode()
+    ).hexdigest()
 
 
 def _digested(value: Any) -> dict[str, str]:
@@ -137,7 +162,10 @@ def _digested(value: Any) -> dict[str, str]:
 
 
 class CacheHook:
-    """Where classes report finished requests: to a CachingLM, if there is one. The engine stores every response by itself."""
+    """Where classes report finished requests: to a CachingLM, if there is one.
+
+    The engine stores every response by itself.
+    """
 
     def __init__(self, cachinglm: CachingLM | None = None) -> None:
         self.dbdict = None if cachinglm is None else cachinglm.dbdict
@@ -155,7 +183,10 @@ class _Results:
         Path(path).parent.mkdir(parents=True, exist_ok=True)
         self._lock = Lock()
         self._file = sqlite3.connect(path, check_same_thread=False)
-        self._file.execute("CREATE TABLE IF NOT EXISTS results (key TEXT PRIMARY KEY, result TEXT NOT NULL)")
+        self._file.execute(
+            "CREATE TABLE IF NOT EXISTS results (key TEXT PRIMARY KEY, result TEXT NOT"
+            " NULL)"
+        )
 
     def __contains__(self, key: str) -> bool:
         return self.get(key) is not None
@@ -168,7 +199,9 @@ class _Results:
     def __setitem__(self, key: str, result: Any) -> None:
         with self._lock, self._file:
             written = json.dumps(result, default=float)
-            self._file.execute("INSERT OR REPLACE INTO results VALUES (?, ?)", (key, written))
+            self._file.execute(
+                "INSERT OR REPLACE INTO results VALUES (?, ?)", (key, written)
+            )
 
     def __len__(self) -> int:
         with self._lock:
@@ -176,7 +209,9 @@ class _Results:
 
     def get(self, key: str) -> Any:
         with self._lock:
-            found = self._file.execute("SELECT result FROM results WHERE key=?", (key,)).fetchone()
+            found = self._file.execute(
+                "SELECT result FROM results WHERE key=?", (key,)
+            ).fetchone()
         if found is None:
             return None
         result = json.loads(found[0])
@@ -190,9 +225,11 @@ class _Results:
 
 
 class CachingLM:
-    """A model that answers from a file what it was asked before; sampled texts are always asked for again.
+    """A model that answers from a file what it was asked before; sampled texts are always asked for
+    again.
 
-    cache_db: the SQLite file. Files of lm_eval itself hold pickles and are not read: its results stand in a table of its own.
+    cache_db: the SQLite file. Files of lm_eval itself hold pickles and are not read: its results
+    stand in a table of its own.
     """
 
     def __init__(self, lm: Any, cache_db: str) -> None:
@@ -209,13 +246,19 @@ class CachingLM:
 
     def _cached(self, method: str, requests: list[Instance]) -> list[Any]:
         def key_of(request: Instance) -> str:
-            sampled = method == "generate_until" and request.args[1].get("do_sample", False)
+            sampled = method == "generate_until" and request.args[1].get(
+                "do_sample", False
+            )
             return "" if sampled else hash_args(method, request.args)
 
         keys = list(map(key_of, requests))
         results = [self.dbdict.get(key) if key else None for key in keys]
         waiting = [place for place, result in enumerate(results) if result is None]
-        found = getattr(self.lm, method)([requests[place] for place in waiting]) if waiting else ()
+        found = (
+            getattr(self.lm, method)([requests[place] for place in waiting])
+            if waiting
+            else ()
+        )
         for place, result in zip(waiting, found, strict=True):
             results[place] = result
             if keys[place]:
@@ -228,7 +271,9 @@ class CachingLM:
 
 
 class TemplateLM(LM):
-    """An LM with a tokenizer: it defines `tok_encode`, `eot_token_id` and `_loglikelihood_tokens`, and gets `loglikelihood`."""
+    """An LM with a tokenizer: it defines `tok_encode`, `eot_token_id` and `_loglikelihood_tokens`,
+    and gets `loglikelihood`.
+    """
 
     tokenizer: Any = None
     backend = "causal"
@@ -243,42 +288,62 @@ class TemplateLM(LM):
         """What the first token of a text is predicted from."""
         return self.eot_token_id
 
-    def tok_encode(self, string: str, add_special_tokens: bool | None = None, **kwargs: Any) -> Any:
+    def tok_encode(
+        self, string: str, add_special_tokens: bool | None = None, **kwargs: Any
+    ) -> Any:
         """The tokens of a text."""
         raise NotImplementedError
 
     def _loglikelihood_tokens(
-        self, requests: list[tuple[tuple[str, str], list[int], list[int]]], **kwargs: Any
+        self,
+        requests: list[tuple[tuple[str, str], list[int], list[int]]],
+        **kwargs: Any,
     ) -> Iterable[tuple[float, bool]]:
-        """As `loglikelihood`, of ((context, continuation), context's tokens, continuation's tokens)."""
+        """As `loglikelihood`, of ((context, continuation), context's tokens, continuation's
+        tokens).
+        """
         raise NotImplementedError
 
     def loglikelihood(
         self, requests: list[Instance], disable_tqdm: bool = False
     ) -> Iterable[tuple[float, bool]]:
-        """Tokenise each pair and score the tokens. Without a context the prefix token stands for it, or the text's own first token
-        where it is that token."""
+        """Tokenise each pair and score the tokens.
+
+        Without a context the prefix token stands for it, or the text's own first token where it is
+        that token.
+        """
         encoded = []
         for context, continuation in (request.args for request in requests):
-            encoded.append(((context, continuation), *self.encoded_pair(context, continuation)))
+            encoded.append(
+                ((context, continuation), *self.encoded_pair(context, continuation))
+            )
         return self._loglikelihood_tokens(encoded, disable_tqdm=disable_tqdm)
 
-    def encoded_pair(self, context: str, continuation: str) -> tuple[list[int], list[int]]:
+    def encoded_pair(
+        self, context: str, continuation: str
+    ) -> tuple[list[int], list[int]]:
         """The tokens of a context, which may be empty, and of what follows it."""
         if context != "":
             return self._encode_pair(context, continuation)
         tokens = list(self.tok_encode(continuation, add_special_tokens=False))
         prefix = self.prefix_token_id
-        return (tokens[:1], tokens[1:]) if tokens[:1] == [prefix] else ([prefix], tokens)
+        return (
+            (tokens[:1], tokens[1:]) if tokens[:1] == [prefix] else ([prefix], tokens)
+        )
 
-    def _encode_pair(self, context: str, continuation: str) -> tuple[list[int], list[int]]:
+    def _encode_pair(
+        self, context: str, continuation: str
+    ) -> tuple[list[int], list[int]]:
         """The tokens of a context and of what follows it, as lm_eval splits them.
 
-        White space at the context's end goes to the continuation. The continuation's tokens are those of both together after as many
-        as the context has alone, so where a token spans the join the two parts are not the tokens of both together. Raises
-        AssertionError for an empty context.
+        White space at the context's end goes to the continuation. The continuation's tokens are
+        those of both together after as many as the context has alone, so where a token spans the
+        join the two parts are not the tokens of both together. Raises AssertionError for an empty
+        context.
         """
-        assert context, "The context is empty: `loglikelihood` puts the prefix token in its place."
+        assert context, (
+            "The context is empty: `loglikelihood` puts the prefix token in its place."
+        )
         bare = context.rstrip()
         continuation = context[len(bare) :] + continuation
         head = self.tok_encode(bare)
@@ -287,7 +352,9 @@ class TemplateLM(LM):
         return head, self.tok_encode(bare + continuation)[len(head) :]
 
     def chat_template(self, chat_template: bool | str = False) -> str | None:
-        """The tokenizer's template, by name where it has several. None where `chat_template` is False or there is none."""
+        """The tokenizer's template, by name where it has several. None where `chat_template` is
+        False or there is none.
+        """
         if self.tokenizer is None:
             return ""
         if chat_template is False or chat_template is None:
@@ -297,16 +364,23 @@ class TemplateLM(LM):
         if isinstance(found, Mapping):
             name = chat_template if isinstance(chat_template, str) else "default"
             if name not in found:
-                raise ValueError(f"The tokenizer has no chat template {name!r}, only {sorted(found)}.")
+                raise ValueError(
+                    f"The tokenizer has no chat template {name!r}, only"
+                    f" {sorted(found)}."
+                )
             found = found[name]
         return found if isinstance(found, str) else None
 
 
 def argument_string(arguments: Mapping[str, Any]) -> str:
-    """The inverse of `simple_parse_args_string`. Raises ConfigurationError where a value holds a comma."""
+    """The inverse of `simple_parse_args_string`.
+
+    Raises ConfigurationError where a value holds a comma.
+    """
     parts = [f"{key}={value}" for key, value in arguments.items()]
     if found := [part for part in parts if "," in part]:
         raise ConfigurationError(
-            f"This model takes its arguments as 'key=value,key=value', so '{found[0]}' cannot contain a comma."
+            f"This model takes its arguments as 'key=value,key=value', so '{found[0]}'"
+            " cannot contain a comma."
         )
     return ",".join(parts)

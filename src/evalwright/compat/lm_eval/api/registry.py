@@ -1,4 +1,6 @@
-"""Model classes by name: those that were registered, and those that this package has under the names of lm-evaluation-harness."""
+"""Model classes by name: those that were registered, and those that this package has under the
+names of lm-evaluation-harness.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +10,22 @@ from pkgutil import resolve_name
 from typing import TypeVar
 
 from evalwright.compat.lm_eval.tasks.filters import register_filter
-from evalwright.compat.lm_eval.tasks.registered import register_aggregation, register_metric
+from evalwright.compat.lm_eval.tasks.registered import (
+    register_aggregation,
+    register_metric,
+)
 from evalwright.core.errors import ConfigurationError, UnknownName
 
 __all__ = [
-    "BUILT_IN", "METHODS", "MODEL_REGISTRY", "get_model", "register_aggregation", "register_filter", "register_metric", "register_model",
-]  # fmt: skip
+    "BUILT_IN",
+    "METHODS",
+    "MODEL_REGISTRY",
+    "get_model",
+    "register_aggregation",
+    "register_filter",
+    "register_metric",
+    "register_model",
+]
 
 METHODS = ("loglikelihood", "loglikelihood_rolling", "generate_until")
 """What a model is asked through. A class has those that it can do."""
@@ -25,38 +37,47 @@ MODEL_REGISTRY: dict[str, type] = {}
 
 _MODELS = __name__.rpartition(".api.")[0] + ".models."
 BUILT_IN = {
-    "hf": "huggingface:HFLM", "hf-auto": "huggingface:HFLM", "huggingface": "huggingface:HFLM",
-    "local-completions": "openai_completions:LocalCompletionsAPI", "local-chat-completions": "openai_completions:LocalChatCompletion",
-    "openai-completions": "openai_completions:OpenAICompletionsAPI", "openai-chat-completions": "openai_completions:OpenAIChatCompletion",
-}  # fmt: skip
+    "hf": "huggingface:HFLM",
+    "hf-auto": "huggingface:HFLM",
+    "huggingface": "huggingface:HFLM",
+    "local-completions": "openai_completions:LocalCompletionsAPI",
+    "local-chat-completions": "openai_completions:LocalChatCompletion",
+    "openai-completions": "openai_completions:OpenAICompletionsAPI",
+    "openai-chat-completions": "openai_completions:OpenAIChatCompletion",
+}
 """Where the classes of this package are that others derive from."""
 
 
 def register_model(*names: str) -> Callable[[Class], Class]:
     """Register a model class under one or more names, to be run as `lm/<name>`.
 
-    Raises ConfigurationError where it is no class, has none of the three methods, or the name is taken by another class.
+    Raises ConfigurationError where it is no class, has none of the three methods, or the name is
+    taken by another class.
     """
 
     def register(found: Class) -> Class:
         if not inspect.isclass(found):
             raise ConfigurationError(
-                f"`register_model` registers a class, not {type(found).__name__} ({', '.join(names)})."
+                f"`register_model` registers a class, not {type(found).__name__}"
+                f" ({', '.join(names)})."
             )
         if not any(callable(getattr(found, method, None)) for method in METHODS):
             raise ConfigurationError(
-                f"The model class {found.__name__} has none of the methods {', '.join(METHODS)}."
+                f"The model class {found.__name__} has none of the methods"
+                f" {', '.join(METHODS)}."
             )
         own = found.__module__, found.__qualname__
         for name in names or (found.__name__,):
             if not name or "@" in name:
                 raise ConfigurationError(
-                    f"'{name}' cannot be a model's name: it must be non-empty and without '@'."
+                    f"'{name}' cannot be a model's name: it must be non-empty and"
+                    " without '@'."
                 )
             known = MODEL_REGISTRY.get(name)
             if known is not None and (known.__module__, known.__qualname__) != own:
                 raise ConfigurationError(
-                    f"The model name '{name}' is already that of the class {known.__qualname__}."
+                    f"The model name '{name}' is already that of the class"
+                    f" {known.__qualname__}."
                 )
             MODEL_REGISTRY[name] = found
         return found

@@ -1,6 +1,7 @@
 """A model of lm_eval by class and arguments as a model of ours, with what each argument became.
 
-What has no counterpart runs through the class of the installed package (`lm_eval/CLASS`), or is refused by name.
+What has no counterpart runs through the class of the installed package (`lm_eval/CLASS`), or is
+refused by name.
 """
 
 from __future__ import annotations
@@ -11,7 +12,10 @@ from typing import Any
 
 from evalwright.compat.lm_eval.api.registry import MODEL_REGISTRY
 from evalwright.compat.lm_eval.harness.flags import MODELS, names_a_file, renamed_model
-from evalwright.compat.lm_eval.harness.plugins import class_in_file, is_registered_with_package
+from evalwright.compat.lm_eval.harness.plugins import (
+    class_in_file,
+    is_registered_with_package,
+)
 from evalwright.compat.lm_eval.models.clients import (
     ARGUMENTS,
     CHAT,
@@ -31,12 +35,20 @@ _NEEDLESS: dict[str, str] = TABLES["needless"]
 _TRANSFORMERS = frozenset(("hf", "hf-auto", "huggingface"))
 SPREAD = "--model_args parallelize=True"
 _SERVE = (
-    "for several copies or tensor parallelism serve the model (vllm serve NAME --tensor-parallel-size N --data-parallel-size M) and "
-    "evaluate it with --model local-completions --model_args model=NAME,base_url=http://localhost:8000/v1/completions"
+    "for several copies or tensor parallelism serve the model (vllm serve NAME"
+    " --tensor-parallel-size N --data-parallel-size M) and evaluate it with --model"
+    " local-completions --model_args"
+    " model=NAME,base_url=http://localhost:8000/v1/completions"
 )
-_REFUSED = ("tp_plan", "tensor_parallel_size", "data_parallel_size", "pipeline_parallel_size")
+_REFUSED = (
+    "tp_plan",
+    "tensor_parallel_size",
+    "data_parallel_size",
+    "pipeline_parallel_size",
+)
 _OWN_CLASS = (
-    "A class of your own: name the file that registers it with --plugin FILE, or write --model FILE.py:Class."
+    "A class of your own: name the file that registers it with --plugin FILE, or write"
+    " --model FILE.py:Class."
 )
 _VLLM_CLASS_ONLY = frozenset(("lora_local_path", "think_end_token", "truncate_side"))
 """Arguments of its vLLM class that are no arguments of vLLM, and that ours lacks."""
@@ -53,7 +65,9 @@ _PLACES = (
 
 @dataclass(frozen=True, slots=True)
 class Backend:
-    """A model of ours, and sentences on what became of the arguments. plugins: the Python files that its class stands in."""
+    """A model of ours, and sentences on what became of the arguments. plugins: the Python files
+    that its class stands in.
+    """
 
     spec: ModelSpec
     notes: list[str] = field(default_factory=list)
@@ -61,7 +75,10 @@ class Backend:
 
 
 def backend_of(model: str, arguments: Mapping[str, Any]) -> Backend:
-    """The model of a class and its arguments. Raises ConfigurationError with the reason where it cannot be honoured."""
+    """The model of a class and its arguments.
+
+    Raises ConfigurationError with the reason where it cannot be honoured.
+    """
     left = dict(arguments)  # what becomes an argument of ours is taken out
     found: Backend | None = None
     if names_a_file(model):
@@ -78,18 +95,23 @@ def backend_of(model: str, arguments: Mapping[str, Any]) -> Backend:
     elif model in ("gguf", "ggml"):
         found = _llama_server(model, left)
     elif model == "dummy" and not installed_tasks():
-        found = Backend(ModelSpec("scripted/hash"), ["`dummy` is scripted/hash: answers by the text's hash."])
+        found = Backend(
+            ModelSpec("scripted/hash"),
+            ["`dummy` is scripted/hash: answers by the text's hash."],
+        )
     return found or _theirs(model, arguments, left)
 
 
 def _transformers(given: dict[str, Any]) -> Backend | None:
     if not (name := given.pop("pretrained", None)):
         raise ConfigurationError(
-            "--model hf needs --model_args pretrained=NAME: a folder, or a model of the Hugging Face Hub."
+            "--model hf needs --model_args pretrained=NAME: a folder, or a model of the"
+            " Hugging Face Hub."
         )
     out: dict[str, Any] = {}
     notes: list[str] = []
-    size, most = given.pop("batch_size", None), given.pop("max_batch_size", None)
+    size = given.pop("batch_size", None)
+    most = given.pop("max_batch_size", None)
     if str(size).startswith("auto"):
         out["batch_size"] = most or "auto"
         with_most = f", with at most {most} rows." if most else "."
@@ -97,13 +119,18 @@ def _transformers(given: dict[str, Any]) -> Backend | None:
     elif size is not None:
         out["batch_size"] = int(size)
     elif most is not None:
-        notes.append("max_batch_size is for batch_size=auto alone, and has no effect here.")
+        notes.append(
+            "max_batch_size is for batch_size=auto alone, and has no effect here."
+        )
     for key in _REFUSED:
         if given.pop(key, None) not in (None, False, 0, 1):
             instead = (
-                f"one process computes here. parallelize=True spreads the layers over all devices; {_SERVE}"
+                "one process computes here. parallelize=True spreads the layers over"
+                f" all devices; {_SERVE}"
             )
-            raise ConfigurationError(f"--model_args {key}=... of --model hf is not supported: {instead}.")
+            raise ConfigurationError(
+                f"--model_args {key}=... of --model hf is not supported: {instead}."
+            )
     out |= _placement(given, notes)
     if bits := [n for n in (8, 4) if given.pop(f"load_in_{n}bit", False)]:
         out["quantization"] = f"bitsandbytes-{bits[0]}bit"
@@ -117,9 +144,15 @@ def _transformers(given: dict[str, Any]) -> Backend | None:
         needless.append("backend")
     _drop(given, needless, notes)
     device = str(out.get("device"))
-    if device.startswith("cuda:") and device[5:].isdecimal() and int(device[5:]) >= (here := _devices()):
+    if (
+        device.startswith("cuda:")
+        and device[5:].isdecimal()
+        and int(device[5:]) >= (here := _devices())
+    ):
         other = "another GPU" if here else "the CPU"
-        notes.append(f"{device} is not here: the model runs on {other}, as it does there.")
+        notes.append(
+            f"{device} is not here: the model runs on {other}, as it does there."
+        )
         device = "cuda"
     if device == "cuda":
         out["device"] = "auto"
@@ -130,13 +163,19 @@ def _vllm(given: dict[str, Any]) -> Backend | None:
     """A model in vLLM in this process; None where an argument is one of the released class alone."""
     if not (name := given.pop("pretrained", None)):
         raise ConfigurationError(
-            "--model vllm needs --model_args pretrained=NAME: a folder, or a model of the hub."
+            "--model vllm needs --model_args pretrained=NAME: a folder, or a model of"
+            " the hub."
         )
     out: dict[str, Any] = {}
     notes: list[str] = []
-    batching = [key for key in ("batch_size", "max_batch_size", "device") if given.pop(key, None) is not None]
+    batching = [
+        key
+        for key in ("batch_size", "max_batch_size", "device")
+        if given.pop(key, None) is not None
+    ]
     notes += [
-        f"{key} is not needed: vLLM makes its own batches, on the GPUs that it finds." for key in batching
+        f"{key} is not needed: vLLM makes its own batches, on the GPUs that it finds."
+        for key in batching
     ]
     copies = given.pop("data_parallel_size", None)
     if copies not in (None, 1):
@@ -159,8 +198,10 @@ def _llama_server(model: str, given: dict[str, Any]) -> Backend | None:
     address = given.pop("base_url", None)
     if not address:
         raise ConfigurationError(
-            f"--model {model} needs --model_args base_url=http://HOST:PORT, where a server answers (llama-server -m FILE.gguf). "
-            "A file is opened in this process by --model hf --model_args pretrained=FOLDER,gguf_file=FILE.gguf."
+            f"--model {model} needs --model_args base_url=http://HOST:PORT, where a"
+            " server answers (llama-server -m FILE.gguf). A file is opened in this"
+            " process by --model hf --model_args"
+            " pretrained=FOLDER,gguf_file=FILE.gguf."
         )
     url = str(address).rstrip("/").removesuffix("/v1")
     arguments: dict[str, Any] = {"base_url": f"{url}/v1", "interface": "completions"}
@@ -185,24 +226,32 @@ def _drop(given: dict[str, Any], names: Collection[str], notes: list[str]) -> No
 
 def _placement(given: dict[str, Any], notes: list[str]) -> dict[str, Any]:
     """Over which devices the layers are spread; takes what says so out of the arguments."""
-    wanted = {key: value for key in _PLACES if (value := given.pop(key, None)) is not None}
+    wanted = {
+        key: value for key in _PLACES if (value := given.pop(key, None)) is not None
+    }
     spread = wanted.pop("parallelize", False)
-    named = [wanted.pop(key) for key in ("device_map", "device_map_option") if key in wanted]
+    named = [
+        wanted.pop(key) for key in ("device_map", "device_map_option") if key in wanted
+    ]
     if not spread and not named:
         notes += [
-            f"{key} has no effect without parallelize=True: the model is on one device." for key in wanted
+            f"{key} has no effect without parallelize=True: the model is on one device."
+            for key in wanted
         ]
         return {}
     out: dict[str, Any] = {"device_map": named[0] if named else "auto"}
     if spread:
         notes.append(
-            f"parallelize=True is device_map={out['device_map']}: the layers are spread over the devices."
+            f"parallelize=True is device_map={out['device_map']}: the layers are spread"
+            " over the devices."
         )
     if given.pop("device", None) is not None:
         notes.append("device has no effect: the layers are spread over the devices.")
     memory: dict[str, Any] = {}
     if "max_memory_per_gpu" in wanted:
-        memory = dict.fromkeys(map(str, range(_devices())), wanted["max_memory_per_gpu"])
+        memory = dict.fromkeys(
+            map(str, range(_devices())), wanted["max_memory_per_gpu"]
+        )
         if not memory:
             notes.append("max_memory_per_gpu has no effect: there is no GPU.")
     if "max_cpu_memory" in wanted:
@@ -223,42 +272,59 @@ def _devices() -> int:
 
 
 def _served(client: str, given: dict[str, Any]) -> Backend | None:
-    """A model behind a server, asked as the released client asks it; None where an argument is one of the class alone."""
+    """A model behind a server, asked as the released client asks it; None where an argument is one
+    of the class alone.
+    """
     names = [given.pop(key) for key in ("model", "pretrained") if key in given]
     if not names:
         raise ConfigurationError("The model needs --model_args model=NAME.")
     if client.startswith("local-") and not given.get("base_url"):
         ending = ENDPOINTS["chat" if client in CHAT else "completions"]
-        raise ConfigurationError(f"--model {client} needs --model_args base_url=http://HOST:PORT/v1{ending}.")
+        raise ConfigurationError(
+            f"--model {client} needs --model_args base_url=http://HOST:PORT/v1{ending}."
+        )
     notes: list[str] = []
     _drop(given, _NEEDLESS, notes)
     if client not in COMPLETIONS:
         _drop(given, TOKENIZING, notes)
     out = {key: given.pop(key) for key in list(given) if key in ARGUMENTS}
-    if client == "openai-chat-completions" and any(mark in str(names[0]) for mark in REASONING_MARKS):
+    if client == "openai-chat-completions" and any(
+        mark in str(names[0]) for mark in REASONING_MARKS
+    ):
         notes.append(
-            f"As there, {names[0]} is sent temperature 1 and no stop strings, because its name has one of {', '.join(REASONING_MARKS)}."
+            f"As there, {names[0]} is sent temperature 1 and no stop strings, because"
+            f" its name has one of {', '.join(REASONING_MARKS)}."
         )
     return None if given else Backend(ModelSpec(f"lm/{client}/{names[0]}", out), notes)
 
 
-def _theirs(model: str, arguments: Mapping[str, Any], left: Mapping[str, Any]) -> Backend:
+def _theirs(
+    model: str, arguments: Mapping[str, Any], left: Mapping[str, Any]
+) -> Backend:
     """The class of the installed package. left: the arguments that ours lack."""
     if model not in CLASSES:
         if is_registered_with_package(model):
             return Backend(ModelSpec(f"lm_eval/{model}", dict(arguments)))
         hint = renamed_model(model) or f"Known: {', '.join(CLASSES)}. {_OWN_CLASS}"
-        raise UnknownName("model class of lm_eval", model, () if model in MODELS else CLASSES, hint)
+        raise UnknownName(
+            "model class of lm_eval", model, () if model in MODELS else CLASSES, hint
+        )
     if installed_tasks():
-        note = f"'{model}' runs as the class of the installed lm_eval (lm_eval/{model})."
+        note = (
+            f"'{model}' runs as the class of the installed lm_eval (lm_eval/{model})."
+        )
         return Backend(ModelSpec(f"lm_eval/{model}", dict(arguments)), [note])
     if model in _TRANSFORMERS:
-        note = "Some of its arguments are not those of hf/...: the model runs batch by batch (lm/hf), which is slower."
+        note = (
+            "Some of its arguments are not those of hf/...: the model runs batch by"
+            " batch (lm/hf), which is slower."
+        )
         return Backend(ModelSpec(f"lm/{model}", dict(arguments)), [note])
     lacking = f" with {', '.join(sorted(left))}" if left and left != arguments else ""
     served = f" Or: {_SERVE}." if model in _SERVERS else ""
     raise ConfigurationError(
-        f"--model {model}{lacking} needs the class of lm_eval itself: "
-        "pip install 'lm_eval==0.4.13', and the same command runs it. Without it: hf, openai-completions, "
-        f"openai-chat-completions, local-completions, local-chat-completions, anthropic-chat.{served}"
+        f"--model {model}{lacking} needs the class of lm_eval itself: pip install"
+        " 'lm_eval==0.4.13', and the same command runs it. Without it: hf,"
+        " openai-completions, openai-chat-completions, local-completions,"
+        f" local-chat-completions, anthropic-chat.{served}"
     )

@@ -25,8 +25,17 @@ if TYPE_CHECKING:
     from evalwright.compat.lm_eval.evaluator import Evaluation
     from evalwright.runs.reader import Run
 
-_KINDS = {"tasks": (), "groups": ("group",), "subtasks": ("task", "python"), "tags": ("tag",)}
-_ANYTHING = {"ignore_unknown_options": True, "allow_extra_args": True, "help_option_names": ["-h", "--help"]}
+_KINDS = {
+    "tasks": (),
+    "groups": ("group",),
+    "subtasks": ("task", "python"),
+    "tags": ("tag",),
+}
+_ANYTHING = {
+    "ignore_unknown_options": True,
+    "allow_extra_args": True,
+    "help_option_names": ["-h", "--help"],
+}
 
 
 class _Group(click.Group):
@@ -39,22 +48,31 @@ class _Group(click.Group):
         return super().parse_args(ctx, args)
 
 
-@click.group("lm-eval", cls=_Group, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    "lm-eval", cls=_Group, context_settings={"help_option_names": ["-h", "--help"]}
+)
 def lm_eval() -> None:
     """Evaluate as lm-evaluation-harness 0.4.13 does, with its flags.
 
     evalwright lm-eval --model hf --model_args pretrained=gpt2 --tasks arc_easy
 
-    The numbers are those of its own arithmetic (--scoring corrected mends it). Each setting that becomes another one here is said.
+    The numbers are those of its own arithmetic (--scoring corrected mends it). Each setting that
+    becomes another one here is said.
     """
 
 
 class _Run(click.Command):
-    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+    def format_options(
+        self, ctx: click.Context, formatter: click.HelpFormatter
+    ) -> None:
         """The flags, from the parser's table."""
         with formatter.section("Options"):
-            named = [((f"--{name}", short), text) for name, short, _, text in flags.FLAGS]
-            formatter.write_dl([(", ".join(filter(None, names)), text) for names, text in named])
+            named = [
+                ((f"--{name}", short), text) for name, short, _, text in flags.FLAGS
+            ]
+            formatter.write_dl(
+                [(", ".join(filter(None, names)), text) for names, text in named]
+            )
         with formatter.section("Options of our own"):
             formatter.write_dl([(f"--{name}", text) for name, _, _, text in flags.OWN])
 
@@ -63,7 +81,11 @@ class _Run(click.Command):
 @click.pass_context
 def run(ctx: click.Context) -> int:
     """Evaluate a model on tasks; exit code 1 where samples failed."""
-    from evalwright.compat.lm_eval.evaluator import evaluation_of, results_of, run_evaluation
+    from evalwright.compat.lm_eval.evaluator import (
+        evaluation_of,
+        results_of,
+        run_evaluation,
+    )
     from evalwright.reports.endings import failure_notes
     from evalwright.reports.progress import TerminalProgress
 
@@ -77,19 +99,30 @@ def run(ctx: click.Context) -> int:
     _say(f"As our own command: {as_command(evaluation)}")
     if given.get("output_path"):
         check_file(_place(given)[0] / "model" / "results.json")
-    if given.get("check_integrity") and _ours(ctx, "check", evaluation.configuration.tasks, evaluation):
+    if given.get("check_integrity") and _ours(
+        ctx, "check", evaluation.configuration.tasks, evaluation
+    ):
         raise click.ClickException(
-            "The tasks have faults (above). Leave out --check_integrity to run them as they are."
+            "The tasks have faults (above). Leave out --check_integrity to run them as"
+            " they are."
         )
     if given.get("write_out"):
         shots = evaluation.configuration.num_fewshot
         for task in evaluation.configuration.tasks:
             _ours(
-                ctx, "preview", [task], evaluation, *([] if shots is None else ["--num-fewshot", str(shots)])
+                ctx,
+                "preview",
+                [task],
+                evaluation,
+                *([] if shots is None else ["--num-fewshot", str(shots)]),
             )
     with TerminalProgress() as progress:
         made = run_evaluation(evaluation, progress=progress)
-    unsaid = {name: value for name, value in flags.DEFAULTS.items() if evaluation.config[name] is None}
+    unsaid = {
+        name: value
+        for name, value in flags.DEFAULTS.items()
+        if evaluation.config[name] is None
+    }
     results = results_of(made, {**evaluation.config, **unsaid}, samples=False)
     if given.get("output_path"):
         for file in _written(made, results, given):
@@ -111,7 +144,13 @@ def as_command(evaluation: Evaluation) -> str:
     configuration = evaluation.configuration
     (spec,) = configuration.models
     model = str(spec.as_dict()["model"])
-    words = ["evalwright", "run", *map(quote, configuration.tasks), "--model", quote(model)]
+    words = [
+        "evalwright",
+        "run",
+        *map(quote, configuration.tasks),
+        "--model",
+        quote(model),
+    ]
     files = list(evaluation.plugins)
     made = MODEL_REGISTRY.get(spec.model.removeprefix("lm/"))
     if made is not None and not files:
@@ -121,14 +160,21 @@ def as_command(evaluation: Evaluation) -> str:
         words += ["--plugin", quote(file)]
     for name, value in spec.as_dict().get("arguments", {}).items():
         words += ["-M", quote(f"{name}={_written_out(value)}")]
-    words += ["--scoring", configuration.dialect["scoring"], *map(quote, _folders(evaluation))]
+    words += [
+        "--scoring",
+        configuration.dialect["scoring"],
+        *map(quote, _folders(evaluation)),
+    ]
     for name, value in configuration.dialect.items():
         if name not in ("scoring", "task_root", "trust"):
             words += ["-D", quote(f"{name}={_written_out(value)}")]
     for flag, value, left in (
-        ("--limit", configuration.limit, None), ("--num-fewshot", configuration.num_fewshot, None), ("--seed", configuration.seed, 0),
-        ("--format", configuration.format, "auto"), ("--home", configuration.home, None),
-    ):  # fmt: skip
+        ("--limit", configuration.limit, None),
+        ("--num-fewshot", configuration.num_fewshot, None),
+        ("--seed", configuration.seed, 0),
+        ("--format", configuration.format, "auto"),
+        ("--home", configuration.home, None),
+    ):
         if value != left:
             words += [flag, quote(str(value))]
     return " ".join(words)
@@ -142,13 +188,30 @@ def _say(text: str) -> None:
     click.echo(inert(text), err=True)
 
 
-def _ours(ctx: click.Context, what: str, tasks: Sequence[str], evaluation: Evaluation, *more: str) -> Any:
+def _ours(
+    ctx: click.Context,
+    what: str,
+    tasks: Sequence[str],
+    evaluation: Evaluation,
+    *more: str,
+) -> Any:
     """`evalwright tasks WHAT` on some tasks."""
     scoring = evaluation.configuration.dialect["scoring"]
     named = evaluation.configuration.dialect.get("named_folders")
     beside = ["-D", f"named_folders={_written_out(named)}"] if named else []
-    words = ["tasks", what, *tasks, *_folders(evaluation), *beside, "--scoring", scoring, *more]
-    return ctx.find_root().command.main(args=words, prog_name="evalwright", standalone_mode=False)
+    words = [
+        "tasks",
+        what,
+        *tasks,
+        *_folders(evaluation),
+        *beside,
+        "--scoring",
+        scoring,
+        *more,
+    ]
+    return ctx.find_root().command.main(
+        args=words, prog_name="evalwright", standalone_mode=False
+    )
 
 
 def _folders(evaluation: Evaluation) -> Iterator[str]:
@@ -157,8 +220,12 @@ def _folders(evaluation: Evaluation) -> Iterator[str]:
             yield from (f"--{name.replace('_', '-')}", str(folder))
 
 
-def _written(run: Run, results: Mapping[str, Any], given: Mapping[str, Any]) -> list[Path]:
-    """The files in their form, where --output_path says: a folder, or a JSON file whose name begins that of the results."""
+def _written(
+    run: Run, results: Mapping[str, Any], given: Mapping[str, Any]
+) -> list[Path]:
+    """The files in their form, where --output_path says: a folder, or a JSON file whose name begins
+    that of the results.
+    """
     from evalwright.compat.lm_eval.runs.export import export_lm_eval
     from evalwright.runs.writer import write_json
 
@@ -176,14 +243,18 @@ def _written(run: Run, results: Mapping[str, Any], given: Mapping[str, Any]) -> 
 
 
 def _place(given: Mapping[str, Any]) -> tuple[Path, str]:
-    """The folder of --output_path, and how the name of the results begins where that is a JSON file."""
+    """The folder of --output_path, and how the name of the results begins where that is a JSON
+    file.
+    """
     path = Path(given["output_path"])
     return (path.parent, path.stem) if path.suffix == ".json" else (path, "")
 
 
 @lm_eval.command("ls")
 @click.argument("what", type=click.Choice(list(_KINDS)), default="tasks")
-@click.option("--include_path", "--include-path", metavar="DIR", help="A folder of more tasks.")
+@click.option(
+    "--include_path", "--include-path", metavar="DIR", help="A folder of more tasks."
+)
 def list_(what: str, include_path: str | None) -> None:
     """List the tasks, groups, subtasks or tags that can be evaluated."""
     from evalwright.compat.lm_eval.tasks.index import names
@@ -195,8 +266,12 @@ def list_(what: str, include_path: str | None) -> None:
 
 
 @lm_eval.command("validate")
-@click.option("--tasks", "-t", required=True, metavar="NAMES", help="Tasks with commas between.")
-@click.option("--include_path", "--include-path", metavar="DIR", help="A folder of more tasks.")
+@click.option(
+    "--tasks", "-t", required=True, metavar="NAMES", help="Tasks with commas between."
+)
+@click.option(
+    "--include_path", "--include-path", metavar="DIR", help="A folder of more tasks."
+)
 def validate(tasks: str, include_path: str | None) -> None:
     """Check that tasks can be read."""
     from evalwright.compat.lm_eval.evaluator import evaluation_of
@@ -211,7 +286,17 @@ def validate(tasks: str, include_path: str | None) -> None:
         "model": "dummy",
     }
     configuration = evaluation_of(given).configuration
-    names = [one for name in configuration.tasks for one in names_like(name, configuration.dialect)]
-    found = [task.name for one in names for task in load_tasks(one, dialect=configuration.dialect)]
+    names = [
+        one
+        for name in configuration.tasks
+        for one in names_like(name, configuration.dialect)
+    ]
+    found = [
+        task.name
+        for one in names
+        for task in load_tasks(one, dialect=configuration.dialect)
+    ]
     more = ", ..." if found[20:] else ""
-    click.echo(f"{counted(len(found), 'task')} can be read: {', '.join(found[:20])}{more}")
+    click.echo(
+        f"{counted(len(found), 'task')} can be read: {', '.join(found[:20])}{more}"
+    )

@@ -1,6 +1,8 @@
-"""The flags of `lm_eval run` 0.4.13, and what they say, as one mapping with the names that its YAML `--config` uses.
+"""The flags of `lm_eval run` 0.4.13, and what they say, as one mapping with the names that its YAML
+`--config` uses.
 
-What command lines of older releases say that 0.4.13 does not know is refused with what to write in its place.
+What command lines of older releases say that 0.4.13 does not know is refused with what to write in
+its place.
 """
 
 from __future__ import annotations
@@ -32,11 +34,26 @@ OWN: list[list[str]] = TABLES["own"]
 KINDS = {name: kind for name, _, kind, _ in FLAGS}
 _NAMES = [name for name, *_ in (*FLAGS, *OWN)]
 _BY_PERSON = (
-    "trust", "plugin", "trust_remote_code", "home", "wandb_args", "wandb_config_args", "trackio_args", "hf_hub_log_args",
-)  # fmt: skip
-_BY_PERSON_IN_ARGUMENTS = ("trust_remote_code", "base_url", "header", "headers", "auth_token", "api_key")
+    "trust",
+    "plugin",
+    "trust_remote_code",
+    "home",
+    "wandb_args",
+    "wandb_config_args",
+    "trackio_args",
+    "hf_hub_log_args",
+)
+_BY_PERSON_IN_ARGUMENTS = (
+    "trust_remote_code",
+    "base_url",
+    "header",
+    "headers",
+    "auth_token",
+    "api_key",
+)
 """What only the person at the command line may set."""
-_TRUE, _FALSE = ("true", "1", "yes"), ("false", "0", "no")
+_TRUE = ("true", "1", "yes")
+_FALSE = ("false", "0", "no")
 _CACHING = ("true", "refresh", "delete")
 
 
@@ -44,7 +61,9 @@ class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Wrong usage is an error of ours, with its exit code."""
         said = f"{message[0].upper()}{message[1:]}"
-        raise ConfigurationError(f"{said}. `evalwright lm-eval --help` shows all flags.")
+        raise ConfigurationError(
+            f"{said}. `evalwright lm-eval --help` shows all flags."
+        )
 
 
 _HOW: dict[str, dict[str, Any]] = {
@@ -59,14 +78,20 @@ _HOW: dict[str, dict[str, Any]] = {
 
 def parser() -> argparse.ArgumentParser:
     """The parser of `lm_eval run`. What is not given is not in its result."""
-    found = _Parser(prog="evalwright lm-eval", add_help=False, argument_default=argparse.SUPPRESS)
+    found = _Parser(
+        prog="evalwright lm-eval", add_help=False, argument_default=argparse.SUPPRESS
+    )
     for name, short, kind, _ in (*FLAGS, *OWN):
-        found.add_argument(f"--{name}", *filter(None, [short]), dest=name, **_HOW.get(kind, {}))
+        found.add_argument(
+            f"--{name}", *filter(None, [short]), dest=name, **_HOW.get(kind, {})
+        )
     return found
 
 
 def read_arguments(arguments: Sequence[str]) -> dict[str, Any]:
-    """What a command line says, the file of --config below it; `named_folders` are those of the command line. Raises ConfigurationError."""
+    """What a command line says, the file of --config below it; `named_folders` are those of the
+    command line. Raises ConfigurationError.
+    """
     if gone := renamed_flags(arguments):
         raise ConfigurationError(" ".join(gone))
     given = vars(parser().parse_args([_underscored(word) for word in arguments]))
@@ -80,14 +105,20 @@ def read_arguments(arguments: Sequence[str]) -> dict[str, Any]:
 def _underscored(word: str) -> str:
     """A flag as there: with underscores."""
     name, equals, value = word.partition("=")
-    return f"--{name[2:].replace('-', '_')}{equals}{value}" if re.match(r"--\w", word) else word
+    return (
+        f"--{name[2:].replace('-', '_')}{equals}{value}"
+        if re.match(r"--\w", word)
+        else word
+    )
 
 
 def read_config(path: str) -> dict[str, Any]:
     """The settings of a YAML file. Raises ConfigurationError and UnknownName."""
     document = read_document(Path(path), "settings file")
     if not isinstance(document.value, Mapping):
-        raise ConfigurationError(f"{path} must be a mapping of settings, such as `tasks: [arc_easy]`.")
+        raise ConfigurationError(
+            f"{path} must be a mapping of settings, such as `tasks: [arc_easy]`."
+        )
     found = dict(document.value)
     arguments = found.get("model_args")
     inner = mapping_of("model_args", arguments) if arguments else {}
@@ -97,26 +128,36 @@ def read_config(path: str) -> dict[str, Any]:
         own.append("model")
     if own:
         raise ConfigurationError(
-            f"{path} sets {own[0]}, which a file may not: it decides what code runs, or who gets a key or the results. "
-            "Give it on the command line."
+            f"{path} sets {own[0]}, which a file may not: it decides what code runs, or"
+            " who gets a key or the results. Give it on the command line."
         )
     for name, place, said in (
         ("include_path", Path(path).resolve().parent, "that is not beside it"),
         ("output_path", Path.cwd(), "outside the folder that you are in"),
     ):
-        if (named := found.get(name)) and not Path(str(named)).resolve().is_relative_to(place):
+        if (named := found.get(name)) and not Path(str(named)).resolve().is_relative_to(
+            place
+        ):
             raise ConfigurationError(
-                f"{path} sets {name} to a folder {said}. Give it on the command line: --{name} {named}"
+                f"{path} sets {name} to a folder {said}. Give it on the command line:"
+                f" --{name} {named}"
             )
     return found
 
 
 def normalised(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Settings with their values in one form: mappings, lists of names, four seeds, numbers. Raises ConfigurationError, UnknownName."""
+    """Settings with their values in one form: mappings, lists of names, four seeds, numbers.
+
+    Raises ConfigurationError, UnknownName.
+    """
     out: dict[str, Any] = {}
     for name, value in given.items():
         check_known("setting of lm_eval", [name], _NAMES, "")
-        if value is None or name == "config" or (value is False and name != "fewshot_as_multiturn"):
+        if (
+            value is None
+            or name == "config"
+            or (value is False and name != "fewshot_as_multiturn")
+        ):
             continue
         out[name] = _value_of(name, value)
     if place := out.get("hf_hub_log_args", {}).get("output_path"):
@@ -126,13 +167,18 @@ def normalised(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _value_of(name: str, value: Any) -> Any:
-    kind, own = KINDS.get(name), {"seed": _seeds, "samples": _rows, "limit": _limit}.get(name)
+    kind = KINDS.get(name)
+    own = {"seed": _seeds, "samples": _rows, "limit": _limit}.get(name)
     if own is not None:
         return own(value)
     if kind == "mapping":
         return mapping_of(name, value)
     if name in ("tasks", "trust", "plugin"):
-        return [part for one in ([value] if isinstance(value, str) else value) for part in names_of(one)]
+        return [
+            part
+            for one in ([value] if isinstance(value, str) else value)
+            for part in names_of(one)
+        ]
     takes = ""
     if name == "fewshot_as_multiturn":
         if str(value).lower() in (*_TRUE, *_FALSE):
@@ -140,8 +186,15 @@ def _value_of(name: str, value: Any) -> Any:
         takes = "true or false"
     elif name in ("batch_size", "max_batch_size"):
         if not is_size(value, auto=name == "batch_size"):
-            takes = f"a whole number of at least 1{', auto or auto:N' if name == 'batch_size' else ''}"
-    elif name != "include_path" and kind in ("text", "integer") and isinstance(value, Mapping | list):
+            takes = (
+                "a whole number of at least"
+                f" 1{', auto or auto:N' if name == 'batch_size' else ''}"
+            )
+    elif (
+        name != "include_path"
+        and kind in ("text", "integer")
+        and isinstance(value, Mapping | list)
+    ):
         takes = "one value"
     elif name == "cache_requests" and isinstance(value, str) and value not in _CACHING:
         takes = f"{', '.join(_CACHING)} or nothing"
@@ -156,7 +209,9 @@ def names_a_file(model: Any) -> bool:
 
 
 def is_size(value: Any, *, auto: bool = True) -> bool:
-    """Whether a value is a batch's size: a whole number of at least 1, or, where that is known, "auto" or "auto:N"."""
+    """Whether a value is a batch's size: a whole number of at least 1, or, where that is known,
+    "auto" or "auto:N".
+    """
     head, colon, number = str(value).partition(":")
     if auto and head == "auto" and not colon:
         return True
@@ -174,23 +229,40 @@ def _check(given: Mapping[str, Any]) -> None:
         raise ConfigurationError("Give --samples or --limit, not both.")
     wants = [name for name in ("log_samples", "predict_only") if given.get(name)]
     if wants and not given.get("output_path"):
-        raise ConfigurationError(f"--{wants[0]} needs --output_path: the folder for the files.")
+        raise ConfigurationError(
+            f"--{wants[0]} needs --output_path: the folder for the files."
+        )
 
 
 def names_of(text: Any) -> list[Any]:
     """The names of a text with commas; what is no text stands alone."""
-    return [part.strip() for part in text.split(",") if part.strip()] if isinstance(text, str) else [text]
+    return (
+        [part.strip() for part in text.split(",") if part.strip()]
+        if isinstance(text, str)
+        else [text]
+    )
 
 
 def mapping_of(name: str, value: Any) -> dict[str, Any]:
-    """`key=value` texts (with commas or one by one), a JSON object, or a mapping. Raises ConfigurationError."""
+    """`key=value` texts (with commas or one by one), a JSON object, or a mapping.
+
+    Raises ConfigurationError.
+    """
     if isinstance(value, Mapping):
         return dict(value)
     texts = [value] if isinstance(value, str) else value
-    if not isinstance(texts, list | tuple) or not all(isinstance(one, str) for one in texts):
-        raise ConfigurationError(f"--{name} takes key=value, or a mapping, not {shown(str(value))}.")
+    if not isinstance(texts, list | tuple) or not all(
+        isinstance(one, str) for one in texts
+    ):
+        raise ConfigurationError(
+            f"--{name} takes key=value, or a mapping, not {shown(str(value))}."
+        )
     if len(texts) == 1 and texts[0].lstrip().startswith("{"):
-        with failing_as(ConfigurationError, f"--{name}: {shown(texts[0])} is not valid JSON", ValueError):
+        with failing_as(
+            ConfigurationError,
+            f"--{name}: {shown(texts[0])} is not valid JSON",
+            ValueError,
+        ):
             found = json.loads(texts[0])
         return dict(found)
     out: dict[str, Any] = {}
@@ -209,7 +281,9 @@ def shown(text: str) -> str:
 
 def _top_level(text: str) -> list[str]:
     """The parts between commas that are in no bracket and no quotes."""
-    parts, depth, quote = [""], 0, ""
+    parts = [""]
+    depth = 0
+    quote = ""
     for char in text:
         if quote:
             quote = "" if char == quote else quote
@@ -255,7 +329,10 @@ def _seeds(value: Any) -> tuple[int | None, ...]:
     parts = value.split(",") if isinstance(value, str) else value
     try:
         several = list(parts) if isinstance(parts, list | tuple) else [parts]
-        found = [None if str(part).strip().lower() == "none" else int(part) for part in several]
+        found = [
+            None if str(part).strip().lower() == "none" else int(part)
+            for part in several
+        ]
     except (TypeError, ValueError):
         found = []
     if len(found) == 1:
@@ -277,18 +354,27 @@ def _rows(value: Any) -> dict[str, list[int]]:
                 text = Path(text).read_text(encoding="utf-8")
             value = json.loads(text)
         except OSError as error:
-            said = f"The file of --samples, {shown(text)}, cannot be read: {error.strerror}."
+            said = (
+                f"The file of --samples, {shown(text)}, cannot be read:"
+                f" {error.strerror}."
+            )
             raise ConfigurationError(said) from error
         except (ValueError, RecursionError) as error:
-            raise ConfigurationError(f"--samples {shown(text)} is not valid JSON: {error}.") from error
+            raise ConfigurationError(
+                f"--samples {shown(text)} is not valid JSON: {error}."
+            ) from error
     good = isinstance(value, Mapping) and all(
-        isinstance(rows, list) and rows and all(type(row) is int and row >= 0 for row in rows)
+        isinstance(rows, list)
+        and rows
+        and all(type(row) is int and row >= 0 for row in rows)
         for rows in value.values()
     )
     if good and value:
         return {str(task): list(rows) for task, rows in value.items()}
     example = "'{\"arc_easy\": [0, 1, 2]}'"
-    raise ConfigurationError(f"--samples takes rows by task, at least one each, such as {example}.")
+    raise ConfigurationError(
+        f"--samples takes rows by task, at least one each, such as {example}."
+    )
 
 
 # What older releases said
@@ -299,29 +385,57 @@ MODELS = _OLD["models"]
 
 def renamed_flags(arguments: Sequence[str]) -> list[str]:
     """A sentence for each flag on a command line that is gone, and for its model class then."""
-    words = [part for word in arguments for part in (word.split("=", 1) if word[:2] == "--" else (word,))]
-    names = dict.fromkeys(word[2:].replace("-", "_") for word in words if word.startswith("--"))
-    said = [_sentence(f"--{name}", _OLD["flags"][name]) for name in names if name in _OLD["flags"]]
-    models = [model for flag, model in pairwise(words) if flag == "--model" and model in MODELS]
+    words = [
+        part
+        for word in arguments
+        for part in (word.split("=", 1) if word[:2] == "--" else (word,))
+    ]
+    names = dict.fromkeys(
+        word[2:].replace("-", "_") for word in words if word.startswith("--")
+    )
+    said = [
+        _sentence(f"--{name}", _OLD["flags"][name])
+        for name in names
+        if name in _OLD["flags"]
+    ]
+    models = [
+        model
+        for flag, model in pairwise(words)
+        if flag == "--model" and model in MODELS
+    ]
     return said + [renamed_model(model) for model in models] if said else []
 
 
 def renamed_model(name: str) -> str:
     """The sentence for a model class, which is "" for one that never was."""
-    return _sentence(f"--model {name}", f"--model {MODELS[name]}") if name in MODELS else ""
+    return (
+        _sentence(f"--model {name}", f"--model {MODELS[name]}")
+        if name in MODELS
+        else ""
+    )
 
 
 def renamed_values(given: Mapping[str, Any]) -> list[str]:
-    """A sentence for each argument of a transformers class, and each list of tasks, that is gone. given: as of `normalised`."""
-    model, lists = str(given.get("model", "hf")), _OLD["lists"]
+    """A sentence for each argument of a transformers class, and each list of tasks, that is gone.
+    given: as of `normalised`.
+    """
+    model = str(given.get("model", "hf"))
+    lists = _OLD["lists"]
     ours = MODELS.get(model, model) in ("hf", "hf-auto", "huggingface")
     said = [
         _sentence(f"{key} in --model_args", instead)
         for key, instead in _OLD["arguments"].items()
         if ours and key in given.get("model_args", {})
     ]
-    named = [name for name in given.get("tasks") or () if isinstance(name, str) and name in lists]
-    said += [_sentence(f"--tasks {name}", f"`evalwright lm-eval ls {lists[name]}`") for name in named]
+    named = [
+        name
+        for name in given.get("tasks") or ()
+        if isinstance(name, str) and name in lists
+    ]
+    said += [
+        _sentence(f"--tasks {name}", f"`evalwright lm-eval ls {lists[name]}`")
+        for name in named
+    ]
     return [*said, renamed_model(model)] if said and model in MODELS else said
 
 

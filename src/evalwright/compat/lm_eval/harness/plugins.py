@@ -31,7 +31,8 @@ def load_plugin(file: str) -> ModuleType:
         raise
     except Exception as error:
         raise ConfigurationError(
-            f"The plug-in '{file}' failed while loading: {type(error).__name__}: {error}.{_import_advice(error)}"
+            f"The plug-in '{file}' failed while loading: {type(error).__name__}:"
+            f" {error}.{_import_advice(error)}"
         ) from error
 
 
@@ -55,9 +56,13 @@ def class_in_file(model: str) -> tuple[str, str]:
     module = load_plugin(file)
     model_class: Any = vars(module).get(class_name)
     if model_class is None:
-        classes = [name for name, value in vars(module).items() if inspect.isclass(value)]
+        classes = [
+            name for name, value in vars(module).items() if inspect.isclass(value)
+        ]
         raise UnknownName(f"class in '{file}'", class_name, classes)
-    registered = [name for name, known in MODEL_REGISTRY.items() if known is model_class]
+    registered = [
+        name for name, known in MODEL_REGISTRY.items() if known is model_class
+    ]
     if registered:
         return registered[0], file
     register_model(class_name)(model_class)
@@ -65,15 +70,23 @@ def class_in_file(model: str) -> tuple[str, str]:
 
 
 def is_registered_with_package(model: str) -> bool:
-    """Whether a file registered the name with the installed package lm_eval in place of our registry."""
-    registry: Any = getattr(sys.modules.get("lm_eval.api.registry"), "model_registry", {})
+    """Whether a file registered the name with the installed package lm_eval in place of our
+    registry.
+    """
+    registry: Any = getattr(
+        sys.modules.get("lm_eval.api.registry"), "model_registry", {}
+    )
     return model in registry
 
 
 def _import_advice(error: Exception) -> str:
-    if isinstance(error, ModuleNotFoundError) and str(error.name).partition(".")[0] == "lm_eval":
+    if (
+        isinstance(error, ModuleNotFoundError)
+        and str(error.name).partition(".")[0] == "lm_eval"
+    ):
         return (
-            " In its imports write evalwright.compat.lm_eval in place of lm_eval (docs/new-model-guide.md), "
-            "or install the package: pip install 'lm_eval==0.4.13'"
+            " In its imports write evalwright.compat.lm_eval in place of lm_eval"
+            " (docs/new-model-guide.md), or install the package: pip install"
+            " 'lm_eval==0.4.13'"
         )
     return ""

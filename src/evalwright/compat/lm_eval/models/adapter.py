@@ -1,7 +1,9 @@
-"""`lm/<name>` and `lm_eval/<backend>`: classes of lm-evaluation-harness's model interface as local models of ours.
+"""`lm/<name>` and `lm_eval/<backend>`: classes of lm-evaluation-harness's model interface as local
+models of ours.
 
-All waiting requests of a kind are handed over in one call; what comes back is checked one by one. A method that a class does not
-have, or that only raises NotImplementedError, is an ability that the model has not, which is known before anything is asked.
+All waiting requests of a kind are handed over in one call; what comes back is checked one by one. A
+method that a class does not have, or that only raises NotImplementedError, is an ability that the
+model has not, which is known before anything is asked.
 """
 
 from __future__ import annotations
@@ -51,7 +53,14 @@ from evalwright.core.requests import (
 )
 from evalwright.core.responses import Response
 from evalwright.core.secrets import digested_arguments, masked_arguments
-from evalwright.models.base import LocalModel, Model, fingerprint_of, stop_at, stop_in, unknown_fingerprint
+from evalwright.models.base import (
+    LocalModel,
+    Model,
+    fingerprint_of,
+    stop_at,
+    stop_in,
+    unknown_fingerprint,
+)
 from evalwright.models.local.files import special_tokens_of
 from evalwright.tasks.entry_points import offered
 
@@ -63,12 +72,14 @@ ENTRY_POINTS = "evalwright.lm"
 class LMAdapter(LocalModel):
     """A model class behind our door. The class is instantiated in `load`, in the worker thread.
 
-    chat: whether it takes messages (None: whether it defines `apply_chat_template`). fingerprint: what names its answers in the
-    store, with the arguments. Without one nothing is shared between runs, but for the transformers backend of the package of that
-    release, of which is known what answers. instance: a model of the class that was made already.
+    chat: whether it takes messages (None: whether it defines `apply_chat_template`). fingerprint:
+    what names its answers in the store, with the arguments. Without one nothing is shared between
+    runs, but for the transformers backend of the package of that release, of which is known what
+    answers. instance: a model of the class that was made already.
 
-    Settings of generation that a task of lm-evaluation-harness carries as written reach the class as they are, and its text is left as
-    it comes: there, too, a class stops where it likes. For all other requests a text ends before the first stop string.
+    Settings of generation that a task of lm-evaluation-harness carries as written reach the class
+    as they are, and its text is left as it comes: there, too, a class stops where it likes. For all
+    other requests a text ends before the first stop string.
     """
 
     carries = frozenset(("generation_arguments",))
@@ -84,15 +95,19 @@ class LMAdapter(LocalModel):
         release: str = "",
         instance: Any = None,
     ) -> None:
-        self.name, self._class, self._arguments = name, made, dict(arguments)
-        self._instance, self._release = instance, release
+        self.name = name
+        self._class = made
+        self._arguments = dict(arguments)
+        self._instance = instance
+        self._release = release
         self._lm: Any = None
         self._told: dict[str, Any] = {}
         self.abilities = abilities_of(made, chat)
         if not self.abilities - {"chat"}:
             raise ConfigurationError(
-                f"The model class {made.__name__} has no abilities: it defines none of {', '.join(registry.METHODS)}, "
-                "or they only raise NotImplementedError."
+                f"The model class {made.__name__} has no abilities: it defines none of"
+                f" {', '.join(registry.METHODS)}, or they only raise"
+                " NotImplementedError."
             )
         if instance is None:
             check_arguments(name, made, self._arguments)
@@ -100,19 +115,33 @@ class LMAdapter(LocalModel):
         named = str(own) if isinstance(own, str | int) and own else ""
         self._own = {} if named else self._content()
         known = named or self._own
-        self.fingerprint = fingerprint_of(self._identity(named)) if known else unknown_fingerprint()
+        self.fingerprint = (
+            fingerprint_of(self._identity(named)) if known else unknown_fingerprint()
+        )
 
     def _content(self) -> dict[str, Any]:
-        """What names the weights, the tokenizer and the code that answer; empty where they cannot be known."""
-        found = content_of(self._arguments) if self._release and is_transformers(self._class) else None
+        """What names the weights, the tokenizer and the code that answer; empty where they cannot
+        be known.
+        """
+        found = (
+            content_of(self._arguments)
+            if self._release and is_transformers(self._class)
+            else None
+        )
         return {} if found is None else {"release": self._release, "content": found}
 
     def _identity(self, named: str) -> dict[str, Any]:
         arguments = digested_arguments(self._arguments)
         if not named:
             known = {*IDLE, *self._own["content"], "revision"}
-            arguments = {key: value for key, value in arguments.items() if key not in known}
-        return {"lm": named or self._own, "arguments": arguments, "chat": "chat" in self.abilities}
+            arguments = {
+                key: value for key, value in arguments.items() if key not in known
+            }
+        return {
+            "lm": named or self._own,
+            "arguments": arguments,
+            "chat": "chat" in self.abilities,
+        }
 
     def describe(self) -> dict[str, Any]:
         """With the class and its arguments; secrets are masked."""
@@ -139,13 +168,19 @@ class LMAdapter(LocalModel):
         except RequestError:
             raise
         except Exception as error:
-            raise ModelError(f"The model '{self.name}' cannot be created: {_words(error)}") from error
+            raise ModelError(
+                f"The model '{self.name}' cannot be created: {_words(error)}"
+            ) from error
         if self._own and self._content() != self._own:
             self.unload()
             raise ModelError(
-                f"The files of '{self.name}' were changed after the run had begun. Run the same command again."
+                f"The files of '{self.name}' were changed after the run had begun. Run"
+                " the same command again."
             )
-        self._told = {**(_template_of(self._lm) if "chat" in self.abilities else {}), **_facts_of(self._lm)}
+        self._told = {
+            **(_template_of(self._lm) if "chat" in self.abilities else {}),
+            **_facts_of(self._lm),
+        }
 
     def rendered(self, messages: Sequence[Message]) -> str:
         """Messages as the text that the class's own template makes of them."""
@@ -160,17 +195,30 @@ class LMAdapter(LocalModel):
         if torch is not None and torch.cuda.is_available():
             torch.cuda.empty_cache()
 
-    def answer_batch(self, requests: Sequence[Request]) -> Iterator[tuple[int, Response | Failure]]:
+    def answer_batch(
+        self, requests: Sequence[Request]
+    ) -> Iterator[tuple[int, Response | Failure]]:
         """One call of the model's method for each kind of request that waits."""
         if self._lm is None:
             self.load()
         for kind, (method, _) in METHODS.items():
-            places = [index for index, request in enumerate(requests) if isinstance(request, kind)]
+            places = [
+                index
+                for index, request in enumerate(requests)
+                if isinstance(request, kind)
+            ]
             if places:
-                yield from self._ask(method, [requests[index] for index in places], places)
+                yield from self._ask(
+                    method, [requests[index] for index in places], places
+                )
         for index, request in enumerate(requests):
             if type(request) not in METHODS:
-                yield index, ModelError(f"'{self.name}' cannot do '{request.ability}'.").as_failure()
+                yield (
+                    index,
+                    ModelError(
+                        f"'{self.name}' cannot do '{request.ability}'."
+                    ).as_failure(),
+                )
 
     def _made(self) -> Any:
         if self._instance is not None:
@@ -195,14 +243,18 @@ class LMAdapter(LocalModel):
             except Exception as error:
                 yield place, self._failure("apply_chat_template", error)
             else:
-                instances.append(Instance(method, {}, arguments, number, ("evalwright", number, 1)))
+                instances.append(
+                    Instance(method, {}, arguments, number, ("evalwright", number, 1))
+                )
                 kept.append((place, request))
         if not instances:
             return
         answered = 0
         try:
             results = getattr(self._lm, method)(instances)
-            for (place, request), result in zip(kept, self._checked(method, len(kept), results), strict=True):
+            for (place, request), result in zip(
+                kept, self._checked(method, len(kept), results), strict=True
+            ):
                 answered += 1
                 try:
                     answer: Response | Failure = self._response(method, request, result)
@@ -216,17 +268,26 @@ class LMAdapter(LocalModel):
 
     def _checked(self, method: str, wanted: int, results: Any) -> Iterator[Any]:
         """As many results as requests. Raises ModelError where there are not."""
-        if isinstance(results, str | bytes | Mapping) or not isinstance(results, Iterable):
+        if isinstance(results, str | bytes | Mapping) or not isinstance(
+            results, Iterable
+        ):
             raise self._wrong(
-                method, f"must give a list with one result per request, not {type(results).__name__}"
+                method,
+                "must give a list with one result per request, not"
+                f" {type(results).__name__}",
             )
         if isinstance(results, Sequence) and len(results) != wanted:
-            said = f"gave {len(results)} results for {wanted} requests, so they cannot be matched to requests"
+            said = (
+                f"gave {len(results)} results for {wanted} requests, so they cannot be"
+                " matched to requests"
+            )
             raise self._wrong(method, said)
         found = iter(results)
         for count in range(wanted):
             if (result := next(found, _END)) is _END:
-                raise self._wrong(method, f"gave only {count} results for {wanted} requests")
+                raise self._wrong(
+                    method, f"gave only {count} results for {wanted} requests"
+                )
             yield result
 
     def _wrong(self, method: str, said: str) -> ModelError:
@@ -248,7 +309,10 @@ class LMAdapter(LocalModel):
         return self._text(request.prompt), _settings(request)
 
     def _text(self, prompt: Prompt) -> Any:
-        """Messages by the model's own template. What it gives is handed on as it is: some clients take more than text."""
+        """Messages by the model's own template.
+
+        What it gives is handed on as it is: some clients take more than text.
+        """
         if isinstance(prompt, str):
             return prompt
         opening = prompt[-1].role != "assistant"
@@ -259,30 +323,48 @@ class LMAdapter(LocalModel):
     def _response(self, method: OutputType, request: Any, result: Any) -> Response:
         if method == "generate_until":
             if not isinstance(result, str):
-                raise self._wrong(method, f"must give text, not {type(result).__name__}")
+                raise self._wrong(
+                    method, f"must give text, not {type(result).__name__}"
+                )
             stopped_at = stop_in(result, request.stop) if request.stop else None
-            return Response(stop_at(result, request.stop), finish_reason="stop", stopped_at=stopped_at)
-        greedy, value = None, result
+            return Response(
+                stop_at(result, request.stop),
+                finish_reason="stop",
+                stopped_at=stopped_at,
+            )
+        greedy = None
+        value = result
         if method == "loglikelihood":
             if not isinstance(result, tuple | list) or len(result) != 2:
                 raise self._wrong(
-                    method, f"must give pairs (log-probability, is greedy), not {_shown(result)}"
+                    method,
+                    "must give pairs (log-probability, is greedy), not"
+                    f" {_shown(result)}",
                 )
             value, greedy = result
             if not (type(greedy).__name__ in ("bool_", "bool") or greedy in (0, 1)):
-                raise self._wrong(method, f"must say true or false for 'is greedy', not {_shown(greedy)}")
+                raise self._wrong(
+                    method,
+                    f"must say true or false for 'is greedy', not {_shown(greedy)}",
+                )
             greedy = bool(greedy)
         elif isinstance(result, tuple | list) and result:
-            # Some classes give the number in a tuple, as the guide's text says, others bare, as its code does.
+            # Some classes give the number in a tuple, as the guide's text says, others bare, as its
+            # code does.
             value = result[0]
         try:
             number = float(value) if not isinstance(value, str | bool) else math.nan
         except (TypeError, ValueError):
             number = math.nan
         if math.isnan(number) or number > 1e-4:
-            raise self._wrong(method, f"must give a natural log-probability, at most 0, not {_shown(value)}")
+            raise self._wrong(
+                method,
+                f"must give a natural log-probability, at most 0, not {_shown(value)}",
+            )
         scored = self._count(request)
-        return Response(log_likelihood=min(number, 0.0), is_greedy=greedy, tokens_scored=scored)
+        return Response(
+            log_likelihood=min(number, 0.0), is_greedy=greedy, tokens_scored=scored
+        )
 
     def _count(self, request: Any) -> int | None:
         """How many tokens were scored, where the class has a tokenizer; else nobody knows."""
@@ -300,12 +382,18 @@ class LMAdapter(LocalModel):
 
 
 def _template_of(lm: Any) -> dict[str, Any]:
-    """The source of a class's chat template and the special tokens that it reads; empty where it does not say."""
+    """The source of a class's chat template and the special tokens that it reads; empty where it
+    does not say.
+    """
     with suppress(Exception):  # the class's own code
         source = lm.chat_template(True)
         tokens = dict(getattr(getattr(lm, "tokenizer", None), "special_tokens_map", {}))
         if isinstance(source, str) and source:
-            variables = {str(role): text for role, text in tokens.items() if isinstance(text, str)}
+            variables = {
+                str(role): text
+                for role, text in tokens.items()
+                if isinstance(text, str)
+            }
             return {"template": {"source": source, "variables": variables}}
     return {}
 
@@ -315,7 +403,10 @@ def _facts_of(lm: Any) -> dict[str, Any]:
     out: dict[str, Any] = {}
     with suppress(Exception):  # the class's own code
         if tokenizer := getattr(lm, "tokenizer", None):
-            out |= {"special_tokens": special_tokens_of(tokenizer), "context_length": int(lm.max_length)}
+            out |= {
+                "special_tokens": special_tokens_of(tokenizer),
+                "context_length": int(lm.max_length),
+            }
         if weights := getattr(lm, "_model", None):
             dtype = str(weights.dtype).removeprefix("torch.")
             out |= {"parameters": int(weights.num_parameters()), "dtype": dtype}
@@ -323,16 +414,23 @@ def _facts_of(lm: Any) -> dict[str, Any]:
 
 
 def lm_model(
-    name: str, *, chat: bool | None = None, fingerprint: str | None = None, **arguments: Any
+    name: str,
+    *,
+    chat: bool | None = None,
+    fingerprint: str | None = None,
+    **arguments: Any,
 ) -> Model:
-    """`lm/<name>`: a class registered with `register_model`, in a plug-in or under the entry point group `evalwright.lm`.
+    """`lm/<name>`: a class registered with `register_model`, in a plug-in or under the entry point
+    group `evalwright.lm`.
 
     `lm/<client>/<model>`: a model behind a server; see `served`.
     """
     client, _, served_name = name.partition("/")
     if served_name and client in CLIENTS:
         if chat is not None or fingerprint is not None:
-            raise ConfigurationError(f"'lm/{name}' takes neither chat nor fingerprint: leave them out.")
+            raise ConfigurationError(
+                f"'lm/{name}' takes neither chat nor fingerprint: leave them out."
+            )
         from evalwright.compat.lm_eval.models.served import served_model
 
         return served_model(client, served_name, **arguments)
@@ -343,21 +441,34 @@ def lm_model(
         made = resolve_name(points[name])
         if not inspect.isclass(made):
             raise ConfigurationError(
-                f"The entry point '{name}' of {ENTRY_POINTS} is not a model class: {points[name]}."
+                f"The entry point '{name}' of {ENTRY_POINTS} is not a model class:"
+                f" {points[name]}."
             )
     if made is None and name in registry.BUILT_IN:
         release = f"evalwright {__version__}"
         try:
             made = registry.get_model(name)
         except ImportError as error:
-            raise MissingExtra(f"The model 'lm/{name}'", "hf", error.name or "transformers") from None
+            raise MissingExtra(
+                f"The model 'lm/{name}'", "hf", error.name or "transformers"
+            ) from None
     if made is None:
         known = sorted({*registry.MODEL_REGISTRY, *points})
         listed = f"Known: {', '.join(known)}." if known else "None is registered."
         raise UnknownName(
-            "model class", name, known, f"{listed} Name the file that registers it with --plugin."
+            "model class",
+            name,
+            known,
+            f"{listed} Name the file that registers it with --plugin.",
         )
-    return LMAdapter(f"lm/{name}", made, arguments, chat=chat, fingerprint=fingerprint, release=release)
+    return LMAdapter(
+        f"lm/{name}",
+        made,
+        arguments,
+        chat=chat,
+        fingerprint=fingerprint,
+        release=release,
+    )
 
 
 def lm_eval_model(
@@ -372,7 +483,8 @@ def lm_eval_model(
         theirs = import_module("lm_eval.api.registry")
     except (ImportError, PackageNotFoundError):
         raise ConfigurationError(
-            f"The model 'lm_eval/{name}' needs the package lm_eval, which is not installed. Install it with: pip install lm_eval"
+            f"The model 'lm_eval/{name}' needs the package lm_eval, which is not"
+            " installed. Install it with: pip install lm_eval"
         ) from None
     try:
         made = theirs.get_model(name)
@@ -383,7 +495,14 @@ def lm_eval_model(
         raise ConfigurationError(
             f"The backend '{name}' of lm_eval cannot be imported: {_words(error)}"
         ) from None
-    return LMAdapter(f"lm_eval/{name}", made, arguments, chat=chat, fingerprint=fingerprint, release=release)
+    return LMAdapter(
+        f"lm_eval/{name}",
+        made,
+        arguments,
+        chat=chat,
+        fingerprint=fingerprint,
+        release=release,
+    )
 
 
 def _settings(request: Generate) -> dict[str, Any]:
@@ -393,7 +512,11 @@ def _settings(request: Generate) -> dict[str, Any]:
         return further
     seed = None if request.seed is None else request.seed + request.draw
     told = request.temperature
-    optional = {"max_gen_toks": request.max_tokens, "top_p": request.top_p, "seed": seed}
+    optional = {
+        "max_gen_toks": request.max_tokens,
+        "top_p": request.top_p,
+        "seed": seed,
+    }
     return {
         "until": list(request.stop),
         **({} if told is None else {"do_sample": told > 0, "temperature": told}),

@@ -1,4 +1,6 @@
-"""Model classes that ask a server: `TemplateAPI`, to be derived from by what a request says and what an answer means."""
+"""Model classes that ask a server: `TemplateAPI`, to be derived from by what a request says and
+what an answer means.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,9 @@ from evalwright.compat.lm_eval.utils import (
     trusting,
 )
 
-LMEVAL_MODEL_NONE_ANSWER_PLACEHOLDER = os.environ.get("LMEVAL_MODEL_NONE_ANSWER_PLACEHOLDER", "")
+LMEVAL_MODEL_NONE_ANSWER_PLACEHOLDER = os.environ.get(
+    "LMEVAL_MODEL_NONE_ANSWER_PLACEHOLDER", ""
+)
 """What stands for an answer of a server that has no text."""
 
 LogLikelihoodInputs = tuple[tuple[str, str], list[int], list[int]]
@@ -56,7 +60,9 @@ def create_image_prompt(imgs: list[Any], chat: Any, fmt: str = "PNG") -> Any:
         parts.append({"type": "image_url", "image_url": address})
     last = chat[-1]
     content = last["content"]
-    last["content"] = parts + (content if isinstance(content, list) else [{"type": "text", "text": content}])
+    last["content"] = parts + (
+        content if isinstance(content, list) else [{"type": "text", "text": content}]
+    )
     last.pop("type", None)
     return chat
 
@@ -72,12 +78,17 @@ async def _read(response: Any) -> bytes:
 
 
 class TemplateAPI(TemplateLM):
-    """A model behind a server. A class of it defines `_create_payload`, `parse_generations`, and `parse_logprobs` where it scores.
+    """A model behind a server.
 
-    model, pretrained: the model's name. base_url: the whole address. tokenizer_backend: "huggingface", "tiktoken", "remote" (the
-    server's own), or None; scoring needs one. tokenized_requests: send token ids in place of texts. num_concurrent: requests at a
-    time. batch_size: prompts of one request. max_retries: attempts. max_length: tokens that the model takes in, and one to generate.
-    timeout: seconds of a request. header: in place of the one with `api_key`.
+    A class of it defines `_create_payload`, `parse_generations`, and `parse_logprobs` where it
+    scores.
+
+    model, pretrained: the model's name. base_url: the whole address. tokenizer_backend:
+    "huggingface", "tiktoken", "remote" (the server's own), or None; scoring needs one.
+    tokenized_requests: send token ids in place of texts. num_concurrent: requests at a time.
+    batch_size: prompts of one request. max_retries: attempts. max_length: tokens that the model
+    takes in, and one to generate. timeout: seconds of a request. header: in place of the one with
+    `api_key`.
     """
 
     MULTIMODAL = True
@@ -88,8 +99,9 @@ class TemplateAPI(TemplateLM):
         pretrained: str | None = None,
         base_url: str | None = None,
         tokenizer: str | None = None,
-        tokenizer_backend: Literal["tiktoken", "huggingface", "remote", "None", "none"]
-        | None = "huggingface",
+        tokenizer_backend: (
+            Literal["tiktoken", "huggingface", "remote", "None", "none"] | None
+        ) = "huggingface",
         truncate: bool = False,
         num_concurrent: int = 1,
         max_retries: int = 3,
@@ -114,17 +126,29 @@ class TemplateAPI(TemplateLM):
     ) -> None:
         super().__init__()
         self.model: Any = model or pretrained
-        self.base_url, self._header, self.auth_token = base_url, header, auth_token
+        self.base_url = base_url
+        self._header = header
+        self.auth_token = auth_token
         self._batch_size = 1 if "auto" in str(batch_size) else int(batch_size)
-        self._truncate, self._eos_string = truncate, eos_string
-        self._max_gen_toks, self._seed, self.timeout = int(max_gen_toks), int(seed), int(timeout)
+        self._truncate = truncate
+        self._eos_string = eos_string
+        self._max_gen_toks = int(max_gen_toks)
+        self._seed = int(seed)
+        self.timeout = int(timeout)
         self.max_length = int(max_length or 2048) - 1
-        self._concurrent, self.max_images = int(num_concurrent), int(max_images)
-        self.tokenizer_backend = None if tokenizer_backend in ("None", "none") else tokenizer_backend
-        self.add_bos_token, self.custom_prefix_token_id = add_bos_token, custom_prefix_token_id
-        self.tokenized_requests = tokenized_requests and self.tokenizer_backend is not None
+        self._concurrent = int(num_concurrent)
+        self.max_images = int(max_images)
+        self.tokenizer_backend = (
+            None if tokenizer_backend in ("None", "none") else tokenizer_backend
+        )
+        self.add_bos_token = add_bos_token
+        self.custom_prefix_token_id = custom_prefix_token_id
+        self.tokenized_requests = (
+            tokenized_requests and self.tokenizer_backend is not None
+        )
         self.max_retries = max(int(max_retries), 1)
-        self.verify_certificate, self.ca_cert_path = verify_certificate, ca_cert_path
+        self.verify_certificate = verify_certificate
+        self.ca_cert_path = ca_cert_path
         loading = {
             "trust_remote_code": trust_remote_code,
             "revision": revision,
@@ -139,19 +163,26 @@ class TemplateAPI(TemplateLM):
             if not self.base_url:
                 raise ValueError("tokenizer_backend=remote needs base_url.")
             return RemoteTokenizer(
-                self.base_url, self.timeout, self.verify_certificate, self.ca_cert_path, self.auth_token
+                self.base_url,
+                self.timeout,
+                self.verify_certificate,
+                self.ca_cert_path,
+                self.auth_token,
             )
         if name is None and self.tokenizer_backend == "tiktoken":
             try:
                 tiktoken = import_module("tiktoken")
             except ImportError:
                 raise ModuleNotFoundError(
-                    "tokenizer_backend=tiktoken needs the package tiktoken: pip install tiktoken"
+                    "tokenizer_backend=tiktoken needs the package tiktoken: pip install"
+                    " tiktoken"
                 ) from None
             return tiktoken.encoding_for_model(self.model)
         import transformers
 
-        found = transformers.AutoTokenizer.from_pretrained(name or self.model, **loading)
+        found = transformers.AutoTokenizer.from_pretrained(
+            name or self.model, **loading
+        )
         return configure_pad_token(found) if name is None else found
 
     def _create_payload(
@@ -169,9 +200,14 @@ class TemplateAPI(TemplateLM):
 
     @staticmethod
     def parse_logprobs(
-        outputs: Any, tokens: list[list[int]] | None = None, ctxlens: list[int] | None = None, **kwargs: Any
-    ) -> list[tuple[float, bool]]:  # fmt: skip
-        """(log-probability, whether greedy) of each continuation in the answers. ctxlens: how many tokens stand before each."""
+        outputs: Any,
+        tokens: list[list[int]] | None = None,
+        ctxlens: list[int] | None = None,
+        **kwargs: Any,
+    ) -> list[tuple[float, bool]]:
+        """(log-probability, whether greedy) of each continuation in the answers. ctxlens: how many
+        tokens stand before each.
+        """
         raise NotImplementedError
 
     @staticmethod
@@ -197,7 +233,9 @@ class TemplateAPI(TemplateLM):
     def apply_chat_template(
         self, chat_history: list[dict[str, str]], add_generation_prompt: bool = True
     ) -> Any:
-        """A conversation as text by the tokenizer's template, or, where texts are not sent as tokens, as it is."""
+        """A conversation as text by the tokenizer's template, or, where texts are not sent as
+        tokens, as it is.
+        """
         if self.tokenizer_backend == "huggingface" and self.tokenized_requests:
             return self.tokenizer.apply_chat_template(
                 chat_history,
@@ -242,7 +280,9 @@ class TemplateAPI(TemplateLM):
         truncation: bool = False,
         **kwargs: Any,
     ) -> Any:
-        """The tokens of a text, or of each of several. Special ones only where they are asked for, or with `add_bos_token`."""
+        """The tokens of a text, or of each of several. Special ones only where they are asked for,
+        or with `add_bos_token`.
+        """
         if self.tokenizer_backend is None:
             return [string]
         single = isinstance(string, str)
@@ -262,13 +302,19 @@ class TemplateAPI(TemplateLM):
 
     def decode_batch(self, tokens: list[list[int]]) -> list[str]:
         """The texts of tokens."""
-        name = "decode_batch" if self.tokenizer_backend == "tiktoken" else "batch_decode"
+        name = (
+            "decode_batch" if self.tokenizer_backend == "tiktoken" else "batch_decode"
+        )
         return list(getattr(self.tokenizer, name)(tokens))
 
     def create_message(self, messages: Sequence[Any], generate: bool = False) -> Any:
-        """A batch of prompts in the form that is sent: messages, token ids, or texts (one alone is no list)."""
+        """A batch of prompts in the form that is sent: messages, token ids, or texts (one alone is
+        no list).
+        """
         if isinstance(messages[0], JsonChatStr):
-            assert self._batch_size == 1, "Conversations are sent one by one: set batch_size=1."
+            assert self._batch_size == 1, (
+                "Conversations are sent one by one: set batch_size=1."
+            )
             return json.loads(messages[0].prompt)
         if self.tokenized_requests:
             return messages
@@ -276,11 +322,15 @@ class TemplateAPI(TemplateLM):
             messages = self.decode_batch(list(messages))
         return messages[0] if self._batch_size <= 1 else messages
 
-    def _payload(self, messages: Sequence[Any], generate: bool, gen_kwargs: Any, more: Any) -> Any:
+    def _payload(
+        self, messages: Sequence[Any], generate: bool, gen_kwargs: Any, more: Any
+    ) -> Any:
         return self._create_payload(
             self.create_message(messages),
             generate=generate,
-            gen_kwargs=copy.deepcopy(gen_kwargs),  # a class may take from it what it has read
+            gen_kwargs=copy.deepcopy(
+                gen_kwargs
+            ),  # a class may take from it what it has read
             seed=self._seed,
             eos=self.eos_string,
             **more,
@@ -299,7 +349,9 @@ class TemplateAPI(TemplateLM):
     ) -> Any:
         """Send one batch and give the server's JSON. Raises Refused, OSError, ValueError."""
         body = self._payload(messages, generate, gen_kwargs, kwargs)
-        return call_json(str(self.base_url), body, self.header, self.timeout, self._trusted())
+        return call_json(
+            str(self.base_url), body, self.header, self.timeout, self._trusted()
+        )
 
     async def amodel_call(
         self,
@@ -313,28 +365,46 @@ class TemplateAPI(TemplateLM):
         gen_kwargs: dict[str, Any] | None = None,
         **kwargs: Any,
     ) -> list[Any]:
-        """Send one batch beside others and give its results. session: an aiohttp.ClientSession. Raises as `model_call`."""
+        """Send one batch beside others and give its results. session: an aiohttp.ClientSession.
+
+        Raises as `model_call`.
+        """
         body = self._payload(messages, generate, gen_kwargs, kwargs)
         async with (
             sem,
-            session.post(self.base_url, json=body, headers=self.header, allow_redirects=False) as response,
+            session.post(
+                self.base_url, json=body, headers=self.header, allow_redirects=False
+            ) as response,
         ):
             if not response.ok or response.status >= 300:
                 text = (await response.content.read(4096)).decode(errors="replace")
-                raise Refused(response.status, text, response.headers.get("Retry-After"))
+                raise Refused(
+                    response.status, text, response.headers.get("Retry-After")
+                )
             outputs = json.loads(await _read(response))
         told = {} if generate else {"tokens": list(messages), "ctxlens": ctxlens}
-        return self._parsed(outputs, generate, cache_keys or [None] * len(messages), **told)
-
-    def _parsed(self, outputs: Any, generate: bool, keys: Sequence[Any], **told: Any) -> list[Any]:
-        """The results in the server's answer; the cache is told of each that has a key, which windows of a rolling text have not."""
-        found: list[Any] = (self.parse_generations if generate else self.parse_logprobs)(
-            outputs=outputs, **told
+        return self._parsed(
+            outputs, generate, cache_keys or [None] * len(messages), **told
         )
+
+    def _parsed(
+        self, outputs: Any, generate: bool, keys: Sequence[Any], **told: Any
+    ) -> list[Any]:
+        """The results in the server's answer; the cache is told of each that has a key, which
+        windows of a rolling text have not.
+        """
+        found: list[Any] = (
+            self.parse_generations if generate else self.parse_logprobs
+        )(outputs=outputs, **told)
         for answer, key in zip(found, keys, strict=True):
             if key is not None and answer is not None:
-                self.cache_hook.add_partial("generate_until" if generate else "loglikelihood", key, answer)
-        return [LMEVAL_MODEL_NONE_ANSWER_PLACEHOLDER if one is None else one for one in found]
+                self.cache_hook.add_partial(
+                    "generate_until" if generate else "loglikelihood", key, answer
+                )
+        return [
+            LMEVAL_MODEL_NONE_ANSWER_PLACEHOLDER if one is None else one
+            for one in found
+        ]
 
     def _call(self, **request: Any) -> Any:
         """`model_call`, again where it may help."""
@@ -356,10 +426,16 @@ class TemplateAPI(TemplateLM):
 
     def _wait(self, error: Exception, attempt: int) -> float:
         """Seconds until the next attempt. Raises the error where there is none."""
-        if attempt >= self.max_retries or (isinstance(error, Refused) and not error.may_pass):
+        if attempt >= self.max_retries or (
+            isinstance(error, Refused) and not error.may_pass
+        ):
             raise error
-        eval_logger.info("Attempt %d of %d failed: %s", attempt, self.max_retries, error)
-        return float(max(getattr(error, "wait", 0.0), min(max(0.5 * 2 ** (attempt - 1), 1), 10)))
+        eval_logger.info(
+            "Attempt %d of %d failed: %s", attempt, self.max_retries, error
+        )
+        return float(
+            max(getattr(error, "wait", 0.0), min(max(0.5 * 2 ** (attempt - 1), 1), 10))
+        )
 
     async def get_batched_requests(
         self,
@@ -382,19 +458,27 @@ class TemplateAPI(TemplateLM):
             strict=True,
         )
         async with ClientSession(
-            connector=TCPConnector(limit=self._concurrent, ssl=trusting(self._trusted())),
+            connector=TCPConnector(
+                limit=self._concurrent, ssl=trusting(self._trusted())
+            ),
             timeout=ClientTimeout(total=self.timeout),
             trust_env=True,
         ) as session:
             own = {"session": session, "sem": sem, "generate": generate, **kwargs}
             async with asyncio.TaskGroup() as group:
                 tasks = [
-                    group.create_task(self._acall(messages=texts, cache_keys=keys, ctxlens=lengths, **own))
+                    group.create_task(
+                        self._acall(
+                            messages=texts, cache_keys=keys, ctxlens=lengths, **own
+                        )
+                    )
                     for texts, keys, lengths in batches
                 ]
             return [task.result() for task in tasks]
 
-    def _all(self, requests: Sequence[Any], keys: Sequence[Any], **more: Any) -> list[Any]:
+    def _all(
+        self, requests: Sequence[Any], keys: Sequence[Any], **more: Any
+    ) -> list[Any]:
         """The results of `get_batched_requests` as one list, outside of any event loop."""
         try:
             found = asyncio.run(self.get_batched_requests(requests, keys, **more))
@@ -408,15 +492,23 @@ class TemplateAPI(TemplateLM):
     def batch_loglikelihood_requests(
         self, chunks: Iterable[list[LogLikelihoodInputs]]
     ) -> tuple[list[list[int]], list[int], list[Any]]:
-        """Tokens, how many of them are context, and cache keys; what is too long is cut at its beginning."""
-        inputs, lengths, keys = [], [], []
+        """Tokens, how many of them are context, and cache keys; what is too long is cut at its
+        beginning.
+        """
+        inputs = []
+        lengths = []
+        keys = []
         for chunk in chunks:
             for key, context, continuation in chunk:
                 context = context or [self.prefix_token_id or 0]  # of white space alone
                 whole = context + continuation
                 lost = max(0, len(whole) - self.max_length)
                 if lost:
-                    eval_logger.warning("%d tokens of a context are cut to fit %d.", lost, self.max_length)
+                    eval_logger.warning(
+                        "%d tokens of a context are cut to fit %d.",
+                        lost,
+                        self.max_length,
+                    )
                 inputs.append(whole[lost:])
                 lengths.append(len(context) - lost)
                 keys.append(key)
@@ -426,11 +518,16 @@ class TemplateAPI(TemplateLM):
         self, requests: list[LogLikelihoodInputs], **kwargs: Any
     ) -> list[tuple[float, bool]]:
         assert self.tokenizer is not None, (
-            "Log-likelihoods need a tokenizer, to tell the context's tokens from the continuation's: set tokenizer=NAME."
+            "Log-likelihoods need a tokenizer, to tell the context's tokens from the"
+            " continuation's: set tokenizer=NAME."
         )
-        order = Collator(requests, lambda one: (-len(one[1] + one[2]), tuple(one[1] + one[2])))
+        order = Collator(
+            requests, lambda one: (-len(one[1] + one[2]), tuple(one[1] + one[2]))
+        )
         results: list[Any] = []
-        for chunk in order.get_batched(n=self._batch_size if self._concurrent <= 1 else 0):
+        for chunk in order.get_batched(
+            n=self._batch_size if self._concurrent <= 1 else 0
+        ):
             inputs, lengths, keys = self.batch_loglikelihood_requests([chunk])
             if self._concurrent > 1:
                 results += self._all(inputs, keys, generate=False, ctxlens=lengths)
@@ -440,13 +537,20 @@ class TemplateAPI(TemplateLM):
             results += self._parsed(listed, False, keys, tokens=inputs, ctxlens=lengths)
         return order.get_original(results)
 
-    def generate_until(self, requests: list[Instance], disable_tqdm: bool = False) -> list[str]:
+    def generate_until(
+        self, requests: list[Instance], disable_tqdm: bool = False
+    ) -> list[str]:
         """What the server writes, one request for each batch with the same settings."""
         prompts: list[Any] = [request.args[0] for request in requests]
         if requests and len(requests[0].args) > 2:
-            assert self.tokenizer is None, "Images are sent without a tokenizer: set tokenizer_backend=None."
+            assert self.tokenizer is None, (
+                "Images are sent without a tokenizer: set tokenizer_backend=None."
+            )
             shown = [
-                create_image_prompt(request.args[2]["visual"][: self.max_images], json.loads(prompt.prompt))
+                create_image_prompt(
+                    request.args[2]["visual"][: self.max_images],
+                    json.loads(prompt.prompt),
+                )
                 for prompt, request in zip(prompts, requests, strict=True)
             ]
             prompts = [JsonChatStr(json.dumps(chat)) for chat in shown]
@@ -457,21 +561,29 @@ class TemplateAPI(TemplateLM):
         items = list(zip(prompts, settings_of, tokens, strict=True))
         order = Collator(items, lambda one: -len(one[0]), group_by="gen_kwargs")
         results: list[str] = []
-        for chunk in order.get_batched(n=self._batch_size if self._concurrent <= 1 else 0):
+        for chunk in order.get_batched(
+            n=self._batch_size if self._concurrent <= 1 else 0
+        ):
             contexts, (settings, *_), encoded = zip(*chunk, strict=True)
             keys = [(context, settings) for context in contexts]
             sent: Sequence[Any] = contexts
             if self.tokenized_requests:
-                room = self.max_length - settings.get("max_gen_toks", self._max_gen_toks)
+                room = self.max_length - settings.get(
+                    "max_gen_toks", self._max_gen_toks
+                )
                 sent = [one[-room:] for one in encoded]
             if self._concurrent > 1:
                 results += self._all(sent, keys, generate=True, gen_kwargs=settings)
                 continue
-            outputs = self._call(messages=sent, generate=True, gen_kwargs=copy.deepcopy(settings))
+            outputs = self._call(
+                messages=sent, generate=True, gen_kwargs=copy.deepcopy(settings)
+            )
             results += self._parsed(outputs, True, keys, contexts=contexts)
         return order.get_original(results)
 
-    def loglikelihood_rolling(self, requests: list[Instance], disable_tqdm: bool = False) -> list[float]:
+    def loglikelihood_rolling(
+        self, requests: list[Instance], disable_tqdm: bool = False
+    ) -> list[float]:
         """The log-probability of each text, in windows."""
         out = []
         for (text,) in (request.args for request in requests):

@@ -1,7 +1,10 @@
-"""What can be known of a class of lm-evaluation-harness's model interface without making one: abilities, arguments, and what answers.
+"""What can be known of a class of lm-evaluation-harness's model interface without making one:
+abilities, arguments, and what answers.
 
-A class may load whatever it likes from wherever it likes, so its own source says nothing of what answers. Its transformers backend loads
-what its arguments name: these folders and repositories are named by content or commit, as for `hf/...`."""
+A class may load whatever it likes from wherever it likes, so its own source says nothing of what
+answers. Its transformers backend loads what its arguments name: these folders and repositories are
+named by content or commit, as for `hf/...`.
+"""
 
 from __future__ import annotations
 
@@ -17,11 +20,19 @@ from evalwright.compat.lm_eval.api.instance import OutputType
 from evalwright.compat.lm_eval.harness.flags import is_size
 from evalwright.compat.lm_eval.tables import TABLES
 from evalwright.core.errors import ConfigurationError, UnknownName, UsageError, closest
-from evalwright.core.requests import Ability, Generate, LogLikelihood, RollingLogLikelihood
+from evalwright.core.requests import (
+    Ability,
+    Generate,
+    LogLikelihood,
+    RollingLogLikelihood,
+)
 from evalwright.models.local.files import content_hash, file_hash
 from evalwright.models.local.hf.source import ADAPTER_CONFIG, open_repository
 
-TRANSFORMERS = ("lm_eval.models.huggingface.HFLM", "evalwright.compat.lm_eval.models.huggingface.HFLM")
+TRANSFORMERS = (
+    "lm_eval.models.huggingface.HFLM",
+    "evalwright.compat.lm_eval.models.huggingface.HFLM",
+)
 
 _SOURCES = {
     "pretrained": "config.json",
@@ -31,16 +42,21 @@ _SOURCES = {
 }
 """Arguments that name a folder or a repository of the hub, and a file that each has."""
 
-IDLE, PASSED_ON = frozenset(TABLES["idle"]), TABLES["passed_on"]
+IDLE = frozenset(TABLES["idle"])
+PASSED_ON = TABLES["passed_on"]
 
 
 def is_transformers(made: type) -> bool:
-    """Whether a class is that backend itself, theirs or ours; one that derives from it may do anything else."""
+    """Whether a class is that backend itself, theirs or ours; one that derives from it may do
+    anything else.
+    """
     return f"{made.__module__}.{made.__qualname__}" in TRANSFORMERS
 
 
 def content_of(arguments: Mapping[str, Any]) -> dict[str, Any] | None:
-    """What the arguments of the transformers backend name, by content or commit; None where that cannot be known."""
+    """What the arguments of the transformers backend name, by content or commit; None where that
+    cannot be known.
+    """
     if arguments.get("trust_remote_code"):
         return None
     revision = arguments.get("revision") or "main"
@@ -50,14 +66,25 @@ def content_of(arguments: Mapping[str, Any]) -> dict[str, Any] | None:
             if name in IDLE or value is None:
                 continue
             if not isinstance(value, str):
-                if name in _SOURCES or not isinstance(value, bool | int | float | list | Mapping):
+                if name in _SOURCES or not isinstance(
+                    value, bool | int | float | list | Mapping
+                ):
                     return None
             elif (path := Path(value).expanduser()).exists():
                 inner = ("subfolder", "gguf_file") if name == "pretrained" else ()
-                parts = [path, *(path / str(arguments[one]) for one in inner if arguments.get(one))]
+                parts = [
+                    path,
+                    *(
+                        path / str(arguments[one])
+                        for one in inner
+                        if arguments.get(one)
+                    ),
+                ]
                 found[name] = [_hash(part) for part in parts if part.exists()]
             elif name in _SOURCES:
-                found[name] = open_repository(value, str(revision), _SOURCES[name]).commit
+                found[name] = open_repository(
+                    value, str(revision), _SOURCES[name]
+                ).commit
         return found
     except (UsageError, OSError):
         # It is not found this way, or only with a login; the class may still find it.
@@ -65,7 +92,8 @@ def content_of(arguments: Mapping[str, Any]) -> dict[str, Any] | None:
 
 
 def check_sources(arguments: Mapping[str, Any]) -> None:
-    """Raise ConfigurationError where a folder, a repository or a file that the transformers backend is to open is not there.
+    """Raise ConfigurationError where a folder, a repository or a file that the transformers backend
+    is to open is not there.
 
     Nothing is read, and nothing of a repository is fetched.
     """
@@ -76,7 +104,9 @@ def check_sources(arguments: Mapping[str, Any]) -> None:
         needed = _SOURCES[name]
         if name == "pretrained":
             inside = arguments.get("subfolder") or ""
-            needed = str(PurePosixPath(str(inside), str(arguments.get("gguf_file") or needed)))
+            needed = str(
+                PurePosixPath(str(inside), str(arguments.get("gguf_file") or needed))
+            )
         folder = Path(source).expanduser()
         if folder.exists() or source.startswith((".", "/", "~")):
             if not folder.is_dir():
@@ -84,7 +114,9 @@ def check_sources(arguments: Mapping[str, Any]) -> None:
                 raise ConfigurationError(f"{name}={source}: the folder {what}.")
             is_there = (folder / needed).is_file()
         else:
-            repository = open_repository(source, str(arguments.get("revision") or "main"), needed)
+            repository = open_repository(
+                source, str(arguments.get("revision") or "main"), needed
+            )
             is_there = repository.listed is None or needed in repository.listed
         if not is_there:
             raise ConfigurationError(f"{name}={source}: it has no file {needed}.")
@@ -107,8 +139,12 @@ _SEVERAL = (inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL)
 
 def abilities_of(made: type, chat: bool | None = None) -> frozenset[Ability]:
     """What a class can do: the methods that it has and that do more than raise NotImplementedError."""
-    able: set[Ability] = {ability for method, ability in METHODS.values() if _does_something(made, method)}
-    if _home(made, "loglikelihood") in INTERFACES and not _does_something(made, "_loglikelihood_tokens"):
+    able: set[Ability] = {
+        ability for method, ability in METHODS.values() if _does_something(made, method)
+    }
+    if _home(made, "loglikelihood") in INTERFACES and not _does_something(
+        made, "_loglikelihood_tokens"
+    ):
         # A TemplateLM scores in the method that its `loglikelihood` calls.
         able -= {"log-likelihood"}
     if _does_something(made, "apply_chat_template") if chat is None else chat:
@@ -117,7 +153,9 @@ def abilities_of(made: type, chat: bool | None = None) -> frozenset[Ability]:
 
 
 def _does_something(made: type, name: str) -> bool:
-    method = inspect.unwrap(found) if callable(found := getattr(made, name, None)) else None
+    method = (
+        inspect.unwrap(found) if callable(found := getattr(made, name, None)) else None
+    )
     if method is None or getattr(method, "__isabstractmethod__", False):
         return False
     try:
@@ -125,15 +163,21 @@ def _does_something(made: type, name: str) -> bool:
     except (OSError, TypeError, SyntaxError):
         return True
     function = tree.body[0] if tree.body else None
-    return not (isinstance(function, ast.FunctionDef) and all(map(_says_nothing, function.body)))
+    return not (
+        isinstance(function, ast.FunctionDef) and all(map(_says_nothing, function.body))
+    )
 
 
 def _says_nothing(statement: ast.stmt) -> bool:
     """A docstring, `...`, `pass`, or `raise NotImplementedError`."""
     if isinstance(statement, ast.Raise):
-        raised = statement.exc.func if isinstance(statement.exc, ast.Call) else statement.exc
+        raised = (
+            statement.exc.func if isinstance(statement.exc, ast.Call) else statement.exc
+        )
         return isinstance(raised, ast.Name) and raised.id == "NotImplementedError"
-    constant = isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+    constant = isinstance(statement, ast.Expr) and isinstance(
+        statement.value, ast.Constant
+    )
     return constant or isinstance(statement, ast.Pass)
 
 
@@ -152,30 +196,44 @@ def check_arguments(name: str, made: type, arguments: Mapping[str, Any]) -> None
     if "batch_size" in arguments and not is_size(value := arguments["batch_size"]):
         said = "must be a whole number of at least 1, 'auto', or 'auto:N'"
         raise ConfigurationError(f"batch_size={value!r} of '{name}' {said}.")
-    if own_method(made, "create_from_arg_string") or own_method(made, "create_from_arg_obj"):
+    if own_method(made, "create_from_arg_string") or own_method(
+        made, "create_from_arg_obj"
+    ):
         return
     try:
         signature = inspect.signature(made)
     except (TypeError, ValueError):
         return
-    named = [item for item in signature.parameters.values() if item.kind not in _SEVERAL]
+    named = [
+        item for item in signature.parameters.values() if item.kind not in _SEVERAL
+    ]
     known, open_ended = _names(made)
     for key in arguments:
         if key not in known and (not open_ended or closest(key, known, 1)):
             hint = f"Known: {', '.join(known)}." if known else "It takes none."
             raise UnknownName(f"argument of '{name}'", key, known, hint)
-    missing = [item.name for item in named if item.default is item.empty and item.name not in arguments]
+    missing = [
+        item.name
+        for item in named
+        if item.default is item.empty and item.name not in arguments
+    ]
     if missing:
-        raise ConfigurationError(f"The model '{name}' needs the argument '{missing[0]}': -M {missing[0]}=...")
+        raise ConfigurationError(
+            f"The model '{name}' needs the argument '{missing[0]}': -M {missing[0]}=..."
+        )
 
 
 def _names(made: type) -> tuple[list[str], bool]:
-    """The arguments that a class and those under it take by name, and whether it takes others: what it hands on is not known."""
+    """The arguments that a class and those under it take by name, and whether it takes others: what
+    it hands on is not known.
+    """
     known: dict[str, None] = {}
     for base in made.__mro__:
         if "__init__" in base.__dict__ and base is not object:
             parameters = list(inspect.signature(base).parameters.values())
-            known |= dict.fromkeys(item.name for item in parameters if item.kind not in _SEVERAL)
+            known |= dict.fromkeys(
+                item.name for item in parameters if item.kind not in _SEVERAL
+            )
             if not any(item.kind is item.VAR_KEYWORD for item in parameters):
                 break
     if any(map(is_transformers, made.__mro__)):
@@ -183,5 +241,6 @@ def _names(made: type) -> tuple[list[str], bool]:
     if is_transformers(made):
         return list(known), False
     return list(known), any(
-        item.kind is item.VAR_KEYWORD for item in inspect.signature(made).parameters.values()
+        item.kind is item.VAR_KEYWORD
+        for item in inspect.signature(made).parameters.values()
     )

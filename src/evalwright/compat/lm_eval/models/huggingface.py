@@ -1,7 +1,9 @@
-"""`HFLM`: a model of transformers, to be derived from. Each step is a method: open, tokenise, call, generate.
+"""`HFLM`: a model of transformers, to be derived from.
 
-For a model as it is, `hf/...` is many times faster: it computes shared contexts once. This class computes whole batches, so that what a
-class of it changes in between counts.
+Each step is a method: open, tokenise, call, generate.
+
+For a model as it is, `hf/...` is many times faster: it computes shared contexts once. This class
+computes whole batches, so that what a class of it changes in between counts.
 """
 
 from __future__ import annotations
@@ -28,7 +30,11 @@ from evalwright.compat.lm_eval.models.utils_hf import (
     pad_and_concat,
     stop_sequences_criteria,
 )
-from evalwright.compat.lm_eval.utils import eval_logger, get_rolling_token_windows, make_disjoint_window
+from evalwright.compat.lm_eval.utils import (
+    eval_logger,
+    get_rolling_token_windows,
+    make_disjoint_window,
+)
 
 Tokens = tuple[Any, list[int], list[int]]
 """(context and continuation), the context's tokens, the continuation's tokens."""
@@ -37,12 +43,14 @@ Tokens = tuple[Any, list[int], list[int]]
 class HFLM(Opened):
     """A causal or an encoder-decoder model with its tokenizer.
 
-    pretrained: a repository, a folder, or a model that was loaded already (with `tokenizer`, a name or a tokenizer). batch_size: rows
-    of a batch, "auto" or "auto:N": as many as fit. max_length: tokens that the model takes in. parallelize: spread the layers over all
-    devices, with `max_memory_per_gpu`, `max_cpu_memory` and `offload_folder`. think_end_token: text or token that ends reasoning. Others
-    go to `from_pretrained`.
+    pretrained: a repository, a folder, or a model that was loaded already (with `tokenizer`, a name
+    or a tokenizer). batch_size: rows of a batch, "auto" or "auto:N": as many as fit. max_length:
+    tokens that the model takes in. parallelize: spread the layers over all devices, with
+    `max_memory_per_gpu`, `max_cpu_memory` and `offload_folder`. think_end_token: text or token that
+    ends reasoning. Others go to `from_pretrained`.
 
-    A class of it may set attributes by itself and call `LM.__init__` alone: `_model`, `tokenizer`, `_device`, `_max_length`.
+    A class of it may set attributes by itself and call `LM.__init__` alone: `_model`, `tokenizer`,
+    `_device`, `_max_length`.
     """
 
     # Texts and tokens
@@ -54,7 +62,9 @@ class HFLM(Opened):
         left_truncate_len: int | None = None,
         **kwargs: Any,
     ) -> list[int]:
-        """The tokens of a text; its special ones as the tokenizer has them, unless the text begins with the prefix token itself."""
+        """The tokens of a text; its special ones as the tokenizer has them, unless the text begins
+        with the prefix token itself.
+        """
         how = _add_special_kwargs(add_special_tokens, self.add_bos_token)
         if add_special_tokens is None and self.prefix_token_id is not None:
             prefix = self.tokenizer.decode(self.prefix_token_id)
@@ -76,26 +86,39 @@ class HFLM(Opened):
             how = _add_special_kwargs(None, self.add_bos_token)
             if has_bos_prefix(strings[0], getattr(self.tokenizer, "bos_token", None)):
                 how = {"add_special_tokens": False}
-        before, self.tokenizer.padding_side = self.tokenizer.padding_side, padding_side
+        before = self.tokenizer.padding_side
+        self.tokenizer.padding_side = padding_side
         try:
             found = self.tokenizer(
-                list(strings), truncation=truncation, padding="longest", return_tensors="pt", **how
+                list(strings),
+                truncation=truncation,
+                padding="longest",
+                return_tensors="pt",
+                **how,
             )
         finally:
             self.tokenizer.padding_side = before
         kept = slice(-left_truncate_len if left_truncate_len else None, None)
-        if found["input_ids"].shape[1] > (left_truncate_len or found["input_ids"].shape[1]):
-            eval_logger.warning("Contexts are cut to their last %d tokens.", left_truncate_len)
+        if found["input_ids"].shape[1] > (
+            left_truncate_len or found["input_ids"].shape[1]
+        ):
+            eval_logger.warning(
+                "Contexts are cut to their last %d tokens.", left_truncate_len
+            )
         return found["input_ids"][:, kept], found["attention_mask"][:, kept]
 
     def tok_decode(self, tokens: Any, skip_special_tokens: bool = True) -> str:
         """The text of tokens."""
-        return str(self.tokenizer.decode(tokens, skip_special_tokens=skip_special_tokens))
+        return str(
+            self.tokenizer.decode(tokens, skip_special_tokens=skip_special_tokens)
+        )
 
     def apply_chat_template(
         self, chat_history: list[dict[str, str]], add_generation_prompt: bool = True
     ) -> Any:
-        """A conversation by the tokenizer's template, without its system messages where the template takes none."""
+        """A conversation by the tokenizer's template, without its system messages where the
+        template takes none.
+        """
         how = {
             "tokenize": False,
             "add_generation_prompt": add_generation_prompt,
@@ -105,7 +128,9 @@ class HFLM(Opened):
         try:
             return self.tokenizer.apply_chat_template(chat_history, **how)
         except TemplateError:
-            eval_logger.warning("The chat template failed; it is tried without system messages.")
+            eval_logger.warning(
+                "The chat template failed; it is tried without system messages."
+            )
             rest = [turn for turn in chat_history if turn["role"] != "system"]
             return self.tokenizer.apply_chat_template(rest, **how)
 
@@ -113,25 +138,36 @@ class HFLM(Opened):
 
     def _autocast(self) -> Any:
         wished = self.mixed_precision_dtype
-        return torch.autocast(self.device.type, dtype=wished, enabled=wished is not None)
+        return torch.autocast(
+            self.device.type, dtype=wished, enabled=wished is not None
+        )
 
     def _model_call(self, inps: Any, attn_mask: Any = None, labels: Any = None) -> Any:
-        """Logits [rows, tokens, vocabulary] of token ids [rows, tokens]; of an encoder-decoder, those of `labels`."""
+        """Logits [rows, tokens, vocabulary] of token ids [rows, tokens]; of an encoder-decoder,
+        those of `labels`.
+        """
         with torch.no_grad(), self._autocast():
             if attn_mask is None and labels is None:
                 return self.model(inps).logits
-            return self.model(input_ids=inps, attention_mask=attn_mask, labels=labels).logits
+            return self.model(
+                input_ids=inps, attention_mask=attn_mask, labels=labels
+            ).logits
 
     def _model_generate(
         self, context: Any, max_length: int, stop: list[str], **generation_kwargs: Any
     ) -> Any:
-        """Token ids [rows, tokens], at most `max_length` with the context's. Greedy, where nothing says otherwise."""
+        """Token ids [rows, tokens], at most `max_length` with the context's.
+
+        Greedy, where nothing says otherwise.
+        """
         settings = {"temperature": 0.0, **generation_kwargs}
         if settings["temperature"] == 0.0 and settings.get("do_sample") is None:
             settings["do_sample"] = False
         if settings.get("do_sample") is False and settings["temperature"] == 0.0:
             del settings["temperature"]
-        criteria = stop_sequences_criteria(self.tokenizer, stop, context.shape[1], context.shape[0])
+        criteria = stop_sequences_criteria(
+            self.tokenizer, stop, context.shape[1], context.shape[0]
+        )
         with torch.no_grad(), self._autocast():
             return self.model.generate(
                 input_ids=context,
@@ -142,7 +178,9 @@ class HFLM(Opened):
                 **settings,
             )
 
-    def _select_cont_toks(self, logits: Any, contlen: int | None = None, inplen: int | None = None) -> Any:
+    def _select_cont_toks(
+        self, logits: Any, contlen: int | None = None, inplen: int | None = None
+    ) -> Any:
         """Of a row's logits [tokens, vocabulary] those that predict the continuation."""
         if self.backend != "causal":
             return logits[:contlen]
@@ -151,8 +189,12 @@ class HFLM(Opened):
 
     # Batches
 
-    def _detect_batch_size(self, requests: Sequence[Tokens] | None = None, pos: int = 0) -> int:
-        """The most rows (a power of two below `max_batch_size`) that fit into memory at the length of a request."""
+    def _detect_batch_size(
+        self, requests: Sequence[Tokens] | None = None, pos: int = 0
+    ) -> int:
+        """The most rows (a power of two below `max_batch_size`) that fit into memory at the length
+        of a request.
+        """
         if self.device.type != "cuda":
             return min(self.max_batch_size, 8)
         length = self.max_length
@@ -161,9 +203,17 @@ class HFLM(Opened):
         size = self.max_batch_size
         while size > 1:
             try:
-                ones = torch.ones((size, max(length, 1)), dtype=torch.long, device=self.device)
-                more = {} if self.backend == "causal" else {"attn_mask": ones, "labels": ones}
-                F.log_softmax(self._model_call(ones, **more), dim=-1, dtype=self.softmax_dtype)
+                ones = torch.ones(
+                    (size, max(length, 1)), dtype=torch.long, device=self.device
+                )
+                more = (
+                    {}
+                    if self.backend == "causal"
+                    else {"attn_mask": ones, "labels": ones}
+                )
+                F.log_softmax(
+                    self._model_call(ones, **more), dim=-1, dtype=self.softmax_dtype
+                )
                 break
             except torch.cuda.OutOfMemoryError:
                 size //= 2
@@ -172,43 +222,69 @@ class HFLM(Opened):
         return size
 
     def _batch_scheduler(self, pos: int, n_reordered_requests: Sequence[Tokens]) -> int:
-        """Rows of the batch at a place: found anew for each of the `batch_schedule` parts of the requests."""
+        """Rows of the batch at a place: found anew for each of the `batch_schedule` parts of the
+        requests.
+        """
         part = pos // max(int(len(n_reordered_requests) / self.batch_schedule), 1)
         if part not in self.batch_sizes:
             self.batch_sizes[part] = self._detect_batch_size(n_reordered_requests, pos)
         return self.batch_sizes[part]
 
-    def loglikelihood(self, requests: list[Instance], disable_tqdm: bool = False) -> Any:
-        """As of TemplateLM. Raises ValueError with `enable_thinking`: reasoning is no part of a continuation."""
+    def loglikelihood(
+        self, requests: list[Instance], disable_tqdm: bool = False
+    ) -> Any:
+        """As of TemplateLM.
+
+        Raises ValueError with `enable_thinking`: reasoning is no part of a continuation.
+        """
         if self.enable_thinking:
-            raise ValueError("enable_thinking=True is for generation: log-likelihoods have no reasoning.")
+            raise ValueError(
+                "enable_thinking=True is for generation: log-likelihoods have no"
+                " reasoning."
+            )
         return super().loglikelihood(requests, disable_tqdm=disable_tqdm)
 
-    def loglikelihood_rolling(self, requests: list[Instance], disable_tqdm: bool = False) -> list[float]:
+    def loglikelihood_rolling(
+        self, requests: list[Instance], disable_tqdm: bool = False
+    ) -> list[float]:
         """The log-probability of each text, in windows as long as the model takes in."""
         owners: list[int] = []
         windows: list[Tokens] = []
         for place, (text,) in enumerate(request.args for request in requests):
-            found = get_rolling_token_windows(self.tok_encode(text), self.prefix_token_id, self.max_length, 1)
+            found = get_rolling_token_windows(
+                self.tok_encode(text), self.prefix_token_id, self.max_length, 1
+            )
             new = [(None, *make_disjoint_window(window)) for window in found]
             windows += new
             owners += [place] * len(new)
-        size = self._detect_batch_size() if self.batch_size == "auto" else self.batch_size
+        size = (
+            self._detect_batch_size() if self.batch_size == "auto" else self.batch_size
+        )
         totals = [0.0] * len(requests)
         for start in range(0, len(windows), size):
             batch = windows[start : start + size]
-            values = self._loglikelihood_tokens(batch, disable_tqdm=True, override_bs=len(batch))
-            for place, (value, _) in zip(owners[start : start + size], values, strict=True):
+            values = self._loglikelihood_tokens(
+                batch, disable_tqdm=True, override_bs=len(batch)
+            )
+            for place, (value, _) in zip(
+                owners[start : start + size], values, strict=True
+            ):
                 totals[place] += value
         for request, total in zip(requests, totals, strict=True):
             self.cache_hook.add_partial("loglikelihood_rolling", request.args, total)
         return totals
 
     def _loglikelihood_tokens(
-        self, requests: Sequence[Tokens], disable_tqdm: bool = False, override_bs: int | None = None, **kwargs: Any
-    ) -> list[tuple[float, bool]]:  # fmt: skip
-        """(log-probability, whether greedy) of each continuation. Raises AssertionError where a continuation has no tokens, or more
-        than the model takes in."""
+        self,
+        requests: Sequence[Tokens],
+        disable_tqdm: bool = False,
+        override_bs: int | None = None,
+        **kwargs: Any,
+    ) -> list[tuple[float, bool]]:
+        """(log-probability, whether greedy) of each continuation.
+
+        Raises AssertionError where a continuation has no tokens, or more than the model takes in.
+        """
         causal = self.backend == "causal"
         order = Collator(
             requests,
@@ -221,7 +297,9 @@ class HFLM(Opened):
         if schedule:
             self.batch_sizes = {}
         results: list[tuple[float, bool]] = []
-        for chunk in order.get_batched((override_bs or 0) if auto else self.batch_size, schedule):
+        for chunk in order.get_batched(
+            (override_bs or 0) if auto else self.batch_size, schedule
+        ):
             inputs, lengths, labels = self._rows(chunk)
             longest = max(lengths)
             more: dict[str, Any] = {}
@@ -234,38 +312,59 @@ class HFLM(Opened):
                 }
             logits = self._model_call(pad_and_concat(longest, inputs), **more)
             for (strings, context, continuation), row, length in zip(
-                chunk, F.log_softmax(logits, dim=-1, dtype=self.softmax_dtype), lengths, strict=True
+                chunk,
+                F.log_softmax(logits, dim=-1, dtype=self.softmax_dtype),
+                lengths,
+                strict=True,
             ):
-                # A model with virtual tokens (prefix tuning) gives more positions than it was given tokens.
+                # A model with virtual tokens (prefix tuning) gives more positions than it was given
+                # tokens.
                 end = length + row.shape[0] - longest if causal else None
-                chosen = self._select_cont_toks(row, contlen=len(continuation), inplen=end)
-                for name, tokens, one in order.get_cache(strings, context, continuation, chosen[None]):
+                chosen = self._select_cont_toks(
+                    row, contlen=len(continuation), inplen=end
+                )
+                for name, tokens, one in order.get_cache(
+                    strings, context, continuation, chosen[None]
+                ):
                     wanted = torch.tensor(tokens, device=self.device)
                     one = one[0, -len(tokens) :]
                     value = one.gather(1, wanted[:, None]).sum()
-                    results.append((float(value), bool((one.argmax(-1) == wanted).all())))
+                    results.append(
+                        (float(value), bool((one.argmax(-1) == wanted).all()))
+                    )
                     if name is not None:  # windows of a rolling text have none
                         self.cache_hook.add_partial("loglikelihood", name, results[-1])
         return order.get_original(results)
 
     def _rows(self, chunk: Sequence[Tokens]) -> tuple[list[Any], list[int], list[Any]]:
-        """What the model is given for each request, how many tokens that are, and (encoder-decoder) what it is to write."""
-        inputs, labels = [], []
+        """What the model is given for each request, how many tokens that are, and (encoder-decoder)
+        what it is to write.
+        """
+        inputs = []
+        labels = []
         for _, context, continuation in chunk:
             context = context or [self.prefix_token_id]  # of white space alone
             assert continuation, "A continuation has no tokens."
-            assert len(continuation) <= self.max_length, "A continuation is longer than the model takes in."
+            assert len(continuation) <= self.max_length, (
+                "A continuation is longer than the model takes in."
+            )
             if self.backend == "causal":
                 tokens = (context + continuation)[-(self.max_length + 1) : -1]
             else:
                 tokens = context[-self.max_length :]
-                labels.append(torch.tensor(continuation, dtype=torch.long, device=self.device))
+                labels.append(
+                    torch.tensor(continuation, dtype=torch.long, device=self.device)
+                )
             inputs.append(torch.tensor(tokens, dtype=torch.long, device=self.device))
         return inputs, [len(row) for row in inputs], labels
 
-    def generate_until(self, requests: list[Instance], disable_tqdm: bool = False) -> list[str]:
+    def generate_until(
+        self, requests: list[Instance], disable_tqdm: bool = False
+    ) -> list[str]:
         """What the model writes after each prompt, up to a stop string or its end."""
-        size = self._detect_batch_size() if self.batch_size == "auto" else self.batch_size
+        size = (
+            self._detect_batch_size() if self.batch_size == "auto" else self.batch_size
+        )
         order = Collator(
             [request.args for request in requests],
             sort_fn=lambda one: (-len(self.tok_encode(one[0])), one[0]),
@@ -278,22 +377,34 @@ class HFLM(Opened):
             settings = normalize_gen_kwargs(given, self.max_gen_toks)
             until = handle_stop_sequences(settings.pop("until"), eos=ending)
             most = settings.pop("max_gen_toks")
-            room = self.max_length - most if self.backend == "causal" else self.max_length
+            room = (
+                self.max_length - most if self.backend == "causal" else self.max_length
+            )
             assert room > 0, (
-                f"{most} tokens to generate leave no room for a prompt in the {self.max_length} that the model takes in."
+                f"{most} tokens to generate leave no room for a prompt in the"
+                f" {self.max_length} that the model takes in."
             )
             context, mask = self.tok_batch_encode(
                 contexts, left_truncate_len=room, truncation=self.truncation
             )
-            context, mask = context.to(self.device), mask.to(self.device)
+            context = context.to(self.device)
+            mask = mask.to(self.device)
             length = settings.pop("max_length", context.shape[1] + most)
             written = self._model_generate(
-                context=context, attention_mask=mask, stop=until, max_length=length, **settings
+                context=context,
+                attention_mask=mask,
+                stop=until,
+                max_length=length,
+                **settings,
             )
             for tokens, prompt in zip(written.tolist(), contexts, strict=True):
-                answer = tokens[context.shape[1] :] if self.backend == "causal" else tokens
+                answer = (
+                    tokens[context.shape[1] :] if self.backend == "causal" else tokens
+                )
                 results.append(self._answer(answer, until))
-                self.cache_hook.add_partial("generate_until", (prompt, given), results[-1])
+                self.cache_hook.add_partial(
+                    "generate_until", (prompt, given), results[-1]
+                )
         return order.get_original(results)
 
     def _answer(self, tokens: list[int], until: list[str]) -> str:

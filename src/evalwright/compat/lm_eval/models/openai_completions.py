@@ -8,11 +8,16 @@ from typing import Any
 
 from evalwright.compat.lm_eval.models.api_models import TemplateAPI
 from evalwright.compat.lm_eval.models.clients import REASONING_MARKS
-from evalwright.compat.lm_eval.models.utils import handle_stop_sequences, postprocess_generated_text
+from evalwright.compat.lm_eval.models.utils import (
+    handle_stop_sequences,
+    postprocess_generated_text,
+)
 from evalwright.compat.lm_eval.utils import check_remote_tokenizer_support, eval_logger
 
 
-def _settings(gen_kwargs: dict[str, Any] | None, limit: int, eos: str | None) -> tuple[int, dict[str, Any]]:
+def _settings(
+    gen_kwargs: dict[str, Any] | None, limit: int, eos: str | None
+) -> tuple[int, dict[str, Any]]:
     """The most tokens of an answer, and the other settings under OpenAI's names."""
     given = dict(gen_kwargs or {})
     given.pop("do_sample", None)
@@ -28,15 +33,26 @@ def _listed(outputs: Any) -> list[Any]:
 
 
 class LocalCompletionsAPI(TemplateAPI):
-    """Completions of a server of one's own. tokenizer_backend: "auto" takes the server's tokenizer where it tells one."""
+    """Completions of a server of one's own. tokenizer_backend: "auto" takes the server's tokenizer
+    where it tells one.
+    """
 
-    def __init__(self, base_url: str | None = None, tokenizer_backend: Any = "auto", **kwargs: Any) -> None:
+    def __init__(
+        self,
+        base_url: str | None = None,
+        tokenizer_backend: Any = "auto",
+        **kwargs: Any,
+    ) -> None:
         if tokenizer_backend == "auto":
             names = ("verify_certificate", "ca_cert_path", "auth_token")
             how = {name: kwargs[name] for name in names if name in kwargs}
-            tells = bool(base_url) and check_remote_tokenizer_support(str(base_url), **how)
+            tells = bool(base_url) and check_remote_tokenizer_support(
+                str(base_url), **how
+            )
             tokenizer_backend = "remote" if tells else "huggingface"
-        super().__init__(base_url=base_url, tokenizer_backend=tokenizer_backend, **kwargs)
+        super().__init__(
+            base_url=base_url, tokenizer_backend=tokenizer_backend, **kwargs
+        )
 
     def _create_payload(
         self,
@@ -49,14 +65,23 @@ class LocalCompletionsAPI(TemplateAPI):
     ) -> dict[str, Any]:
         sent = {"model": self.model, "prompt": messages, "seed": seed}
         if not generate:
-            return {**sent, "temperature": 0, "max_tokens": 1, "logprobs": 1, "echo": True}
+            return {
+                **sent,
+                "temperature": 0,
+                "max_tokens": 1,
+                "logprobs": 1,
+                "echo": True,
+            }
         most, settings = _settings(gen_kwargs, self._max_gen_toks, eos)
         return {**sent, "max_tokens": most, **settings}
 
     @staticmethod
     def parse_logprobs(
-        outputs: Any, tokens: list[list[int]] | None = None, ctxlens: list[int] | None = None, **kwargs: Any
-    ) -> list[tuple[float, bool]]:  # fmt: skip
+        outputs: Any,
+        tokens: list[list[int]] | None = None,
+        ctxlens: list[int] | None = None,
+        **kwargs: Any,
+    ) -> list[tuple[float, bool]]:
         """Of echoed prompts: what stands between the context and the one token that was generated."""
         out = []
         for found in _listed(outputs):
@@ -65,7 +90,10 @@ class LocalCompletionsAPI(TemplateAPI):
                 assert length > 0, "The context must have at least one token."
                 values = choice["logprobs"]["token_logprobs"][length:-1]
                 best = choice["logprobs"]["top_logprobs"][length:-1]
-                greedy = all(value == max(top.values()) for value, top in zip(values, best, strict=False))
+                greedy = all(
+                    value == max(top.values())
+                    for value, top in zip(values, best, strict=False)
+                )
                 out.append((sum(values), greedy))
         return out
 
@@ -74,7 +102,12 @@ class LocalCompletionsAPI(TemplateAPI):
         """The texts, in the order of the prompts."""
         out: list[str] = []
         for found in _listed(outputs):
-            out += [choice["text"] for choice in sorted(found["choices"], key=lambda choice: choice["index"])]
+            out += [
+                choice["text"]
+                for choice in sorted(
+                    found["choices"], key=lambda choice: choice["index"]
+                )
+            ]
         return out
 
     @cached_property
@@ -84,7 +117,9 @@ class LocalCompletionsAPI(TemplateAPI):
 
 
 class LocalChatCompletion(LocalCompletionsAPI):
-    """Chat completions of a server of one's own: messages alone, one conversation a request, no log-likelihoods."""
+    """Chat completions of a server of one's own: messages alone, one conversation a request, no
+    log-likelihoods.
+    """
 
     def __init__(
         self,
@@ -94,7 +129,10 @@ class LocalChatCompletion(LocalCompletionsAPI):
         think_end_token: str | None = None,
         **kwargs: Any,
     ) -> None:
-        own = {"tokenizer_backend": tokenizer_backend, "tokenized_requests": bool(tokenized_requests)}
+        own = {
+            "tokenizer_backend": tokenizer_backend,
+            "tokenized_requests": bool(tokenized_requests),
+        }
         super().__init__(base_url=base_url, **own, **kwargs)
         self.think_end_token = think_end_token
         self._batch_size = 1
@@ -108,25 +146,41 @@ class LocalChatCompletion(LocalCompletionsAPI):
         eos: str | None = None,
         **kwargs: Any,
     ) -> dict[str, Any]:
-        if not isinstance(messages, list) or not all(isinstance(one, dict) for one in messages):
+        if not isinstance(messages, list) or not all(
+            isinstance(one, dict) for one in messages
+        ):
             raise ValueError(
-                "Chat completions take messages: apply the chat template (--apply_chat_template)."
+                "Chat completions take messages: apply the chat template"
+                " (--apply_chat_template)."
             )
         most, settings = _settings(gen_kwargs, self._max_gen_toks, eos)
         settings["stop"] = settings["stop"][:4]
-        return {"messages": messages, "model": self.model, "max_tokens": most, "seed": seed, **settings}
+        return {
+            "messages": messages,
+            "model": self.model,
+            "max_tokens": most,
+            "seed": seed,
+            **settings,
+        }
 
     def parse_generations(self, outputs: Any, **kwargs: Any) -> list[Any]:  # type: ignore[override]
         """The texts; "" where an answer has none because it was filtered."""
         out: list[Any] = []
         for found in _listed(outputs):
             try:
-                texts = {choice["index"]: choice["message"]["content"] for choice in found["choices"]}
+                texts = {
+                    choice["index"]: choice["message"]["content"]
+                    for choice in found["choices"]
+                }
             except (KeyError, TypeError) as error:
                 eval_logger.warning("A reply has no answer: %r", error)
                 texts = {0: ""}
             out += [
-                None if text is None else postprocess_generated_text(text, None, self.think_end_token)
+                (
+                    None
+                    if text is None
+                    else postprocess_generated_text(text, None, self.think_end_token)
+                )
                 for _, text in sorted(texts.items())
             ]
         return out
@@ -137,14 +191,18 @@ class LocalChatCompletion(LocalCompletionsAPI):
 
     def loglikelihood(self, requests: Any, disable_tqdm: bool = False) -> Any:
         """Not offered by chat completions."""
-        raise NotImplementedError("Chat completions give no log-likelihoods of prompts: use completions.")
+        raise NotImplementedError(
+            "Chat completions give no log-likelihoods of prompts: use completions."
+        )
 
     loglikelihood_rolling = loglikelihood
 
 
 def _key() -> str:
     if not (key := os.environ.get("OPENAI_API_KEY")):
-        raise ValueError("No key for OpenAI: set the environment variable OPENAI_API_KEY.")
+        raise ValueError(
+            "No key for OpenAI: set the environment variable OPENAI_API_KEY."
+        )
     return key
 
 
@@ -157,7 +215,9 @@ class OpenAICompletionsAPI(LocalCompletionsAPI):
         tokenizer_backend: Any = "tiktoken",
         **kwargs: Any,
     ) -> None:
-        super().__init__(base_url=base_url, tokenizer_backend=tokenizer_backend, **kwargs)
+        super().__init__(
+            base_url=base_url, tokenizer_backend=tokenizer_backend, **kwargs
+        )
 
     @cached_property
     def api_key(self) -> str:
@@ -167,7 +227,8 @@ class OpenAICompletionsAPI(LocalCompletionsAPI):
     def loglikelihood(self, requests: Any, disable_tqdm: bool = False) -> Any:
         """Of babbage-002 and davinci-002."""
         assert self.model in ("babbage-002", "davinci-002"), (
-            "OpenAI gives log-likelihoods of prompts only for babbage-002 and davinci-002."
+            "OpenAI gives log-likelihoods of prompts only for babbage-002 and"
+            " davinci-002."
         )
         return super().loglikelihood(requests, disable_tqdm)
 
@@ -177,10 +238,16 @@ class OpenAICompletionsAPI(LocalCompletionsAPI):
 
 
 class OpenAIChatCompletion(LocalChatCompletion):
-    """OpenAI's chat completions. To models whose name has "o1", "o3", "o4" or "5" no stop strings are sent, and temperature 1, as there."""
+    """OpenAI's chat completions.
+
+    To models whose name has "o1", "o3", "o4" or "5" no stop strings are sent, and temperature 1, as
+    there.
+    """
 
     def __init__(
-        self, base_url: str | None = "https://api.openai.com/v1/chat/completions", **kwargs: Any
+        self,
+        base_url: str | None = "https://api.openai.com/v1/chat/completions",
+        **kwargs: Any,
     ) -> None:
         super().__init__(base_url=base_url, **kwargs)
 
@@ -198,7 +265,9 @@ class OpenAIChatCompletion(LocalChatCompletion):
         eos: str | None = "<|endoftext|>",
         **kwargs: Any,
     ) -> dict[str, Any]:
-        sent = super()._create_payload(messages, generate, gen_kwargs, seed, eos, **kwargs)
+        sent = super()._create_payload(
+            messages, generate, gen_kwargs, seed, eos, **kwargs
+        )
         sent["max_completion_tokens"] = sent.pop("max_tokens")
         if any(mark in str(self.model) for mark in REASONING_MARKS):
             del sent["stop"]

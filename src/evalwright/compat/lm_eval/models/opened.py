@@ -8,10 +8,16 @@ from typing import Any, Literal
 
 import torch
 import transformers
-from transformers.models.auto.modeling_auto import MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING_NAMES
+from transformers.models.auto.modeling_auto import (
+    MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING_NAMES,
+)
 
 from evalwright.compat.lm_eval.api.model import TemplateLM
-from evalwright.compat.lm_eval.models.utils import DEFAULT_MAX_LENGTH, configure_pad_token, resolve_max_length
+from evalwright.compat.lm_eval.models.utils import (
+    DEFAULT_MAX_LENGTH,
+    configure_pad_token,
+    resolve_max_length,
+)
 from evalwright.compat.lm_eval.models.utils_hf import get_dtype
 from evalwright.compat.lm_eval.tables import TABLES
 from evalwright.core.errors import ConfigurationError, MissingExtra
@@ -82,13 +88,21 @@ class Opened(TemplateLM):
     ) -> None:
         super().__init__()
         check_one_process("parallelize=True")
-        refused = {"tp_plan": tp_plan, "delta": delta, "autogptq": autogptq, "gptqmodel": gptqmodel}
+        refused = {
+            "tp_plan": tp_plan,
+            "delta": delta,
+            "autogptq": autogptq,
+            "gptqmodel": gptqmodel,
+        }
         for name, value in refused.items():
             if value:
-                raise ConfigurationError(f"{name}={value!r} is not supported: {TABLES['instead'][name]}.")
+                raise ConfigurationError(
+                    f"{name}={value!r} is not supported: {TABLES['instead'][name]}."
+                )
         if enable_thinking and think_end_token is None:
             raise ConfigurationError(
-                "enable_thinking=True needs think_end_token: the text that ends reasoning."
+                "enable_thinking=True needs think_end_token: the text that ends"
+                " reasoning."
             )
         named = isinstance(pretrained, str)
         files: dict[str, Any] = {
@@ -101,9 +115,16 @@ class Opened(TemplateLM):
             self._device = _device(device)
             self._get_config(pretrained, **files)
         else:
-            self._model, self._device, self._config = pretrained, pretrained.device, pretrained.config
-        self._get_backend(self.config, backend=backend, trust_remote_code=trust_remote_code)
-        own: dict[str, Any] = {"use_fast_tokenizer": use_fast_tokenizer, "add_bos_token": add_bos_token}
+            self._model = pretrained
+            self._device = pretrained.device
+            self._config = pretrained.config
+        self._get_backend(
+            self.config, backend=backend, trust_remote_code=trust_remote_code
+        )
+        own: dict[str, Any] = {
+            "use_fast_tokenizer": use_fast_tokenizer,
+            "add_bos_token": add_bos_token,
+        }
         self._create_tokenizer(pretrained, tokenizer, **files, **own)
         if named:
             self._create_model(
@@ -122,20 +143,22 @@ class Opened(TemplateLM):
             self.model.eval()
         self.tokenizer = configure_pad_token(self.tokenizer, model_config=self.config)
         self.vocab_size = self.tokenizer.vocab_size
-        self.add_bos_token, self.custom_prefix_token_id = add_bos_token, prefix_token_id
+        self.add_bos_token = add_bos_token
+        self.custom_prefix_token_id = prefix_token_id
         self.chat_template_args = dict(chat_template_args or {})
         if enable_thinking is not None:
             self.chat_template_args["enable_thinking"] = enable_thinking
         self.enable_thinking = enable_thinking
         number = think_end_token is not None and str(think_end_token).isdecimal()
         self.think_end_token = int(think_end_token or 0) if number else think_end_token
-        self.truncation, self.logits_cache = truncation, logits_cache
+        self.truncation = truncation
+        self.logits_cache = logits_cache
         self._max_length = max_length
-        self.pretrained, self.revision, self.peft = pretrained, revision, peft
-        self.softmax_dtype, self.mixed_precision_dtype = (
-            get_dtype(softmax_dtype),
-            get_dtype(mixed_precision_dtype),
-        )
+        self.pretrained = pretrained
+        self.revision = revision
+        self.peft = peft
+        self.softmax_dtype = get_dtype(softmax_dtype)
+        self.mixed_precision_dtype = get_dtype(mixed_precision_dtype)
         size, _, schedule = str(batch_size).partition(":")
         self.batch_size_per_gpu = size if size == "auto" else int(size)
         self.batch_schedule = float(schedule or 1)
@@ -145,18 +168,37 @@ class Opened(TemplateLM):
     # Opening
 
     def _get_config(
-        self, pretrained: str, *, revision: str | None = "main", gguf_file: str | None = None, **how: Any
+        self,
+        pretrained: str,
+        *,
+        revision: str | None = "main",
+        gguf_file: str | None = None,
+        **how: Any,
     ) -> None:
         """Set `_config`."""
         more = {"gguf_file": gguf_file} if gguf_file else {}
-        found = transformers.AutoConfig.from_pretrained(pretrained, revision=str(revision), **how, **more)
+        found = transformers.AutoConfig.from_pretrained(
+            pretrained, revision=str(revision), **how, **more
+        )
         self._config = found
 
     def _get_backend(self, config: Any, backend: str = "default", **how: Any) -> None:
-        """Set `backend`, and `AUTO_MODEL_CLASS` where the class has none. Some kinds of model are of both sorts: these are seq2seq."""
-        assert backend in ("default", "causal", "seq2seq"), f"backend={backend!r} is not known."
-        two_sided = getattr(config, "model_type", None) in MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING_NAMES
-        self.backend = backend if backend != "default" else "seq2seq" if two_sided else "causal"
+        """Set `backend`, and `AUTO_MODEL_CLASS` where the class has none.
+
+        Some kinds of model are of both sorts: these are seq2seq.
+        """
+        assert backend in (
+            "default",
+            "causal",
+            "seq2seq",
+        ), f"backend={backend!r} is not known."
+        two_sided = (
+            getattr(config, "model_type", None)
+            in MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING_NAMES
+        )
+        self.backend = (
+            backend if backend != "default" else "seq2seq" if two_sided else "causal"
+        )
         if self.AUTO_MODEL_CLASS is None:
             kind = "CausalLM" if self.backend == "causal" else "Seq2SeqLM"
             self.AUTO_MODEL_CLASS = getattr(transformers, f"AutoModelFor{kind}")
@@ -176,12 +218,18 @@ class Opened(TemplateLM):
         if tokenizer and not isinstance(tokenizer, str):
             self.tokenizer = tokenizer
             return
-        how |= {"gguf_file": gguf_file} if gguf_file and not tokenizer else {"use_fast": use_fast_tokenizer}
+        how |= (
+            {"gguf_file": gguf_file}
+            if gguf_file and not tokenizer
+            else {"use_fast": use_fast_tokenizer}
+        )
         if add_bos_token is not None:
             how["add_bos_token"] = add_bos_token
         if subfolder:
             how["subfolder"] = subfolder
-        name = tokenizer or (pretrained if isinstance(pretrained, str) else self.model.name_or_path)
+        name = tokenizer or (
+            pretrained if isinstance(pretrained, str) else self.model.name_or_path
+        )
         self.tokenizer = transformers.AutoTokenizer.from_pretrained(name, **how)
 
     def _create_model(
@@ -211,7 +259,9 @@ class Opened(TemplateLM):
             gpus=gpus,
         )
         opened = self.AUTO_MODEL_CLASS.from_pretrained
-        self._model = opened(pretrained, revision=revision, dtype=get_dtype(dtype), **how)
+        self._model = opened(
+            pretrained, revision=revision, dtype=get_dtype(dtype), **how
+        )
         if "device_map" not in how and not getattr(self._model, "is_quantized", False):
             self._model.to(self.device)
         if peft:
@@ -222,7 +272,9 @@ class Opened(TemplateLM):
             words = len(self.tokenizer)
             if self._model.get_input_embeddings().weight.shape[0] < words:
                 self._model.resize_token_embeddings(words)
-            self._model = PeftModel.from_pretrained(self._model, peft, revision=revision)
+            self._model = PeftModel.from_pretrained(
+                self._model, peft, revision=revision
+            )
 
     def _get_accelerate_args(
         self,
@@ -307,6 +359,10 @@ class Opened(TemplateLM):
 
 def _device(name: str | None) -> Any:
     """The device of a name; where it is not there, or is left open, the first GPU or the processor."""
-    if name and name != "auto" and (not name.startswith("cuda") or torch.cuda.is_available()):
+    if (
+        name
+        and name != "auto"
+        and (not name.startswith("cuda") or torch.cuda.is_available())
+    ):
         return torch.device(name)
     return torch.device("cuda" if torch.cuda.is_available() else "cpu")

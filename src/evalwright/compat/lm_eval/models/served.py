@@ -1,10 +1,13 @@
-"""`lm/<client>/<model>`: models behind servers, asked as the released package's clients ask them, body for body.
+"""`lm/<client>/<model>`: models behind servers, asked as the released package's clients ask them,
+body for body.
 
-    lm/local-completions/my-model   -M base_url=http://localhost:8000/v1/completions -M tokenizer=org/model
+    lm/local-completions/my-model   -M base_url=http://localhost:8000/v1/completions -M
+    tokenizer=org/model
     lm/openai-chat-completions/gpt-4o-mini
 
-What a request says (the length where a task names none, the seed, stop strings, token ids with the start token, windows of long
-texts) is theirs, and a text is left as it comes. Keys, pacing, retries, prices and the store are those of `openai/...` and `anthropic/...`.
+What a request says (the length where a task names none, the seed, stop strings, token ids with the
+start token, windows of long texts) is theirs, and a text is left as it comes. Keys, pacing,
+retries, prices and the store are those of `openai/...` and `anthropic/...`.
 """
 
 from __future__ import annotations
@@ -26,9 +29,20 @@ from evalwright.compat.lm_eval.models.clients import (
     ENDPOINTS,
     TOKENIZING,
 )
-from evalwright.compat.lm_eval.models.utils import handle_stop_sequences, postprocess_generated_text
-from evalwright.compat.lm_eval.utils import get_rolling_token_windows, make_disjoint_window
-from evalwright.core.errors import BadReply, ConfigurationError, RequestError, UnknownName
+from evalwright.compat.lm_eval.models.utils import (
+    handle_stop_sequences,
+    postprocess_generated_text,
+)
+from evalwright.compat.lm_eval.utils import (
+    get_rolling_token_windows,
+    make_disjoint_window,
+)
+from evalwright.core.errors import (
+    BadReply,
+    ConfigurationError,
+    RequestError,
+    UnknownName,
+)
 from evalwright.core.requests import (
     Ability,
     Generate,
@@ -50,20 +64,34 @@ from evalwright.models.remote.wire.openai_text import reply_usage
 
 log = logging.getLogger("evalwright.lm_eval")
 
-CARRIED = frozenset((
-    "generation_arguments", "top_k", "min_p", "num_beams", "length_penalty", "early_stopping",
-))  # fmt: skip
+CARRIED = frozenset(
+    (
+        "generation_arguments",
+        "top_k",
+        "min_p",
+        "num_beams",
+        "length_penalty",
+        "early_stopping",
+    )
+)
 
 LogLikelihoods = list[tuple[float, bool]]
 
 
 def served_model(client: str, model: str, **arguments: Any) -> RemoteModel:
-    """The model of one of the released package's clients. Raises UnknownName for an argument that none of them has."""
-    client_arguments = {name: value for name, value in arguments.items() if value is not None}
+    """The model of one of the released package's clients.
+
+    Raises UnknownName for an argument that none of them has.
+    """
+    client_arguments = {
+        name: value for name, value in arguments.items() if value is not None
+    }
     for name in client_arguments:
         if name not in ARGUMENTS:
             known = sorted(ARGUMENTS)
-            raise UnknownName(f"argument of 'lm/{client}'", name, known, f"Known: {', '.join(known)}.")
+            raise UnknownName(
+                f"argument of 'lm/{client}'", name, known, f"Known: {', '.join(known)}."
+            )
     if client in ANTHROPIC:
         return ServedMessages(client, model, client_arguments)
     return ServedModel(client, model, client_arguments)
@@ -71,12 +99,22 @@ def served_model(client: str, model: str, **arguments: Any) -> RemoteModel:
 
 def _sending(client_arguments: Mapping[str, Any], ending: str) -> dict[str, Any]:
     """The arguments of a remote model of ours: where and how fast requests are sent."""
-    names = {"num_concurrent": "max_concurrency", "max_retries": "max_attempts", "timeout": "timeout"}
-    sending = {ours: client_arguments[theirs] for theirs, ours in names.items() if theirs in client_arguments}
+    names = {
+        "num_concurrent": "max_concurrency",
+        "max_retries": "max_attempts",
+        "timeout": "timeout",
+    }
+    sending = {
+        ours: client_arguments[theirs]
+        for theirs, ours in names.items()
+        if theirs in client_arguments
+    }
     if "header" in client_arguments:
         sending["headers"] = client_arguments["header"]
     if "base_url" in client_arguments:
-        sending["base_url"] = str(client_arguments["base_url"]).rstrip("/").removesuffix(ending)
+        sending["base_url"] = (
+            str(client_arguments["base_url"]).rstrip("/").removesuffix(ending)
+        )
     return sending
 
 
@@ -87,7 +125,9 @@ def _row(name: str) -> Provider:
 
 
 def written_settings(request: Generate) -> dict[str, Any]:
-    """A request's settings of generation under the published names: as a task wrote them, where it carries them so."""
+    """A request's settings of generation under the published names: as a task wrote them, where it
+    carries them so.
+    """
     further = arguments_of(request)
     if "until" in further:
         return further
@@ -95,52 +135,85 @@ def written_settings(request: Generate) -> dict[str, Any]:
         "max_gen_toks": request.max_tokens,
         "temperature": request.temperature,
         "top_p": request.top_p,
-        **{name: request.options().get(name) for name in CARRIED if name != "generation_arguments"},
+        **{
+            name: request.options().get(name)
+            for name in CARRIED
+            if name != "generation_arguments"
+        },
     }
     settings = {name: value for name, value in named.items() if value is not None}
     return {"until": list(request.stop), **settings, **further}
 
 
 class ServedModel(OpenAIModel):
-    """A client of OpenAI's two interfaces. Texts become token ids where a tokenizer is known, as there."""
+    """A client of OpenAI's two interfaces.
+
+    Texts become token ids where a tokenizer is known, as there.
+    """
 
     carries = CARRIED
     resolves_names = True
 
-    def __init__(self, client: str, model: str, client_arguments: Mapping[str, Any]) -> None:
-        self._client_name, self._client_arguments = client, dict(client_arguments)
+    def __init__(
+        self, client: str, model: str, client_arguments: Mapping[str, Any]
+    ) -> None:
+        self._client_name = client
+        self._client_arguments = dict(client_arguments)
         is_chat = client in CHAT
         ending = ENDPOINTS["chat" if is_chat else "completions"]
         if client.startswith("local-") and "base_url" not in client_arguments:
-            raise ConfigurationError(f"'lm/{client}' needs base_url=http://HOST:PORT/v1{ending}.")
+            raise ConfigurationError(
+                f"'lm/{client}' needs base_url=http://HOST:PORT/v1{ending}."
+            )
         self._client = self._open_client(model)
         self._concurrent = int(client_arguments.get("num_concurrent", 1)) > 1
-        echo = None if is_chat or client == "local-completions" else model in ECHO_MODELS
+        echo = (
+            None if is_chat or client == "local-completions" else model in ECHO_MODELS
+        )
         sending = _sending(client_arguments, ending)
         super().__init__(
-            _row("openai"), model, interface="chat" if is_chat else "completions", echo=echo, **sending
+            _row("openai"),
+            model,
+            interface="chat" if is_chat else "completions",
+            echo=echo,
+            **sending,
         )
         self.carries = CARRIED
         self.wire = self._own_wire(self.wire)
 
     def _open_client(self, model: str) -> Any:
         """The class that writes bodies. Without a tokenizer texts are sent, which is said."""
-        names = (*TOKENIZING, "base_url", "max_gen_toks", "seed", "eos_string", "think_end_token")
-        arguments = {name: self._client_arguments[name] for name in names if name in self._client_arguments}
+        names = (
+            *TOKENIZING,
+            "base_url",
+            "max_gen_toks",
+            "seed",
+            "eos_string",
+            "think_end_token",
+        )
+        arguments = {
+            name: self._client_arguments[name]
+            for name in names
+            if name in self._client_arguments
+        }
         if self._client_name in COMPLETIONS:
             arguments.pop("think_end_token", None)
         client = get_model(self._client_name)
         try:
             return client(model=model, **arguments)
         except Exception as error:
-            wanted = arguments.get("tokenizer") or arguments.get("tokenizer_backend") not in (None, "auto")
+            wanted = arguments.get("tokenizer") or arguments.get(
+                "tokenizer_backend"
+            ) not in (None, "auto")
             if wanted:
                 raise ConfigurationError(
-                    f"The tokenizer of 'lm/{self._client_name}/{model}' cannot be opened: {type(error).__name__}: {error}"
+                    f"The tokenizer of 'lm/{self._client_name}/{model}' cannot be"
+                    f" opened: {type(error).__name__}: {error}"
                 ) from error
             log.warning(
-                "lm/%s/%s: its tokenizer cannot be opened (%s; tokenizer=NAME names another), so texts are sent in place of token ids, "
-                "and the first token of a text is not scored.",
+                "lm/%s/%s: its tokenizer cannot be opened (%s; tokenizer=NAME names"
+                " another), so texts are sent in place of token ids, and the first"
+                " token of a text is not scored.",
                 self._client_name,
                 model,
                 type(error).__name__,
@@ -153,20 +226,34 @@ class ServedModel(OpenAIModel):
 
         def answer_said(data: Any, request: Any, settings: Settings) -> Said:
             whole = said(data, request, settings)
-            return replace(whole, text=postprocess_generated_text(whole.text, None, thinking_end))
+            return replace(
+                whole, text=postprocess_generated_text(whole.text, None, thinking_end)
+            )
 
         return replace(
-            wire, payload=self._payload, said=said if thinking_end is None else answer_said, options={}
+            wire,
+            payload=self._payload,
+            said=said if thinking_end is None else answer_said,
+            options={},
         )
 
     def describe(self) -> dict[str, Any]:
         """As for `openai/...`, with the template that renders messages here, where one does."""
-        template = getattr(self._client.tokenizer, "chat_template", None) if self._renders else None
+        template = (
+            getattr(self._client.tokenizer, "chat_template", None)
+            if self._renders
+            else None
+        )
         if not isinstance(template, str):
             return super().describe()
         tokens = dict(getattr(self._client.tokenizer, "special_tokens_map", {}))
-        variables = {str(role): text for role, text in tokens.items() if isinstance(text, str)}
-        return {**super().describe(), "template": {"source": template, "variables": variables}}
+        variables = {
+            str(role): text for role, text in tokens.items() if isinstance(text, str)
+        }
+        return {
+            **super().describe(),
+            "template": {"source": template, "variables": variables},
+        }
 
     @property
     def _renders(self) -> bool:
@@ -184,8 +271,16 @@ class ServedModel(OpenAIModel):
 
     def _more_identity(self) -> Mapping[str, Any]:
         names = (*TOKENIZING, "max_gen_toks", "seed", "eos_string", "think_end_token")
-        changing = {name: self._client_arguments[name] for name in names if name in self._client_arguments}
-        client = {"name": self._client_name, "tokenizer": self._client.tokenizer_backend, **changing}
+        changing = {
+            name: self._client_arguments[name]
+            for name in names
+            if name in self._client_arguments
+        }
+        client = {
+            "name": self._client_name,
+            "tokenizer": self._client.tokenizer_backend,
+            **changing,
+        }
         return {"client": client, "concurrent": self._concurrent}
 
     # Texts
@@ -194,10 +289,17 @@ class ServedModel(OpenAIModel):
         """The body of a request to generate."""
         written = written_settings(request)
         seed = self._client._seed + (request.draw if request.stop else 0)
-        return self._body(self._prompt(request.prompt, written), gen_kwargs=written, generate=True, seed=seed)
+        return self._body(
+            self._prompt(request.prompt, written),
+            gen_kwargs=written,
+            generate=True,
+            seed=seed,
+        )
 
     def _body(self, message: Any, **how: Any) -> dict[str, Any]:
-        """As there: the end's text is among the stop strings unless several requests are on their way at a time."""
+        """As there: the end's text is among the stop strings unless several requests are on their
+        way at a time.
+        """
         more = {} if self._concurrent else {"eos": self._client.eos_string}
         body: dict[str, Any] = self._client._create_payload(message, **how, **more)
         return body
@@ -205,12 +307,20 @@ class ServedModel(OpenAIModel):
     def _prompt(self, prompt: Prompt, written: Mapping[str, Any]) -> Any:
         client = self._client
         if self._client_name in CHAT:
-            turns = [{"role": "user", "content": prompt}] if isinstance(prompt, str) else _turns(prompt)
-            return client.create_message([JsonChatStr(json.dumps(turns, ensure_ascii=False))])
+            turns = (
+                [{"role": "user", "content": prompt}]
+                if isinstance(prompt, str)
+                else _turns(prompt)
+            )
+            return client.create_message(
+                [JsonChatStr(json.dumps(turns, ensure_ascii=False))]
+            )
         text = self._text(prompt)
         if not client.tokenized_requests:
             return text
-        room = client.max_length - int(written.get("max_gen_toks", client._max_gen_toks))
+        room = client.max_length - int(
+            written.get("max_gen_toks", client._max_gen_toks)
+        )
         tokens = client.tok_encode(text, add_special_tokens=client.add_bos_token)
         return [tokens[-room:]]
 
@@ -218,7 +328,11 @@ class ServedModel(OpenAIModel):
         if isinstance(prompt, str):
             return prompt
         opening = prompt[-1].role != "assistant"
-        return str(self._client.apply_chat_template(_turns(prompt), add_generation_prompt=opening))
+        return str(
+            self._client.apply_chat_template(
+                _turns(prompt), add_generation_prompt=opening
+            )
+        )
 
     # Log-likelihoods
 
@@ -227,10 +341,14 @@ class ServedModel(OpenAIModel):
     ) -> Response:
         if self._client.tokenizer is None:
             return await super()._sent_all(request, replies)
-        total, greedy, scored = 0.0, True, 0
+        total = 0.0
+        greedy = True
+        scored = 0
         for context, continuation in self._encoded(request):
             value, is_greedy = await self._score(context, continuation, replies)
-            total, greedy, scored = total + value, greedy and is_greedy, scored + len(continuation)
+            total = total + value
+            greedy = greedy and is_greedy
+            scored = scored + len(continuation)
         known = [reply for reply in replies if reply is not None]
         return Response(
             finish_reason="stop",
@@ -249,33 +367,54 @@ class ServedModel(OpenAIModel):
             yield client.encoded_pair(self._text(request.context), request.continuation)
         elif isinstance(request, RollingLogLikelihood):
             windows = get_rolling_token_windows(
-                client.tok_encode(request.text), client.prefix_token_id, client.max_length - 1, 1
+                client.tok_encode(request.text),
+                client.prefix_token_id,
+                client.max_length - 1,
+                1,
             )
             yield from map(make_disjoint_window, windows)
 
     async def _score(
-        self, context: Sequence[int], continuation: Sequence[int], replies: list[Reply | None]
+        self,
+        context: Sequence[int],
+        continuation: Sequence[int],
+        replies: list[Reply | None],
     ) -> tuple[float, bool]:
         client = self._client
         inputs, lengths, _ = client.batch_loglikelihood_requests(
             [[(None, list(context), list(continuation))]]
         )
-        body = self._body(client.create_message(inputs), generate=False, seed=client._seed)
+        body = self._body(
+            client.create_message(inputs), generate=False, seed=client._seed
+        )
         replies.append(None)
         call = Call("/completions", body, largest=largest_reply(len(inputs[0]) + 1))
         replies[-1] = reply = await self.client.send(call)
         try:
             values = reply.data["choices"][0]["logprobs"]["token_logprobs"]
             if len(values) <= lengths[0]:
-                raise NoEcho(f"{self.settings.where} ignores 'echo': its reply holds only what it generated.")
-            parsed: LogLikelihoods = client.parse_logprobs(reply.data, tokens=inputs, ctxlens=lengths)
-            (value, is_greedy) = parsed[0]
+                raise NoEcho(
+                    f"{self.settings.where} ignores 'echo': its reply holds only what"
+                    " it generated."
+                )
+            parsed: LogLikelihoods = client.parse_logprobs(
+                reply.data, tokens=inputs, ctxlens=lengths
+            )
+            value, is_greedy = parsed[0]
             return float(value), bool(is_greedy)
         except RequestError:
             raise
-        except (AssertionError, AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+        except (
+            AssertionError,
+            AttributeError,
+            IndexError,
+            KeyError,
+            TypeError,
+            ValueError,
+        ) as error:
             raise BadReply(
-                f"{self.settings.where} sent no log-probabilities of the prompt's tokens ({type(error).__name__}: {error})."
+                f"{self.settings.where} sent no log-probabilities of the prompt's"
+                f" tokens ({type(error).__name__}: {error})."
             ) from error
 
 
@@ -285,36 +424,56 @@ class ServedMessages(ApiModel):
     carries = CARRIED
     resolves_names = True
 
-    def __init__(self, client: str, model: str, client_arguments: Mapping[str, Any]) -> None:
-        self._client_name, self._client_arguments = client, dict(client_arguments)
+    def __init__(
+        self, client: str, model: str, client_arguments: Mapping[str, Any]
+    ) -> None:
+        self._client_name = client
+        self._client_arguments = dict(client_arguments)
         self._limit = int(client_arguments.get("max_gen_toks", 256))
         self._concurrent = int(client_arguments.get("num_concurrent", 1)) > 1
-        super().__init__(_row("anthropic"), model, **_sending(client_arguments, ENDPOINTS["anthropic"]))
+        super().__init__(
+            _row("anthropic"),
+            model,
+            **_sending(client_arguments, ENDPOINTS["anthropic"]),
+        )
         self.carries = CARRIED
         self.wire = replace(self.wire, payload=self._payload, options={})
 
     def _more_identity(self) -> Mapping[str, Any]:
-        return {"client": self._client_name, "max_gen_toks": self._limit, "concurrent": self._concurrent}
+        return {
+            "client": self._client_name,
+            "max_gen_toks": self._limit,
+            "concurrent": self._concurrent,
+        }
 
     def _payload(self, request: Generate, settings: Settings) -> dict[str, Any]:
         """The body of a request: a system message apart, every content as one block."""
         written = written_settings(request)
         written.pop("do_sample", None)
         prompt = request.prompt
-        turns = [{"role": "user", "content": prompt}] if isinstance(prompt, str) else _turns(prompt)
+        turns = (
+            [{"role": "user", "content": prompt}]
+            if isinstance(prompt, str)
+            else _turns(prompt)
+        )
         system = turns[0]["content"] if turns and turns[0]["role"] == "system" else ""
         talk = turns[1:] if system else turns
         ending = "\n\nHuman:" if self._concurrent else None
         stops = handle_stop_sequences(written.pop("until", ["\n\nHuman:"]), ending)
         body = {
             "messages": [
-                {"role": turn["role"], "content": [{"type": "text", "text": turn["content"]}]}
+                {
+                    "role": turn["role"],
+                    "content": [{"type": "text", "text": turn["content"]}],
+                }
                 for turn in talk
             ],
             "model": settings.model,
             "max_tokens": written.pop("max_gen_toks", self._limit),
             "temperature": written.pop("temperature", 0),
-            "stop_sequences": [stop for stop in stops if stop and stop.strip()] or ["\n\nHuman:"],
+            "stop_sequences": (
+                [stop for stop in stops if stop and stop.strip()] or ["\n\nHuman:"]
+            ),
             **written,
         }
         return {**body, "system": system} if system else body

@@ -1,4 +1,6 @@
-"""The helpers of `lm_eval.models.utils` that model classes import: batches, settings of generation, truncation, images."""
+"""The helpers of `lm_eval.models.utils` that model classes import: batches, settings of generation,
+truncation, images.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,13 @@ from functools import wraps
 from itertools import chain, zip_longest
 from typing import Any, Literal, TypedDict
 
-from evalwright.compat.lm_eval.utils import eval_logger, group, maybe_warn, restored, warning_once
+from evalwright.compat.lm_eval.utils import (
+    eval_logger,
+    group,
+    maybe_warn,
+    restored,
+    warning_once,
+)
 
 TOKENIZER_INFINITY = int(1e30)
 """The length that transformers gives a tokenizer of which none is known."""
@@ -18,7 +26,10 @@ DEFAULT_MAX_LENGTH = 2048
 Side = Literal["left", "middle", "right"]
 BatchSize = Callable[[int, Any], int]
 
-_TORCH = "MultiTokenEOSCriteria clear_torch_cache get_dtype pad_and_concat stop_sequences_criteria"
+_TORCH = (
+    "MultiTokenEOSCriteria clear_torch_cache get_dtype pad_and_concat"
+    " stop_sequences_criteria"
+)
 
 
 def __getattr__(name: str) -> Any:
@@ -31,7 +42,9 @@ def __getattr__(name: str) -> Any:
 
 
 class GenKwargs(TypedDict, total=False):
-    """Settings of generation as `normalize_gen_kwargs` gives them, with whatever else a class takes."""
+    """Settings of generation as `normalize_gen_kwargs` gives them, with whatever else a class
+    takes.
+    """
 
     do_sample: bool
     temperature: float
@@ -39,7 +52,9 @@ class GenKwargs(TypedDict, total=False):
     until: list[str]
 
 
-def chunks(_iter: Iterable[Any], n: int = 0, fn: BatchSize | None = None) -> Iterator[list[Any]]:
+def chunks(
+    _iter: Iterable[Any], n: int = 0, fn: BatchSize | None = None
+) -> Iterator[list[Any]]:
     """Lists of `n` items (0: all), or of as many as `fn(place, items)` says."""
     batch: list[Any] = []
     for place, item in enumerate(_iter):
@@ -54,8 +69,9 @@ def chunks(_iter: Iterable[Any], n: int = 0, fn: BatchSize | None = None) -> Ite
 class Collator:
     """Items in the order of `sort_fn`, in batches, and results back in the order of the items.
 
-    group_by: "gen_kwargs" puts items with the same settings (`group_fn`) into batches of their own; "contexts" gives of the items
-    with the same tokens (`group_fn`: context and continuation without its last token) only one, of which `get_cache` makes all.
+    group_by: "gen_kwargs" puts items with the same settings (`group_fn`) into batches of their own;
+    "contexts" gives of the items with the same tokens (`group_fn`: context and continuation without
+    its last token) only one, of which `get_cache` makes all.
     """
 
     def __init__(
@@ -71,14 +87,26 @@ class Collator:
         self._order: list[int] = []
         placed = list(enumerate(arr))
         self._groups: dict[Any, list[tuple[int, Any]]] = (
-            {None: placed} if group_by is None else self.group(placed, lambda one: group_fn(one[1]), group_by)
+            {None: placed}
+            if group_by is None
+            else self.group(placed, lambda one: group_fn(one[1]), group_by)
         )
 
-    def get_batched(self, n: int = 1, batch_fn: BatchSize | None = None) -> Iterator[list[Any]]:
-        """Batches of `n` items (0: all), or of as many as `batch_fn` says. With "contexts", the longest continuation of each group."""
+    def get_batched(
+        self, n: int = 1, batch_fn: BatchSize | None = None
+    ) -> Iterator[list[Any]]:
+        """Batches of `n` items (0: all), or of as many as `batch_fn` says.
+
+        With "contexts", the longest continuation of each group.
+        """
         if self._group_by == "contexts":
-            longest = [max(found, key=lambda one: len(one[1][-1])) for found in self._groups.values()]
-            yield from self.get_chunks([item for _, item in self._sorted(longest)], n, batch_fn)
+            longest = [
+                max(found, key=lambda one: len(one[1][-1]))
+                for found in self._groups.values()
+            ]
+            yield from self.get_chunks(
+                [item for _, item in self._sorted(longest)], n, batch_fn
+            )
             return
         for found in self._groups.values():
             ordered = self._sorted(found)
@@ -91,7 +119,9 @@ class Collator:
     def get_cache(
         self, req_str: Any, cxt_toks: list[int], cont_toks: list[int], logits: Any
     ) -> Iterator[tuple[Any, list[int], Any]]:
-        """(request, continuation's tokens, logits [1, tokens, vocabulary]) of all requests that share these logits."""
+        """(request, continuation's tokens, logits [1, tokens, vocabulary]) of all requests that
+        share these logits.
+        """
         if self._group_by != "contexts":
             yield req_str, cont_toks, logits
             return
@@ -124,7 +154,9 @@ class Collator:
         return {key(found[0]): found for found in group(arr, key)}
 
     @staticmethod
-    def get_chunks(_iter: Iterable[Any], n: int = 0, fn: BatchSize | None = None) -> Iterator[list[Any]]:
+    def get_chunks(
+        _iter: Iterable[Any], n: int = 0, fn: BatchSize | None = None
+    ) -> Iterator[list[Any]]:
         """As `chunks`, of items that `fn` may look at."""
         return chunks(tuple(_iter), n, fn)
 
@@ -132,7 +164,10 @@ class Collator:
 def _frozen(value: Any) -> Hashable:
     """Nested settings as something that can be a key; different ones give different keys."""
     if isinstance(value, Mapping):
-        return ("mapping", *sorted((str(name), _frozen(one)) for name, one in value.items()))
+        return (
+            "mapping",
+            *sorted((str(name), _frozen(one)) for name, one in value.items()),
+        )
     if isinstance(value, list | tuple | set):
         return ("list", *map(_frozen, value))
     return (type(value).__name__, repr(value))
@@ -143,8 +178,12 @@ class Grouper:
 
     def __init__(self, arr: Sequence[Any], fn: Callable[[Any], Hashable]) -> None:
         placed = group(enumerate(arr), lambda one: fn(one[1]))
-        self._places = {fn(found[0][1]): [place for place, _ in found] for found in placed}
-        self._grouped = {fn(found[0][1]): [item for _, item in found] for found in placed}
+        self._places = {
+            fn(found[0][1]): [place for place, _ in found] for found in placed
+        }
+        self._grouped = {
+            fn(found[0][1]): [item for _, item in found] for found in placed
+        }
 
     def get_grouped(self) -> dict[Any, list[Any]]:
         """The items by value."""
@@ -170,12 +209,15 @@ def retry_on_specific_exceptions(
     backoff_multiplier: float = 1.5,
     on_exception_callback: Callable[[Exception, float], Any] | None = None,
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Call a function again, ever later, where it raises one of these; with `max_retries` the last one is raised."""
+    """Call a function again, ever later, where it raises one of these; with `max_retries` the last
+    one is raised.
+    """
 
     def decorator(func: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(func)
         def wrapper(*args: Any, **kwargs: Any) -> Any:
-            wait, attempt = backoff_time, 0
+            wait = backoff_time
+            attempt = 0
             while True:
                 try:
                     return func(*args, **kwargs)
@@ -194,8 +236,12 @@ def retry_on_specific_exceptions(
 
 
 def configure_pad_token(tokenizer: Any, model_config: Any = None) -> Any:
-    """The tokenizer with a token that fills rows: its own, that of unknown words, the end, or a new one."""
-    if getattr(tokenizer, "pad_token_id", None) is not None or getattr(tokenizer, "pad_token", None):
+    """The tokenizer with a token that fills rows: its own, that of unknown words, the end, or a new
+    one.
+    """
+    if getattr(tokenizer, "pad_token_id", None) is not None or getattr(
+        tokenizer, "pad_token", None
+    ):
         return tokenizer
     for role in ("unk", "eos"):
         if getattr(tokenizer, f"{role}_token", None):
@@ -203,13 +249,20 @@ def configure_pad_token(tokenizer: Any, model_config: Any = None) -> Any:
             return tokenizer
     if getattr(model_config, "model_type", None) == "qwen":
         tokenizer.pad_token = "<|endoftext|>"
-    elif type(tokenizer).__name__ not in ("RWKVWorldTokenizer", "Rwkv5Tokenizer"):  # they fill with 0
+    elif type(tokenizer).__name__ not in (
+        "RWKVWorldTokenizer",
+        "Rwkv5Tokenizer",
+    ):  # they fill with 0
         tokenizer.add_special_tokens({"pad_token": "<|pad|>"})
     return tokenizer
 
 
-def resolve_max_length(config: Any, tokenizer: Any = None, *, default: int = DEFAULT_MAX_LENGTH) -> int:
-    """The context length in tokens: of the configuration (that of its text part first), of the tokenizer, or `default`."""
+def resolve_max_length(
+    config: Any, tokenizer: Any = None, *, default: int = DEFAULT_MAX_LENGTH
+) -> int:
+    """The context length in tokens: of the configuration (that of its text part first), of the
+    tokenizer, or `default`.
+    """
     config = getattr(config, "text_config", None) or config
     for name in ("n_positions", "max_position_embeddings", "n_ctx"):
         if (found := getattr(config, name, None)) is not None:
@@ -219,7 +272,10 @@ def resolve_max_length(config: Any, tokenizer: Any = None, *, default: int = DEF
 
 
 def handle_stop_sequences(until: str | list[str] | None, eos: str | None) -> list[str]:
-    """The stop strings as a list, with the text that ends an answer. Raises ValueError for what is neither text nor list."""
+    """The stop strings as a list, with the text that ends an answer.
+
+    Raises ValueError for what is neither text nor list.
+    """
     if not (until is None or isinstance(until, str | list)):
         raise ValueError(f"`until` must be a text or a list of texts, not {until!r}.")
     stops = [until] if isinstance(until, str) else list(until or ())
@@ -229,15 +285,23 @@ def handle_stop_sequences(until: str | list[str] | None, eos: str | None) -> lis
 _LIMITS = ("max_gen_toks", "max_new_tokens", "max_tokens", "max_completion_tokens")
 
 
-def normalize_gen_kwargs(gen_kwargs: Mapping[str, Any], default_max_gen_toks: int = 256) -> Any:
-    """Settings with `until` as a list, `max_gen_toks` under that name alone, and `do_sample` and `temperature` that agree.
+def normalize_gen_kwargs(
+    gen_kwargs: Mapping[str, Any], default_max_gen_toks: int = 256
+) -> Any:
+    """Settings with `until` as a list, `max_gen_toks` under that name alone, and `do_sample` and
+    `temperature` that agree.
 
-    Without sampling the temperature is 0; `do_sample` is whether the temperature is above 0 where it is not given.
+    Without sampling the temperature is 0; `do_sample` is whether the temperature is above 0 where
+    it is not given.
     """
     out = {name: value for name, value in gen_kwargs.items() if name not in _LIMITS}
-    limits = {name: gen_kwargs[name] for name in _LIMITS if gen_kwargs.get(name) is not None}
+    limits = {
+        name: gen_kwargs[name] for name in _LIMITS if gen_kwargs.get(name) is not None
+    }
     if len(limits) > 1:
-        warning_once(eval_logger, f"Several limits are given: {limits}. The first counts.")
+        warning_once(
+            eval_logger, f"Several limits are given: {limits}. The first counts."
+        )
     until = out.get("until", [])
     out["until"] = list(until) if isinstance(until, list) else [until]
     out["max_gen_toks"] = int(next(iter(limits.values()), default_max_gen_toks))
@@ -246,14 +310,22 @@ def normalize_gen_kwargs(gen_kwargs: Mapping[str, Any], default_max_gen_toks: in
         out["do_sample"] = temperature > 0
     elif out["do_sample"] is False:
         if temperature:
-            warning_once(eval_logger, f"do_sample=False: temperature={temperature} has no effect.")
+            warning_once(
+                eval_logger,
+                f"do_sample=False: temperature={temperature} has no effect.",
+            )
         out["temperature"] = 0.0
     elif not temperature:
-        warning_once(eval_logger, "do_sample=True with temperature 0 samples nothing: set a temperature.")
+        warning_once(
+            eval_logger,
+            "do_sample=True with temperature 0 samples nothing: set a temperature.",
+        )
     return out
 
 
-def truncate_tokens(tokens: list[int], max_length: int, side: Side = "left") -> list[int]:
+def truncate_tokens(
+    tokens: list[int], max_length: int, side: Side = "left"
+) -> list[int]:
     """Tokens cut to a length at one side, or in the middle."""
     if side == "left":
         return tokens[-max_length:]
@@ -276,13 +348,16 @@ def maybe_truncate(
 ) -> tuple[list[int], int]:
     """Tokens and the most that are generated after them, so that both fit into the model.
 
-    The context is cut; with `shrink_gen_toks` the answer is shortened first, down to `min_gen_toks`. Raises ValueError where not
-    even those fit.
+    The context is cut; with `shrink_gen_toks` the answer is shortened first, down to
+    `min_gen_toks`. Raises ValueError where not even those fit.
     """
     room = max_model_len - len(tokens)
     if max_gen_toks <= room:
         return tokens, max_gen_toks
-    said = f"{len(tokens)} tokens and {max_gen_toks} to generate do not fit into {max_model_len}"
+    said = (
+        f"{len(tokens)} tokens and {max_gen_toks} to generate do not fit into"
+        f" {max_model_len}"
+    )
     if not shrink_gen_toks:
         maybe_warn(f"{said}: the context is cut at its {side}.", verbose)
         return truncate_tokens(tokens, max_model_len - max_gen_toks, side), max_gen_toks
@@ -290,15 +365,23 @@ def maybe_truncate(
         maybe_warn(f"{said}: at most {room} are generated.", verbose)
         return tokens, room
     if max_model_len <= min_gen_toks:
-        raise ValueError(f"A model of {max_model_len} tokens is too small to generate {min_gen_toks}.")
-    maybe_warn(f"{said}: the context is cut at its {side}, and {min_gen_toks} are generated.", verbose)
+        raise ValueError(
+            f"A model of {max_model_len} tokens is too small to generate"
+            f" {min_gen_toks}."
+        )
+    maybe_warn(
+        f"{said}: the context is cut at its {side}, and {min_gen_toks} are generated.",
+        verbose,
+    )
     return truncate_tokens(tokens, max_model_len - min_gen_toks, side), min_gen_toks
 
 
 def postprocess_generated_text(
     generation: str, stop: list[str] | str | None, think_end_token: str | None
 ) -> str:
-    """An answer without its reasoning (what ends with `think_end_token`), up to the first stop string."""
+    """An answer without its reasoning (what ends with `think_end_token`), up to the first stop
+    string.
+    """
     if think_end_token:
         generation = generation.rpartition(think_end_token)[2].lstrip()
     for text in [stop] if isinstance(stop, str) else stop or ():
@@ -314,18 +397,25 @@ def has_bos_prefix(sequence: str, bos_str: str | Iterable[str] | None = None) ->
     return sequence.startswith(bos_str if isinstance(bos_str, str) else tuple(bos_str))
 
 
-def _add_special_kwargs(add_special_tokens: bool | None, add_bos: bool | None = None) -> dict[str, bool]:
+def _add_special_kwargs(
+    add_special_tokens: bool | None, add_bos: bool | None = None
+) -> dict[str, bool]:
     """What a tokenizer is told about special tokens; nothing where neither says."""
     wish = add_bos if add_special_tokens is None else add_special_tokens
     return {} if wish is None else {"add_special_tokens": wish}
 
 
-def replace_placeholders(string: str, default_placeholder: str, image_token: str, max_images: int) -> str:
-    """A text with the model's token in place of its first placeholders; the others stay, or go where they are that token themselves."""
+def replace_placeholders(
+    string: str, default_placeholder: str, image_token: str, max_images: int
+) -> str:
+    """A text with the model's token in place of its first placeholders; the others stay, or go
+    where they are that token themselves.
+    """
     first, *parts = string.split(default_placeholder)
     left = default_placeholder if default_placeholder != image_token else ""
     return first + "".join(
-        (image_token if place < max_images else left) + part for place, part in enumerate(parts)
+        (image_token if place < max_images else left) + part
+        for place, part in enumerate(parts)
     )
 
 
@@ -344,26 +434,37 @@ def resize_image(
     min_width: int = 1,
     min_height: int = 1,
 ) -> Any:
-    """A PIL image, made smaller to a width, a height, both, or a longest side (in pixels). Without any it stays.
+    """A PIL image, made smaller to a width, a height, both, or a longest side (in pixels).
 
-    keep_aspect_ratio: fit into width and height, where both are given, instead of taking them as they are.
+    Without any it stays.
+
+    keep_aspect_ratio: fit into width and height, where both are given, instead of taking them as
+    they are.
     """
     wide, high = image.size
     if width is not None and height is not None:
         scale = min(width / wide, height / high)
-        size, fits = (width, height), wide <= width and high <= height
+        size = (width, height)
+        fits = wide <= width and high <= height
         if keep_aspect_ratio:
             size = int(wide * scale), int(high * scale)
     elif width is not None:
-        size, fits = (width, int(width / wide * high)), wide <= width
+        size = (width, int(width / wide * high))
+        fits = wide <= width
     elif height is not None:
-        size, fits = (int(height / high * wide), height), high <= height
+        size = (int(height / high * wide), height)
+        fits = high <= height
     elif max_dimension is not None:
-        across, down = int(max_dimension / high * wide), int(max_dimension / wide * high)
+        across = int(max_dimension / high * wide)
+        down = int(max_dimension / wide * high)
         size = (max_dimension, down) if wide > high else (across, max_dimension)
         fits = max(wide, high) <= max_dimension
     else:
         return image
     return (
-        image if fits else image.resize((max(size[0], min_width), max(size[1], min_height)), resample_filter)
+        image
+        if fits
+        else image.resize(
+            (max(size[0], min_width), max(size[1], min_height)), resample_filter
+        )
     )

@@ -10,10 +10,17 @@ import transformers
 
 
 def pad_and_concat(
-    max_length: int, tensors: list[Any], padding_side: Literal["right", "left"] = "right"
+    max_length: int,
+    tensors: list[Any],
+    padding_side: Literal["right", "left"] = "right",
 ) -> Any:
-    """Rows of token ids, [n] or [1, n] each, as one tensor [rows, max_length] that is filled with 0 at one side."""
-    assert padding_side in ("left", "right"), f"padding_side={padding_side!r} must be 'left' or 'right'."
+    """Rows of token ids, [n] or [1, n] each, as one tensor [rows, max_length] that is filled with 0
+    at one side.
+    """
+    assert padding_side in (
+        "left",
+        "right",
+    ), f"padding_side={padding_side!r} must be 'left' or 'right'."
     rows = []
     for tensor in tensors:
         row = tensor.squeeze(0) if tensor.dim() == 2 else tensor
@@ -31,38 +38,56 @@ def clear_torch_cache() -> None:
 
 def get_dtype(dtype: Any) -> Any:
     """The type of a name such as "float16"; "auto" and types stay."""
-    return getattr(torch, dtype) if isinstance(dtype, str) and dtype != "auto" else dtype
+    return (
+        getattr(torch, dtype) if isinstance(dtype, str) and dtype != "auto" else dtype
+    )
 
 
 class MultiTokenEOSCriteria(transformers.StoppingCriteria):  # type: ignore[misc]
     """Ends a batch when each row has written a stop string."""
 
     def __init__(
-        self, sequence: str, tokenizer: Any, initial_decoder_input_length: int, batch_size: int
+        self,
+        sequence: str,
+        tokenizer: Any,
+        initial_decoder_input_length: int,
+        batch_size: int,
     ) -> None:
         self.initial_decoder_input_length = initial_decoder_input_length
         self.done_tracker = [False] * batch_size
         self.sequence = sequence
         self.tokenizer = tokenizer
         # Two more than its own tokens: the model may write the same text in others.
-        self.sequence_id_len = len(tokenizer.encode(sequence, add_special_tokens=False)) + 2
+        self.sequence_id_len = (
+            len(tokenizer.encode(sequence, add_special_tokens=False)) + 2
+        )
 
     def __call__(self, input_ids: Any, scores: Any, **kwargs: Any) -> Any:
         """Whether all rows are done."""
-        written = input_ids[:, self.initial_decoder_input_length :][:, -self.sequence_id_len :]
-        # Beams stand in rows of their own; as many as there are prompts are looked at, as in the release.
-        for row, text in enumerate(self.tokenizer.batch_decode(written)[: len(self.done_tracker)]):
+        written = input_ids[:, self.initial_decoder_input_length :][
+            :, -self.sequence_id_len :
+        ]
+        # Beams stand in rows of their own; as many as there are prompts are looked at, as in the
+        # release.
+        for row, text in enumerate(
+            self.tokenizer.batch_decode(written)[: len(self.done_tracker)]
+        ):
             self.done_tracker[row] = self.done_tracker[row] or self.sequence in text
         return all(self.done_tracker)
 
 
 def stop_sequences_criteria(
-    tokenizer: Any, stop_sequences: list[str], initial_decoder_input_length: int, batch_size: int
+    tokenizer: Any,
+    stop_sequences: list[str],
+    initial_decoder_input_length: int,
+    batch_size: int,
 ) -> Any:
     """What ends generation at one of these strings."""
     return transformers.StoppingCriteriaList(
         [
-            MultiTokenEOSCriteria(text, tokenizer, initial_decoder_input_length, batch_size)
+            MultiTokenEOSCriteria(
+                text, tokenizer, initial_decoder_input_length, batch_size
+            )
             for text in stop_sequences
         ]
     )

@@ -1,7 +1,8 @@
-"""Writes a run as lm-evaluation-harness 0.4.13 writes its results: `results_<time>.json` and `samples_<task>_<time>.jsonl`.
+"""Writes a run as lm-evaluation-harness 0.4.13 writes its results: `results_<time>.json` and
+`samples_<task>_<time>.jsonl`.
 
-Every number is the run's own. What failed has no place in those files, whose readers expect a score on every line, so it
-stands beside them in `failures_<task>_<time>.jsonl`.
+Every number is the run's own. What failed has no place in those files, whose readers expect a score
+on every line, so it stands beside them in `failures_<task>_<time>.jsonl`.
 """
 
 from __future__ import annotations
@@ -58,20 +59,29 @@ AS_PUBLISHED_KEY = "evalwright_as_published"
 """Of the results: figures that were not made of the samples here."""
 
 
-def export_lm_eval(run: Run, out: Path, model: str = "", render: Render | None = None) -> list[Path]:
+def export_lm_eval(
+    run: Run, out: Path, model: str = "", render: Render | None = None
+) -> list[Path]:
     """Write a run under `out/<model>/` and return the files, the results first. Raises RunError.
 
-    model: its name, in place of the run's. render: messages as the text that the model got; without it, the recorded template's.
+    model: its name, in place of the run's. render: messages as the text that the model got; without
+    it, the recorded template's.
     """
     refuse_left_out([run], "export")
     render = render or renderer(run)
-    time = _started(run).replace(tzinfo=None).isoformat(timespec="microseconds").replace(":", "-")
+    time = (
+        _started(run)
+        .replace(tzinfo=None)
+        .isoformat(timespec="microseconds")
+        .replace(":", "-")
+    )
     folder = out / file_safe(model or run.model)
     with writing(folder):
         place_of(folder).mkdir(parents=True, exist_ok=True)
         asked = _files_asked(run)
         tasks = {
-            task["name"]: _Exported(task, folder, time, render, asked, run) for task in run.data["tasks"]
+            task["name"]: _Exported(task, folder, time, render, asked, run)
+            for task in run.data["tasks"]
         }
         for name, records in groupby(run.samples(), key=lambda record: record.task):
             tasks[name].write(records)
@@ -93,12 +103,19 @@ class _Exported:
         run: Run,
     ) -> None:
         self._run = run
-        self.task, self.render, self.files_asked = task, render, files_asked
+        self.task = task
+        self.render = render
+        self.files_asked = files_asked
         self.definition: Mapping[str, Any] = task["definition"]
         self.name = str(task["name"]).removeprefix(PREFIX)
-        self.run_here = "generation" in self.definition and self.definition.get("dialect") == DIALECT
+        self.run_here = (
+            "generation" in self.definition
+            and self.definition.get("dialect") == DIALECT
+        )
         self.metrics = _metrics(task)
-        self.type, self.count, self.hashes = GENERATE, 0, ""
+        self.type = GENERATE
+        self.count = 0
+        self.hashes = ""
         self.named: dict[str, dict[str, None]] = {}
         self.files: list[Path] = []
         safe = file_safe(self.name)
@@ -106,13 +123,21 @@ class _Exported:
         self.failures_file = folder / f"failures_{safe}_{time}.jsonl"
 
     def write(self, records: Iterator[SampleRecord]) -> None:
-        """Write the task's lines: all of the first filter, then all of the next, as their readers expect."""
+        """Write the task's lines: all of the first filter, then all of the next, as their readers
+        expect.
+        """
         rows = Rows(self.task, self.metrics, self.render)
-        parts = [self.samples_file.with_suffix(f".{i}.tmp") for i in range(len(rows.filters))]
+        parts = [
+            self.samples_file.with_suffix(f".{i}.tmp") for i in range(len(rows.filters))
+        ]
         for path in (self.samples_file, *parts):
             path.unlink(missing_ok=True)
         hashes: list[list[str]] = [[] for _ in parts]
-        how: dict[str, Any] = {"encoding": "utf-8", "newline": "\n", "errors": "backslashreplace"}
+        how: dict[str, Any] = {
+            "encoding": "utf-8",
+            "newline": "\n",
+            "errors": "backslashreplace",
+        }
         failed: list[str] = []
         with ExitStack() as open_parts:
             outs = [open_parts.enter_context(part.open("x", **how)) for part in parts]
@@ -122,14 +147,22 @@ class _Exported:
                 if not lines:
                     failed.append(_line(rows.failed_line(several[0])))
                     continue
-                answered = next(record for record in several if record.answer and record.failure is None)
+                answered = next(
+                    record
+                    for record in several
+                    if record.answer and record.failure is None
+                )
                 if not self.count and answered.answer:
                     self.type = output_type(answered, answered.answer, rows.rolling)
                 self.count += 1
                 for i, line in enumerate(lines):
                     outs[i].write(_line(line))
-                    self.named.setdefault(line["filter"], {}).update(dict.fromkeys(line["metrics"]))
-                    hashes[i].append(line["doc_hash"] + line["prompt_hash"] + line["target_hash"])
+                    self.named.setdefault(line["filter"], {}).update(
+                        dict.fromkeys(line["metrics"])
+                    )
+                    hashes[i].append(
+                        line["doc_hash"] + line["prompt_hash"] + line["target_hash"]
+                    )
         self.hashes = digest("".join(text for part in hashes for text in part))
         if self.count:
             with self.samples_file.open("xb") as whole:
@@ -147,31 +180,48 @@ class _Exported:
         """The task's entry in `results`."""
         found = {metric["label"]: metric for metric in self.task["metrics"]}
         alias = self.definition.get("alias", self.name)
-        out: dict[str, Any] = {"name": self.name, "alias": alias, "sample_len": self.effective}
+        out: dict[str, Any] = {
+            "name": self.name,
+            "alias": alias,
+            "sample_len": self.effective,
+        }
         for metric in self._as_they_came():
             for ending, part in (("", "value"), ("_stderr", "standard_error")):
                 value = found[metric.label][part]
-                if part == "standard_error" and self._run.is_as_published(self.task["name"], metric.label):
+                if part == "standard_error" and self._run.is_as_published(
+                    self.task["name"], metric.label
+                ):
                     value = None
                 if metric.name == "bypass" and value is not None:
                     value = int(value)  # as published: 999
-                out[f"{metric.name}{ending},{metric.filter}"] = NOT_AVAILABLE if value is None else value
+                out[f"{metric.name}{ending},{metric.filter}"] = (
+                    NOT_AVAILABLE if value is None else value
+                )
         return out
 
     def _as_they_came(self) -> list[ExportedMetric]:
         """The metrics in the order of their results: filter by filter, as the lines name them."""
         if not self.run_here:
             return self.metrics
-        places = [(name, pipeline) for pipeline, names in self.named.items() for name in names]
+        places = [
+            (name, pipeline) for pipeline, names in self.named.items() for name in names
+        ]
         rank = {place: number for number, place in enumerate(places)}
-        return sorted(self.metrics, key=lambda one: rank.get((one.name, one.filter), len(rank)))
+        return sorted(
+            self.metrics, key=lambda one: rank.get((one.name, one.filter), len(rank))
+        )
 
     @property
     def effective(self) -> int:
-        """How many samples the numbers rest on: the lines, else what the record says. Where nothing is scored they say none."""
+        """How many samples the numbers rest on: the lines, else what the record says.
+
+        Where nothing is scored they say none.
+        """
         if self.run_here and not self.metrics:
             return 0
-        return self.count or max((metric["n"] for metric in self.task["metrics"]), default=0)
+        return self.count or max(
+            (metric["n"] for metric in self.task["metrics"]), default=0
+        )
 
     def original(self) -> int:
         """How many samples the data have, where that is known."""
@@ -187,11 +237,14 @@ class _Exported:
             if not self.run_here:
                 return dict(self.definition.get("config", {}))
             return task_config(self.task, self.shots(), self.files_asked)
-        prompt, answer = self.definition.get("prompt") or {}, self.definition.get("answer") or {}
+        prompt = self.definition.get("prompt") or {}
+        answer = self.definition.get("answer") or {}
         dataset = self.definition.get("dataset") or {}
         out = {
             "task": self.name,
-            "dataset_path": dataset.get("path") if isinstance(dataset, Mapping) else None,
+            "dataset_path": (
+                dataset.get("path") if isinstance(dataset, Mapping) else None
+            ),
             "doc_to_text": prompt.get("user", ""),
             "doc_to_target": prompt.get("assistant", ""),
             "description": prompt.get("system", ""),
@@ -199,20 +252,32 @@ class _Exported:
             "fewshot_delimiter": prompt.get("separator", "\n\n"),
             "num_fewshot": self.shots(),
             "metric_list": [
-                {"metric": metric.name, "higher_is_better": higher_is_better(metric.kind)}
+                {
+                    "metric": metric.name,
+                    "higher_is_better": higher_is_better(metric.kind),
+                }
                 for metric in self.metrics
             ],
             "output_type": self.type,
             "repeats": self.task["draws"],
             "should_decontaminate": False,
-            "metadata": {"version": self.version(), "content_hash": self.task["content_hash"]},
+            "metadata": {
+                "version": self.version(),
+                "content_hash": self.task["content_hash"],
+            },
         }
-        return {**out, "generation_kwargs": generation(answer)} if self.type == GENERATE else out
+        return (
+            {**out, "generation_kwargs": generation(answer)}
+            if self.type == GENERATE
+            else out
+        )
 
     def shots(self) -> int:
         """How many worked examples each prompt has."""
         shots = self.definition.get("few_shot") or {}
-        found = self.definition.get("num_fewshot", shots.get("count", 0) if isinstance(shots, Mapping) else 0)
+        found = self.definition.get(
+            "num_fewshot", shots.get("count", 0) if isinstance(shots, Mapping) else 0
+        )
         return found if isinstance(found, int) else 0
 
     def version(self) -> Any:
@@ -233,13 +298,21 @@ class _Exported:
         said = self.task.get("metadata", {}).get("higher_is_better")
         known = said or self.definition.get("higher_is_better") or {}
         ours = {metric.name: higher_is_better(metric.kind) for metric in self.metrics}
-        return {name: up if known.get(name) is None else known[name] for name, up in ours.items()}
+        return {
+            name: up if known.get(name) is None else known[name]
+            for name, up in ours.items()
+        }
 
 
 def _files_asked(run: Run) -> frozenset[str]:
     """Task files that were named by their path."""
-    names = [str(name).removeprefix(PREFIX) for name in run.data["configuration"].get("tasks") or ()]
-    return frozenset(str(Path(name).resolve()) for name in names if name.endswith((".yaml", ".yml")))
+    names = [
+        str(name).removeprefix(PREFIX)
+        for name in run.data["configuration"].get("tasks") or ()
+    ]
+    return frozenset(
+        str(Path(name).resolve()) for name in names if name.endswith((".yaml", ".yml"))
+    )
 
 
 def _metrics(task: Mapping[str, Any]) -> list[ExportedMetric]:
@@ -248,12 +321,16 @@ def _metrics(task: Mapping[str, Any]) -> list[ExportedMetric]:
     taken: set[tuple[str, str]] = set()
     out = []
     for metric in task["metrics"]:
-        label, kind, scorer = metric["label"], metric["kind"], metric["scorer"]
+        label = metric["label"]
+        kind = metric["kind"]
+        scorer = metric["scorer"]
         theirs = scorers.get(scorer, {}).get("kind") == DIALECT
         if theirs:
-            name, pipeline = label.removesuffix(f",{scorer}"), scorer
+            name = label.removesuffix(f",{scorer}")
+            pipeline = scorer
         else:
-            name, pipeline = their_metric(label, kind, scorers.get(scorer, {})), NO_FILTER
+            name = their_metric(label, kind, scorers.get(scorer, {}))
+            pipeline = NO_FILTER
             if (name, pipeline) in taken:
                 pipeline = scorer.replace(",", "_")
         taken.add((name, pipeline))
@@ -271,26 +348,39 @@ def _results(run: Run, tasks: Sequence[_Exported]) -> dict[str, Any]:
     libraries = environment.get("libraries", {})
     own = f"{NOT_AVAILABLE} (written by evalwright {__version__})"
     out: dict[str, Any] = {
-        "results": {**{task.name: task.results() for task in tasks}, **groups.get("results", {})},
+        "results": {
+            **{task.name: task.results() for task in tasks},
+            **groups.get("results", {}),
+        },
         "groups": groups.get("groups", {}),
         "group_subtasks": groups.get("group_subtasks", {}),
         "configs": _sorted({task.name: task.config() for task in tasks}),
-        "versions": _sorted({**groups.get("versions", {}), **{task.name: task.version() for task in tasks}}),
+        "versions": _sorted(
+            {
+                **groups.get("versions", {}),
+                **{task.name: task.version() for task in tasks},
+            }
+        ),
         "n-shot": _sorted({**groups.get("n-shot", {}), **shots}),
         "higher_is_better": _sorted({**groups.get("higher_is_better", {}), **up}),
         "n-samples": {
-            task.name: {"original": task.original(), "effective": task.effective} for task in tasks
+            task.name: {"original": task.original(), "effective": task.effective}
+            for task in tasks
         },
         "config": imported.get("config") or run_config(run),
         "git_hash": environment.get("git_commit"),
         "date": _started(run).timestamp(),
-        "pretty_env_info": f"Python version: {environment['python']}\nOS: {environment['platform']}",
+        "pretty_env_info": (
+            f"Python version: {environment['python']}\nOS: {environment['platform']}"
+        ),
         "transformers_version": libraries.get("transformers", NOT_AVAILABLE),
         "lm_eval_version": libraries.get("lm_eval", own),
         "upper_git_hash": None,
         **tokenizer_facts(data["model"]),
         "task_hashes": {task.name: task.hashes for task in tasks if task.count},
-        "model_source": imported.get("model_source", data["model"]["name"].partition("/")[0]),
+        "model_source": imported.get(
+            "model_source", data["model"]["name"].partition("/")[0]
+        ),
         "model_name": run.model,
         "model_name_sanitized": file_safe(run.model),
         **({key: imported.get(key) for key in TRACKED} if imported else tracked(run)),
@@ -298,15 +388,23 @@ def _results(run: Run, tasks: Sequence[_Exported]) -> dict[str, Any]:
     }
     if not imported or imported.get("evalwright"):
         # Says that ids and clusters of rows are ours, should the files come back.
-        out["evalwright"] = {"rows": 1, "failed": {task.name: task.task["n_missing"] for task in tasks}}
+        out["evalwright"] = {
+            "rows": 1,
+            "failed": {task.name: task.task["n_missing"] for task in tasks},
+        }
     if run.numbers_from is not None and run.numbers_from.as_published:
-        out[AS_PUBLISHED_KEY] = {"what": AS_PUBLISHED, "figures": list(run.numbers_from.as_published)}
+        out[AS_PUBLISHED_KEY] = {
+            "what": AS_PUBLISHED,
+            "figures": list(run.numbers_from.as_published),
+        }
     if not out["groups"]:
         del out["groups"]
     return out
 
 
-def _groups(run: Run, shots: Mapping[str, int], up: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+def _groups(
+    run: Run, shots: Mapping[str, int], up: Mapping[str, Mapping[str, Any]]
+) -> dict[str, Any]:
     """The groups that a run's tasks were asked for through, in their form."""
     groups = groups_of(run.data["tasks"])
     if not groups:
@@ -315,15 +413,21 @@ def _groups(run: Run, shots: Mapping[str, int], up: Mapping[str, Mapping[str, An
     results = {name: found[name] for name in inner_first(groups)}
     return {
         "results": results,
-        "groups": {name: entry for name, entry in results.items() if groups[name].averages},
-        "group_subtasks": {name: list(group.children) for name, group in outer_first(groups)},
+        "groups": {
+            name: entry for name, entry in results.items() if groups[name].averages
+        },
+        "group_subtasks": {
+            name: list(group.children) for name, group in outer_first(groups)
+        },
         "versions": {name: group.version for name, group in groups.items()},
         **group_settings(groups, shots, up),
     }
 
 
 def _started(run: Run) -> datetime:
-    with failing_as(RunError, f"The run '{run.id}' does not say when it started", ValueError):
+    with failing_as(
+        RunError, f"The run '{run.id}' does not say when it started", ValueError
+    ):
         return datetime.fromisoformat(str(run.data["started"]))
 
 

@@ -1,7 +1,10 @@
-"""Makes run folders of results of lm-evaluation-harness: its results files with their samples, old or new, one run for each.
+"""Makes run folders of results of lm-evaluation-harness: its results files with their samples, old
+or new, one run for each.
 
-A source is one evaluation: a results file and the samples files of the same time beside it; either may be missing. Nothing in them is
-trusted: what is not as expected is a sentence that names file and line."""
+A source is one evaluation: a results file and the samples files of the same time beside it; either
+may be missing. Nothing in them is trusted: what is not as expected is a sentence that names file
+and line.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,13 @@ from pathlib import Path
 from typing import Any
 
 from evalwright.bounded import from_json
-from evalwright.compat.lm_eval.runs.names import NAMING, NO_FILTER, TRACKED, doc_digest, file_safe
+from evalwright.compat.lm_eval.runs.names import (
+    NAMING,
+    NO_FILTER,
+    TRACKED,
+    doc_digest,
+    file_safe,
+)
 from evalwright.compat.lm_eval.runs.records import (
     Items,
     failed_record,
@@ -54,12 +63,15 @@ _RESULTS = re.compile(r"results(?:_(?P<time>.+))?\.json")
 _LINES = re.compile(r"(?P<kind>samples|failures)_(?P<task>.+)_(?P<time>[^_]+)\.jsonl")
 
 _OF_ONE_PART = ("accuracy", "exact-match", "mean")
-"""Metrics of ours that are made of one number of each score: its value, or the part that they name."""
+"""Metrics of ours that are made of one number of each score: its value, or the part that they name.
+"""
 
 
 @dataclass(slots=True)
 class Source:
-    """One evaluation. time: as in the files' names, "" in old ones. samples, failures: files by task."""
+    """One evaluation. time: as in the files' names, "" in old ones. samples, failures: files by
+    task.
+    """
 
     folder: Path
     time: str
@@ -71,7 +83,11 @@ class Source:
     @property
     def files(self) -> list[Path]:
         """Everything that belongs to it."""
-        return [*([self.file] if self.file else []), *self.samples.values(), *self.failures.values()]
+        return [
+            *([self.file] if self.file else []),
+            *self.samples.values(),
+            *self.failures.values(),
+        ]
 
     def part(self, name: str) -> Mapping[str, Any]:
         """A mapping of the results file, empty where there is none."""
@@ -83,7 +99,8 @@ class Source:
 
 
 def find_sources(path: Path) -> list[Source]:
-    """The evaluations in a results file, a samples file, or a folder with any number of them, by name.
+    """The evaluations in a results file, a samples file, or a folder with any number of them, by
+    name.
 
     Raises RunError where there is none or a file is broken.
     """
@@ -92,7 +109,8 @@ def find_sources(path: Path) -> list[Source]:
     found = _of_file(path) if path.is_file() else _of_folder(path)
     if not found:
         raise RunError(
-            f"'{path}' has no results of lm_eval: no results_*.json with a part 'results', no samples_*.jsonl."
+            f"'{path}' has no results of lm_eval: no results_*.json with a part"
+            " 'results', no samples_*.jsonl."
         )
     return found
 
@@ -104,15 +122,27 @@ def _of_file(path: Path) -> list[Source]:
         return [Source(path.parent, time, samples={task: path})]
     source = _opened(path, _by_place(path.parent.glob("*.jsonl")))
     if source is None:
-        raise RunError(f"{path} is not a results file of lm_eval: it has no part 'results' with tasks in it.")
+        raise RunError(
+            f"{path} is not a results file of lm_eval: it has no part 'results' with"
+            " tasks in it."
+        )
     return [source]
 
 
 def _of_folder(folder: Path) -> list[Source]:
     lines = _by_place(folder.rglob("*.jsonl"))
-    paths = [path for path in sorted(folder.rglob("results*.json")) if _RESULTS.fullmatch(path.name)]
-    sources = [source for path in paths if path.is_file() and (source := _opened(path, lines))]
-    alone = [_attached(Source(place, time), files) for (place, time), files in sorted(lines.items())]
+    paths = [
+        path
+        for path in sorted(folder.rglob("results*.json"))
+        if _RESULTS.fullmatch(path.name)
+    ]
+    sources = [
+        source for path in paths if path.is_file() and (source := _opened(path, lines))
+    ]
+    alone = [
+        _attached(Source(place, time), files)
+        for (place, time), files in sorted(lines.items())
+    ]
     return [*sources, *(source for source in alone if source.samples)]
 
 
@@ -133,29 +163,41 @@ def _attached(source: Source, files: list[Path]) -> Source:
             place[known.get(named["task"], named["task"])] = path
             continue
         # Before 0.4.3 the files had no time, and a model's arguments stood before the task's name.
-        fits = [name for name in known if path.stem == name or path.stem.endswith(f"_{name}")]
+        fits = [
+            name
+            for name in known
+            if path.stem == name or path.stem.endswith(f"_{name}")
+        ]
         if fits:
             source.samples[known[max(fits, key=len)]] = path
     return source
 
 
 def _opened(path: Path, lines: dict[tuple[Path, str], list[Path]]) -> Source | None:
-    """The evaluation of a results file, with the lines that are its own taken out of those of the folder."""
+    """The evaluation of a results file, with the lines that are its own taken out of those of the
+    folder.
+    """
     with opened(path) as file:
         data = parsed(file.read(), str(path))
     results = data.get("results") if isinstance(data, dict) else None
     good = (
-        isinstance(results, dict) and results and all(isinstance(entry, dict) for entry in results.values())
+        isinstance(results, dict)
+        and results
+        and all(isinstance(entry, dict) for entry in results.values())
     )
     if not good:
         return None
     named = _RESULTS.fullmatch(path.name)
     time = (named["time"] if named else "") or ""
-    return _attached(Source(path.parent, time, path, data), lines.pop((path.parent, time), []))
+    return _attached(
+        Source(path.parent, time, path, data), lines.pop((path.parent, time), [])
+    )
 
 
 class SampleLines:
-    """The lines of one samples file by document. Reads through it once and keeps only where lines stand.
+    """The lines of one samples file by document.
+
+    Reads through it once and keeps only where lines stand.
 
     filters: those of the results, for files that do not name a line's filter.
     """
@@ -169,7 +211,9 @@ class SampleLines:
         for where, start, row in read_rows(path):
             doc = row.get("doc_id")
             if not isinstance(doc, int) or isinstance(doc, bool) or abs(doc) >= 2**62:
-                raise RunError(f"{where} has no numeric 'doc_id': it is not a sample of lm_eval.")
+                raise RunError(
+                    f"{where} has no numeric 'doc_id': it is not a sample of lm_eval."
+                )
             places = self._places.setdefault(doc, array("q"))
             name = row.get("filter", given[min(len(places) // 2, len(given) - 1)])
             if not isinstance(name, str):
@@ -179,7 +223,9 @@ class SampleLines:
                 self.metrics[name] = _metric_names(row)
             code = self.filters.index(name)
             if code in places[::2]:
-                raise RunError(f"{where}: document {doc} is there twice for the filter '{name}'.")
+                raise RunError(
+                    f"{where}: document {doc} is there twice for the filter '{name}'."
+                )
             places.extend((code, start))
 
     def __len__(self) -> int:
@@ -198,9 +244,18 @@ class SampleLines:
 
 
 _FIXED = {
-    "arguments", "doc", "doc_hash", "doc_id", "filter", "filtered_resps", "metrics", "prompt_hash", "resps", "target",
+    "arguments",
+    "doc",
+    "doc_hash",
+    "doc_id",
+    "filter",
+    "filtered_resps",
+    "metrics",
+    "prompt_hash",
+    "resps",
+    "target",
     "target_hash",
-}  # fmt: skip
+}
 
 
 def _metric_names(row: Mapping[str, Any]) -> list[str]:
@@ -213,8 +268,9 @@ def _metric_names(row: Mapping[str, Any]) -> list[str]:
 def import_lm_eval(path: Path, out: Path, name: str = "") -> list[Run]:
     """Make a run of every evaluation in `path`, under `out`, and return them.
 
-    path: a results file, a samples file, or a folder with any number of them. name: of the run; with several, the model's
-    name is added. Raises RunError for broken files, and where a run of that name was made from something else.
+    path: a results file, a samples file, or a folder with any number of them. name: of the run;
+    with several, the model's name is added. Raises RunError for broken files, and where a run of
+    that name was made from something else.
     """
     sources = find_sources(path)
     destination = Destination(out, name, alone=len(sources) == 1)
@@ -223,14 +279,17 @@ def import_lm_eval(path: Path, out: Path, name: str = "") -> list[Run]:
         names = json.dumps([file.name for file in source.files])
         made_from = {"imported": digest_of(source.files), "files": names}
         places.append(destination.place(_model(source), [source.time], made_from))
-    return [_import(source, place) for source, place in zip(sources, places, strict=True)]
+    return [
+        _import(source, place) for source, place in zip(sources, places, strict=True)
+    ]
 
 
 def _import(source: Source, place: Place) -> Run:
     tasks = [_Task(source, name) for name in _task_names(source)]
     if not tasks:
         raise RunError(f"{source.file or source.folder} has no task with a metric.")
-    config, model = source.part("config"), _model(source)
+    config = source.part("config")
+    model = _model(source)
     known = ("model_dtype", "model_revision", "model_sha")
     facts = {key: config[key] for key in known if config.get(key)}
     backend = source.data.get("model_source", config.get("model"))
@@ -247,7 +306,9 @@ def _import(source: Source, place: Place) -> Run:
             "code": {"imported": DIALECT, "name": model, "backend": backend, **facts},
             "tasks": [task.as_dict() for task in tasks],
             "configuration": configuration,
-            "seconds": max(0.0, number(source.data.get("total_evaluation_time_seconds")) or 0.0),
+            "seconds": max(
+                0.0, number(source.data.get("total_evaluation_time_seconds")) or 0.0
+            ),
             "facts": facts,
             "environment": _environment(source),
         },
@@ -265,24 +326,46 @@ class _Task:
         self.ours = bool(source.part("evalwright").get("rows"))
         self.better = dict(source.entry("higher_is_better", name))
         # A log-likelihood is better when higher, also where its perplexity is better when lower.
-        self.less = frozenset(key for key, up in self.better.items() if up is False and key != "perplexity")
+        self.less = frozenset(
+            key
+            for key, up in self.better.items()
+            if up is False and key != "perplexity"
+        )
         path = source.samples.get(name)
         self.lines = SampleLines(path, tuple(self.metrics)) if path else None
         if self.lines and not self.metrics:
-            self.metrics = {found: self.lines.metrics[found] for found in self.lines.filters}
-        places = [(pipeline, metric) for pipeline, metrics in self.metrics.items() for metric in metrics]
+            self.metrics = {
+                found: self.lines.metrics[found] for found in self.lines.filters
+            }
+        places = [
+            (pipeline, metric)
+            for pipeline, metrics in self.metrics.items()
+            for metric in metrics
+        ]
         self.items = {place: Items(place[1]) for place in places}
         self.failures: Counter[str] = Counter()
         self.failed: set[int] = set()
-        self.lost, self.count, self.clustered = 0, 0, False
+        self.lost = 0
+        self.count = 0
+        self.clustered = False
         self.content = hashlib.sha256()
 
     def records(self) -> Iterator[SampleRecord]:
         """The task's records in the order of doc_id; counts them in as they pass."""
         failed = self._failed_records()
         for doc, lines in self.lines.documents() if self.lines else ():
-            yield from (failed.pop(place) for place in sorted(place for place in failed if place < doc))
-            record = record_of(PREFIX + self.name, doc, lines, self.metrics, less=self.less, ours=self.ours)
+            yield from (
+                failed.pop(place)
+                for place in sorted(place for place in failed if place < doc)
+            )
+            record = record_of(
+                PREFIX + self.name,
+                doc,
+                lines,
+                self.metrics,
+                less=self.less,
+                ours=self.ours,
+            )
             self._count(record, lines)
             yield record
         yield from (failed[place] for place in sorted(failed))
@@ -302,7 +385,9 @@ class _Task:
         self.count += self.lost
         return out
 
-    def _count(self, record: SampleRecord, lines: Mapping[str, Mapping[str, Any]]) -> None:
+    def _count(
+        self, record: SampleRecord, lines: Mapping[str, Mapping[str, Any]]
+    ) -> None:
         self.count += 1
         sample = record.sample
         self.clustered = self.clustered or bool(sample.cluster)
@@ -317,20 +402,27 @@ class _Task:
 
     def as_dict(self) -> dict[str, Any]:
         """The task's part of `run.json`."""
-        source, name = self.source, self.name
-        counted, config = source.entry("n-samples", name), source.entry("configs", name)
+        source = self.source
+        name = self.name
+        counted = source.entry("n-samples", name)
+        config = source.entry("configs", name)
         names = [metric for several in self.metrics.values() for metric in several]
         whole = size(self.entry, counted, names)
         results: list[MetricResult] = []
         for (pipeline, metric), items in self.items.items():
             own = items if self.lines else None
-            found = metric_result(metric, pipeline, self.entry, whole, own, self.lost, self.clustered)
+            found = metric_result(
+                metric, pipeline, self.entry, whole, own, self.lost, self.clustered
+            )
             less = metric in self.less and found.kind not in LOWER_IS_BETTER
             results.append(replace(found, lower_is_better=less))
         version = str(source.part("versions").get(name, "N/A"))
-        samples, failures = self.count or whole, dict(sorted(self.failures.items()))
+        samples = self.count or whole
+        failures = dict(sorted(self.failures.items()))
         lost = len(self.failed)
-        result = TaskResult(PREFIX + name, version, samples, lost, tuple(results), failures=failures)
+        result = TaskResult(
+            PREFIX + name, version, samples, lost, tuple(results), failures=failures
+        )
         made_of = fingerprint_of({"task": name, "v": version})
         return task_record(
             result,
@@ -340,36 +432,59 @@ class _Task:
                 "task": name,
                 "alias": str(self.entry.get("alias", name)).strip(" -") or name,
                 "groups": [],
-                "num_fewshot": source.part("n-shot").get(name, config.get("num_fewshot", 0)),
+                "num_fewshot": (
+                    source.part("n-shot").get(name, config.get("num_fewshot", 0))
+                ),
                 "config": config,
             },
             content_hash=self.content.hexdigest()[:32] if self.lines else made_of,
-            scorers=[(pipeline, DIALECT, {"metrics": several}) for pipeline, several in self.metrics.items()],
-            metrics=[
-                self._spec(metric, found) for (_, metric), found in zip(self.items, results, strict=True)
+            scorers=[
+                (pipeline, DIALECT, {"metrics": several})
+                for pipeline, several in self.metrics.items()
             ],
-            metadata={"higher_is_better": self.better, "original": counted.get("original")},
+            metrics=[
+                self._spec(metric, found)
+                for (_, metric), found in zip(self.items, results, strict=True)
+            ],
+            metadata={
+                "higher_is_better": self.better,
+                "original": counted.get("original"),
+            },
         )
 
     def _spec(self, metric: str, result: MetricResult) -> MetricSpec:
-        """How a metric is made of the scores: these are the first metric of their filter, and the others are their parts."""
+        """How a metric is made of the scores: these are the first metric of their filter, and the
+        others are their parts.
+        """
         is_score = metric == self.metrics[result.scorer][0] and metric not in self.less
-        options = {"part": metric} if result.kind in _OF_ONE_PART and not is_score else {}
+        options = (
+            {"part": metric} if result.kind in _OF_ONE_PART and not is_score else {}
+        )
         return MetricSpec(
-            result.label, result.kind, result.scorer, options, lower_is_better=result.lower_is_better
+            result.label,
+            result.kind,
+            result.scorer,
+            options,
+            lower_is_better=result.lower_is_better,
         )
 
 
 def _task_names(source: Source) -> list[str]:
-    """Tasks with a number of their own or with samples; groups are averages of others and are kept apart."""
+    """Tasks with a number of their own or with samples; groups are averages of others and are kept
+    apart.
+    """
     groups = _group_names(source)
-    named = [name for name, entry in source.part("results").items() if metrics_of(entry)]
+    named = [
+        name for name, entry in source.part("results").items() if metrics_of(entry)
+    ]
     own = [name for name in named if name not in groups]
     return list(dict.fromkeys([*own, *source.samples]))
 
 
 def _group_names(source: Source) -> set[str]:
-    members = {name for name, several in source.part("group_subtasks").items() if several}
+    members = {
+        name for name, several in source.part("group_subtasks").items() if several
+    }
     return (members | set(source.part("groups"))) - set(source.samples)
 
 
@@ -384,31 +499,52 @@ def _imported(source: Source) -> dict[str, Any]:
         "format": DIALECT,
         "config": _without_secrets(source.part("config")),
         "groups": groups,
-        **{key: source.data[key] for key in ("model_source", *TRACKED) if key in source.data},
-        **({"evalwright": source.data["evalwright"]} if source.part("evalwright") else {}),
+        **{
+            key: source.data[key]
+            for key in ("model_source", *TRACKED)
+            if key in source.data
+        },
+        **(
+            {"evalwright": source.data["evalwright"]}
+            if source.part("evalwright")
+            else {}
+        ),
     }
 
 
 def _without_secrets(config: Mapping[str, Any]) -> dict[str, Any]:
-    """A configuration without what may be a key among the model's arguments, and without logins in its addresses."""
+    """A configuration without what may be a key among the model's arguments, and without logins in
+    its addresses.
+    """
     kept: Any = config.get("model_args")
     if isinstance(kept, dict):
         kept = {key: value for key, value in kept.items() if not is_secret(key)}
     elif isinstance(kept, str):
-        kept = ",".join(p for p in kept.split(",") if not is_secret(p.partition("=")[0]))
-    return dict(masked_arguments({**config, "model_args": kept} if "model_args" in config else config))
+        kept = ",".join(
+            p for p in kept.split(",") if not is_secret(p.partition("=")[0])
+        )
+    return dict(
+        masked_arguments(
+            {**config, "model_args": kept} if "model_args" in config else config
+        )
+    )
 
 
 def _model(source: Source) -> str:
-    """The model's name. lm_eval invents one where its arguments name none; then the backend's name is used."""
-    named, config = source.data.get("model_name"), source.part("config")
+    """The model's name. lm_eval invents one where its arguments name none; then the backend's name
+    is used.
+    """
+    named = source.data.get("model_name")
+    config = source.part("config")
     if source.part("evalwright") and isinstance(named, str) and named:
         return named
     given = config.get("model_args")
     if isinstance(given, str):
         given = dict(pair.partition("=")[::2] for pair in given.split(","))
     known = given if isinstance(given, dict) else {}
-    backend = next((known[key] for key in NAMING if known.get(key)), config.get("model") or named)
+    backend = next(
+        (known[key] for key in NAMING if known.get(key)), config.get("model") or named
+    )
     return str(backend) if backend else source.folder.resolve().name.replace("__", "/")
 
 
@@ -422,7 +558,11 @@ def _environment(source: Source) -> dict[str, Any]:
         "python": python[1] if python else "unknown",
         "platform": system[1] if system else "unknown",
         "processors": None,
-        "libraries": {key: str(source.data[name]) for key, name in versions.items() if source.data.get(name)},
+        "libraries": {
+            key: str(source.data[name])
+            for key, name in versions.items()
+            if source.data.get(name)
+        },
         "git_commit": commit if isinstance(commit, str) else None,
     }
 

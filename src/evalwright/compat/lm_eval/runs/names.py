@@ -30,10 +30,15 @@ COUNTED = {
     "token_perplexity": "tokens",
     "word_perplexity": "words",
 }
-"""Metrics whose items are pairs: a log-likelihood, and the number of these. The one per token is ours alone."""
+"""Metrics whose items are pairs: a log-likelihood, and the number of these.
+
+The one per token is ours alone.
+"""
 
 _OURS = {
-    **dict.fromkeys(("acc", "acc_all", "acc_bytes", "acc_mutual_info", "acc_norm"), "accuracy"),
+    **dict.fromkeys(
+        ("acc", "acc_all", "acc_bytes", "acc_mutual_info", "acc_norm"), "accuracy"
+    ),
     "exact_match": "exact-match",
 }
 _NORMALISED = {"characters": "acc_norm", "bytes": "acc_bytes"}
@@ -50,7 +55,11 @@ def their_metric(label: str, kind: str, scorer: Mapping[str, Any]) -> str:
     A metric that has a name of its own (`mean politeness`) keeps it: `mean_politeness`.
     """
     normalised = scorer.get("options", {}).get("normalise", "none")
-    if label == kind == "accuracy" and scorer.get("kind") == "choice" and normalised in _NORMALISED:
+    if (
+        label == kind == "accuracy"
+        and scorer.get("kind") == "choice"
+        and normalised in _NORMALISED
+    ):
         return _NORMALISED[normalised]
     if label == kind == "accuracy" and scorer.get("kind") == "exact-match":
         return "exact_match"
@@ -86,8 +95,12 @@ def spelled(value: Any) -> Any:
     return str(value)
 
 
-def depths(children: Mapping[str, Sequence[str]], names: Collection[str]) -> Iterator[tuple[str, int]]:
-    """Names with how deep each is below its groups, outer ones first, in the order of the tree; what no tree reaches comes last."""
+def depths(
+    children: Mapping[str, Sequence[str]], names: Collection[str]
+) -> Iterator[tuple[str, int]]:
+    """Names with how deep each is below its groups, outer ones first, in the order of the tree;
+    what no tree reaches comes last.
+    """
     inner = {child for below in children.values() for child in below}
     seen: set[str] = set()
     # Not by calls: a stranger's tree may be deeper than those may be.
@@ -97,5 +110,7 @@ def depths(children: Mapping[str, Sequence[str]], names: Collection[str]) -> Ite
         if name in names and name not in seen:
             seen.add(name)
             yield name, depth
-            waiting += [(child, depth + 1) for child in reversed(children.get(name, ()))]
+            waiting += [
+                (child, depth + 1) for child in reversed(children.get(name, ()))
+            ]
     yield from ((name, 0) for name in names if name not in seen)

@@ -1,8 +1,10 @@
 """A document's lines of a samples file as one SampleRecord, and metrics of imported results.
 
-Every filter is a scorer, every metric a part of its score. What a record has no place for (the row, arguments beyond the prompt, filtered
-responses, items that are no numbers) is kept in the sample's metadata, so that nothing is lost when the run is written back. Metrics are
-made again by our statistics where the samples give the published number, else kept as published."""
+Every filter is a scorer, every metric a part of its score. What a record has no place for (the row,
+arguments beyond the prompt, filtered responses, items that are no numbers) is kept in the sample's
+metadata, so that nothing is lost when the run is written back. Metrics are made again by our
+statistics where the samples give the published number, else kept as published.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,16 @@ from evalwright.runs.results import MetricResult
 from evalwright.statistics import Estimate
 
 _NUMPY = re.compile(r"(?:np|numpy)\.\w+\((.*)\)")
-_QUESTIONS = ("input", "question", "query", "problem", "prompt", "text", "sentence", "ctx")
+_QUESTIONS = (
+    "input",
+    "question",
+    "query",
+    "problem",
+    "prompt",
+    "text",
+    "sentence",
+    "ctx",
+)
 
 Lines = Mapping[str, Mapping[str, Any]]
 """Filter -> its line."""
@@ -48,8 +59,13 @@ def pair(metric: str, value: Any) -> tuple[float, float] | None:
     """The log-likelihood and count of an item of a perplexity per word or byte."""
     if metric not in COUNTED or not isinstance(value, list) or len(value) != 2:
         return None
-    total, count = number(value[0]), number(value[1])
-    return (total, count) if total is not None and count is not None and count > 0 else None
+    total = number(value[0])
+    count = number(value[1])
+    return (
+        (total, count)
+        if total is not None and count is not None and count > 0
+        else None
+    )
 
 
 def record_of(
@@ -63,20 +79,26 @@ def record_of(
 ) -> SampleRecord:
     """The record of document number `doc`. metrics: names by filter.
 
-    less: metrics of which less is better, whose scores are negated, as scores are better when higher. ours: the rows are
-    those of our own export.
+    less: metrics of which less is better, whose scores are negated, as scores are better when
+    higher. ours: the rows are those of our own export.
     """
     first = next(iter(lines.values()))
     arguments = _arguments(first.get("arguments"))
     rolling = bool(arguments) and all(len(part) == 1 for part in arguments)
-    prompt = "" if rolling or not arguments else _text(arguments[0][0] if arguments[0] else "")
+    prompt = (
+        ""
+        if rolling or not arguments
+        else _text(arguments[0][0] if arguments[0] else "")
+    )
     responses, several = _responses(first.get("resps"), rolling)
     choices = _choices(arguments, responses)
     sample = _sample(doc, first, prompt, choices, ours)
     answer = _answer(lines, prompt, arguments, responses, choices)
     scores, failures = _scores(lines, metrics, less)
     kept: dict[str, Any] = {"target": _text(first.get("target", ""))}
-    kept["arguments"] = [[None if value == prompt else value for value in part] for part in arguments]
+    kept["arguments"] = [
+        [None if value == prompt else value for value in part] for part in arguments
+    ]
     if several > 1:
         kept["repeats"] = several
     sample = replace(sample, metadata={**sample.metadata, "lm_eval": kept})
@@ -84,11 +106,19 @@ def record_of(
     raw = spelled(first.get("resps") or [])
     if responses_of(record) != raw:
         kept["resps"] = raw
-    filtered = {name: spelled(line.get("filtered_resps") or []) for name, line in lines.items()}
-    if differing := {name: value for name, value in filtered.items() if value != first_responses(raw)}:
+    filtered = {
+        name: spelled(line.get("filtered_resps") or []) for name, line in lines.items()
+    }
+    if differing := {
+        name: value for name, value in filtered.items() if value != first_responses(raw)
+    }:
         kept["filtered_resps"] = differing
     items = {
-        name: {one: line[one] for one in metrics.get(name, ()) if isinstance(line.get(one), list | dict)}
+        name: {
+            one: line[one]
+            for one in metrics.get(name, ())
+            if isinstance(line.get(one), list | dict)
+        }
         for name, line in lines.items()
     }
     if items := {name: value for name, value in items.items() if value}:
@@ -96,7 +126,9 @@ def record_of(
     return record
 
 
-def failed_record(task: str, row: Mapping[str, Any], doc: int, ours: bool) -> SampleRecord:
+def failed_record(
+    task: str, row: Mapping[str, Any], doc: int, ours: bool
+) -> SampleRecord:
     """The record of a line of a failures file, which only our own export writes."""
     sample = _sample(doc, row, "", (), ours)
     failure = Failure("not scored", "task", "The file does not say why.")
@@ -108,14 +140,20 @@ def failed_record(task: str, row: Mapping[str, Any], doc: int, ours: bool) -> Sa
     return SampleRecord(task, doc, 0, sample, None, {}, failure)
 
 
-def _sample(doc: int, row: Mapping[str, Any], prompt: str, choices: tuple[str, ...], ours: bool) -> Sample:
+def _sample(
+    doc: int, row: Mapping[str, Any], prompt: str, choices: tuple[str, ...], ours: bool
+) -> Sample:
     content = row.get("doc")
     columns: Mapping[str, Any] = content if isinstance(content, dict) else {}
-    question = next((columns[key] for key in _QUESTIONS if isinstance(columns.get(key), str)), prompt)
+    question = next(
+        (columns[key] for key in _QUESTIONS if isinstance(columns.get(key), str)),
+        prompt,
+    )
     target = _text(row.get("target", ""))
     gold = _gold(target, choices)
     targets = tuple(choices[index] for index in gold) or ((target,) if target else ())
-    cluster, name = columns.get("cluster"), columns.get("id")
+    cluster = columns.get("cluster")
+    name = columns.get("id")
     return Sample(
         id=name if ours and isinstance(name, str) else str(doc),
         input=question,
@@ -137,14 +175,22 @@ def _gold(target: str, choices: tuple[str, ...]) -> tuple[int, ...]:
     except (ValueError, RecursionError):
         return ()
     listed = found if isinstance(found, list) else [found]
-    return tuple(one for one in listed if isinstance(one, int) and 0 <= one < len(choices))
+    return tuple(
+        one for one in listed if isinstance(one, int) and 0 <= one < len(choices)
+    )
 
 
 def _arguments(found: Any) -> list[list[Any]]:
     """Arguments by request, from lists (old) or from `{"gen_args_0": {"arg_0": ...}}`."""
 
     def values(part: Any, other: list[Any]) -> list[Any]:
-        return list(part.values()) if isinstance(part, dict) else part if isinstance(part, list) else other
+        return (
+            list(part.values())
+            if isinstance(part, dict)
+            else part
+            if isinstance(part, list)
+            else other
+        )
 
     return [values(part, [part]) for part in values(found, [])]
 
@@ -154,15 +200,23 @@ def _responses(found: Any, rolling: bool) -> tuple[tuple[Response, ...], int]:
     if not isinstance(found, list) or not found:
         return (), 1
     listed = [one if isinstance(one, list) else [one] for one in found]
-    return tuple(_response(value, rolling) for one in listed for value in one), max(1, len(listed[0]))
+    return tuple(_response(value, rolling) for one in listed for value in one), max(
+        1, len(listed[0])
+    )
 
 
 def _response(value: Any, rolling: bool) -> Response:
-    told = isinstance(value, list) and len(value) == 2 and str(value[1]) in ("True", "False")
+    told = (
+        isinstance(value, list)
+        and len(value) == 2
+        and str(value[1]) in ("True", "False")
+    )
     likelihood = _likelihood(value[0] if told else value) if told or rolling else None
     if likelihood is None:
         return Response(text=_text(value))
-    return Response(log_likelihood=likelihood, is_greedy=str(value[1]) == "True" if told else None)
+    return Response(
+        log_likelihood=likelihood, is_greedy=str(value[1]) == "True" if told else None
+    )
 
 
 def _likelihood(value: Any) -> float | None:
@@ -173,8 +227,12 @@ def _likelihood(value: Any) -> float | None:
     return None if math.isnan(made) else made
 
 
-def _choices(arguments: Sequence[Sequence[Any]], responses: Sequence[Response]) -> tuple[str, ...]:
-    """The options of multiple choice: continuations of one context, or contexts with one continuation."""
+def _choices(
+    arguments: Sequence[Sequence[Any]], responses: Sequence[Response]
+) -> tuple[str, ...]:
+    """The options of multiple choice: continuations of one context, or contexts with one
+    continuation.
+    """
     pairs = len(arguments) > 1 and all(len(part) == 2 for part in arguments)
     if not pairs or any(response.log_likelihood is None for response in responses):
         return ()
@@ -191,14 +249,24 @@ def _answer(
     responses: tuple[Response, ...],
     choices: tuple[str, ...],
 ) -> Answer:
-    found = tuple(one.log_likelihood for one in responses if one.log_likelihood is not None)
+    found = tuple(
+        one.log_likelihood for one in responses if one.log_likelihood is not None
+    )
     if choices and len(found) >= len(choices):
         values = found[: len(choices)]
         best = max(range(len(values)), key=values.__getitem__)
-        return Answer(choices[best], choice=best, log_likelihoods=values, prompt=prompt, responses=responses)
+        return Answer(
+            choices[best],
+            choice=best,
+            log_likelihoods=values,
+            prompt=prompt,
+            responses=responses,
+        )
     if found and arguments and arguments[0]:
         text = _text(arguments[0][-1])
-        return Answer(text, log_likelihoods=found[:1], prompt=prompt, responses=responses)
+        return Answer(
+            text, log_likelihoods=found[:1], prompt=prompt, responses=responses
+        )
     taken = next(iter(lines.values())).get("filtered_resps")
     while isinstance(taken, list) and taken:
         taken = taken[0]
@@ -212,7 +280,8 @@ def _scores(
     scores: dict[str, Score] = {}
     failures: dict[str, Failure] = {}
     for name, names in metrics.items():
-        line, parts = lines.get(name, {}), dict[str, float]()
+        line = lines.get(name, {})
+        parts = dict[str, float]()
         for metric in names:
             if (counted := pair(metric, line.get(metric))) is not None:
                 parts["log_likelihood"], parts[COUNTED[metric]] = counted
@@ -220,10 +289,16 @@ def _scores(
                 parts[metric] = value
         worth = _worth(names[0], line.get(names[0])) if names else None
         if worth is None:
-            message = f"The samples have no value of '{names[0]}' here." if names else "There is no metric."
+            message = (
+                f"The samples have no value of '{names[0]}' here."
+                if names
+                else "There is no metric."
+            )
             failures[name] = Failure("no score", "scorer", message)
         elif names[0] in less and names[0] not in COUNTED and names[0] in parts:
-            scores[name] = Score(-worth, explanation="negated: less is better", parts=parts)
+            scores[name] = Score(
+                -worth, explanation="negated: less is better", parts=parts
+            )
         else:
             scores[name] = Score(worth, parts=parts)
     return scores, failures
@@ -245,11 +320,18 @@ BRIER = "brier_score"
 
 
 def _loss(metric: str, value: Any) -> float | None:
-    """An item's number; of a Brier score's pair (right choice, probabilities of all) the squared distance."""
-    if metric != BRIER or not (isinstance(value, list) and len(value) == 2 and isinstance(value[1], list)):
+    """An item's number; of a Brier score's pair (right choice, probabilities of all) the squared
+    distance.
+    """
+    if metric != BRIER or not (
+        isinstance(value, list) and len(value) == 2 and isinstance(value[1], list)
+    ):
         return number(value)
     probabilities = [number(one) or 0.0 for one in value[1]]
-    return math.fsum((one - float(place == value[0])) ** 2.0 for place, one in enumerate(probabilities))
+    return math.fsum(
+        (one - float(place == value[0])) ** 2.0
+        for place, one in enumerate(probabilities)
+    )
 
 
 def _text(value: Any) -> str:
@@ -257,23 +339,32 @@ def _text(value: Any) -> str:
 
 
 _CLOSE = 1e-6
-"""How far our number may be from the published one, relatively, and still be the same: files round."""
+"""How far our number may be from the published one, relatively, and still be the same: files round.
+"""
 
 _ENTRY = {"alias", "name", "sample_len", "sample_count", "samples"}
 
 
 def metrics_of(entry: Mapping[str, Any]) -> dict[str, list[str]]:
-    """Metric names by filter in a task's entry of the results, old (`acc`) or new (`acc,none`), in its order."""
+    """Metric names by filter in a task's entry of the results, old (`acc`) or new (`acc,none`), in
+    its order.
+    """
     out: dict[str, list[str]] = {}
     for key, value in entry.items():
         name, _, pipeline = key.partition(",")
-        if key in _ENTRY or name.endswith("_stderr") or (number(value) is None and value != "N/A"):
+        if (
+            key in _ENTRY
+            or name.endswith("_stderr")
+            or (number(value) is None and value != "N/A")
+        ):
             continue
         out.setdefault(pipeline or NO_FILTER, []).append(name)
     return out
 
 
-def published(entry: Mapping[str, Any], metric: str, pipeline: str) -> tuple[float | None, float | None]:
+def published(
+    entry: Mapping[str, Any], metric: str, pipeline: str
+) -> tuple[float | None, float | None]:
     """Value and standard error in a task's entry; None where there is none."""
     value = entry.get(f"{metric},{pipeline}", entry.get(metric))
     error = entry.get(f"{metric}_stderr,{pipeline}", entry.get(f"{metric}_stderr"))
@@ -281,12 +372,17 @@ def published(entry: Mapping[str, Any], metric: str, pipeline: str) -> tuple[flo
 
 
 class Items:
-    """One metric's items over a task's documents, a row each, as numbers or as pairs (log-likelihood, count)."""
+    """One metric's items over a task's documents, a row each, as numbers or as pairs
+    (log-likelihood, count).
+    """
 
     def __init__(self, metric: str) -> None:
         self.metric = metric
-        self.values, self.counts, self.clusters = array("d"), array("d"), array("q")
-        self.missing, self.usable = 0, True
+        self.values = array("d")
+        self.counts = array("d")
+        self.clusters = array("q")
+        self.missing = 0
+        self.usable = True
 
     def add(self, item: Any, cluster: int) -> None:
         """Count one document's item in; None is missing."""
@@ -310,15 +406,24 @@ def metric_result(
     n_missing: int,
     clustered: bool,
 ) -> MetricResult:
-    """A metric of a task. n: how many samples the results name. n_missing: samples without any score."""
+    """A metric of a task. n: how many samples the results name. n_missing: samples without any
+    score.
+    """
     value, error = published(entry, metric, pipeline)
-    kind, estimate = our_kind(metric), None
+    kind = our_kind(metric)
+    estimate = None
     if items is not None and items.usable and len(items.values):
-        kind, estimate = _again(metric, kind, items, n_missing + items.missing, clustered)
+        kind, estimate = _again(
+            metric, kind, items, n_missing + items.missing, clustered
+        )
     near = {"rel_tol": _CLOSE, "abs_tol": _CLOSE}
-    if estimate is None or (value is not None and not math.isclose(estimate.value, value, **near)):
+    if estimate is None or (
+        value is not None and not math.isclose(estimate.value, value, **near)
+    ):
         kind = our_kind(metric)
-        estimate = _as_published(kind, value, error, n or (len(items.values) if items else 0), n_missing)
+        estimate = _as_published(
+            kind, value, error, n or (len(items.values) if items else 0), n_missing
+        )
     label = metric if pipeline == NO_FILTER else f"{metric},{pipeline}"
     return MetricResult(label, kind, pipeline, estimate)
 
@@ -331,18 +436,23 @@ def _again(
 
     from evalwright import statistics
 
-    values, counts = np.frombuffer(items.values), np.frombuffer(items.counts)
+    values = np.frombuffer(items.values)
+    counts = np.frombuffer(items.counts)
     clusters = np.frombuffer(items.clusters, np.int64) if clustered else None
     if metric == "perplexity":
         try:
-            return kind, statistics.perplexity(values, counts, clusters=clusters, n_missing=n_missing)
+            return kind, statistics.perplexity(
+                values, counts, clusters=clusters, n_missing=n_missing
+            )
         except ValueError:
             return kind, None
     if metric == BRIER:
         return kind, statistics.mean_interval(
             values, clusters=clusters, n_missing=n_missing, value_range=BRIER_RANGE
         )
-    parts = {"log_likelihood": values, COUNTED[metric]: counts} if metric in COUNTED else {}
+    parts = (
+        {"log_likelihood": values, COUNTED[metric]: counts} if metric in COUNTED else {}
+    )
     column = Column(values, parts, clusters, n_missing)
     ours = kind if kind in ("accuracy", "exact-match") or metric in COUNTED else "mean"
     try:
@@ -353,22 +463,35 @@ def _again(
     return kind if kind in LOWER_IS_BETTER else ours, estimate
 
 
-def _as_published(kind: str, value: float | None, error: float | None, n: int, n_missing: int) -> Estimate:
+def _as_published(
+    kind: str, value: float | None, error: float | None, n: int, n_missing: int
+) -> Estimate:
     if value is None:
-        return by_error(math.nan, None, n, n_missing, "no number: the results have none")
+        return by_error(
+            math.nan, None, n, n_missing, "no number: the results have none"
+        )
     if error is None or error <= 0:
         why = "imported from lm_eval, whose results have no standard error: no interval"
         return by_error(value, None, n, n_missing, why)
     method = "imported from lm_eval: normal interval from its standard error"
-    return by_error(value, error, n, n_missing, method, (0.0, 1.0) if kind in BOUNDED else None)
+    return by_error(
+        value, error, n, n_missing, method, (0.0, 1.0) if kind in BOUNDED else None
+    )
 
 
-def size(entry: Mapping[str, Any], counted: Mapping[str, Any], names: Sequence[str]) -> int:
+def size(
+    entry: Mapping[str, Any], counted: Mapping[str, Any], names: Sequence[str]
+) -> int:
     """How many samples a task's numbers rest on, where the results say so; else 0.
 
-    Results before 0.4.3 do not: there the standard error of a share gives it, as p (1 - p) / (n - 1) is its square.
+    Results before 0.4.3 do not: there the standard error of a share gives it, as p (1 - p) / (n -
+    1) is its square.
     """
-    for found in (counted.get("effective"), entry.get("sample_len"), entry.get("samples")):
+    for found in (
+        counted.get("effective"),
+        entry.get("sample_len"),
+        entry.get("samples"),
+    ):
         if isinstance(found, int) and not isinstance(found, bool) and 0 < found < 2**53:
             return found
     for name in names:

@@ -50,37 +50,60 @@ class ExportedMetric:
 
 
 class Rows:
-    """Makes the lines of one task from its records. task: the task's part of `run.json`; render: messages as text."""
+    """Makes the lines of one task from its records. task: the task's part of `run.json`; render:
+    messages as text.
+    """
 
     def __init__(
-        self, task: Mapping[str, Any], metrics: Sequence[ExportedMetric], render: Render = as_json
+        self,
+        task: Mapping[str, Any],
+        metrics: Sequence[ExportedMetric],
+        render: Render = as_json,
     ) -> None:
         definition = task["definition"]
         self.render = render
         self.metrics = metrics
-        pipelines = [one["name"] for one in task["scorers"] if one.get("kind") == DIALECT]
-        self.filters = tuple(dict.fromkeys([*(metric.filter for metric in metrics), *pipelines]))
+        pipelines = [
+            one["name"] for one in task["scorers"] if one.get("kind") == DIALECT
+        ]
+        self.filters = tuple(
+            dict.fromkeys([*(metric.filter for metric in metrics), *pipelines])
+        )
         self.answer = definition.get("answer") or {}
         self.theirs = definition.get("dialect") == DIALECT
         self.rolling = is_rolling(definition)
         self.generation = definition.get("generation") or generation(self.answer)
-        config, prompt = definition.get("config") or {}, definition.get("prompt") or {}
-        self.repeats = int(config.get("repeats") or 1) if "generation" in definition else 1
+        config = definition.get("config") or {}
+        prompt = definition.get("prompt") or {}
+        self.repeats = (
+            int(config.get("repeats") or 1) if "generation" in definition else 1
+        )
         chat = prompt.get("format") == "chat" and not prompt.get("prefill")
-        given = config.get("target_delimiter") if self.theirs else prompt.get("delimiter")
+        given = (
+            config.get("target_delimiter") if self.theirs else prompt.get("delimiter")
+        )
         self.delimiter = "" if chat else str(" " if given is None else given)
 
     def lines(self, draws: Sequence[SampleRecord]) -> list[dict[str, Any]]:
         """The lines of one sample, of all its draws, by filter; none where nothing was scored."""
-        answered = [record for record in draws if record.answer is not None and record.failure is None]
+        answered = [
+            record
+            for record in draws
+            if record.answer is not None and record.failure is None
+        ]
         if not answered or not any(record.scores for record in answered):
             return []
         whole = self._request(answered)
         out = []
         for name in self.filters:
-            found = {metric.name: metric for metric in self.metrics if metric.filter == name}
+            found = {
+                metric.name: metric for metric in self.metrics if metric.filter == name
+            }
             filtered = self._filtered(name, list(found), answered, whole)
-            items = {metric: self._item(found[metric], answered) for metric in filtered["metrics"]}
+            items = {
+                metric: self._item(found[metric], answered)
+                for metric in filtered["metrics"]
+            }
             # In the order of their lines, so that the files read alike.
             out.append({**whole, **filtered, **_hashes(whole), **items})
         return out
@@ -88,20 +111,36 @@ class Rows:
     def failed_line(self, record: SampleRecord) -> dict[str, Any]:
         """What is kept of a sample without a score, in a file of its own."""
         found = record.failure or next(iter(record.score_failures.values()), None)
-        doc, target = self._doc(record), _target(record)
-        line = {"doc_id": self._place(record), "doc": doc, "target": target, "doc_hash": doc_digest(doc)}
+        doc = self._doc(record)
+        target = _target(record)
+        line = {
+            "doc_id": self._place(record),
+            "doc": doc,
+            "target": target,
+            "doc_hash": doc_digest(doc),
+        }
         return {**line, "failure": found.as_dict() if found else None}
 
     def _request(self, draws: Sequence[SampleRecord]) -> dict[str, Any]:
         first = draws[0]
         assert first.answer is not None
         kept = _kept(first)
-        doc, target = self._doc(first), _target(first)
-        asked = kept.get("arguments") or (first.answer.strategy.get("arguments") if self.theirs else None)
-        arguments = self._restored(asked, first.answer) if asked else self._arguments(first, first.answer)
+        doc = self._doc(first)
+        target = _target(first)
+        asked = kept.get("arguments") or (
+            first.answer.strategy.get("arguments") if self.theirs else None
+        )
+        arguments = (
+            self._restored(asked, first.answer)
+            if asked
+            else self._arguments(first, first.answer)
+        )
         made = [responses_of(record, self.repeats, self.rolling) for record in draws]
         requests = range(max(map(len, made)))
-        resps = [[value for one in made if i < len(one) for value in one[i]] for i in requests]
+        resps = [
+            [value for one in made if i < len(one) for value in one[i]]
+            for i in requests
+        ]
         return {
             "doc_id": self._place(first),
             "doc": doc,
@@ -115,7 +154,11 @@ class Rows:
 
     def _place(self, record: SampleRecord) -> int:
         """The row's number in the data, which is the id of a sample of theirs."""
-        return int(record.sample.id) if self.theirs and record.sample.id.isdecimal() else record.index
+        return (
+            int(record.sample.id)
+            if self.theirs and record.sample.id.isdecimal()
+            else record.index
+        )
 
     def _doc(self, record: SampleRecord) -> Any:
         sample = record.sample
@@ -128,13 +171,16 @@ class Rows:
             "targets": list(sample.targets),
             "choices": list(sample.choices),
             "gold": list(sample.gold),
-            "passages": [{"id": passage.id, "text": passage.text} for passage in sample.passages],
+            "passages": [
+                {"id": passage.id, "text": passage.text} for passage in sample.passages
+            ],
             "cluster": sample.cluster,
             "metadata": dict(sample.metadata),
         }
 
     def _arguments(self, record: SampleRecord, answer: Answer) -> list[list[Any]]:
-        kind, prompt = output_type(record, answer, self.rolling), self._text(answer.prompt)
+        kind = output_type(record, answer, self.rolling)
+        prompt = self._text(answer.prompt)
         if kind == CHOOSE:
             letters = self.answer.get("mode") == "letter"
             options = ascii_uppercase if letters else record.sample.choices
@@ -142,10 +188,14 @@ class Rows:
             return [[prompt, self.delimiter + option] for option in options[:count]]
         if kind == CONTINUE:
             # A task of theirs answers with the whole continuation.
-            return [[prompt, answer.text if self.theirs else self.delimiter + answer.text]]
+            return [
+                [prompt, answer.text if self.theirs else self.delimiter + answer.text]
+            ]
         return [[answer.text]] if kind == ROLLING else [[prompt, dict(self.generation)]]
 
-    def _restored(self, kept: Sequence[Sequence[Any]], answer: Answer) -> list[list[Any]]:
+    def _restored(
+        self, kept: Sequence[Sequence[Any]], answer: Answer
+    ) -> list[list[Any]]:
         """Recorded arguments: the prompt is kept once, in the answer, and None stands in its place."""
 
         def whole(value: Any) -> Any:
@@ -159,7 +209,11 @@ class Rows:
         return prompt if isinstance(prompt, str) else self.render(prompt)
 
     def _filtered(
-        self, name: str, names: list[str], draws: Sequence[SampleRecord], whole: Mapping[str, Any]
+        self,
+        name: str,
+        names: list[str],
+        draws: Sequence[SampleRecord],
+        whole: Mapping[str, Any],
     ) -> dict[str, Any]:
         score = draws[0].scores.get(name) if self.theirs else None
         noted: Mapping[str, Any] = (score.item or {}) if score else {}
@@ -174,26 +228,40 @@ class Rows:
         items = _kept(draws[0]).get("items", {}).get(metric.filter, {})
         if metric.theirs and metric.name in items:
             return items[metric.name]
-        scores = [record.scores[metric.scorer] for record in draws if metric.scorer in record.scores]
+        scores = [
+            record.scores[metric.scorer]
+            for record in draws
+            if metric.scorer in record.scores
+        ]
         if not scores:
             return None
         unit = COUNTED.get(metric.name)
         if unit and {"log_likelihood", unit} <= scores[0].parts.keys():
-            return [_mean(score.parts.get(part) for score in scores) for part in ("log_likelihood", unit)]
+            return [
+                _mean(score.parts.get(part) for score in scores)
+                for part in ("log_likelihood", unit)
+            ]
         if metric.kind in PAIRED and {"gold", "predicted"} <= scores[0].parts.keys():
             return [scores[0].parts["gold"], scores[0].parts["predicted"]]
         if metric.theirs:
             # Items that are no numbers stand in `item` where the score has one.
-            item = (scores[0].item or {}).get(metric.name, scores[0].parts.get(metric.name))
+            item = (scores[0].item or {}).get(
+                metric.name, scores[0].parts.get(metric.name)
+            )
             return _as_array(item) if metric.name == "brier_score" else item
         return _mean(score.value for score in scores)
 
 
 def _taken(draws: Sequence[SampleRecord], whole: Mapping[str, Any]) -> list[Any]:
-    """What was scored: the answers' texts without their reasoning, or the first response to each request."""
+    """What was scored: the answers' texts without their reasoning, or the first response to each
+    request.
+    """
     first = draws[0]
     assert first.answer is not None
-    if output_type(first, first.answer) == GENERATE and "doc" not in first.sample.metadata:
+    if (
+        output_type(first, first.answer) == GENERATE
+        and "doc" not in first.sample.metadata
+    ):
         texts = [record.answer.text for record in draws if record.answer]
         return texts if len(texts) == 1 else [texts]
     return first_responses(whole["resps"])
@@ -222,14 +290,18 @@ def output_type(record: SampleRecord, answer: Answer, rolling: bool = False) -> 
         return ROLLING
     if not any(response.log_likelihood is not None for response in answer.responses):
         return GENERATE
-    if record.sample.choices and len(answer.log_likelihoods) == len(record.sample.choices):
+    if record.sample.choices and len(answer.log_likelihoods) == len(
+        record.sample.choices
+    ):
         return CHOOSE
     return CONTINUE if answer.responses[0].is_greedy is not None else ROLLING
 
 
-def responses_of(record: SampleRecord, repeats: int = 1, rolling: bool = False) -> list[list[Any]]:
-    """A record's responses by request, each asked `repeats` times where the record does not say: texts, numbers (rolling), or pairs
-    of log-likelihood and whether it is greedy, all as text.
+def responses_of(
+    record: SampleRecord, repeats: int = 1, rolling: bool = False
+) -> list[list[Any]]:
+    """A record's responses by request, each asked `repeats` times where the record does not say:
+    texts, numbers (rolling), or pairs of log-likelihood and whether it is greedy, all as text.
     """
     assert record.answer is not None
     responses = record.answer.responses
@@ -252,7 +324,11 @@ def first_responses(resps: Any) -> list[Any]:
 
 def _as_array(item: Any) -> Any:
     """The pair of a right class and probabilities, which they write as an array's text."""
-    if not isinstance(item, list | tuple) or len(item) != 2 or not isinstance(item[1], list | tuple):
+    if (
+        not isinstance(item, list | tuple)
+        or len(item) != 2
+        or not isinstance(item[1], list | tuple)
+    ):
         return item
     import numpy as np
 
@@ -262,7 +338,11 @@ def _as_array(item: Any) -> Any:
 def generation(answer: Mapping[str, Any]) -> dict[str, Any]:
     """Generation settings in their words, from the part `answer` of a task's definition."""
     temperature = answer.get("temperature") or 0.0
-    out = {"until": list(answer.get("stop") or ()), "do_sample": temperature > 0, "temperature": temperature}
+    out = {
+        "until": list(answer.get("stop") or ()),
+        "do_sample": temperature > 0,
+        "temperature": temperature,
+    }
     if answer.get("max_tokens") is not None:
         out["max_gen_toks"] = answer["max_tokens"]
     if answer.get("top_p") is not None:

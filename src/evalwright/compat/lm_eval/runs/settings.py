@@ -1,4 +1,6 @@
-"""The settings of a run in their words: what its results files say of tasks, groups, prompts and the model."""
+"""The settings of a run in their words: what its results files say of tasks, groups, prompts and
+the model.
+"""
 
 from __future__ import annotations
 
@@ -20,8 +22,11 @@ from evalwright.core.secrets import masked_arguments
 from evalwright.runs.reader import Run
 
 
-def task_config(task: Mapping[str, Any], shots: int, files_asked: Collection[str] = ()) -> dict[str, Any]:
-    """The entry in `configs` of a task of theirs that was run here: its file's settings with every default.
+def task_config(
+    task: Mapping[str, Any], shots: int, files_asked: Collection[str] = ()
+) -> dict[str, Any]:
+    """The entry in `configs` of a task of theirs that was run here: its file's settings with every
+    default.
 
     files_asked: files that were named by their path, of which they do not say where a task is from.
     """
@@ -31,7 +36,9 @@ def task_config(task: Mapping[str, Any], shots: int, files_asked: Collection[str
     if generates or "generation_kwargs" in config:
         config["generation_kwargs"] = definition["generation"]
     if isinstance(given := config.get("dataset_kwargs"), Mapping):
-        config["dataset_kwargs"] = {key: given[key] for key in given if key != "trust_remote_code"}
+        config["dataset_kwargs"] = {
+            key: given[key] for key in given if key != "trust_remote_code"
+        }
     config["fewshot_config"] = _shots_config(config)
     # A row's own functions are there as source text; those of shots are not read there.
     known = task.get("metadata", {})
@@ -39,13 +46,25 @@ def task_config(task: Mapping[str, Any], shots: int, files_asked: Collection[str
     if config.get("metric_list") == [{"metric": "bypass"}]:
         config["process_results"] = "process_results"
     place = known.get("config_source")
-    source = {"config_source": "inline" if place in files_asked else place} if place else {}
-    return {**config, "num_fewshot": shots, "metadata": {**(definition.get("metadata") or {}), **source}}
+    source = (
+        {"config_source": "inline" if place in files_asked else place} if place else {}
+    )
+    return {
+        **config,
+        "num_fewshot": shots,
+        "metadata": {**(definition.get("metadata") or {}), **source},
+    }
 
 
 def _shots_config(config: Mapping[str, Any]) -> dict[str, Any]:
     given = config.get("fewshot_config") or {}
-    known = {**config, "split": config.get("fewshot_split"), "sampler": "default", "samples": None, **given}
+    known = {
+        **config,
+        "split": config.get("fewshot_split"),
+        "sampler": "default",
+        "samples": None,
+        **given,
+    }
     return {one.name: known.get(one.name) for one in fields(FewShot)}
 
 
@@ -58,9 +77,12 @@ def better(definition: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def group_settings(
-    groups: Mapping[str, Group], shots: Mapping[str, int], up: Mapping[str, Mapping[str, Any]]
+    groups: Mapping[str, Group],
+    shots: Mapping[str, int],
+    up: Mapping[str, Mapping[str, Any]],
 ) -> dict[str, Any]:
-    """`n-shot` and `higher_is_better` with the groups, which have what is the same in all directly in them.
+    """`n-shot` and `higher_is_better` with the groups, which have what is the same in all directly
+    in them.
 
     shots, up: of the tasks.
     """
@@ -81,13 +103,17 @@ def group_settings(
 
 
 def outer_first(groups: Mapping[str, Group]) -> Iterator[tuple[str, Group]]:
-    """Groups before the groups in them, which is the order in which theirs go: an outer one has nothing of an inner one."""
+    """Groups before the groups in them, which is the order in which theirs go: an outer one has
+    nothing of an inner one.
+    """
     children = {name: group.children for name, group in groups.items()}
     return ((name, groups[name]) for name, _ in depths(children, groups))
 
 
 def inner_first(groups: Mapping[str, Group]) -> Iterator[str]:
-    """Names of groups after those of the groups in them, which is the order in which theirs are averaged."""
+    """Names of groups after those of the groups in them, which is the order in which theirs are
+    averaged.
+    """
     waiting = [(name, False) for name, _ in outer_first(groups)][::-1]
     seen: set[str] = set()
     while waiting:
@@ -96,7 +122,10 @@ def inner_first(groups: Mapping[str, Group]) -> Iterator[str]:
             yield name
         elif name in groups and name not in seen:
             seen.add(name)
-            waiting += [(name, True), *((child, False) for child in reversed(groups[name].children))]
+            waiting += [
+                (name, True),
+                *((child, False) for child in reversed(groups[name].children)),
+            ]
 
 
 def tracked(run: Run) -> dict[str, Any]:
@@ -116,7 +145,9 @@ def tracked(run: Run) -> dict[str, Any]:
 
 
 def renderer(run: Run) -> Render:
-    """Messages as the text that the run's model got, by the recorded template; as JSON where there is none."""
+    """Messages as the text that the run's model got, by the recorded template; as JSON where there
+    is none.
+    """
     from evalwright.models.local.chat_template import ChatTemplate
     from evalwright.models.local.hf.prompts import fold_system
 
@@ -152,7 +183,11 @@ def run_config(run: Run) -> dict[str, Any]:
     definitions = [task["definition"] for task in run.data["tasks"]]
     shot_seeds = [one["seed"] for one in definitions if "seed" in one and "chat" in one]
     arguments = {"pretrained" if provider == "hf" else "model": rest or provider}
-    arguments |= {key: value for key, value in given.items() if key not in ("device", "batch_size")}
+    arguments |= {
+        key: value
+        for key, value in given.items()
+        if key not in ("device", "batch_size")
+    }
     return {
         "model": provider,
         "model_args": masked_arguments(arguments),
@@ -177,17 +212,40 @@ def _model_facts(model: Mapping[str, Any]) -> dict[str, Any]:
         "model_dtype": ("dtype", lambda dtype: f"torch.{dtype}"),
         "model_revision": ("revision", str),
     }
-    out = {name: made(model[key]) for name, (key, made) in facts.items() if model.get(key) is not None}
+    out = {
+        name: made(model[key])
+        for name, (key, made) in facts.items()
+        if model.get(key) is not None
+    }
     # A folder has neither; this is what they write then.
-    return {**out, "model_revision": out.get("model_revision", "main"), "model_sha": ""} if out else out
+    return (
+        {**out, "model_revision": out.get("model_revision", "main"), "model_sha": ""}
+        if out
+        else out
+    )
 
 
 def tokenizer_facts(model: Mapping[str, Any]) -> dict[str, Any]:
-    """Special tokens and context length of a model whose tokenizer is known. Where there is no padding token, they pad with another."""
+    """Special tokens and context length of a model whose tokenizer is known.
+
+    Where there is no padding token, they pad with another.
+    """
     tokens: Mapping[str, Sequence[Any]] = model.get("special_tokens") or {}
     if not tokens:
         return {}
-    known = {role: tokens.get(f"{role}_token", (None, None)) for role in ("bos", "eos", "pad", "unk")}
-    known["pad"] = next((known[role] for role in ("pad", "unk", "eos") if known[role][0]), known["pad"])
-    out = {f"tokenizer_{role}_token": [known[role][0], str(known[role][1])] for role in ("pad", "eos", "bos")}
-    return {**out, "eot_token_id": known["eos"][1], "max_length": model.get("context_length")}
+    known = {
+        role: tokens.get(f"{role}_token", (None, None))
+        for role in ("bos", "eos", "pad", "unk")
+    }
+    known["pad"] = next(
+        (known[role] for role in ("pad", "unk", "eos") if known[role][0]), known["pad"]
+    )
+    out = {
+        f"tokenizer_{role}_token": [known[role][0], str(known[role][1])]
+        for role in ("pad", "eos", "bos")
+    }
+    return {
+        **out,
+        "eot_token_id": known["eos"][1],
+        "max_length": model.get("context_length"),
+    }

@@ -1,7 +1,10 @@
-"""lm-evaluation-harness's task files, run unchanged: `lm-eval:NAME`. The dialect (`tasks.dialects`) is this module.
+"""lm-evaluation-harness's task files, run unchanged: `lm-eval:NAME`.
+
+The dialect (`tasks.dialects`) is this module.
 
     options.py    how they are run: folders, trust, shots, published or corrected
-    index.py      every name in a folder, cached; `TaskManager`, for scripts that were written for it
+    index.py      every name in a folder, cached; `TaskManager`, for scripts that were written for
+    it
     files.py      YAML with `include` and `!function`; what is not run, and why
     functions.py  the Python that a file names, once its folder is trusted
     config.py     one task's settings, unknown keys refused
@@ -12,13 +15,14 @@
     filters.py    what is taken from its answers
     scoring.py    what that is worth, metric by metric
     aggregation.py, labels.py, estimates.py  scores as one number with its standard error
-    compiling.py  all of it as a Task; classes.py: tasks that are Python classes, by the released package
+    compiling.py  all of it as a Task; classes.py: tasks that are Python classes, by the released
+    package
     rescoring.py  filters and metrics again, over recorded answers
     results.py    averages over groups, and a run's numbers in the published form
     loading.py    the way in: a name as Tasks
 
-Facts of its behaviour are those of release 0.4.13. Functions load their module on first use: listing names loads no YAML, and rescoring no
-task files.
+Facts of its behaviour are those of release 0.4.13. Functions load their module on first use:
+listing names loads no YAML, and rescoring no task files.
 """
 
 from typing import TYPE_CHECKING

@@ -1,8 +1,9 @@
 """Scores of all rows as one number with its standard error.
 
-The published standard errors: of a mean, the sample deviation over the root of n; of some others, the spread of bootstrap
-replicates drawn with Python's generator in chunks of 1,000, each chunk seeded with its number; of the rest, none. The draws
-are reproduced to the last one, but made and summed as arrays.
+The published standard errors: of a mean, the sample deviation over the root of n; of some others,
+the spread of bootstrap replicates drawn with Python's generator in chunks of 1,000, each chunk
+seeded with its number; of the rest, none. The draws are reproduced to the last one, but made and
+summed as arrays.
 """
 
 from __future__ import annotations
@@ -81,7 +82,9 @@ def brier_losses(items: Items) -> NDArray[np.float64]:
 
     golds, predictions = zip(*items, strict=True)
     table = np.array(predictions, dtype=float)
-    losses: NDArray[np.float64] = np.sum((table - np.eye(table.shape[1])[list(golds)]) ** 2, axis=1)
+    losses: NDArray[np.float64] = np.sum(
+        (table - np.eye(table.shape[1])[list(golds)]) ** 2, axis=1
+    )
     return losses
 
 
@@ -96,14 +99,22 @@ def corpus_score(name: str, items: Items) -> float:
 
 
 def corpus_counts(name: str, items: Items) -> NDArray[np.float64]:
-    """The counts that the score is a function of the sums of, (items, counts). All items have as many references as the one with fewest."""
+    """The counts that the score is a function of the sums of, (items, counts).
+
+    All items have as many references as the one with fewest.
+    """
     import numpy as np
 
     require(what=f"The metric '{name}'", extra="lm-eval")
     spread = [(one,) if isinstance(one, str) else tuple(one) for one, _ in items]
     least = min(map(len, spread))
     plain = [text if isinstance(text, str) else text[0] for _, text in items]
-    return np.array([_counts(name, text, own[:least]) for text, own in zip(plain, spread, strict=True)])
+    return np.array(
+        [
+            _counts(name, text, own[:least])
+            for text, own in zip(plain, spread, strict=True)
+        ]
+    )
 
 
 @lru_cache(maxsize=1 << 14)
@@ -124,12 +135,20 @@ BUILT_IN: dict[str, Aggregation] = {
     **{name: partial(labels.value, name) for name in ("f1", "matthews_corrcoef")},
 }
 
-BOOTSTRAPPED = SLOW | {"f1", "macro_f1", "matthews_corrcoef", "median", "nanmean", "perplexity"}
+BOOTSTRAPPED = SLOW | {
+    "f1",
+    "macro_f1",
+    "matthews_corrcoef",
+    "median",
+    "nanmean",
+    "perplexity",
+}
 """Aggregations whose standard error is a bootstrap's."""
 
 
 def named(given: Any, metric: str, task: str) -> tuple[str, Aggregation]:
-    """The name and function of an aggregation; the name is "" where the task brings its own function.
+    """The name and function of an aggregation; the name is "" where the task brings its own
+    function.
 
     Raises UnknownName, or TaskError where a metric names none and has none of its own.
     """
@@ -138,7 +157,8 @@ def named(given: Any, metric: str, task: str) -> tuple[str, Aggregation]:
     name = TABLES["aggregations"].get(metric) if given is None else str(given)
     if name is None:
         raise TaskError(
-            f"The task '{task}': the metric '{metric}' needs the key `aggregation`, such as mean."
+            f"The task '{task}': the metric '{metric}' needs the key `aggregation`,"
+            " such as mean."
         )
     if name not in BUILT_IN and (function := registered_aggregation(name)) is not None:
         return "", function
@@ -146,8 +166,12 @@ def named(given: Any, metric: str, task: str) -> tuple[str, Aggregation]:
     return name, BUILT_IN[name]
 
 
-def standard_error(name: str, items: Items, metric: str, iterations: int) -> float | None:
-    """The published standard error of an aggregation by name, None where there is none. iterations: of the bootstrap."""
+def standard_error(
+    name: str, items: Items, metric: str, iterations: int
+) -> float | None:
+    """The published standard error of an aggregation by name, None where there is none. iterations:
+    of the bootstrap.
+    """
     if len(items) < 2 or iterations < 1:
         return None
     if name == "mean":
@@ -156,23 +180,36 @@ def standard_error(name: str, items: Items, metric: str, iterations: int) -> flo
         return None
     if metric in SLOW:
         iterations = min(iterations, 100)
-    size, over = min(CHUNK, iterations), _over_rows(name, items)
-    chunks = [over(_draws(chunk, size, len(items))) for chunk in range(iterations // size)]
+    size = min(CHUNK, iterations)
+    over = _over_rows(name, items)
+    chunks = [
+        over(_draws(chunk, size, len(items))) for chunk in range(iterations // size)
+    ]
     return deviation([value for chunk in chunks for value in chunk])
 
 
 def by_error(
-    value: float, error: float | None, n: int, n_missing: int, method: str, value_range: Any = None
+    value: float,
+    error: float | None,
+    n: int,
+    n_missing: int,
+    method: str,
+    value_range: Any = None,
 ) -> Estimate:
-    """An Estimate with the normal interval of a standard error; without an interval where there is none.
+    """An Estimate with the normal interval of a standard error; without an interval where there is
+    none.
 
     value_range: the interval is cut at its ends, unless the value is outside.
     """
     if error is None or not math.isfinite(error):
-        return Estimate(value, math.nan, math.nan, LEVEL, n, n_missing, None, None, method)
-    low, high = value - _Z95 * error, value + _Z95 * error
+        return Estimate(
+            value, math.nan, math.nan, LEVEL, n, n_missing, None, None, method
+        )
+    low = value - _Z95 * error
+    high = value + _Z95 * error
     if value_range is not None:
-        low, high = max(low, min(value_range[0], value)), min(high, max(value_range[1], value))
+        low = max(low, min(value_range[0], value))
+        high = min(high, max(value_range[1], value))
     return Estimate(value, low, high, LEVEL, n, n_missing, None, error, method)
 
 
@@ -183,12 +220,17 @@ def deviation(values: Sequence[float]) -> float:
 
 
 def _draws(seed: int, rows: int, n: int) -> NDArray[np.int64]:
-    """What `random.Random(seed).choices(range(n), k=n)` gives `rows` times: shape (rows, n). Both generators are MT19937."""
+    """What `random.Random(seed).choices(range(n), k=n)` gives `rows` times: shape (rows, n).
+
+    Both generators are MT19937.
+    """
     import numpy as np
 
     _, state, _ = random.Random(seed).getstate()
     generator = np.random.RandomState()
-    generator.set_state(("MT19937", np.array(state[:-1], dtype=np.uint32), state[-1], 0, 0.0))
+    generator.set_state(
+        ("MT19937", np.array(state[:-1], dtype=np.uint32), state[-1], 0, 0.0)
+    )
     return np.floor(generator.random_sample((rows, n)) * n).astype(np.int64)
 
 
@@ -199,7 +241,9 @@ def _over_rows(name: str, items: Items) -> Callable[[NDArray[np.int64]], list[fl
         return labels.over(name, items)
     if name in SLOW:
         table = corpus_counts(name, items)
-        return lambda draws: [float(corpus.SCORES[name](table[row].sum(axis=0))) for row in draws]
+        return lambda draws: [
+            float(corpus.SCORES[name](table[row].sum(axis=0))) for row in draws
+        ]
     values = np.array(items, dtype=float)
     if name == "perplexity":
         return lambda draws: np.exp(-values[draws].mean(axis=1)).tolist()
@@ -212,7 +256,11 @@ def _nanmeans(values: NDArray[np.float64]) -> list[float]:
     import numpy as np
 
     there = ~np.isnan(values)
-    sums, counts = np.where(there, values, 0.0).sum(axis=1), there.sum(axis=1)
+    sums = np.where(there, values, 0.0).sum(axis=1)
+    counts = there.sum(axis=1)
     return [
-        float(one) for one in np.divide(sums, counts, out=np.full(counts.shape, math.nan), where=counts > 0)
+        float(one)
+        for one in np.divide(
+            sums, counts, out=np.full(counts.shape, math.nan), where=counts > 0
+        )
     ]

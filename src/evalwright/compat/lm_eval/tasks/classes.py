@@ -1,7 +1,9 @@
-"""Tasks that are Python classes of lm-evaluation-harness (`class: !function task.Name`), run by their own methods.
+"""Tasks that are Python classes of lm-evaluation-harness (`class: !function task.Name`), run by
+their own methods.
 
-Such a class holds its data, its prompts, its requests and its arithmetic, so the released package must be installed. What we
-add is all around it: the door to the model, the record, intervals, and in corrected scoring the shots.
+Such a class holds its data, its prompts, its requests and its arithmetic, so the released package
+must be installed. What we add is all around it: the door to the model, the record, intervals, and
+in corrected scoring the shots.
 """
 
 from __future__ import annotations
@@ -17,14 +19,29 @@ from typing import Any
 
 from evalwright.compat.lm_eval.tasks.asking import Arguments, value_of
 from evalwright.compat.lm_eval.tasks.compiling import TaskWork, shown
-from evalwright.compat.lm_eval.tasks.config import Definition, FewShot, MetricEntry, TaskConfig
-from evalwright.compat.lm_eval.tasks.files import FunctionRef, Unavailable, has_code_metric, reasons
+from evalwright.compat.lm_eval.tasks.config import (
+    Definition,
+    FewShot,
+    MetricEntry,
+    TaskConfig,
+)
+from evalwright.compat.lm_eval.tasks.files import (
+    FunctionRef,
+    Unavailable,
+    has_code_metric,
+    reasons,
+)
 from evalwright.compat.lm_eval.tasks.functions import Functions, install_command
 from evalwright.compat.lm_eval.tasks.options import Options
 from evalwright.compat.lm_eval.tasks.prompts import digest_of
 from evalwright.compat.lm_eval.tasks.results import Group
 from evalwright.compat.lm_eval.tasks.splits import fixed_chance, quiet, reported
-from evalwright.core.errors import ConfigurationError, DatasetError, ScoringError, TaskError
+from evalwright.core.errors import (
+    ConfigurationError,
+    DatasetError,
+    ScoringError,
+    TaskError,
+)
 from evalwright.core.requests import Ability, Message, Prompt
 from evalwright.core.samples import Answer, Sample, Score
 from evalwright.core.tasks import Task
@@ -37,16 +54,26 @@ STRUCTURE = ("tag", "group", "task_list", "class")
 def require_package(task: str) -> None:
     """Import the released package. Raises ConfigurationError with the command that installs it."""
     known = sys.modules.get("lm_eval")
-    missing = hasattr(known, "__evalwright__") if known else importlib.util.find_spec("lm_eval") is None
-    about = f"The task '{task}' is a Python class of lm-evaluation-harness and needs that package"
+    missing = (
+        hasattr(known, "__evalwright__")
+        if known
+        else importlib.util.find_spec("lm_eval") is None
+    )
+    about = (
+        f"The task '{task}' is a Python class of lm-evaluation-harness and needs that"
+        " package"
+    )
     if missing:
-        raise ConfigurationError(f"{about}, which is not installed. Install it with: {INSTALL}")
+        raise ConfigurationError(
+            f"{about}, which is not installed. Install it with: {INSTALL}"
+        )
     try:
         importlib.import_module("lm_eval.api.task")
         importlib.import_module("lm_eval.filters")
     except Exception as error:
         raise ConfigurationError(
-            f"{about}, which cannot be imported: {type(error).__name__}: {error}. Install it whole with: {INSTALL}"
+            f"{about}, which cannot be imported: {type(error).__name__}: {error}."
+            f" Install it whole with: {INSTALL}"
         ) from error
 
 
@@ -58,9 +85,13 @@ def construct(cls: Any, settings: Mapping[str, Any]) -> Any:
     """The task object of a class, which opens its data. Raises ConfigurationError or DatasetError."""
     name = str(settings["task"])
     if not isinstance(cls, type):
-        raise TaskError(f"The task '{name}': `class` names {cls!r}, which is not a class.")
+        raise TaskError(
+            f"The task '{name}': `class` names {cls!r}, which is not a class."
+        )
     module = sys.modules.get(cls.__module__)
-    unsafe = bool(settings.get("unsafe_code")) or has_code_metric(vars(module) if module else {})
+    unsafe = bool(settings.get("unsafe_code")) or has_code_metric(
+        vars(module) if module else {}
+    )
     for reason in reasons(name, unsafe=unsafe, multimodal=False):
         raise reason
     makes: Callable[..., Any] = cls
@@ -70,7 +101,9 @@ def construct(cls: Any, settings: Mapping[str, Any]) -> Any:
         task = makes(config=_own(settings)) if takes_config else makes()
     if hasattr(getattr(task, "config", None), "task"):
         task.config.task = name
-    unsafe, multimodal = (bool(getattr(task, key, False)) for key in ("UNSAFE_CODE", "MULTIMODAL"))
+    unsafe, multimodal = (
+        bool(getattr(task, key, False)) for key in ("UNSAFE_CODE", "MULTIMODAL")
+    )
     for reason in reasons(name, unsafe=unsafe, multimodal=multimodal):
         raise reason
     return task
@@ -86,21 +119,32 @@ class Conversation(str):
 
     @classmethod
     def of(cls, turns: Sequence[Mapping[str, str]], **how: Any) -> Conversation:
-        """Called as the package calls a model's template. how: whether the answer is begun, which the last turn says too."""
-        made = cls(_MARK + "\n".join(f"{turn['role']}: {turn['content']}" for turn in turns))
+        """Called as the package calls a model's template. how: whether the answer is begun, which
+        the last turn says too.
+        """
+        made = cls(
+            _MARK + "\n".join(f"{turn['role']}: {turn['content']}" for turn in turns)
+        )
         made.messages = tuple(Message(turn["role"], turn["content"]) for turn in turns)  # type: ignore[arg-type]
         return made
 
 
 def prompt_of(context: Any, task: str) -> Prompt:
-    """A request's context as a prompt. Raises TaskError where it is no text, or messages to which the class added text."""
+    """A request's context as a prompt.
+
+    Raises TaskError where it is no text, or messages to which the class added text.
+    """
     if isinstance(context, Conversation):
         return context.messages
     if not isinstance(context, str):
-        raise TaskError(f"The task '{task}' has a prompt of type {type(context).__name__} in place of text.")
+        raise TaskError(
+            f"The task '{task}' has a prompt of type {type(context).__name__} in place"
+            " of text."
+        )
     if _MARK in context:
         raise TaskError(
-            f"The task '{task}' adds to its prompt after it was rendered, which messages do not allow. Run it with --format text."
+            f"The task '{task}' adds to its prompt after it was rendered, which"
+            " messages do not allow. Run it with --format text."
         )
     return context
 
@@ -109,13 +153,21 @@ class ClassWork(TaskWork):
     """One task object of the package at work."""
 
     def __init__(self, task: Any, name: str, options: Options) -> None:
-        self.task, self.name = task, name
+        self.task = task
+        self.name = name
         repeats = int(task.get_config("repeats") or 1)
-        super().__init__(_definition(task, name, options), options, repeats, task.get_config("num_fewshot"))
+        super().__init__(
+            _definition(task, name, options),
+            options,
+            repeats,
+            task.get_config("num_fewshot"),
+        )
         task.set_config(key="num_fewshot", value=self.num_fewshot)
         if options.generation and task.get_config("output_type") == "generate_until":
             known = dict(task.get_config("generation_kwargs") or {})
-            task.set_config(key="generation_kwargs", value={**known, **options.generation})
+            task.set_config(
+                key="generation_kwargs", value={**known, **options.generation}
+            )
         self.pipelines = {one.name: one for one in task._filters}
 
     @cached_property
@@ -143,15 +195,21 @@ class ClassWork(TaskWork):
     def sample(self, index: int) -> Sample:
         doc = self.row(index)
         target = shown(self.task.doc_to_target, doc)
-        targets = tuple(map(str, target)) if isinstance(target, list) else (str(target),)
+        targets = (
+            tuple(map(str, target)) if isinstance(target, list) else (str(target),)
+        )
         text = str(shown(self.task.doc_to_text, doc))
-        whole = {"doc": doc if isinstance(doc, Mapping) else str(doc), "lm_eval": {"target": str(target)}}
+        whole = {
+            "doc": doc if isinstance(doc, Mapping) else str(doc),
+            "lm_eval": {"target": str(target)},
+        }
         return Sample(str(index), text, targets, metadata=whole)
 
     def hashed(self, row: Any) -> bytes:
         return digest_of(row).encode()
 
-    # -- asking -----------------------------------------------------------------------------------------------------
+    # -- asking
+    # -----------------------------------------------------------------------------------------------------
 
     def context(self, index: int) -> Any:
         """Instruction, shots and question of a row, as the class puts them together."""
@@ -210,32 +268,48 @@ class ClassWork(TaskWork):
         return list(found) if isinstance(found, list | tuple) else [found]
 
     def asked(self, sample: Sample) -> list[Arguments]:
-        return [self._arguments(instance) for instance in self.instances(int(sample.id))]
+        return [
+            self._arguments(instance) for instance in self.instances(int(sample.id))
+        ]
 
     def _arguments(self, instance: Any) -> Arguments:
         first, *rest = instance.args
         if instance.request_type == "loglikelihood_rolling":
             return Arguments(str(first), rolling=True)
         if not rest:
-            raise TaskError(f"The task '{self.name}' makes a request without a continuation or settings.")
-        return Arguments(prompt_of(first, self.name), rest[0] if isinstance(rest[0], str) else dict(rest[0]))
+            raise TaskError(
+                f"The task '{self.name}' makes a request without a continuation or"
+                " settings."
+            )
+        return Arguments(
+            prompt_of(first, self.name),
+            rest[0] if isinstance(rest[0], str) else dict(rest[0]),
+        )
 
-    # -- scoring ----------------------------------------------------------------------------------------------------
+    # -- scoring
+    # ----------------------------------------------------------------------------------------------------
 
     def score(self, sample: Sample, answer: Answer, *, pipeline: Any) -> Score:
-        instances, repeats = self.instances(int(sample.id)), self.repeats
+        instances = self.instances(int(sample.id))
+        repeats = self.repeats
         if len(answer.responses) != len(instances) * repeats:
             raise ScoringError(
-                f"The row asks {len(instances) * repeats} requests, and {len(answer.responses)} responses are there."
+                f"The row asks {len(instances) * repeats} requests, and"
+                f" {len(answer.responses)} responses are there."
             )
         for place, instance in enumerate(instances):
             own = answer.responses[place * repeats : (place + 1) * repeats]
-            instance.resps = [value_of(one, instance.request_type, self.options.published) for one in own]
+            instance.resps = [
+                value_of(one, instance.request_type, self.options.published)
+                for one in own
+            ]
         pipeline.apply(instances)
         instances.sort(key=lambda one: one.idx)
         results = [one.filtered_resps[pipeline.name] for one in instances]
         came = [one.resps for one in instances]
-        return self.metrics.score(self.task.process_results(self.row(int(sample.id)), results), results, came)
+        return self.metrics.score(
+            self.task.process_results(self.row(int(sample.id)), results), results, came
+        )
 
 
 def _definition(task: Any, name: str, options: Options) -> Definition:
@@ -255,7 +329,7 @@ def _definition(task: Any, name: str, options: Options) -> Definition:
     return Definition(config, FewShot(), tuple(entries), (), {}, ())
 
 
-# -- as a Task ----------------------------------------------------------------------------------------------------------
+# -- as a Task -------------------------------------------------------------------------
 
 
 def compile_class(
@@ -267,14 +341,16 @@ def compile_class(
 ) -> Task:
     """The Task of a file with `class`. Runs the class, which opens its data.
 
-    generated: other options where all that is asked for is generated text. Raises TaskError where the class's folder is not
-    trusted, ConfigurationError where the package is not installed, DatasetError where the class fails.
+    generated: other options where all that is asked for is generated text. Raises TaskError where
+    the class's folder is not trusted, ConfigurationError where the package is not installed,
+    DatasetError where the class fails.
     """
     name = str(settings.get("task", ""))
     ref = settings["class"]
     if not isinstance(ref, FunctionRef):
         raise TaskError(
-            f"The task '{name}': `class` names a Python class, in the form `!function module.Name`."
+            f"The task '{name}': `class` names a Python class, in the form `!function"
+            " module.Name`."
         )
     functions.require_trust(ref, name)
     require_package(name)
@@ -291,7 +367,9 @@ def compile_class(
     version = metadata.get("version", getattr(made, "VERSION", None))
     return work.compiled(
         needs,
-        settings={key: value for key, value in _own(settings).items() if key != "metadata"},
+        settings={
+            key: value for key, value in _own(settings).items() if key != "metadata"
+        },
         metadata=metadata,
         version=str(version if version is not None else "N/A"),
         groups=groups,
@@ -301,7 +379,10 @@ def compile_class(
 
 def _needs(work: ClassWork) -> set[Ability]:
     """What the requests of the first row need. Raises TaskError where these cannot be made."""
-    with reported(TaskError, f"The first row of the task '{work.name}' cannot be turned into requests"):
+    with reported(
+        TaskError,
+        f"The first row of the task '{work.name}' cannot be turned into requests",
+    ):
         first = work.asked(Sample("0", ""))
     needs: set[Ability] = set()
     for asked in first:

@@ -1,4 +1,6 @@
-"""From a definition to a Task: samples that open their data when first asked for, a strategy, a scorer for each pipeline."""
+"""From a definition to a Task: samples that open their data when first asked for, a strategy, a
+scorer for each pipeline.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,13 @@ from functools import cached_property, partial
 from typing import Any
 
 from evalwright.compat.lm_eval.tasks import generative
-from evalwright.compat.lm_eval.tasks.asking import ABILITIES, Arguments, Questions, Strategy, answers_of
+from evalwright.compat.lm_eval.tasks.asking import (
+    ABILITIES,
+    Arguments,
+    Questions,
+    Strategy,
+    answers_of,
+)
 from evalwright.compat.lm_eval.tasks.config import Definition, TaskConfig
 from evalwright.compat.lm_eval.tasks.estimates import Metrics
 from evalwright.compat.lm_eval.tasks.files import FunctionRef, is_sandboxed
@@ -38,11 +46,15 @@ MOST_REPEATS = 10_000
 
 
 class TaskWork:
-    """A task at work: its rows, what they are asked, and what the answers are worth. What needs its data is made at first use, and once.
+    """A task at work: its rows, what they are asked, and what the answers are worth.
 
-    repeats: of every request; shots: those that the task itself wants. pipelines: of filters, by name. rows: those that are asked; pool:
-    those that shots are drawn from, none where no shots are wanted; hashed: what a row adds to the content hash; sample: that of the row at
-    a place; asked: its requests; score: a row's worth by metric, as the published runner has it, as one Score, with the pipeline by name.
+    What needs its data is made at first use, and once.
+
+    repeats: of every request; shots: those that the task itself wants. pipelines: of filters, by
+    name. rows: those that are asked; pool: those that shots are drawn from, none where no shots are
+    wanted; hashed: what a row adds to the content hash; sample: that of the row at a place; asked:
+    its requests; score: a row's worth by metric, as the published runner has it, as one Score, with
+    the pipeline by name.
     """
 
     runs_programs = False
@@ -54,13 +66,17 @@ class TaskWork:
     asked: Callable[[Sample], list[Arguments]]
     score: Callable[..., Score]
 
-    def __init__(self, definition: Definition, options: Options, repeats: int, shots: int | None) -> None:
+    def __init__(
+        self, definition: Definition, options: Options, repeats: int, shots: int | None
+    ) -> None:
         self.definition = definition
         self.options = options
-        # Requests are made before the first is sent, so a file from elsewhere must not want any number of them.
+        # Requests are made before the first is sent, so a file from elsewhere must not want any
+        # number of them.
         if type(repeats) is not int or not 1 <= repeats <= MOST_REPEATS:
             raise TaskError(
-                f"The task '{definition.name}' has `repeats: {str(repeats)[:40]}`; it must be a whole number from 1 to {MOST_REPEATS:,}."
+                f"The task '{definition.name}' has `repeats: {str(repeats)[:40]}`; it"
+                f" must be a whole number from 1 to {MOST_REPEATS:,}."
             )
         self.repeats = repeats
         self.metrics = Metrics(definition, options)
@@ -76,7 +92,10 @@ class TaskWork:
         score: Callable[[Sample, Answer], Score],
         on_fault: Callable[..., Any] | None = None,
     ) -> Scorer:
-        """The scorer of a pipeline. What runs programs waits for its turn, and does not hold up the requests."""
+        """The scorer of a pipeline.
+
+        What runs programs waits for its turn, and does not hold up the requests.
+        """
         if not self.runs_programs:
             return Scorer(name, DIALECT, how, score, on_fault=on_fault)
 
@@ -102,11 +121,15 @@ class TaskWork:
         groups: Sequence[Group],
         more: Mapping[str, Any] | None = None,
     ) -> Task:
-        """The Task. Its definition is everything that decides what is asked and how it is scored, as plain JSON.
+        """The Task.
+
+        Its definition is everything that decides what is asked and how it is scored, as plain JSON.
 
         settings: those of the task's file; more: what else its definition has.
         """
-        name, options, own = self.definition.name, self.options, self.definition.metrics
+        name = self.definition.name
+        options = self.options
+        own = self.definition.metrics
         alias = str(settings.get("task_alias") or name)
         how = {"scoring": options.scoring}
         generation = plain({**self.definition.generation, **options.generation})
@@ -131,7 +154,9 @@ class TaskWork:
                 )
                 for key, pipeline in self.pipelines.items()
             ),
-            metrics=self.metrics.specs({key: [one.name for one in own] for key in self.pipelines}),
+            metrics=self.metrics.specs(
+                {key: [one.name for one in own] for key in self.pipelines}
+            ),
             version=version,
             description=f"{alias} ({options.scoring})",
             slices=(),
@@ -140,7 +165,11 @@ class TaskWork:
                 **how,
                 "notes": list(self.definition.findings),
                 **({"code": code} if (code := sources(settings)) else {}),
-                **({"config_source": str(source)} if (source := metadata.get("config_source")) else {}),
+                **(
+                    {"config_source": str(source)}
+                    if (source := metadata.get("config_source"))
+                    else {}
+                ),
             },
             definition={
                 "dialect": DIALECT,
@@ -154,10 +183,22 @@ class TaskWork:
                 "system": options.system,
                 "seed": options.seed,
                 "generation": generation,
-                "metadata": plain({key: value for key, value in metadata.items() if key != "config_source"}),
+                "metadata": plain(
+                    {
+                        key: value
+                        for key, value in metadata.items()
+                        if key != "config_source"
+                    }
+                ),
                 "config": plain(settings),
-                **({"samples": sorted(chosen)} if (chosen := options.samples.get(name)) is not None else {}),
-                "higher_is_better": {metric.name: metric.higher_is_better for metric in own},
+                **(
+                    {"samples": sorted(chosen)}
+                    if (chosen := options.samples.get(name)) is not None
+                    else {}
+                ),
+                "higher_is_better": {
+                    metric.name: metric.higher_is_better for metric in own
+                },
                 "groups": [group.as_dict() for group in groups],
             },
             source=str(metadata.get("config_source", "")),
@@ -166,8 +207,12 @@ class TaskWork:
             found_metrics=self.metrics.specs,
         )
 
-    def score_fault(self, sample: Sample, answer: Answer, *, pipeline: Pipeline) -> Score:
-        """The Score of a reply that is no answer: that of an empty text, and where likelihoods lack, 0 in every share."""
+    def score_fault(
+        self, sample: Sample, answer: Answer, *, pipeline: Pipeline
+    ) -> Score:
+        """The Score of a reply that is no answer: that of an empty text, and where likelihoods
+        lack, 0 in every share.
+        """
         try:
             return self.score(sample, answer, pipeline=pipeline)
         except Exception:  # whatever a task's own Python does with what is not there
@@ -192,13 +237,15 @@ class Samples:
     @cached_property
     def _places(self) -> Sequence[int]:
         """The rows that are asked: all, or those that were chosen."""
-        rows, name = range(len(self._work.rows)), self._work.definition.name
+        rows = range(len(self._work.rows))
+        name = self._work.definition.name
         chosen = self._work.options.samples.get(name)
         if chosen is None:
             return rows
         if beyond := [place for place in chosen if place not in rows]:
             raise DatasetError(
-                f"The task '{name}' has {len(rows):,} rows, from 0: it has no row {beyond[0]:,}."
+                f"The task '{name}' has {len(rows):,} rows, from 0: it has no row"
+                f" {beyond[0]:,}."
             )
         return sorted({*chosen})
 
@@ -228,12 +275,22 @@ class Opened:
 
 
 class Work(TaskWork):
-    """The work of a definition. lacking: why it cannot be run here, which is raised when its samples are first asked for."""
+    """The work of a definition. lacking: why it cannot be run here, which is raised when its
+    samples are first asked for.
+    """
 
     def __init__(
-        self, definition: Definition, options: Options, lacking: Sequence[EvalwrightError] = ()
+        self,
+        definition: Definition,
+        options: Options,
+        lacking: Sequence[EvalwrightError] = (),
     ) -> None:
-        super().__init__(definition, options, definition.config.repeats, definition.config.num_fewshot)
+        super().__init__(
+            definition,
+            options,
+            definition.config.repeats,
+            definition.config.num_fewshot,
+        )
         self.lacking = lacking
         self.runs_programs = is_sandboxed(
             [getattr(definition.config, one.name) for one in fields(TaskConfig)]
@@ -246,7 +303,9 @@ class Work(TaskWork):
         if self.lacking:
             raise self.lacking[0]
         self.metrics.check()
-        definition, options, count = self.definition, self.options, self.num_fewshot
+        definition = self.definition
+        options = self.options
+        count = self.num_fewshot
         splits = Splits(definition, options)
         rows = splits.questions()
         if not len(rows):
@@ -259,7 +318,9 @@ class Work(TaskWork):
             shots = Shots(definition, splits.pool(), rows, count, options)
         fields = scoring.fields
         prompts = Prompts(definition, fields, shots, options, scoring.multiple_input)
-        return Opened(rows, fields, Questions(definition, fields, prompts, options), scoring)
+        return Opened(
+            rows, fields, Questions(definition, fields, prompts, options), scoring
+        )
 
     @cached_property
     def rows(self) -> Any:
@@ -280,7 +341,8 @@ class Work(TaskWork):
         return self.opened.questions(index, self.rows[index])
 
     def sample(self, index: int) -> Sample:
-        doc, own = self.rows[index], self.opened.fields
+        doc = self.rows[index]
+        own = self.opened.fields
         return Sample(str(index), str(shown(own.text, doc)), **_gold(own, doc))
 
     def came(self, answer: Answer) -> list[list[Any]]:
@@ -289,9 +351,13 @@ class Work(TaskWork):
         return answers_of(answer, kind, self.repeats, self.options.published)
 
     def score(self, sample: Sample, answer: Answer, *, pipeline: Pipeline) -> Score:
-        return self.scored(self.opened.scoring, pipeline, self.rows[int(sample.id)], answer)
+        return self.scored(
+            self.opened.scoring, pipeline, self.rows[int(sample.id)], answer
+        )
 
-    def scored(self, scoring: Scoring, pipeline: Pipeline, doc: Doc, answer: Answer) -> Score:
+    def scored(
+        self, scoring: Scoring, pipeline: Pipeline, doc: Doc, answer: Answer
+    ) -> Score:
         """The Score of the answers to a row, with what the pipeline took."""
         came = self.came(answer)
         taken = pipeline(came, doc)
@@ -299,18 +365,29 @@ class Work(TaskWork):
 
 
 def scoring_of(
-    definition: Definition, row: Doc, columns: Collection[str], options: Options, what: str
+    definition: Definition,
+    row: Doc,
+    columns: Collection[str],
+    options: Options,
+    what: str,
 ) -> Scoring:
-    """The scoring of a task. What its first row is decides whether rows have several inputs or several right answers.
+    """The scoring of a task.
+
+    What its first row is decides whether rows have several inputs or several right answers.
 
     what: that row, for errors. Raises TaskError where it cannot be read.
     """
     require_trust(definition, options)
     fields = Fields(definition.config, columns, strict=options.published)
-    with reported(TaskError, f"The {what} of the task '{definition.name}' cannot be read"):
-        text, target = fields.text(row), fields.target(row)
+    with reported(
+        TaskError, f"The {what} of the task '{definition.name}' cannot be read"
+    ):
+        text = fields.text(row)
+        target = fields.target(row)
     several = isinstance(text, int) and fields.has_choices
-    return Scoring(definition, fields, several, isinstance(target, list), options.published)
+    return Scoring(
+        definition, fields, several, isinstance(target, list), options.published
+    )
 
 
 def _name(value: Any) -> str:
@@ -328,7 +405,9 @@ def shown(function: Callable[[Any], Any], doc: Any) -> Any:
 
 
 def _gold(fields: Fields, doc: Doc) -> dict[str, Any]:
-    """Targets, choices and right places of a row, for the record only; its target as published where they do not tell it."""
+    """Targets, choices and right places of a row, for the record only; its target as published
+    where they do not tell it.
+    """
     try:
         target = fields.target(doc)
         choices = tuple(map(str, fields.choices(doc))) if fields.has_choices else ()
@@ -337,17 +416,27 @@ def _gold(fields: Fields, doc: Doc) -> dict[str, Any]:
     told = isinstance(target, str) and not fields.has_choices
     listed = target if isinstance(target, list) else [target]
     places = [
-        int(one) if isinstance(one, int) else choices.index(str(one)) if str(one) in choices else -1
+        (
+            int(one)
+            if isinstance(one, int)
+            else choices.index(str(one))
+            if str(one) in choices
+            else -1
+        )
         for one in listed
     ]
     right = [place if 0 <= place < len(choices) else -1 for place in places]
     return {
         "targets": tuple(
-            str(one) if place < 0 else choices[place] for one, place in zip(listed, right, strict=True)
+            str(one) if place < 0 else choices[place]
+            for one, place in zip(listed, right, strict=True)
         ),
         "choices": choices,
         "gold": tuple(place for place in right if place >= 0),
-        "metadata": {"doc": doc, **({} if told else {"lm_eval": {"target": str(target)}})},
+        "metadata": {
+            "doc": doc,
+            **({} if told else {"lm_eval": {"target": str(target)}}),
+        },
     }
 
 
@@ -357,20 +446,31 @@ def compile_definition(
     groups: Sequence[Group] = (),
     lacking: Sequence[EvalwrightError] = (),
 ) -> Task:
-    """The Task of a definition. Opens no data. Raises TaskError and UnknownName at what cannot be used.
+    """The Task of a definition.
 
-    lacking: why the task cannot be run here (Python that cannot be imported, images), which is raised when its samples are
-    first asked for.
+    Opens no data. Raises TaskError and UnknownName at what cannot be used.
+
+    lacking: why the task cannot be run here (Python that cannot be imported, images), which is
+    raised when its samples are first asked for.
     """
     config = definition.config
-    for setting in (config.doc_to_text, config.doc_to_target, config.doc_to_choice, config.gen_prefix):
+    for setting in (
+        config.doc_to_text,
+        config.doc_to_target,
+        config.doc_to_choice,
+        config.gen_prefix,
+    ):
         if isinstance(setting, str):
             template(setting)
     needs: set[Ability] = {ABILITIES[config.output_type]}
     if options.chat and config.output_type != "loglikelihood_rolling":
         needs.add("chat")
     metadata = config.metadata or {}
-    given = ((one.name, getattr(config, one.name)) for one in fields(config) if one.name != "metadata")
+    given = (
+        (one.name, getattr(config, one.name))
+        for one in fields(config)
+        if one.name != "metadata"
+    )
     settings = {name: value for name, value in given if value is not None}
     return Work(definition, options, lacking).compiled(
         needs,
@@ -386,7 +486,9 @@ def sources(settings: Mapping[str, Any]) -> dict[str, Any]:
     out = {name: _source(value) for name, value in settings.items() if callable(value)}
     metrics = [dict(one) for one in settings.get("metric_list") or ()]
     if any(callable(part) for one in metrics for part in one.values()):
-        out["metric_list"] = [{key: _source(part) for key, part in one.items()} for one in metrics]
+        out["metric_list"] = [
+            {key: _source(part) for key, part in one.items()} for one in metrics
+        ]
     return out
 
 
@@ -398,7 +500,9 @@ def _source(value: Any) -> Any:
 
 
 _ADDRESS = re.compile(" at 0x[0-9a-f]+")
-"""A place in memory, in the name of a function that was made by another; it differs from run to run."""
+"""A place in memory, in the name of a function that was made by another; it differs from run to
+run.
+"""
 
 
 def plain(value: Any) -> Any:

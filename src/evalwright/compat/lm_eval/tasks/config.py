@@ -12,7 +12,12 @@ from evalwright.compat.lm_eval.tasks.filters import Pipeline, pipelines_of
 from evalwright.compat.lm_eval.tasks.registered import registered_metric
 from evalwright.core.errors import TaskError, UnknownName, check_known, closest
 
-OUTPUT_TYPES = ("loglikelihood", "loglikelihood_rolling", "multiple_choice", "generate_until")
+OUTPUT_TYPES = (
+    "loglikelihood",
+    "loglikelihood_rolling",
+    "multiple_choice",
+    "generate_until",
+)
 MAX_TOKENS = 256
 """How much is generated where a task does not say."""
 
@@ -26,12 +31,19 @@ DEFAULT_METRICS: Mapping[str, tuple[str, ...]] = {
     "generate_until": ("exact_match",),
 }
 _METRIC_KEYS = ("metric", "aggregation", "higher_is_better", "hf_evaluate")
-_EXACT_MATCH = ("regexes_to_ignore", "ignore_case", "ignore_punctuation", "ignore_numbers")
+_EXACT_MATCH = (
+    "regexes_to_ignore",
+    "ignore_case",
+    "ignore_punctuation",
+    "ignore_numbers",
+)
 
 
 @dataclass(frozen=True, slots=True)
 class MetricEntry:
-    """One entry of `metric_list`. function: a metric that the task brings; options: what it is called with."""
+    """One entry of `metric_list`. function: a metric that the task brings; options: what it is
+    called with.
+    """
 
     name: str
     aggregation: Any = None
@@ -99,7 +111,8 @@ class TaskConfig:
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """A task's settings with everything derived from them. findings: what is odd in the file, in sentences.
+    """A task's settings with everything derived from them. findings: what is odd in the file, in
+    sentences.
 
     source: the task file, "" or another word where there is none.
     """
@@ -115,7 +128,9 @@ class Definition:
     @property
     def folder(self) -> Path | None:
         """The folder of the task file."""
-        return Path(self.source).parent if self.source.endswith(("yaml", "yml")) else None
+        return (
+            Path(self.source).parent if self.source.endswith(("yaml", "yml")) else None
+        )
 
     @property
     def name(self) -> str:
@@ -124,22 +139,34 @@ class Definition:
 
 
 def read(settings: Mapping[str, Any], where: str = "") -> Definition:
-    """A task's definition from its merged settings, `!function` already resolved. where: the file, for errors.
+    """A task's definition from its merged settings, `!function` already resolved. where: the file,
+    for errors.
 
     Raises UnknownName at a key that tasks do not have, TaskError at a value that cannot be used.
     """
     given = {key: value for key, value in settings.items() if key not in STRUCTURE}
     name = str(given.get("task", ""))
     _known(given, TaskConfig, f"key of the task '{name}'", where)
-    config = TaskConfig(**{key: value for key, value in given.items() if value is not None or key == "task"})
-    check_known(f"output_type of the task '{name}'", [config.output_type], OUTPUT_TYPES, "")
+    config = TaskConfig(
+        **{
+            key: value
+            for key, value in given.items()
+            if value is not None or key == "task"
+        }
+    )
+    check_known(
+        f"output_type of the task '{name}'", [config.output_type], OUTPUT_TYPES, ""
+    )
     findings: list[str] = []
     shots = _few_shot(config, where)
     if shots.fewshot_indices is not None:
         findings.append("`fewshot_config.fewshot_indices` has no effect, as published.")
-    metrics, pipelines = _metrics(config, findings), pipelines_of(config.filter_list, name)
+    metrics = _metrics(config, findings)
+    pipelines = pipelines_of(config.filter_list, name)
     generation = _generation(config, findings)
-    return Definition(config, shots, metrics, pipelines, generation, tuple(findings), where)
+    return Definition(
+        config, shots, metrics, pipelines, generation, tuple(findings), where
+    )
 
 
 def _known(given: Mapping[str, Any], cls: Any, kind: str, where: str) -> None:
@@ -152,9 +179,15 @@ def _known(given: Mapping[str, Any], cls: Any, kind: str, where: str) -> None:
 def _few_shot(config: TaskConfig, where: str) -> FewShot:
     given = config.fewshot_config or {}
     if not isinstance(given, Mapping):
-        raise TaskError(f"The task '{config.task}': `fewshot_config` is a mapping. ({where})")
-    _known(given, FewShot, f"key of `fewshot_config` of the task '{config.task}'", where)
-    shared = {one.name for one in fields(FewShot)} & {one.name for one in fields(TaskConfig)}
+        raise TaskError(
+            f"The task '{config.task}': `fewshot_config` is a mapping. ({where})"
+        )
+    _known(
+        given, FewShot, f"key of `fewshot_config` of the task '{config.task}'", where
+    )
+    shared = {one.name for one in fields(FewShot)} & {
+        one.name for one in fields(TaskConfig)
+    }
     inherited = {key: getattr(config, key) for key in shared}
     return FewShot(**{"split": config.fewshot_split, **inherited, **given})
 
@@ -165,13 +198,18 @@ def _metrics(config: TaskConfig, findings: list[str]) -> tuple[MetricEntry, ...]
     entries: dict[str, MetricEntry] = {}
     for entry in config.metric_list:
         if not isinstance(entry, Mapping) or "metric" not in entry:
-            raise TaskError(f"The task '{config.task}': every entry of `metric_list` needs the key `metric`.")
+            raise TaskError(
+                f"The task '{config.task}': every entry of `metric_list` needs the key"
+                " `metric`."
+            )
         made = _metric(config, entry, findings)
         entries[made.name] = made
     return tuple(entries.values())
 
 
-def _metric(config: TaskConfig, entry: Mapping[str, Any], findings: list[str]) -> MetricEntry:
+def _metric(
+    config: TaskConfig, entry: Mapping[str, Any], findings: list[str]
+) -> MetricEntry:
     metric = entry["metric"]
     function = metric if callable(metric) else None
     name = str(getattr(metric, "__name__", metric) if function else metric)
@@ -188,33 +226,54 @@ def _metric(config: TaskConfig, entry: Mapping[str, Any], findings: list[str]) -
             **entry,
         }
     exact = name == "exact_match" and function is None
-    called = function is not None or from_evaluate or (exact and config.output_type == "generate_until")
+    called = (
+        function is not None
+        or from_evaluate
+        or (exact and config.output_type == "generate_until")
+    )
     unused = config.process_results is not None or not called
     for key in options:
         if unused or (exact and key not in _EXACT_MATCH):
             near = [] if key in _EXACT_MATCH else closest(str(key), _METRIC_KEYS)
             meant = f" Was '{near[0]}' meant?" if near else ""
-            findings.append(f"The metric '{name}' has the key '{key}', which has no effect.{meant}")
+            findings.append(
+                f"The metric '{name}' has the key '{key}', which has no effect.{meant}"
+            )
     better = entry.get("higher_is_better")
     if better is not None and not isinstance(better, bool):
         findings.append(
-            f"The metric '{name}' has `higher_is_better: {better}`, which is neither true nor false."
+            f"The metric '{name}' has `higher_is_better: {better}`, which is neither"
+            " true nor false."
         )
     if config.process_results is not None:
-        function, options = None, {}
+        function = None
+        options = {}
     way = None if better is None else bool(better)
-    return MetricEntry(name, entry.get("aggregation"), way, options, function, from_evaluate)
+    return MetricEntry(
+        name, entry.get("aggregation"), way, options, function, from_evaluate
+    )
 
 
 def _generation(config: TaskConfig, findings: list[str]) -> dict[str, Any]:
-    """How text is generated, in the published words: until, do_sample, temperature, max_gen_toks, ..."""
+    """How text is generated, in the published words: until, do_sample, temperature, max_gen_toks,
+    ...
+    """
     generates = config.output_type == "generate_until"
     given = config.generation_kwargs
     if given is None:
-        given = {"temperature": 0.0, "do_sample": False, "max_gen_toks": MAX_TOKENS} if generates else None
+        given = (
+            {"temperature": 0.0, "do_sample": False, "max_gen_toks": MAX_TOKENS}
+            if generates
+            else None
+        )
     elif not generates:
-        findings.append(f"`generation_kwargs` has no effect where the output type is {config.output_type}.")
+        findings.append(
+            "`generation_kwargs` has no effect where the output type is"
+            f" {config.output_type}."
+        )
     if given is None:
         return {}
-    warm = {"temperature": float(given["temperature"])} if "temperature" in given else {}
+    warm = (
+        {"temperature": float(given["temperature"])} if "temperature" in given else {}
+    )
     return {**given, **warm, "until": given.get("until", [config.fewshot_delimiter])}

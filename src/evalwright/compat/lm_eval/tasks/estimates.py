@@ -1,7 +1,8 @@
-"""A task's metrics over all its rows, as Estimates: published numbers as they were made, or with the interval that suits them.
+"""A task's metrics over all its rows, as Estimates: published numbers as they were made, or with
+the interval that suits them.
 
-What the record keeps of a row's scores are numbers (`Score.parts`) and, for metrics that are no numbers by themselves, the
-pairs that an aggregation reads (`Score.item`).
+What the record keeps of a row's scores are numbers (`Score.parts`) and, for metrics that are no
+numbers by themselves, the pairs that an aggregation reads (`Score.item`).
 """
 
 from __future__ import annotations
@@ -25,7 +26,16 @@ from evalwright.statistics import Estimate
 
 _SHARES = frozenset({"acc", "acc_norm", "acc_bytes", "acc_mutual_info", "exact_match"})
 LESS = frozenset(
-    {"bits_per_byte", "brier_score", "byte_perplexity", "cer", "perplexity", "ter", "wer", "word_perplexity"}
+    {
+        "bits_per_byte",
+        "brier_score",
+        "byte_perplexity",
+        "cer",
+        "perplexity",
+        "ter",
+        "wer",
+        "word_perplexity",
+    }
 )
 """Metrics of which less is better where a task does not say."""
 
@@ -35,19 +45,28 @@ _LIKELIHOODS = frozenset({"perplexity", "weighted_perplexity", "bits_per_byte"})
 _CORRECTED_ITERATIONS = 1_000
 
 FILTERED, NAMED = ROW = ("filtered_resps", "metrics")
-"""What a score's item has beside metrics: the filtered answers as text, and the names of the row's metrics in their order."""
+"""What a score's item has beside metrics: the filtered answers as text, and the names of the row's
+metrics in their order.
+"""
 
 
 class Metrics:
-    """Which metrics a task has, and how each is computed. Task-made metrics may appear only with the first scores."""
+    """Which metrics a task has, and how each is computed.
+
+    Task-made metrics may appear only with the first scores.
+    """
 
     def __init__(self, definition: Definition, options: Options) -> None:
         self.definition = definition
         self.published = options.published
         self.iterations = (
-            options.bootstrap if self.published else min(options.bootstrap, _CORRECTED_ITERATIONS)
+            options.bootstrap
+            if self.published
+            else min(options.bootstrap, _CORRECTED_ITERATIONS)
         )
-        self._ways = {one.name: self._way(one.aggregation, one.name) for one in definition.metrics}
+        self._ways = {
+            one.name: self._way(one.aggregation, one.name) for one in definition.metrics
+        }
         self._brought = {name for name, (known, _) in self._ways.items() if not known}
 
     def _way(self, given: Any, metric: str) -> tuple[str, Aggregation]:
@@ -59,14 +78,23 @@ class Metrics:
         return name, function
 
     def check(self) -> None:
-        """Raise MissingExtra where a metric needs a library that is not installed, before anything is asked."""
+        """Raise MissingExtra where a metric needs a library that is not installed, before anything
+        is asked.
+        """
         for name, _ in self._ways.values():
             if name in aggregation.SLOW:
-                require(what=f"The metric '{name}' of the task '{self.definition.name}'", extra="lm-eval")
+                require(
+                    what=f"The metric '{name}' of the task '{self.definition.name}'",
+                    extra="lm-eval",
+                )
 
     def specs(self, found: Mapping[str, Sequence[str]]) -> tuple[MetricSpec, ...]:
-        """Specs of the metrics that scores have, by pipeline: those of the file first, in its order."""
-        metrics = dict.fromkeys([*self._ways, *(name for names in found.values() for name in names)])
+        """Specs of the metrics that scores have, by pipeline: those of the file first, in its
+        order.
+        """
+        metrics = dict.fromkeys(
+            [*self._ways, *(name for names in found.values() for name in names)]
+        )
         return tuple(
             self._spec(metric, pipeline)
             for metric in metrics
@@ -89,35 +117,54 @@ class Metrics:
     @property
     def shares(self) -> list[str]:
         """The metrics that are means of what is 1 where a row is right and 0 where it is wrong."""
-        return [metric for metric, (name, _) in self._ways.items() if self._kind(metric, name) == "accuracy"]
+        return [
+            metric
+            for metric, (name, _) in self._ways.items()
+            if self._kind(metric, name) == "accuracy"
+        ]
 
     def less(self, metric: str) -> bool:
-        """Whether less of a metric is better: as the task says, else as the published registry does."""
-        said = {entry.name: entry.higher_is_better for entry in self.definition.metrics}.get(metric)
+        """Whether less of a metric is better: as the task says, else as the published registry
+        does.
+        """
+        said = {
+            entry.name: entry.higher_is_better for entry in self.definition.metrics
+        }.get(metric)
         return metric in LESS if said is None else not said
 
     def _of(self, metric: str) -> tuple[str, Aggregation]:
-        """A metric that another one gave rise to ("pass@1" of "pass_at_k") is aggregated like it, others by their mean."""
+        """A metric that another one gave rise to ("pass@1" of "pass_at_k") is aggregated like it,
+        others by their mean.
+        """
         if metric in self._ways:
             return self._ways[metric]
-        own = [entry.name for entry in self.definition.metrics if entry.function is not None]
+        own = [
+            entry.name
+            for entry in self.definition.metrics
+            if entry.function is not None
+        ]
         return self._ways[own[0]] if len(own) == 1 else ("mean", aggregation.mean)
 
     def _kind(self, metric: str, name: str) -> str:
         if name == "mean":
-            shares = metric in _SHARES and self.definition.config.process_results is None
+            shares = (
+                metric in _SHARES and self.definition.config.process_results is None
+            )
             return "accuracy" if shares else "mean"
         if metric in ("word_perplexity", "byte_perplexity", "bits_per_byte"):
             return metric.replace("_", "-")
         return name.replace("_", "-") or "mean"
 
     def score(
-        self, found: Mapping[str, Any], taken: Sequence[Any] = (), came: Sequence[Sequence[Any]] = ()
+        self,
+        found: Mapping[str, Any],
+        taken: Sequence[Any] = (),
+        came: Sequence[Sequence[Any]] = (),
     ) -> Score:
         """A row's scores as one Score: its value is the first metric's.
 
-        taken: the filtered answers, and came: those before, by request. The item keeps what of the row's published line the
-        rest of the record does not tell.
+        taken: the filtered answers, and came: those before, by request. The item keeps what of the
+        row's published line the rest of the record does not tell.
         """
         parts: dict[str, float] = {}
         item: dict[str, Any] = {}
@@ -136,28 +183,48 @@ class Metrics:
         first = next(iter(found), None)
         if first is None:
             return Score(0.0, parts=parts, item=item or None)
-        if first in parts and self.less(first) and self._of(first)[0] not in _LIKELIHOODS:
-            return Score(-parts[first], explanation="negated: less is better", parts=parts, item=item or None)
-        return Score(parts.get(first, _worth(found[first])), parts=parts, item=item or None)
+        if (
+            first in parts
+            and self.less(first)
+            and self._of(first)[0] not in _LIKELIHOODS
+        ):
+            return Score(
+                -parts[first],
+                explanation="negated: less is better",
+                parts=parts,
+                item=item or None,
+            )
+        return Score(
+            parts.get(first, _worth(found[first])), parts=parts, item=item or None
+        )
 
-    def estimate(self, metric: str, name: str, function: Aggregation, column: Column) -> Estimate:
+    def estimate(
+        self, metric: str, name: str, function: Aggregation, column: Column
+    ) -> Estimate:
         """One metric over one pipeline's column."""
         items = values_of(metric, column)
-        n, failed = len(items), column.n_missing
+        n = len(items)
+        failed = column.n_missing
         if not n:
-            return by_error(math.nan, None, n, failed, "no interval: nothing was scored")
+            return by_error(
+                math.nan, None, n, failed, "no interval: nothing was scored"
+            )
         try:
             if not self.published and name in INTERVALS:
                 return INTERVALS[name](items, failed)
             value = float(function(items))
             error = aggregation.standard_error(name, items, metric, self.iterations)
         except Exception as found:
-            return by_error(math.nan, None, n, failed, f"no number: {type(found).__name__}: {found}")
+            return by_error(
+                math.nan, None, n, failed, f"no number: {type(found).__name__}: {found}"
+            )
         whose = "as published" if self.published else "corrected"
         if error is None or not math.isfinite(error):
             return by_error(value, None, n, failed, f"no interval ({whose})")
         how = "of the mean" if name == "mean" else "by bootstrap"
-        return by_error(value, error, n, failed, f"normal interval, standard error {how} ({whose})")
+        return by_error(
+            value, error, n, failed, f"normal interval, standard error {how} ({whose})"
+        )
 
 
 def _mean_estimate(items: Sequence[Any], n_missing: int) -> Estimate:
@@ -172,13 +239,17 @@ def _brier_estimate(items: Sequence[Any], n_missing: int) -> Estimate:
     from evalwright.statistics import mean_interval
 
     losses = aggregation.brier_losses(items)
-    return mean_interval(losses, n_missing=n_missing, value_range=aggregation.BRIER_RANGE)
+    return mean_interval(
+        losses, n_missing=n_missing, value_range=aggregation.BRIER_RANGE
+    )
 
 
 def _perplexity_estimate(items: Sequence[Any], n_missing: int) -> Estimate:
     from evalwright.statistics import perplexity
 
-    return perplexity([float(item) for item in items], [1.0] * len(items), n_missing=n_missing)
+    return perplexity(
+        [float(item) for item in items], [1.0] * len(items), n_missing=n_missing
+    )
 
 
 def _weighted_perplexity_estimate(items: Sequence[Any], n_missing: int) -> Estimate:
@@ -200,11 +271,15 @@ INTERVALS: Mapping[str, Callable[[Sequence[Any], int], Estimate]] = {
     "perplexity": _perplexity_estimate,
     "weighted_perplexity": _weighted_perplexity_estimate,
 }
-"""In corrected scoring: aggregations with an interval of their own, from a metric's items and how many are missing."""
+"""In corrected scoring: aggregations with an interval of their own, from a metric's items and how
+many are missing.
+"""
 
 
 def values_of(metric: str, column: Column) -> list[Any]:
-    """A metric's values over the rows that have one, in order: raw items where there are any, else numbers."""
+    """A metric's values over the rows that have one, in order: raw items where there are any, else
+    numbers.
+    """
     part = column.parts.get(metric)
     out = []
     for place, item in enumerate(column.items or [None] * len(column.values)):
@@ -216,7 +291,9 @@ def values_of(metric: str, column: Column) -> list[Any]:
 
 
 def _f1_of_any(items: Any) -> float:
-    """F1 of label 1 where labels are 0 and 1, else the mean over labels: the published one stops at a third label."""
+    """F1 of label 1 where labels are 0 and 1, else the mean over labels: the published one stops at
+    a third label.
+    """
     names = {label for pair in items for label in pair}
     return labels.value("f1" if names <= {0, 1} else "macro_f1", items)
 
@@ -235,18 +312,30 @@ def _number(value: Any) -> float | None:
 def _plain(value: Any) -> Any:
     """With numpy's numbers as Python's, which JSON has."""
     if isinstance(value, list | tuple):
-        return type(value)(map(_plain, value)) if type(value) in (list, tuple) else value
-    return value.item() if hasattr(value, "dtype") and getattr(value, "shape", None) == () else value
+        return (
+            type(value)(map(_plain, value)) if type(value) in (list, tuple) else value
+        )
+    return (
+        value.item()
+        if hasattr(value, "dtype") and getattr(value, "shape", None) == ()
+        else value
+    )
 
 
 def _worth(value: Any) -> float:
-    """One number for a pair, better when higher: its log-likelihood, minus its squared distance from the gold choice, or whether
-    both are equal. It is shown and compared, never summed up.
+    """One number for a pair, better when higher: its log-likelihood, minus its squared distance
+    from the gold choice, or whether both are equal. It is shown and compared, never summed up.
     """
     if isinstance(value, tuple | list) and len(value) == 2:
         first, second = value
-        if isinstance(first, int) and isinstance(second, list) and 0 <= first < len(second):
-            return -float(sum((part - (place == first)) ** 2 for place, part in enumerate(second)))
+        if (
+            isinstance(first, int)
+            and isinstance(second, list)
+            and 0 <= first < len(second)
+        ):
+            return -float(
+                sum((part - (place == first)) ** 2 for place, part in enumerate(second))
+            )
         if isinstance(first, float) and _number(second) is not None:
             return first
         try:

@@ -1,5 +1,6 @@
-"""Its YAML: safe tags only, `include` merged one level deep, `!function module.name` kept as a reference and not imported; and what is
-not run whatever it says."""
+"""Its YAML: safe tags only, `include` merged one level deep, `!function module.name` kept as a
+reference and not imported; and what is not run whatever it says.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +35,10 @@ class FunctionRef:
 
 
 class Unavailable:
-    """Stands for a function whose module cannot be imported here, mostly for want of a library. Using it raises the reason."""
+    """Stands for a function whose module cannot be imported here, mostly for want of a library.
+
+    Using it raises the reason.
+    """
 
     def __init__(self, ref: FunctionRef, reason: EvalwrightError) -> None:
         self.__name__ = ref.name.rpartition(".")[2]
@@ -50,14 +54,24 @@ def replaced(value: Any, instead: Callable[[FunctionRef], Any]) -> Any:
         return instead(value)
     if isinstance(value, dict):
         return {key: replaced(item, instead) for key, item in value.items()}
-    return [replaced(item, instead) for item in value] if isinstance(value, list) else value
+    return (
+        [replaced(item, instead) for item in value]
+        if isinstance(value, list)
+        else value
+    )
 
 
 def unavailable_in(value: Any) -> list[EvalwrightError]:
     """Why functions in a task's settings cannot be used."""
     if isinstance(value, Unavailable):
         return [value.reason]
-    parts = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    parts = (
+        value.values()
+        if isinstance(value, dict)
+        else value
+        if isinstance(value, list)
+        else ()
+    )
     return [reason for part in parts for reason in unavailable_in(part)]
 
 
@@ -66,19 +80,24 @@ class _Loader(_Base):  # type: ignore[misc]
 
 
 _Loader.add_constructor(
-    "!function", lambda loader, node: FunctionRef(str(loader.construct_scalar(node)), loader.folder)
+    "!function",
+    lambda loader, node: FunctionRef(str(loader.construct_scalar(node)), loader.folder),
 )
 
 
 class Files:
-    """Reads task files; a file that many include is parsed once. may_include: whether a file may be included by others."""
+    """Reads task files; a file that many include is parsed once. may_include: whether a file may be
+    included by others.
+    """
 
     def __init__(self, may_include: Callable[[Path], bool] | None = None) -> None:
         self._may_include = may_include or (lambda path: True)
         self._parsed: dict[Path, dict[str, Any]] = {}
 
     def read(self, path: Path) -> dict[str, Any]:
-        """The file's mapping with what it includes. Its own keys win; lists and mappings are replaced, never merged.
+        """The file's mapping with what it includes.
+
+        Its own keys win; lists and mappings are replaced, never merged.
 
         Raises TaskError where a file cannot be read, is no mapping, or includes itself.
         """
@@ -102,12 +121,16 @@ class Files:
             beside = path.parent / str(name)
             if not self._may_include(beside.resolve()):
                 raise TaskError(
-                    f"The task file '{path}' includes '{name}', which is outside the folder of task files. "
-                    "Name a folder that holds both with --task-root (of `evalwright lm-eval`: --include_path; from Python: include_path), "
-                    f"or allow it with {trusting(beside.resolve().parent)}."
+                    f"The task file '{path}' includes '{name}', which is outside the"
+                    " folder of task files. Name a folder that holds both with"
+                    " --task-root (of `evalwright lm-eval`: --include_path; from"
+                    " Python: include_path), or allow it with"
+                    f" {trusting(beside.resolve().parent)}."
                 )
             other = self._read(beside, (*within, path))
-            merged.update((key, value) for key, value in other.items() if key != "task_list")
+            merged.update(
+                (key, value) for key, value in other.items() if key != "task_list"
+            )
         merged.update((key, value) for key, value in own.items() if key != "include")
         return merged
 
@@ -125,14 +148,24 @@ def parse(path: Path) -> dict[str, Any]:
             raise ValueError("it is nested too deeply")
         node = loader.get_single_node()
         if node is not None and expanded_size(node) > MAX_NODES:
-            raise ValueError(f"with its aliases (*) written out it has more than {MAX_NODES:,} values")
+            raise ValueError(
+                f"with its aliases (*) written out it has more than {MAX_NODES:,}"
+                " values"
+            )
         value = None if node is None else loader.construct_document(node)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         line = f", line {mark.line + 1}" if mark else ""
         problem = getattr(error, "problem", None) or str(error).splitlines()[0]
         raise TaskError(f"{path}{line}: this YAML cannot be used: {problem}.") from None
-    except (ValueError, TypeError, AttributeError, LookupError, ArithmeticError, RecursionError) as error:
+    except (
+        ValueError,
+        TypeError,
+        AttributeError,
+        LookupError,
+        ArithmeticError,
+        RecursionError,
+    ) as error:
         raise TaskError(f"{path}: this YAML cannot be used: {error}.") from None
     finally:
         loader.dispose()
@@ -147,29 +180,41 @@ _METRICS = ("evaluate", "evaluate_modules")
 
 
 def reasons(task: str, **wanted: Any) -> list[EvalwrightError]:
-    """Why a task is not run: `unsafe`, it would run code that the model wrote; `multimodal`, it shows images or plays sound; or its
-    `prompt` is elsewhere."""
+    """Why a task is not run: `unsafe`, it would run code that the model wrote; `multimodal`, it
+    shows images or plays sound; or its `prompt` is elsewhere.
+    """
     said = [
-        TABLES["refused"][name].replace("{prompt}", str(value)) for name, value in wanted.items() if value
+        TABLES["refused"][name].replace("{prompt}", str(value))
+        for name, value in wanted.items()
+        if value
     ]
     return [ConfigurationError(f"The task '{task}' {text}") for text in said]
 
 
-def refusals(task: str, settings: Settings, *, resolved: bool = True) -> list[EvalwrightError]:
+def refusals(
+    task: str, settings: Settings, *, resolved: bool = True
+) -> list[EvalwrightError]:
     """Why a task is not run.
 
-    settings: where `resolved`, with `!function` replaced by what it names. Before that, a task that says `unsafe_code` may be one whose
-    programs run in our sandbox, which its functions tell.
+    settings: where `resolved`, with `!function` replaced by what it names. Before that, a task that
+    says `unsafe_code` may be one whose programs run in our sandbox, which its functions tell.
     """
-    shows = any(settings.get(key) is not None for key in ("doc_to_image", "doc_to_audio"))
-    unsafe = resolved and (
-        _scores_code(settings) or (bool(settings.get("unsafe_code")) and not is_sandboxed(settings))
+    shows = any(
+        settings.get(key) is not None for key in ("doc_to_image", "doc_to_audio")
     )
-    return reasons(task, unsafe=unsafe, multimodal=shows, prompt=settings.get("use_prompt"))
+    unsafe = resolved and (
+        _scores_code(settings)
+        or (bool(settings.get("unsafe_code")) and not is_sandboxed(settings))
+    )
+    return reasons(
+        task, unsafe=unsafe, multimodal=shows, prompt=settings.get("use_prompt")
+    )
 
 
 def is_sandboxed(settings: Any) -> bool:
-    """Whether programs that models write run in our sandbox for this task. settings: with functions in place."""
+    """Whether programs that models write run in our sandbox for this task. settings: with functions
+    in place.
+    """
     return runs_in_sandbox(_functions(settings))
 
 
@@ -186,13 +231,22 @@ def _functions(value: Any) -> Iterator[Any]:
 
 def _scores_code(settings: Settings) -> bool:
     entries = settings.get("metric_list")
-    names = [entry.get("metric") for entry in entries or () if isinstance(entry, Mapping)]
+    names = [
+        entry.get("metric") for entry in entries or () if isinstance(entry, Mapping)
+    ]
     return CODE_METRIC in names or any(
-        has_code_metric(getattr(function, "__globals__", None) or {}) for function in _functions(settings)
+        has_code_metric(getattr(function, "__globals__", None) or {})
+        for function in _functions(settings)
     )
 
 
 def has_code_metric(known: Mapping[str, Any]) -> bool:
-    """Whether a module's names hold the metric of the library `evaluate` that runs code in this process."""
-    loaded = [value for value in list(known.values()) if type(value).__module__.startswith(_METRICS)]
+    """Whether a module's names hold the metric of the library `evaluate` that runs code in this
+    process.
+    """
+    loaded = [
+        value
+        for value in list(known.values())
+        if type(value).__module__.startswith(_METRICS)
+    ]
     return any(getattr(value, "name", None) == CODE_METRIC for value in loaded)

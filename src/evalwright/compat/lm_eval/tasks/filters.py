@@ -1,7 +1,8 @@
-"""What is taken from a model's answers before they are scored: pipelines of small steps, each from lists to lists.
+"""What is taken from a model's answers before they are scored: pipelines of small steps, each from
+lists to lists.
 
-A step gets, for every request, the list of its answers (one per repeat), and the row each request belongs to. `take_first`
-ends most pipelines by turning the list into one answer.
+A step gets, for every request, the list of its answers (one per repeat), and the row each request
+belongs to. `take_first` ends most pipelines by turning the list into one answer.
 """
 
 from __future__ import annotations
@@ -59,7 +60,9 @@ def _made(name: str, take: Callable[..., Any]) -> type[Filter]:
     def apply(self: Any, resps: Any, docs: Rows) -> Iterable[Any]:
         return [take(answers, **self.given) for answers in resps]
 
-    return type(name, (Filter,), {"__init__": __init__, "apply": apply, "__doc__": take.__doc__})
+    return type(
+        name, (Filter,), {"__init__": __init__, "apply": apply, "__doc__": take.__doc__}
+    )
 
 
 def _each(name: str, change: Callable[[Any], Any]) -> type[Filter]:
@@ -75,7 +78,9 @@ def _first(answers: Sequence[Any]) -> Any:
 def _first_k(answers: Sequence[Any], *, k: int) -> Any:
     """The first `k` answers. Raises ValueError where there are fewer."""
     if len(answers) < k:
-        raise ValueError(f"{k} answers are needed, and there are {len(answers)}: raise `repeats`")
+        raise ValueError(
+            f"{k} answers are needed, and there are {len(answers)}: raise `repeats`"
+        )
     return answers[:k]
 
 
@@ -85,20 +90,33 @@ def _majority(answers: Sequence[Any]) -> Any:
 
 
 def _mapped(
-    answers: Sequence[Any], mapping_dict: Mapping[Any, Any] | None = None, default_value: Any = None
+    answers: Sequence[Any],
+    mapping_dict: Mapping[Any, Any] | None = None,
+    default_value: Any = None,
 ) -> Any:
     """Answers by a table; `default_value` where the table has none."""
     return [(mapping_dict or {}).get(answer, default_value) for answer in answers]
 
 
 def _tags(
-    answers: Sequence[Any], regex_pattern: str = "", group_select: int = 0, fallback: Any = None
+    answers: Sequence[Any],
+    regex_pattern: str = "",
+    group_select: int = 0,
+    fallback: Any = None,
 ) -> Any:
-    """The tags of ('word', 'TAG') pairs in an answer; its pattern is taken and not used, as published."""
+    """The tags of ('word', 'TAG') pairs in an answer; its pattern is taken and not used, as
+    published.
+    """
     out = []
     for answer in answers:
-        pairs = re.findall(r"\('([^']*)', '([^']*)'\)", answer) if isinstance(answer, str) else answer
-        out.append([tag for _, tag in pairs] or (["invalid"] if fallback is None else fallback))
+        pairs = (
+            re.findall(r"\('([^']*)', '([^']*)'\)", answer)
+            if isinstance(answer, str)
+            else answer
+        )
+        out.append(
+            [tag for _, tag in pairs] or (["invalid"] if fallback is None else fallback)
+        )
     return out
 
 
@@ -108,8 +126,9 @@ def _matches(pattern: str, texts: Sequence[str]) -> list[list[Any]]:
 
 
 def matches_of(pattern: str, answers: Sequence[Any]) -> list[list[Any]]:
-    """What the pattern, which a file gave, finds in each answer. Raises TaskError for what is no pattern, ScoringError where
-    it takes too long.
+    """What the pattern, which a file gave, finds in each answer.
+
+    Raises TaskError for what is no pattern, ScoringError where it takes too long.
     """
     texts = [answer if isinstance(answer, str) else "" for answer in answers]
     try:
@@ -117,7 +136,9 @@ def matches_of(pattern: str, answers: Sequence[Any]) -> list[list[Any]]:
     except bounded.Raised as error:
         raise TaskError(f"The pattern {pattern!r} cannot be used: {error}.") from None
     except bounded.LimitExceeded as error:
-        raise ScoringError(f"The pattern {pattern!r} cannot be used on this text: {error}.") from None
+        raise ScoringError(
+            f"The pattern {pattern!r} cannot be used on this text: {error}."
+        ) from None
     return found
 
 
@@ -139,7 +160,9 @@ def without(patterns: Sequence[str] | None, text: str) -> str:
     try:
         found: str = bounded.call(_without, list(patterns), text, key=tuple(patterns))
     except (bounded.Raised, bounded.LimitExceeded) as error:
-        raise ScoringError(f"A pattern of {list(patterns)} cannot be used on this text: {error}.") from None
+        raise ScoringError(
+            f"A pattern of {list(patterns)} cannot be used on this text: {error}."
+        ) from None
     return found
 
 
@@ -147,8 +170,9 @@ TakeFirst = _made("TakeFirst", _first)
 
 
 class RegexFilter(Filter):
-    """The match of a pattern that `group_select` picks; `fallback` where there is none. Of several groups the first that
-    is not empty.
+    """The match of a pattern that `group_select` picks; `fallback` where there is none.
+
+    Of several groups the first that is not empty.
     """
 
     def __init__(
@@ -158,7 +182,9 @@ class RegexFilter(Filter):
         fallback: Any = "[invalid]",
     ) -> None:
         super().__init__()
-        self.regex_pattern, self.group_select, self.fallback = regex_pattern, group_select, fallback
+        self.regex_pattern = regex_pattern
+        self.group_select = group_select
+        self.fallback = fallback
         _check_pattern(regex_pattern)
 
     @property
@@ -167,8 +193,15 @@ class RegexFilter(Filter):
         return re.compile(self.regex_pattern)
 
     def apply(self, resps: Any, docs: Rows) -> Iterable[Any]:
-        found = iter(matches_of(self.regex_pattern, [answer for answers in resps for answer in answers]))
-        return [[self._picked(next(found), self.fallback) for _ in answers] for answers in resps]
+        found = iter(
+            matches_of(
+                self.regex_pattern, [answer for answers in resps for answer in answers]
+            )
+        )
+        return [
+            [self._picked(next(found), self.fallback) for _ in answers]
+            for answers in resps
+        ]
 
     def _picked(self, matches: Sequence[Any], fallback: Any) -> Any:
         if not matches:
@@ -180,7 +213,8 @@ class RegexFilter(Filter):
 
 
 class MultiChoiceRegexFilter(RegexFilter):
-    """The pattern's match; else a choice whose text is in the answer, as "(B)"; else a letter after a colon.
+    """The pattern's match; else a choice whose text is in the answer, as "(B)"; else a letter after
+    a colon.
 
     Needs a column `choices` in the row.
     """
@@ -194,7 +228,8 @@ class MultiChoiceRegexFilter(RegexFilter):
         **more: Any,
     ) -> None:
         super().__init__(*given, **more)
-        self.ignore_case, self.ignore_punctuation = ignore_case, ignore_punctuation
+        self.ignore_case = ignore_case
+        self.ignore_punctuation = ignore_punctuation
         self.regexes_to_ignore = regexes_to_ignore
 
     def apply(self, resps: Any, docs: Rows) -> Iterable[Any]:
@@ -202,14 +237,22 @@ class MultiChoiceRegexFilter(RegexFilter):
         for answers, doc in zip(resps, docs, strict=True):
             choices = [self._plain(choice.strip()) for choice in doc["choices"]]
             letters = [chr(ord("A") + index) for index in range(len(choices))]
-            by_text = {text: f"({letter})" for text, letter in zip(choices, letters, strict=True)}
-            # Every choice keeps its place, also one of equals; the longest is tried first, so none is hidden by its beginning.
+            by_text = {
+                text: f"({letter})"
+                for text, letter in zip(choices, letters, strict=True)
+            }
+            # Every choice keeps its place, also one of equals; the longest is tried first, so none
+            # is hidden by its beginning.
             text = "|".join(sorted(map(re.escape, choices), key=len, reverse=True))
             letter = rf":[\s]*({'|'.join(letters)})"
-            out.append([self._choice(answer, text, by_text, letter) for answer in answers])
+            out.append(
+                [self._choice(answer, text, by_text, letter) for answer in answers]
+            )
         return out
 
-    def _choice(self, answer: Any, text: str, by_text: Mapping[str, str], letter: str) -> Any:
+    def _choice(
+        self, answer: Any, text: str, by_text: Mapping[str, str], letter: str
+    ) -> Any:
         if own := self._found(self.regex_pattern, answer):
             return own
         if named := self._found(text, self._plain(answer)):
@@ -229,7 +272,11 @@ class MultiChoiceRegexFilter(RegexFilter):
 
 @lru_cache(maxsize=1)
 def _punctuation() -> dict[int, None]:
-    return {code: None for code in range(sys.maxunicode) if unicodedata.category(chr(code)).startswith("P")}
+    return {
+        code: None
+        for code in range(sys.maxunicode)
+        if unicodedata.category(chr(code)).startswith("P")
+    }
 
 
 class CustomFilter(Filter):
@@ -249,11 +296,16 @@ _ENTITIES = (
     ("ORG", "organization company org"),
     ("DATE", "time date"),
 )
-_ENTITY_ORDER = "person location organization counties places people persons company country continent time date per loc org"
+_ENTITY_ORDER = (
+    "person location organization counties places people persons company country"
+    " continent time date per loc org"
+)
 
 
 def named_entities(answer: str) -> str:
-    """ "person: Ada$$location: Rome" as "per: Ada $ loc: rome": labels by their short names, empty ones left out."""
+    """ "person: Ada$$location: Rome" as "per: Ada $ loc: rome": labels by their short names, empty
+    ones left out.
+    """
     short = {word: label for label, words in _ENTITIES for word in words.split()}
     text = answer.lower()
     for word in _ENTITY_ORDER.split():
@@ -264,7 +316,9 @@ def named_entities(answer: str) -> str:
         for label, entities in re.findall(r"\b(PER|LOC|ORG|DATE):\s*([^$]+)", text)
         for entity in entities.split(",")
     ]
-    return " $ ".join(f"{label}: {entity}" for label, entity in found if entity.lower() != "none")
+    return " $ ".join(
+        f"{label}: {entity}" for label, entity in found if entity.lower() != "none"
+    )
 
 
 BUILT_IN_FILTERS: dict[str, type[Filter]] = {
@@ -291,7 +345,10 @@ class Pipeline:
     steps: tuple[Callable[[], Any], ...]
 
     def __call__(self, answers: Sequence[Any], doc: Mapping[str, Any]) -> list[Any]:
-        """answers: for each request of one row, its answers. Returns what is scored, one for each request."""
+        """answers: for each request of one row, its answers.
+
+        Returns what is scored, one for each request.
+        """
         found: Any = list(answers)
         docs = [doc] * len(found)
         for step in self.steps:
@@ -303,17 +360,22 @@ DEFAULT = Pipeline("none", (TakeFirst,))
 
 
 def pipelines_of(settings: Any, task: str) -> tuple[Pipeline, ...]:
-    """The pipelines of `filter_list`, or the one that takes the first answer. Raises TaskError or UnknownName."""
+    """The pipelines of `filter_list`, or the one that takes the first answer.
+
+    Raises TaskError or UnknownName.
+    """
     if settings is None:
         return (DEFAULT,)
     try:
         named = [
-            (str(entry["name"]), tuple(_step(step, task) for step in entry["filter"])) for entry in settings
+            (str(entry["name"]), tuple(_step(step, task) for step in entry["filter"]))
+            for entry in settings
         ]
         return tuple(Pipeline(name, steps) for name, steps in named)
     except (KeyError, TypeError) as error:
         raise TaskError(
-            f"The task '{task}': every entry of `filter_list` has a `name` and a list `filter` of steps with a `function` ({error})."
+            f"The task '{task}': every entry of `filter_list` has a `name` and a list"
+            f" `filter` of steps with a `function` ({error})."
         ) from error
 
 
@@ -326,11 +388,17 @@ def _step(step: Mapping[str, Any], task: str) -> Callable[[], Any]:
     if not callable(function):
         known = {**BUILT_IN_FILTERS, **_brought}
         # A task's module registers its own with the package, where that is installed.
-        theirs: Any = getattr(sys.modules.get("lm_eval.api.registry"), "filter_registry", {})
+        theirs: Any = getattr(
+            sys.modules.get("lm_eval.api.registry"), "filter_registry", {}
+        )
         if function not in known and function in theirs:
             known[function] = theirs.get(function)
         check_known(f"filter (in the task '{task}')", [function], known)
         cls = known[function]
-    with failing_as(TaskError, f"The task '{task}': the filter '{function}' cannot be made", TypeError):
+    with failing_as(
+        TaskError,
+        f"The task '{task}': the filter '{function}' cannot be made",
+        TypeError,
+    ):
         cls(**options)
     return lambda: cls(**options)

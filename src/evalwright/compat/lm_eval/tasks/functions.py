@@ -1,7 +1,10 @@
-"""The Python that task files name with `!function`: imported only from folders that a person trusts by name.
+"""The Python that task files name with `!function`: imported only from folders that a person trusts
+by name.
 
-Task modules need a handful of helpers of `lm_eval` (a base class of filters, a weighted F1, ...) and each other; where that package is not
-installed, small stand-ins answer. What a module lacks is said with the extra that brings it."""
+Task modules need a handful of helpers of `lm_eval` (a base class of filters, a weighted F1, ...)
+and each other; where that package is not installed, small stand-ins answer. What a module lacks is
+said with the extra that brings it.
+"""
 
 from __future__ import annotations
 
@@ -29,15 +32,22 @@ from evalwright.compat.lm_eval.tasks import labels, squad_metrics
 from evalwright.compat.lm_eval.tasks.files import FunctionRef, Unavailable, replaced
 from evalwright.compat.lm_eval.tasks.options import Options, trusting
 from evalwright.compat.lm_eval.tasks.programs import code_metric_in_sandbox
-from evalwright.compat.lm_eval.tasks.registered import register_aggregation, register_metric
+from evalwright.compat.lm_eval.tasks.registered import (
+    register_aggregation,
+    register_metric,
+)
 from evalwright.core.errors import TaskError, UnknownName
 
 EXTRAS: dict[str, list[str]] = TABLES["extras"]
 _ELSEWHERE = {"tinyBenchmarks": "git+https://github.com/felipemaiapolo/tinyBenchmarks"}
 """Not on PyPI, so in no extra."""
 _CAUGHT = frozenset(("bert_score", "nltk", "pymorphy3", "rouge_score", "sacrebleu"))
-"""Modules of tasks catch that these are missing, and then give zeros, or fail when an answer is scored."""
-_EXTRA_OF = {library: extra for extra, libraries in EXTRAS.items() for library in libraries}
+"""Modules of tasks catch that these are missing, and then give zeros, or fail when an answer is
+scored.
+"""
+_EXTRA_OF = {
+    library: extra for extra, libraries in EXTRAS.items() for library in libraries
+}
 _SPACY_MODEL = re.compile(r"Can't find model '([\w-]+)'")
 _PIP = re.compile(r"pip install ['\"]?(\w+)")
 _THEIR_EXTRA = re.compile(r"""lm[-_]eval\[["']?([\w-]+)""")
@@ -47,11 +57,16 @@ def install_command(library: str) -> str:
     """The command that installs an importable library."""
     top = library.partition(".")[0]
     extra = _EXTRA_OF.get(top)
-    return f"pip install {quote(f'evalwright[{extra}]' if extra else _ELSEWHERE.get(top, top))}"
+    return (
+        "pip install"
+        f" {quote(f'evalwright[{extra}]' if extra else _ELSEWHERE.get(top, top))}"
+    )
 
 
 def advice(error: BaseException) -> str:
-    """What to install where an error, or one that it was raised for, says that a library is missing or of another release; or nothing."""
+    """What to install where an error, or one that it was raised for, says that a library is missing
+    or of another release; or nothing.
+    """
     chain: list[BaseException] = []
     one: BaseException | None = error
     while one is not None and one not in chain:
@@ -65,7 +80,8 @@ def advice(error: BaseException) -> str:
     for named in _THEIR_EXTRA.findall(" ".join(map(str, chain))):
         ours = f"lm-eval-{named.replace('_', '-')}"
         return (
-            f" Install what it needs with: pip install 'evalwright[{ours if ours in EXTRAS else 'lm-eval'}]'"
+            " Install what it needs with: pip install"
+            f" 'evalwright[{ours if ours in EXTRAS else 'lm-eval'}]'"
         )
     for name in _PIP.findall(str(error)):
         if name in _EXTRA_OF:
@@ -74,14 +90,20 @@ def advice(error: BaseException) -> str:
 
 
 def missing_without_error(path: Path) -> str | None:
-    """The library that a module imports, goes on without, and cannot score without; None where there is none."""
-    return next((name for name in imported_by(path) if name in _CAUGHT and not _is_here(name)), None)
+    """The library that a module imports, goes on without, and cannot score without; None where
+    there is none.
+    """
+    return next(
+        (name for name in imported_by(path) if name in _CAUGHT and not _is_here(name)),
+        None,
+    )
 
 
 def imported_by(path: Path) -> Iterator[str]:
     """The top-level names of the modules that a file imports anywhere."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of its escape sequences: Python says it where the file is imported
+        # of its escape sequences: Python says it where the file is imported
+        warnings.simplefilter("ignore")
         tree = ast.parse(path.read_bytes())
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -98,13 +120,16 @@ def _is_here(name: str) -> bool:
 
 
 class _Finder(MetaPathFinder):
-    """Finds `lm_eval.tasks.<folder>.<file>` in the folders of task files, where the package is not installed, and what releases of
-    transformers before 5 had, where nobody else finds it."""
+    """Finds `lm_eval.tasks.<folder>.<file>` in the folders of task files, where the package is not
+    installed, and what releases of transformers before 5 had, where nobody else finds it.
+    """
 
     def __init__(self) -> None:
         self.roots: list[Path] = []
 
-    def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+    def find_spec(
+        self, name: str, path: Any = None, target: Any = None
+    ) -> ModuleSpec | None:
         if name == "transformers.data.metrics":
             return ModuleSpec(name, None, is_package=True)
         if name == "transformers.data.metrics.squad_metrics":
@@ -115,7 +140,9 @@ class _Finder(MetaPathFinder):
                 return importlib.util.spec_from_file_location(name, file)
             below = [str(place)]
             if (file := place / "__init__.py").is_file():
-                return importlib.util.spec_from_file_location(name, file, submodule_search_locations=below)
+                return importlib.util.spec_from_file_location(
+                    name, file, submodule_search_locations=below
+                )
             if place.is_dir():
                 spec = ModuleSpec(name, None, is_package=True)
                 spec.submodule_search_locations = below
@@ -127,11 +154,15 @@ _finder = _Finder()
 
 
 def install(roots: Sequence[Path]) -> None:
-    """Make `lm_eval` importable for task modules under `roots`, unless the package is installed; and what has left transformers."""
+    """Make `lm_eval` importable for task modules under `roots`, unless the package is installed;
+    and what has left transformers.
+    """
     if _finder not in sys.meta_path:
         sys.meta_path.append(_finder)
     known = sys.modules.get("lm_eval")
-    if not hasattr(known, "__evalwright__") and (known or importlib.util.find_spec("lm_eval")):
+    if not hasattr(known, "__evalwright__") and (
+        known or importlib.util.find_spec("lm_eval")
+    ):
         return
     if known is None:
         for name, contents in _modules().items():
@@ -162,7 +193,9 @@ def _modules() -> dict[str, dict[str, Any]]:
             "register_filter": extraction.register_filter,
             "register_metric": register_metric,
         },
-        "lm_eval.api.metrics": {name: getattr(metrics, name) for name in metrics.__all__},
+        "lm_eval.api.metrics": {
+            name: getattr(metrics, name) for name in metrics.__all__
+        },
         "lm_eval.api.instance": _absent("Instance"),
         "lm_eval.api.task": _absent("ConfigurableTask", "Task"),
         "lm_eval.api.group": _absent("Group", "ConfigurableGroup"),
@@ -179,7 +212,8 @@ def _absent(*names: str) -> dict[str, type]:
     def made(name: str) -> type:
         def refuse(self: Any, *arguments: Any, **more: Any) -> None:
             raise TaskError(
-                f"This task is a Python class built on lm_eval's {name}: install the package to run it: {install_command('lm_eval')}"
+                f"This task is a Python class built on lm_eval's {name}: install the"
+                f" package to run it: {install_command('lm_eval')}"
             )
 
         return type(name, (), {"__init__": refuse})
@@ -205,7 +239,8 @@ class _NotImported(TaskError):
 
 
 class Functions:
-    """Imports what task files name. options: say which folders' files may run; roots: the folders of task files.
+    """Imports what task files name. options: say which folders' files may run; roots: the folders
+    of task files.
 
     Raises TaskError where a function is not trusted, cannot be imported, or is not there.
     """
@@ -218,8 +253,8 @@ class Functions:
         """Raise TaskError where the folder of `ref` is not trusted."""
         if not self.is_trusted(ref.folder):
             raise TaskError(
-                f"The task '{task}' runs Python code ({ref}, in '{ref.folder}'). "
-                f"Read it, and allow it with {trusting(ref.folder)} or a folder above it."
+                f"The task '{task}' runs Python code ({ref}, in '{ref.folder}'). Read"
+                f" it, and allow it with {trusting(ref.folder)} or a folder above it."
             )
 
     def resolve(self, value: Any, task: str) -> Any:
@@ -238,13 +273,18 @@ class Functions:
         self.require_trust(ref, task)
         module_name, _, name = ref.name.rpartition(".")
         if not module_name:
-            raise TaskError(f"The task '{task}' names '{ref}', which has no module: write module.function.")
+            raise TaskError(
+                f"The task '{task}' names '{ref}', which has no module: write"
+                " module.function."
+            )
         module = self._module(module_name, ref, task)
         try:
             found: Callable[..., Any] = getattr(module, name)
         except AttributeError:
             raise UnknownName(
-                f"function in '{module.__file__}'", name, [key for key in vars(module) if key[:1] != "_"]
+                f"function in '{module.__file__}'",
+                name,
+                [key for key in vars(module) if key[:1] != "_"],
             ) from None
         return found
 
@@ -258,28 +298,46 @@ class Functions:
                     module = load_file(path, self._name_of(path))
                 if lacking := missing_without_error(path):
                     raise _NotImported(
-                        f"The task '{task}' needs {ref}, whose module scores with the library '{lacking}', which is not installed. "
-                        f"Install it with: {install_command(lacking)}"
+                        f"The task '{task}' needs {ref}, whose module scores with the"
+                        f" library '{lacking}', which is not installed. Install it"
+                        f" with: {install_command(lacking)}"
                     )
                 return module
             return importlib.import_module(name)
         except TaskError:
             raise
-        except (Exception, SystemExit) as error:  # some modules leave the process where a program is missing
+        except (
+            Exception,
+            SystemExit,
+        ) as error:  # some modules leave the process where a program is missing
             said = " ".join(str(error).split()).removesuffix(".")
             raise _NotImported(
-                f"The task '{task}' needs {ref}, and its module cannot be imported: {type(error).__name__}: {said}.{advice(error)}"
+                f"The task '{task}' needs {ref}, and its module cannot be imported:"
+                f" {type(error).__name__}: {said}.{advice(error)}"
             ) from error
 
     def _code_metric(self, path: Path) -> AbstractContextManager[None]:
         """Modules that name the library `evaluate` get its metric of programs in our sandbox."""
-        return code_metric_in_sandbox() if "evaluate" in imported_by(path) else nullcontext()
+        return (
+            code_metric_in_sandbox()
+            if "evaluate" in imported_by(path)
+            else nullcontext()
+        )
 
     def _name_of(self, path: Path) -> str:
         for root in self._roots:
             if path.is_relative_to(root):
                 parts = path.relative_to(root).with_suffix("").parts
-                return ".".join((_PACKAGE if root.name == "tasks" else f"lm_eval_tasks_{root.name}", *parts))
+                return ".".join(
+                    (
+                        (
+                            _PACKAGE
+                            if root.name == "tasks"
+                            else f"lm_eval_tasks_{root.name}"
+                        ),
+                        *parts,
+                    )
+                )
         return str(path.with_suffix(""))
 
 
@@ -287,7 +345,10 @@ def load_file(path: Path, name: str) -> ModuleType:
     """The module of a file under a name, imported once for each state of the file."""
     stamp = path.stat().st_mtime_ns
     known = sys.modules.get(name)
-    if known is not None and getattr(known, "__evalwright_stamp__", None) == (str(path), stamp):
+    if known is not None and getattr(known, "__evalwright_stamp__", None) == (
+        str(path),
+        stamp,
+    ):
         return known
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:

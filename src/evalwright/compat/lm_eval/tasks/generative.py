@@ -1,4 +1,6 @@
-"""The forms of a task in which the model writes its answer, for models that give no log-likelihoods, as most chat interfaces do."""
+"""The forms of a task in which the model writes its answer, for models that give no
+log-likelihoods, as most chat interfaces do.
+"""
 
 from __future__ import annotations
 
@@ -16,27 +18,49 @@ from evalwright.tasks.dialects import Listed
 FORM_WORDS = frozenset(("chat", "cot", "gen", "generate", "generative"))
 """Words by which names of generative forms differ from those of the tasks."""
 IDLE_WORDS = frozenset(
-    ("fewshot", "greedy", "loglikelihood", "mc", "mc1", "mc2", "multiple", "choice", "n", "shot", "zeroshot")
+    (
+        "fewshot",
+        "greedy",
+        "loglikelihood",
+        "mc",
+        "mc1",
+        "mc2",
+        "multiple",
+        "choice",
+        "n",
+        "shot",
+        "zeroshot",
+    )
 )
 """Words of a task's name that its generative form does not have."""
 MAX_FORMS = 3
 
 
 def advice(task: str, index: Index) -> str:
-    """A sentence with the generative forms of a task, or with what else can be done where there is none."""
+    """A sentence with the generative forms of a task, or with what else can be done where there is
+    none.
+    """
     forms = [f"{PREFIX}{name}" for name in generative_forms(task, index)]
     scoring = (
-        "Log-likelihoods come from local models (--model hf) and from completions of a server that echoes prompts "
-        "(--model local-completions)."
+        "Log-likelihoods come from local models (--model hf) and from completions of a"
+        " server that echoes prompts (--model local-completions)."
     )
     if not forms:
-        return f"No form of it in which the model writes its answer is among the tasks. {scoring}"
+        return (
+            "No form of it in which the model writes its answer is among the tasks."
+            f" {scoring}"
+        )
     several = len(forms) > 1
-    return f"{'Forms' if several else 'A form'} of it in which the model writes its answer: {', '.join(forms)}. {scoring}"
+    return (
+        f"{'Forms' if several else 'A form'} of it in which the model writes its"
+        f" answer: {', '.join(forms)}. {scoring}"
+    )
 
 
 def generative_forms(task: str, index: Index) -> list[str]:
-    """Up to three tasks or groups whose names say that they are this one in generative form, the closest first."""
+    """Up to three tasks or groups whose names say that they are this one in generative form, the
+    closest first.
+    """
     wanted = _words(task) - IDLE_WORDS
     forms: list[tuple[int, str]] = []
     for name in index:
@@ -60,7 +84,10 @@ def _generates(entry: Listed, index: Index) -> bool:
             settings = Files().read(Path(task.path))
         except EvalwrightError:
             return False
-        return "class" not in settings and settings.get("output_type", "generate_until") == "generate_until"
+        return (
+            "class" not in settings
+            and settings.get("output_type", "generate_until") == "generate_until"
+        )
     return False
 
 

@@ -1,6 +1,9 @@
-"""Every name in a folder of its task files: tasks, groups and tags, without opening any where nothing changed; and `TaskManager`, for scripts.
+"""Every name in a folder of its task files: tasks, groups and tags, without opening any where
+nothing changed; and `TaskManager`, for scripts.
 
-The index is kept under `$EVALWRIGHT_HOME/lm-eval`, for one state of all files (path, size, time). Reading it imports no yaml."""
+The index is kept under `$EVALWRIGHT_HOME/lm-eval`, for one state of all files (path, size, time).
+Reading it imports no yaml.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,12 @@ from pathlib import Path
 from typing import Any
 
 from evalwright.compat.indexes import State, kept
-from evalwright.compat.lm_eval.tasks.options import DIALECT, Options, installed_tasks, paths_of
+from evalwright.compat.lm_eval.tasks.options import (
+    DIALECT,
+    Options,
+    installed_tasks,
+    paths_of,
+)
 from evalwright.core.errors import TaskError, UnknownName
 from evalwright.tasks.dialects import Listed
 from evalwright.tasks.index import stamp
@@ -41,7 +49,9 @@ class Index(Mapping[str, Listed]):
         except KeyError:
             hint = f"`evalwright tasks list --dialect {DIALECT}` shows all of them."
             # A file that is called as the task is wanted comes first.
-            problems = sorted(self.problems.items(), key=lambda one: Path(one[0]).stem != name)
+            problems = sorted(
+                self.problems.items(), key=lambda one: Path(one[0]).stem != name
+            )
             if unread := [text for _, text in problems if "names no task" not in text]:
                 more = f" (and {len(unread) - 1} more files)" if unread[1:] else ""
                 hint += f" Not used: {unread[0]}{more}"
@@ -59,15 +69,22 @@ class Index(Mapping[str, Listed]):
 
 def _of_folder(folder: Path) -> tuple[list[Listed], dict[str, str]]:
     files = sorted(_yaml_files(str(folder)))
-    found = kept(DIALECT, folder, files, lambda: _read(folder, [path for path, *_ in files]))
-    entries = [Listed(name, kind, path, tuple(own)) for name, kind, path, own in found["entries"]]
+    found = kept(
+        DIALECT, folder, files, lambda: _read(folder, [path for path, *_ in files])
+    )
+    entries = [
+        Listed(name, kind, path, tuple(own))
+        for name, kind, path, own in found["entries"]
+    ]
     return entries, dict(found["problems"])
 
 
 def _yaml_files(folder: str) -> Iterator[State]:
-    """All files below, also those without a suffix, which are included by others: (path, size, time).
+    """All files below, also those without a suffix, which are included by others: (path, size,
+    time).
 
-    Links out of the folder, and links to folders, are left out: they could lead through a whole disk.
+    Links out of the folder, and links to folders, are left out: they could lead through a whole
+    disk.
     """
     stack = [folder]
     while stack:
@@ -78,7 +95,8 @@ def _yaml_files(folder: str) -> Iterator[State]:
         for item in items:
             with suppress(OSError):
                 if item.is_symlink() and (
-                    item.is_dir() or not Path(item.path).resolve().is_relative_to(folder)
+                    item.is_dir()
+                    or not Path(item.path).resolve().is_relative_to(folder)
                 ):
                     continue
                 if item.is_dir():
@@ -105,8 +123,15 @@ def _read(folder: Path, paths: Sequence[str]) -> dict[str, Any]:
             problems[path] = str(error)
     for tag, members in tags.items():
         entries.setdefault(tag, Listed(tag, "tag", members=tuple(sorted(members))))
-    outside = {str(used): stamp(str(used)) for used in files.used() if str(used) not in set(paths)}
-    rows = [[entry.name, entry.kind, entry.path, entry.members] for entry in entries.values()]
+    outside = {
+        str(used): stamp(str(used))
+        for used in files.used()
+        if str(used) not in set(paths)
+    }
+    rows = [
+        [entry.name, entry.kind, entry.path, entry.members]
+        for entry in entries.values()
+    ]
     return {"outside": outside, "entries": rows, "problems": problems}
 
 
@@ -123,14 +148,20 @@ def named(config: Mapping[str, Any]) -> tuple[str, str | None]:
 
 
 def _register(
-    config: Mapping[str, Any], path: str, entries: dict[str, Listed], tags: dict[str, set[str]]
+    config: Mapping[str, Any],
+    path: str,
+    entries: dict[str, Listed],
+    tags: dict[str, set[str]],
 ) -> None:
     kind, name = named(config)
     if name is None:
-        raise TaskError(f"{path}: the file names no task and no group; other files include it.")
+        raise TaskError(
+            f"{path}: the file names no task and no group; other files include it."
+        )
     if name in entries:
         raise TaskError(
-            f"{path}: the name '{name}' is already used by {entries[name].path}; this file is not used."
+            f"{path}: the name '{name}' is already used by {entries[name].path}; this"
+            " file is not used."
         )
     entries[name] = Listed(name, kind, path)
     if kind != "group":
@@ -142,8 +173,9 @@ def _register(
 class TaskManager:
     """The names of tasks, groups and tags of some folders.
 
-    include_path: one folder or several, which win over the installed package's; include_defaults: whether those count at all.
-    metadata: values for tasks that make their data. verbosity is not used. Raises ConfigurationError where a folder does not exist.
+    include_path: one folder or several, which win over the installed package's; include_defaults:
+    whether those count at all. metadata: values for tasks that make their data. verbosity is not
+    used. Raises ConfigurationError where a folder does not exist.
     """
 
     def __init__(
@@ -157,7 +189,9 @@ class TaskManager:
         self.include_defaults = include_defaults
         self.metadata = dict(metadata or {})
         roots = (*(installed_tasks() if include_defaults else ()), *self.include_path)
-        self.task_index: Mapping[str, Any] = Index(Options(roots=roots).folders()) if roots else {}
+        self.task_index: Mapping[str, Any] = (
+            Index(Options(roots=roots).folders()) if roots else {}
+        )
 
     @property
     def all_tasks(self) -> list[str]:
@@ -181,7 +215,11 @@ class TaskManager:
 
     def match_tasks(self, task_list: Sequence[str]) -> list[str]:
         """The names that fit any of some patterns."""
-        return [name for name in self.all_tasks if any(fnmatchcase(name, one) for one in task_list)]
+        return [
+            name
+            for name in self.all_tasks
+            if any(fnmatchcase(name, one) for one in task_list)
+        ]
 
     def _of(self, *kinds: str) -> list[str]:
         return [name for name in self.all_tasks if self.task_index[name].kind in kinds]

@@ -1,6 +1,8 @@
-"""Metrics over pairs of gold and predicted labels, as scikit-learn defines them, without needing it.
+"""Metrics over pairs of gold and predicted labels, as scikit-learn defines them, without needing
+it.
 
-Computed from counts of (gold, predicted) pairs, of which there are few, for one set of rows or for many drawn ones at once.
+Computed from counts of (gold, predicted) pairs, of which there are few, for one set of rows or for
+many drawn ones at once.
 """
 
 from __future__ import annotations
@@ -15,8 +17,9 @@ if TYPE_CHECKING:
     Table = NDArray[np.float64]
 
 KINDS = ("f1", "macro_f1", "matthews_corrcoef", "weighted_f1")
-"""f1: of label 1; macro_f1, weighted_f1: the labels' mean, each the same or by how often it is gold; matthews_corrcoef: for any
-number of labels (Gorodkin 2004), 0 where one side is constant."""
+"""f1: of label 1; macro_f1, weighted_f1: the labels' mean, each the same or by how often it is
+gold; matthews_corrcoef: for any number of labels (Gorodkin 2004), 0 where one side is constant.
+"""
 
 
 def value(kind: str, pairs: Sequence[tuple[Any, Any]]) -> float:
@@ -27,7 +30,8 @@ def value(kind: str, pairs: Sequence[tuple[Any, Any]]) -> float:
 
 
 def over(kind: str, items: Sequence[Any]) -> Callable[[NDArray[np.int64]], list[float]]:
-    """The metric over each of several sets of rows: from places, shape (sets, rows), to a value for each set.
+    """The metric over each of several sets of rows: from places, shape (sets, rows), to a value for
+    each set.
 
     Raises ValueError for `f1` with more than two labels, or two that are not 0 and 1.
     """
@@ -38,13 +42,21 @@ def over(kind: str, items: Sequence[Any]) -> Callable[[NDArray[np.int64]], list[
     names = sorted({label for pair in pairs for label in pair}, key=repr)
     if kind == "f1" and (len(names) > 2 or (len(names) == 2 and 1 not in names)):
         raise ValueError(f"binary F1 needs the labels 0 and 1, not {names}")
-    gold = np.array([[pair[0] == label for label in names] for pair in pairs], dtype=float)
-    predicted = np.array([[pair[1] == label for label in names] for pair in pairs], dtype=float)
+    gold = np.array(
+        [[pair[0] == label for label in names] for pair in pairs], dtype=float
+    )
+    predicted = np.array(
+        [[pair[1] == label for label in names] for pair in pairs], dtype=float
+    )
 
     def compute(draws: NDArray[np.int64]) -> list[float]:
         drawn = codes[draws]
-        table = np.stack([(drawn == code).sum(axis=1) for code in range(len(pairs))], axis=1).astype(float)
-        hits, golds, predictions = table @ (gold * predicted), table @ gold, table @ predicted
+        table = np.stack(
+            [(drawn == code).sum(axis=1) for code in range(len(pairs))], axis=1
+        ).astype(float)
+        hits = table @ (gold * predicted)
+        golds = table @ gold
+        predictions = table @ predicted
         if kind == "matthews_corrcoef":
             return _matthews(hits, golds, predictions)
         each = _ratio(2 * hits, golds + predictions)

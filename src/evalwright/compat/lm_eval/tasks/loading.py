@@ -1,4 +1,5 @@
-"""A name of theirs as Tasks of ours: found in the index, read, expanded where it stands for several, and compiled.
+"""A name of theirs as Tasks of ours: found in the index, read, expanded where it stands for
+several, and compiled.
 
 Nothing of a task's data is opened here; that happens when its samples are first asked for.
 """
@@ -16,7 +17,13 @@ from evalwright.compat.lm_eval.tasks.asking import FURTHER_GENERATION, GENERATIO
 from evalwright.compat.lm_eval.tasks.classes import compile_class
 from evalwright.compat.lm_eval.tasks.compiling import compile_definition
 from evalwright.compat.lm_eval.tasks.config import read
-from evalwright.compat.lm_eval.tasks.files import Files, Unavailable, refusals, replaced, unavailable_in
+from evalwright.compat.lm_eval.tasks.files import (
+    Files,
+    Unavailable,
+    refusals,
+    replaced,
+    unavailable_in,
+)
 from evalwright.compat.lm_eval.tasks.functions import Functions
 from evalwright.compat.lm_eval.tasks.index import Index, named
 from evalwright.compat.lm_eval.tasks.options import PREFIX, Options, paths_of
@@ -25,7 +32,9 @@ from evalwright.core.errors import ConfigurationError, TaskError, check_known
 from evalwright.core.tasks import Task
 from evalwright.tasks.dialects import SCORINGS, Listed
 
-_GROUP_KEYS = frozenset({"group", "group_alias", "task", "aggregate_metric_list", "metadata"})
+_GROUP_KEYS = frozenset(
+    {"group", "group_alias", "task", "aggregate_metric_list", "metadata"}
+)
 Settings = dict[str, Any]
 
 log = logging.getLogger("evalwright.lm_eval")
@@ -33,7 +42,9 @@ log = logging.getLogger("evalwright.lm_eval")
 
 @dataclass(slots=True)
 class Collection:
-    """What a name stands for. tasks: their merged settings by name; groups: by name, inner ones first."""
+    """What a name stands for. tasks: their merged settings by name; groups: by name, inner ones
+    first.
+    """
 
     tasks: dict[str, Settings] = field(default_factory=dict)
     groups: dict[str, Group] = field(default_factory=dict)
@@ -55,21 +66,32 @@ class Library:
         return known or self.options.trusts(path.parent) or self.options.is_beside(path)
 
     def load(self, name: str, generated: Options | None = None) -> list[Task]:
-        """The tasks of a name or of a YAML file. generated: other options for those that generate text.
+        """The tasks of a name or of a YAML file. generated: other options for those that generate
+        text.
 
         Raises UnknownName, TaskError.
         """
         collection = self.collect(name)
-        tasks = [self.compile(settings, collection, generated) for settings in collection.tasks.values()]
+        tasks = [
+            self.compile(settings, collection, generated)
+            for settings in collection.tasks.values()
+        ]
         self._say(name, tasks, collection)
         return tasks
 
-    def compile(self, settings: Settings, collection: Collection, generated: Options | None = None) -> Task:
+    def compile(
+        self,
+        settings: Settings,
+        collection: Collection,
+        generated: Options | None = None,
+    ) -> Task:
         """One task of its merged settings."""
         name = str(settings.get("task", ""))
         groups = [group for group in collection.groups.values() if name in group.tasks]
         if "class" in settings:
-            return compile_class(settings, self.functions, self.options, groups, generated)
+            return compile_class(
+                settings, self.functions, self.options, groups, generated
+            )
         where = str((settings.get("metadata") or {}).get("config_source", ""))
         refused = refusals(name, settings, resolved=False)
         if refused:  # nothing is imported
@@ -99,29 +121,44 @@ class Library:
     def _add(self, entry: Listed, overrides: Settings, found: Collection) -> list[str]:
         """Add what an entry stands for; returns the names of the tasks below it."""
         if entry.kind == "tag":
-            several = [self._add(self.index[member], overrides, found) for member in entry.members]
+            several = [
+                self._add(self.index[member], overrides, found)
+                for member in entry.members
+            ]
             return [task for one in several for task in one]
         if entry.kind == "group":
-            return self._add_group(entry.name, dict(self.files.read(Path(entry.path))), overrides, found)
+            return self._add_group(
+                entry.name, dict(self.files.read(Path(entry.path))), overrides, found
+            )
         settings = {**self.files.read(Path(entry.path)), **overrides}
         return [self._add_task(settings, entry.path, found)]
 
     def _add_task(self, settings: Settings, path: str, found: Collection) -> str:
         metadata = settings.get("metadata") or {}
-        kept = dict(metadata) if isinstance(metadata, Mapping) else {"_metadata": metadata}
+        kept = (
+            dict(metadata) if isinstance(metadata, Mapping) else {"_metadata": metadata}
+        )
         name = str(settings["task"])
-        settings["metadata"] = {**kept, **self.options.metadata, "config_source": path or "inline"}
+        settings["metadata"] = {
+            **kept,
+            **self.options.metadata,
+            "config_source": path or "inline",
+        }
         if self.options.predict_only:
             settings["metric_list"] = [{"metric": "bypass"}]
             settings.pop("process_results", None)
         found.tasks[name] = settings
         return name
 
-    def _add_group(self, name: str, config: Settings, overrides: Settings, found: Collection) -> list[str]:
+    def _add_group(
+        self, name: str, config: Settings, overrides: Settings, found: Collection
+    ) -> list[str]:
         if name in self._open:
             raise TaskError(f"The group '{name}' is a member of itself.")
         self._open.append(name)
-        below = {key: value for key, value in config.items() if key not in _GROUP_KEYS} | overrides
+        below = {
+            key: value for key, value in config.items() if key not in _GROUP_KEYS
+        } | overrides
         members = config.get("task")
         tasks: list[str] = []
         children: list[str] = []
@@ -133,8 +170,12 @@ class Library:
         averages, findings = averages_of(config.get("aggregate_metric_list"), name)
         alias = config.get("group_alias") or name
         version = (config.get("metadata") or {}).get("version", "N/A")
-        direct, below_it = (tuple(dict.fromkeys(several)) for several in (children, tasks))
-        found.groups[name] = Group(name, str(alias), averages, str(version), direct, below_it, findings)
+        direct, below_it = (
+            tuple(dict.fromkeys(several)) for several in (children, tasks)
+        )
+        found.groups[name] = Group(
+            name, str(alias), averages, str(version), direct, below_it, findings
+        )
         return tasks
 
     def _add_member(
@@ -143,16 +184,26 @@ class Library:
         """One entry of a group's list: (direct children, tasks below)."""
         if isinstance(member, str):
             member = {"task": member}
-        if not isinstance(member, Mapping) or not ("task" in member or "group" in member):
-            raise TaskError(f"The group '{group}' has a member without `task` and `group`: {member!r}.")
+        if not isinstance(member, Mapping) or not (
+            "task" in member or "group" in member
+        ):
+            raise TaskError(
+                f"The group '{group}' has a member without `task` and `group`:"
+                f" {member!r}."
+            )
         if "group" in member:
             own = str(member["group"])
             if own in self.index:
                 inner = {key: value for key, value in member.items() if key != "group"}
                 return [own], self._add(self.index[own], {**overrides, **inner}, found)
-            return [f"{group}::{own}"], self._add_group(f"{group}::{own}", dict(member), overrides, found)
+            return [f"{group}::{own}"], self._add_group(
+                f"{group}::{own}", dict(member), overrides, found
+            )
         base = str(member["task"])
-        inner = {**overrides, **{key: value for key, value in member.items() if key != "task"}}
+        inner = {
+            **overrides,
+            **{key: value for key, value in member.items() if key != "task"},
+        }
         if base not in self.index and {"dataset_path", "custom_dataset"} & inner.keys():
             made = self._add_task({**inner, "task": f"{group}::{base}"}, "", found)
             return [made], [made]
@@ -177,12 +228,16 @@ class Library:
 
 
 CORRECTED = (
-    "corrected scoring: a question is never its own shot, shots depend on the row and not on its position, several right answers "
-    "keep graded scores, and answers that are digits are not read as positions. Published numbers: --scoring published."
+    "corrected scoring: a question is never its own shot, shots depend on the row and"
+    " not on its position, several right answers keep graded scores, and answers that"
+    " are digits are not read as positions. Published numbers: --scoring published."
 )
 
 
-_SETTINGS = ("task_root", *(one.name for one in fields(Options) if one.name not in ("roots", "chat")))
+_SETTINGS = (
+    "task_root",
+    *(one.name for one in fields(Options) if one.name not in ("roots", "chat")),
+)
 
 
 def options_of(settings: Mapping[str, Any], *, chat: bool = False) -> Options:
@@ -194,25 +249,35 @@ def options_of(settings: Mapping[str, Any], *, chat: bool = False) -> Options:
     shots = given.get("num_fewshot")
     if shots is not None and (not isinstance(shots, int) or shots < 0):
         raise ConfigurationError(f"The number of shots must be 0 or more, not {shots}.")
-    for key, name in (("task_root", "roots"), ("trust", "trust"), ("named_folders", "named_folders")):
+    for key, name in (
+        ("task_root", "roots"),
+        ("trust", "trust"),
+        ("named_folders", "named_folders"),
+    ):
         given[name] = paths_of(given.pop(key, ()))
     # What a person sets must be what a request can carry; the tasks' own may have more.
     for key, value in (given.get("generation") or {}).items():
         _check_generation(key, value)
     if not isinstance(given.get("as_written", False), bool):
-        raise ConfigurationError(f"The setting as_written is true or false, not {given['as_written']!r}.")
+        raise ConfigurationError(
+            f"The setting as_written is true or false, not {given['as_written']!r}."
+        )
     return Options(**given, chat=chat)
 
 
 def _check_generation(key: str, value: Any) -> None:
-    """Raise UnknownName for a setting of generation that no model gets, ConfigurationError for a value that cannot be one."""
+    """Raise UnknownName for a setting of generation that no model gets, ConfigurationError for a
+    value that cannot be one.
+    """
     known = (*GENERATION, *FURTHER_GENERATION, *TABLES["speed_only"])
     check_known("setting of generation", [key], known)
     if key not in GENERATION:
         return
     fits, wanted = GENERATION[key]
     if value is not None and not fits(value):
-        raise ConfigurationError(f"The setting of generation {key} must be {wanted}, not {value!r}.")
+        raise ConfigurationError(
+            f"The setting of generation {key} must be {wanted}, not {value!r}."
+        )
 
 
 def check_used(settings: Mapping[str, Any], tasks: Sequence[Task]) -> None:
@@ -222,16 +287,23 @@ def check_used(settings: Mapping[str, Any], tasks: Sequence[Task]) -> None:
 
 
 def load(
-    name: str, settings: Mapping[str, Any], *, prompt_format: str = "auto", chat: bool = False
+    name: str,
+    settings: Mapping[str, Any],
+    *,
+    prompt_format: str = "auto",
+    chat: bool = False,
 ) -> list[Task]:
-    """The tasks of a name or of a task file. settings: see `options.Options`; chat: whether the model takes messages.
+    """The tasks of a name or of a task file. settings: see `options.Options`; chat: whether the
+    model takes messages.
 
-    Prompts are messages where that is asked for, or, in corrected scoring, where the model takes them and the task generates text;
-    published prompts are texts unless messages are asked for.
+    Prompts are messages where that is asked for, or, in corrected scoring, where the model takes
+    them and the task generates text; published prompts are texts unless messages are asked for.
     """
     options = options_of(settings, chat=prompt_format == "chat")
     own = Path(name)
     if not options.roots and own.suffix in (".yaml", ".yml"):
         options = replace(options, roots=(own.parent,))
     chats = prompt_format == "auto" and chat and not options.published
-    return Library(options).load(name, generated=replace(options, chat=True) if chats else None)
+    return Library(options).load(
+        name, generated=replace(options, chat=True) if chats else None
+    )

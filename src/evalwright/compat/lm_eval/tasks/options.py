@@ -1,4 +1,6 @@
-"""How lm-evaluation-harness tasks are run: where they are, what is trusted, how many shots, whose arithmetic."""
+"""How lm-evaluation-harness tasks are run: where they are, what is trusted, how many shots, whose
+arithmetic.
+"""
 
 from __future__ import annotations
 
@@ -21,16 +23,19 @@ SEED = 1234
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """roots: folders of task files, later ones win; empty means the installed package's. trust: folders whose Python may run.
+    """roots: folders of task files, later ones win; empty means the installed package's. trust:
+    folders whose Python may run.
 
-    num_fewshot: shots in place of the tasks' own. scoring: "published" gives its numbers to the last digit, "corrected"
-    mends what is flawed in them. chat: prompts as messages; multiturn: each shot a turn of its own. system: an instruction
-    before the task's own. seed: of the shots. generation: settings put over the tasks' own. metadata: values that data
-    made by Python gets. bootstrap: replicates behind published standard errors that are no formula's; 0 for none of any kind.
-    samples: the rows that are asked, by task; tasks that are not named are asked in full. predict_only: answers without metrics.
-    named_folders: those of the roots that a person named on a command line: their tasks may also read what is beside them.
-    as_written: settings of generation reach the model under the names of the task's file, which classes of lm-evaluation-harness's own
-    interface and its clients of servers want.
+    num_fewshot: shots in place of the tasks' own. scoring: "published" gives its numbers to the
+    last digit, "corrected" mends what is flawed in them. chat: prompts as messages; multiturn: each
+    shot a turn of its own. system: an instruction before the task's own. seed: of the shots.
+    generation: settings put over the tasks' own. metadata: values that data made by Python gets.
+    bootstrap: replicates behind published standard errors that are no formula's; 0 for none of any
+    kind. samples: the rows that are asked, by task; tasks that are not named are asked in full.
+    predict_only: answers without metrics. named_folders: those of the roots that a person named on
+    a command line: their tasks may also read what is beside them. as_written: settings of
+    generation reach the model under the names of the task's file, which classes of
+    lm-evaluation-harness's own interface and its clients of servers want.
     """
 
     roots: tuple[Path, ...] = ()
@@ -57,28 +62,42 @@ class Options:
     def trusts(self, folder: Path) -> bool:
         """Whether files of that folder may run."""
         real = folder.resolve()
-        return any(real.is_relative_to(Path(one).expanduser().resolve()) for one in self.trust)
+        return any(
+            real.is_relative_to(Path(one).expanduser().resolve()) for one in self.trust
+        )
 
     def is_beside(self, path: Path) -> bool:
-        """Whether a file is where the usual layouts have shared settings and data: beside a folder that a person named, or below the
-        working folder where that folder is below it, too. Hidden files, and those of a home folder or of a whole disk, are not."""
-        real, here = path.resolve(), Path.cwd().resolve()
+        """Whether a file is where the usual layouts have shared settings and data: beside a folder
+        that a person named, or below the working folder where that folder is below it, too. Hidden
+        files, and those of a home folder or of a whole disk, are not.
+        """
+        real = path.resolve()
+        here = Path.cwd().resolve()
         for named in self.named_folders:
             folder = named.expanduser().resolve()
             places = [folder.parent, *([here] if folder.is_relative_to(here) else [])]
             for place in places:
                 too_wide = place == place.parent or place == Path.home().resolve()
                 if not too_wide and real.is_relative_to(place):
-                    return not any(part.startswith(".") for part in real.relative_to(place).parts)
+                    return not any(
+                        part.startswith(".") for part in real.relative_to(place).parts
+                    )
         return False
 
     def folders(self) -> tuple[Path, ...]:
-        """The roots, resolved. Raises ConfigurationError where there are none or one does not exist."""
-        roots = tuple(root.expanduser().resolve() for root in self.roots) or installed_tasks()
+        """The roots, resolved.
+
+        Raises ConfigurationError where there are none or one does not exist.
+        """
+        roots = (
+            tuple(root.expanduser().resolve() for root in self.roots)
+            or installed_tasks()
+        )
         if not roots:
             raise ConfigurationError(
-                "lm-evaluation-harness is not installed here, so its tasks are not known: name the folder of its task files with "
-                "--task-root (of `evalwright lm-eval`: --include_path)."
+                "lm-evaluation-harness is not installed here, so its tasks are not"
+                " known: name the folder of its task files with --task-root (of"
+                " `evalwright lm-eval`: --include_path)."
             )
         for root in roots:
             if not root.is_dir():
@@ -93,7 +112,9 @@ def trusting(folder: Path | str) -> str:
 
 def paths_of(folders: Any) -> tuple[Path, ...]:
     """One folder, several or none as paths."""
-    return tuple(map(Path, [folders] if isinstance(folders, str | Path) else folders or ()))
+    return tuple(
+        map(Path, [folders] if isinstance(folders, str | Path) else folders or ())
+    )
 
 
 def installed_tasks() -> tuple[Path, ...]:
@@ -102,5 +123,8 @@ def installed_tasks() -> tuple[Path, ...]:
         spec = importlib.util.find_spec("lm_eval")
     except ValueError:  # a module of that name that was put together in this process
         spec = None
-    places = [Path(place) / "tasks" for place in (spec.submodule_search_locations or [] if spec else [])]
+    places = [
+        Path(place) / "tasks"
+        for place in (spec.submodule_search_locations or [] if spec else [])
+    ]
     return tuple(folder.resolve() for folder in places[:1] if folder.is_dir())

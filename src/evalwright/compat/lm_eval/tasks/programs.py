@@ -1,7 +1,9 @@
-"""Programs that models wrote, under the name that task files know: the metric `code_eval` of the library `evaluate`, in our sandbox.
+"""Programs that models wrote, under the name that task files know: the metric `code_eval` of the
+library `evaluate`, in our sandbox.
 
-Modules of humaneval, mbpp and their kin load that metric when they are imported and call it for each row. They get this one, which joins
-nothing and runs nothing in this process: a candidate and its tests run as `scorers.code` runs them.
+Modules of humaneval, mbpp and their kin load that metric when they are imported and call it for
+each row. They get this one, which joins nothing and runs nothing in this process: a candidate and
+its tests run as `scorers.code` runs them.
 """
 
 from __future__ import annotations
@@ -18,7 +20,10 @@ from evalwright.scorers.code.sandbox import run
 
 CODE_METRIC = "code_eval"
 SECONDS = 10.0
-"""For a candidate and its tests; 3 there. Tests call a program in another process here, which takes longer."""
+"""For a candidate and its tests; 3 there.
+
+Tests call a program in another process here, which takes longer.
+"""
 
 
 class SandboxedCodeEval:
@@ -50,8 +55,12 @@ class SandboxedCodeEval:
         """
         outcomes: dict[int, list[Any]] = {}
         passed: list[tuple[int, int]] = []
-        for problem, (candidates, tests) in enumerate(zip(predictions, references, strict=True)):
-            labels = [run(candidate, tests, seconds=SECONDS).label for candidate in candidates]
+        for problem, (candidates, tests) in enumerate(
+            zip(predictions, references, strict=True)
+        ):
+            labels = [
+                run(candidate, tests, seconds=SECONDS).label for candidate in candidates
+            ]
             outcomes[problem] = [
                 (
                     number,
@@ -66,7 +75,10 @@ class SandboxedCodeEval:
             ]
             passed.append((len(labels), labels.count("passed")))
         estimates = {
-            f"pass@{size}": sum(pass_at_k(total, right, size) for total, right in passed) / len(passed)
+            f"pass@{size}": (
+                sum(pass_at_k(total, right, size) for total, right in passed)
+                / len(passed)
+            )
             for size in k
             if all(total >= size for total, _ in passed)
         }
@@ -74,13 +86,17 @@ class SandboxedCodeEval:
 
 
 def pass_at_k(total: int, right: int, size: int) -> float:
-    """The chance that one of `size` candidates drawn from `total` passes, of which `right` do (Chen et al. 2021)."""
+    """The chance that one of `size` candidates drawn from `total` passes, of which `right` do (Chen
+    et al. 2021).
+    """
     return 1.0 - comb(total - right, size) / comb(total, size)
 
 
 @contextmanager
 def code_metric_in_sandbox() -> Iterator[None]:
-    """While modules of tasks are imported: `evaluate.load("code_eval")` gives the metric above, `evaluate` installed or not."""
+    """While modules of tasks are imported: `evaluate.load("code_eval")` gives the metric above,
+    `evaluate` installed or not.
+    """
     if importlib.util.find_spec("evaluate") is None and "evaluate" not in sys.modules:
         stand_in = ModuleType("evaluate")
         stand_in.__dict__["load"] = _loading(_not_installed)
@@ -101,7 +117,11 @@ def code_metric_in_sandbox() -> Iterator[None]:
 
 def _loading(load: Callable[..., Any]) -> Callable[..., Any]:
     def loaded(path: str, *arguments: Any, **how: Any) -> Any:
-        return SandboxedCodeEval() if path == CODE_METRIC else load(path, *arguments, **how)
+        return (
+            SandboxedCodeEval()
+            if path == CODE_METRIC
+            else load(path, *arguments, **how)
+        )
 
     return loaded
 
@@ -112,7 +132,10 @@ def _not_installed(path: str, *arguments: Any, **how: Any) -> Any:
 
 def runs_in_sandbox(functions: Iterator[Callable[..., Any]]) -> bool:
     """Whether one of a task's functions stands in a module that has the metric above."""
-    return any(_has_sandboxed_metric(getattr(function, "__globals__", None) or {}) for function in functions)
+    return any(
+        _has_sandboxed_metric(getattr(function, "__globals__", None) or {})
+        for function in functions
+    )
 
 
 def _has_sandboxed_metric(names: Mapping[str, Any]) -> bool:

@@ -1,7 +1,10 @@
-"""Which examples stand before a question, and instruction, shots and question put together, as one text or as messages.
+"""Which examples stand before a question, and instruction, shots and question put together, as one
+text or as messages.
 
-Published shots: one stream of random numbers for the task, so that they depend on the question's place. Corrected: a stream for each
-row's content, so that a subset or a resumed run has the same prompts; and no row is ever its own shot."""
+Published shots: one stream of random numbers for the task, so that they depend on the question's
+place. Corrected: a stream for each row's content, so that a subset or a resumed run has the same
+prompts; and no row is ever its own shot.
+"""
 
 from __future__ import annotations
 
@@ -24,27 +27,50 @@ SAMPLERS = ("default", "first_n")
 
 
 class Shots:
-    """Chooses `count` rows of a pool for each question. avoid_own: a row equal to the question is passed over."""
+    """Chooses `count` rows of a pool for each question. avoid_own: a row equal to the question is
+    passed over.
+    """
 
     def __init__(
-        self, definition: Definition, pool: Any, questions: Any, count: int, options: Options
+        self,
+        definition: Definition,
+        pool: Any,
+        questions: Any,
+        count: int,
+        options: Options,
     ) -> None:
-        self.count, self.pool = count, pool
-        self.seed, self.published, self.task = options.seed, options.published, definition.name
-        self.sampler = definition.shots.sampler if definition.config.fewshot_config else "default"
-        self.avoid_own = not self.published or definition.shots.split == definition.config.test_split
+        self.count = count
+        self.pool = pool
+        self.seed = options.seed
+        self.published = options.published
+        self.task = definition.name
+        self.sampler = (
+            definition.shots.sampler if definition.config.fewshot_config else "default"
+        )
+        self.avoid_own = (
+            not self.published or definition.shots.split == definition.config.test_split
+        )
         # Published shots are drawn for the questions that are asked alone, in their order.
         asked = options.samples.get(self.task) if self.published else None
         places = range(len(questions))
-        self._asked = places if asked is None else sorted({place for place in asked if place in places})
+        self._asked = (
+            places
+            if asked is None
+            else sorted({place for place in asked if place in places})
+        )
         self._drawn: array[int] | None = None
         self._own: list[Sequence[Doc]] | None = None
         if not isinstance(self.sampler, str):
             self._own = self._by_class(questions)
         elif self.sampler not in SAMPLERS:
-            raise UnknownName(f"sampler of shots (in the task '{self.task}')", self.sampler, SAMPLERS)
+            raise UnknownName(
+                f"sampler of shots (in the task '{self.task}')", self.sampler, SAMPLERS
+            )
         elif pool is None or not len(pool):
-            raise TaskError(f"The task '{self.task}' needs {count} shots but has no rows to draw them from.")
+            raise TaskError(
+                f"The task '{self.task}' needs {count} shots but has no rows to draw"
+                " them from."
+            )
         elif self.published and self.sampler == "default":
             self._drawn = self._stream(questions)
 
@@ -54,7 +80,9 @@ class Shots:
             return list(self._own[self._asked.index(index)])
         if self._drawn is not None:
             first = self._asked.index(index) * self.count
-            return [self.pool[place] for place in self._drawn[first : first + self.count]]
+            return [
+                self.pool[place] for place in self._drawn[first : first + self.count]
+            ]
         if self.sampler == "first_n":
             return self._first(doc)
         chance = random.Random(f"{self.seed}:{digest_of(doc)}")
@@ -74,7 +102,9 @@ class Shots:
         return drawn
 
     def _places(self, chance: random.Random, doc: Doc, size: int) -> list[int]:
-        """One row more than needed is drawn, and the question itself dropped; where that leaves too few, again without it."""
+        """One row more than needed is drawn, and the question itself dropped; where that leaves too
+        few, again without it.
+        """
         if size > self.count:
             drawn = chance.sample(range(size), self.count + 1)
             kept = [place for place in drawn if self.pool[place] != doc][: self.count]
@@ -97,21 +127,26 @@ class Shots:
         sampler = make(list(self.pool or ()), rnd=None)
         sampler.set_rnd(self.seed)
         return [
-            sampler.sample(n=self.count, eval_doc=questions[index] if self.avoid_own else None)
+            sampler.sample(
+                n=self.count, eval_doc=questions[index] if self.avoid_own else None
+            )
             for index in self._asked
         ]
 
     def _check(self, there: int, wanted: int) -> None:
         if there < wanted:
             raise TaskError(
-                f"The task '{self.task}' needs {self.count} shots, but there are {there} rows to draw {wanted} from."
+                f"The task '{self.task}' needs {self.count} shots, but there are"
+                f" {there} rows to draw {wanted} from."
             )
 
 
 def digest_of(doc: Any) -> str:
     """A name for a row's content, the same in every process."""
     text = json.dumps(doc, sort_keys=True, default=str, ensure_ascii=False)
-    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+    return hashlib.blake2b(
+        text.encode("utf-8", "surrogatepass"), digest_size=16
+    ).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +159,9 @@ class Turn:
 
 
 def joined(first: str | None, second: str | None, delimiter: str) -> str:
-    """Both, with the delimiter between unless there is white space at the seam or one of them is empty."""
+    """Both, with the delimiter between unless there is white space at the seam or one of them is
+    empty.
+    """
     if not first or not second:
         return first or second or ""
     return f"{first}{delimiter if apart(first, second) else ''}{second}"
@@ -136,7 +173,9 @@ def apart(first: str, second: str) -> bool:
 
 
 class Prompts:
-    """Builds the prompt of a row. multiple_input: the row's choices are contexts, each a prompt of its own."""
+    """Builds the prompt of a row. multiple_input: the row's choices are contexts, each a prompt of
+    its own.
+    """
 
     def __init__(
         self,
@@ -146,24 +185,34 @@ class Prompts:
         options: Options,
         multiple_input: bool,
     ) -> None:
-        self.definition, self.fields, self.shots = definition, fields, shots
-        self.options, self.multiple_input = options, multiple_input
+        self.definition = definition
+        self.fields = fields
+        self.shots = shots
+        self.options = options
+        self.multiple_input = multiple_input
 
     def __call__(self, index: int, doc: Doc) -> Prompt | list[Prompt]:
         """One prompt, or one for each choice where the task has multiple inputs."""
-        config, fields = self.definition.config, self.fields
+        config = self.definition.config
+        fields = self.fields
         prefix = field_of(doc, config.gen_prefix)
         before = self._before(index, doc)
         choices = fields.choices(doc) if fields.has_choices else None
         if self.multiple_input:
             assert choices is not None
             fields.text(doc)
-            return [self._made([*before, *self._turns(text, None, None, prefix, "", "")]) for text in choices]
-        question = self._turns(fields.text(doc), choices, None, prefix, config.target_delimiter, "")
+            return [
+                self._made([*before, *self._turns(text, None, None, prefix, "", "")])
+                for text in choices
+            ]
+        question = self._turns(
+            fields.text(doc), choices, None, prefix, config.target_delimiter, ""
+        )
         return self._made([*before, *question])
 
     def _before(self, index: int, doc: Doc) -> list[Turn]:
-        config, shots = self.definition.config, self.definition.shots
+        config = self.definition.config
+        shots = self.definition.shots
         description = field_of(doc, config.description) or ""
         system = joined(self.options.system, description, config.fewshot_delimiter)
         turns = [Turn("system", system)] if system else []
@@ -172,28 +221,53 @@ class Prompts:
         fields = self.fields
         for shot in self.shots.of(index, doc):
             question = fields.text(shot, shots.doc_to_text)
-            choices = fields.choices(shot, shots.doc_to_choice) if shots.doc_to_choice else None
+            choices = (
+                fields.choices(shot, shots.doc_to_choice)
+                if shots.doc_to_choice
+                else None
+            )
             answer = fields.target(shot, shots.doc_to_target)
             prefix = field_of(shot, shots.gen_prefix)
             if self.multiple_input:
                 assert choices is not None
-                question, choices = choices[question], None
+                question = choices[question]
+                choices = None
             turns += self._turns(
-                question, choices, answer, prefix, shots.target_delimiter or "", shots.fewshot_delimiter or ""
+                question,
+                choices,
+                answer,
+                prefix,
+                shots.target_delimiter or "",
+                shots.fewshot_delimiter or "",
             )
         return turns
 
     def _turns(
-        self, question: Any, choices: Any, answer: Any, prefix: str | None, delimiter: str, after: str
+        self,
+        question: Any,
+        choices: Any,
+        answer: Any,
+        prefix: str | None,
+        delimiter: str,
+        after: str,
     ) -> list[Turn]:
         """A question, and its answer or the beginning of one."""
         if not isinstance(question, str):
-            raise TaskError(f"The task '{self.definition.name}': a question must be text, not {question!r}.")
+            raise TaskError(
+                f"The task '{self.definition.name}': a question must be text, not"
+                f" {question!r}."
+            )
         has_answer = answer is not None and answer != ""
         between = (has_answer and not prefix) or (prefix and apart(question, prefix))
         turns = [Turn("user", question, delimiter if between else "")]
         if has_answer:
-            turns.append(Turn("assistant", joined(prefix, self._answer(choices, answer), " "), after))
+            turns.append(
+                Turn(
+                    "assistant",
+                    joined(prefix, self._answer(choices, answer), " "),
+                    after,
+                )
+            )
         elif prefix:
             turns.append(Turn("assistant", prefix))
         return turns
@@ -210,7 +284,8 @@ class Prompts:
         if not self.options.published:
             return str(answer)
         raise TaskError(
-            f"The task '{self.definition.name}': the answer of a shot must be text, not {answer!r}."
+            f"The task '{self.definition.name}': the answer of a shot must be text, not"
+            f" {answer!r}."
         )
 
     def _made(self, turns: Sequence[Turn]) -> Prompt:
@@ -227,4 +302,8 @@ def _one_turn(turns: Sequence[Turn]) -> list[Turn]:
     rest = list(turns[len(system) :])
     begun = [rest.pop()] if rest[-1].role == "assistant" else []
     rest[-1] = replace(rest[-1], after="")
-    return [*system, Turn("user", "".join(turn.content + turn.after for turn in rest)), *begun]
+    return [
+        *system,
+        Turn("user", "".join(turn.content + turn.after for turn in rest)),
+        *begun,
+    ]

@@ -1,4 +1,5 @@
-"""Metrics and aggregations that modules of task folders and plug-ins register by name, as `lm_eval.api.registry` lets them.
+"""Metrics and aggregations that modules of task folders and plug-ins register by name, as
+`lm_eval.api.registry` lets them.
 
     @register_aggregation("third_best")
     def third_best(items): ...
@@ -6,7 +7,8 @@
     @register_metric(metric="same_length", higher_is_better=True, aggregation="third_best")
     def same_length(references, predictions, **options): ...
 
-Where the released package is installed, a module registers with that package; both places are looked at.
+Where the released package is installed, a module registers with that package; both places are
+looked at.
 """
 
 from __future__ import annotations
@@ -70,7 +72,9 @@ def registered_metric(name: str) -> RegisteredMetric | None:
         return None
     aggregation = _in_package("metric_agg_registry", name)
     return RegisteredMetric(
-        function, _name_in_package(aggregation) or aggregation, _in_package("higher_is_better_registry", name)
+        function,
+        _name_in_package(aggregation) or aggregation,
+        _in_package("higher_is_better_registry", name),
     )
 
 
@@ -86,5 +90,10 @@ def _in_package(registry: str, name: str) -> Any:
 
 
 def _name_in_package(aggregation: Any) -> str | None:
-    registry: Any = getattr(sys.modules.get("lm_eval.api.registry"), "aggregation_registry", {})
-    return next((str(name) for name, function in registry.items() if function is aggregation), None)
+    registry: Any = getattr(
+        sys.modules.get("lm_eval.api.registry"), "aggregation_registry", {}
+    )
+    return next(
+        (str(name) for name, function in registry.items() if function is aggregation),
+        None,
+    )

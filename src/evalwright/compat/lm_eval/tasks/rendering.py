@@ -1,7 +1,9 @@
-"""From a row to text, target and choices: a setting is a column's name, a template, a literal or a function.
+"""From a row to text, target and choices: a setting is a column's name, a template, a literal or a
+function.
 
-The published rules turn rendered text back into values: digits become a number where a task has choices, "[...]" becomes a
-list. They are kept; what they get wrong ("10" as an answer, "01") is mended in corrected scoring.
+The published rules turn rendered text back into values: digits become a number where a task has
+choices, "[...]" becomes a list. They are kept; what they get wrong ("10" as an answer, "01") is
+mended in corrected scoring.
 """
 
 from __future__ import annotations
@@ -46,8 +48,8 @@ def _compiled(source: str) -> Template:
 def template(source: str) -> Callable[[Doc], str]:
     """A function that fills the template from a row. Raises TaskError where it is no template.
 
-    What cannot grow beyond its row is rendered here, the rest in the process with limits; there, what goes wrong with a row is
-    a LimitExceeded or Raised.
+    What cannot grow beyond its row is rendered here, the rest in the process with limits; there,
+    what goes wrong with a row is a LimitExceeded or Raised.
     """
     try:
         if len(source) <= LONGEST and is_linear(_environment().parse(source)):
@@ -55,7 +57,9 @@ def template(source: str) -> Callable[[Doc], str]:
             return lambda doc: compiled.render(**doc)
         bounded.call(_check, source)
     except (TemplateError, bounded.LimitExceeded, bounded.Raised) as error:
-        raise TaskError(f"The template {source[:200]!r} cannot be read: {error}.") from None
+        raise TaskError(
+            f"The template {source[:200]!r} cannot be read: {error}."
+        ) from None
     return lambda doc: bounded.call(_rendered, source, dict(doc), key=source)
 
 
@@ -73,23 +77,33 @@ def render(source: str, doc: Doc) -> str:
 
 
 def field_of(doc: Doc, setting: str | None) -> Any:
-    """A column where the row has one of that name, else the rendered template; None where there is no setting."""
+    """A column where the row has one of that name, else the rendered template; None where there is
+    no setting.
+    """
     if not setting:
         return None
     return doc[setting] if setting in doc else render(setting, doc)
 
 
 class Fields:
-    """Text, target and choices of rows. columns: of the rows that are asked. strict: published coercions, as they are."""
+    """Text, target and choices of rows. columns: of the rows that are asked. strict: published
+    coercions, as they are.
+    """
 
-    def __init__(self, config: TaskConfig, columns: Collection[str], *, strict: bool) -> None:
+    def __init__(
+        self, config: TaskConfig, columns: Collection[str], *, strict: bool
+    ) -> None:
         self.config = config
         self.columns = frozenset(columns)
         self.strict = strict
         self.has_choices = config.doc_to_choice is not None
 
-    def _found(self, key: str, doc: Doc, setting: Any, literal: Any) -> tuple[Any, bool]:
-        """The value of a setting, or of another in its place, and whether it is rendered text. literal: types that stand for themselves."""
+    def _found(
+        self, key: str, doc: Doc, setting: Any, literal: Any
+    ) -> tuple[Any, bool]:
+        """The value of a setting, or of another in its place, and whether it is rendered text.
+        literal: types that stand for themselves.
+        """
         setting = getattr(self.config, key) if setting is None else setting
         if callable(setting):
             return setting(doc), False
@@ -97,10 +111,16 @@ class Fields:
             return setting, False
         if not isinstance(setting, str):
             raise TaskError(f"`{key}` cannot be a {type(setting).__name__}.")
-        return (doc[setting], False) if setting in self.columns else (render(setting, doc), True)
+        return (
+            (doc[setting], False)
+            if setting in self.columns
+            else (render(setting, doc), True)
+        )
 
     def text(self, doc: Doc, setting: Any = None) -> Any:
-        """The question; a number where the rows' choices are the contexts and this is the right one."""
+        """The question; a number where the rows' choices are the contexts and this is the right
+        one.
+        """
         found, rendered = self._found("doc_to_text", doc, setting, int)
         if rendered and self.has_choices and found.isdigit():
             return ast.literal_eval(found) if self.strict else int(found)
@@ -120,17 +140,27 @@ class Fields:
         """The options of a row."""
         setting = self.config.doc_to_choice if setting is None else setting
         if setting is None:
-            raise TaskError("`doc_to_choice` is not set, and this kind of task needs it.")
+            raise TaskError(
+                "`doc_to_choice` is not set, and this kind of task needs it."
+            )
         if isinstance(setting, Mapping):
             return list(setting.values())
         found, rendered = self._found("doc_to_choice", doc, setting, list)
         return ast.literal_eval(found) if rendered else found
 
     def _choice_number(self, digits: str, doc: Doc) -> Any:
-        """A number of digits is a choice's place; in corrected scoring only where it can be one and is no choice's text."""
+        """A number of digits is a choice's place; in corrected scoring only where it can be one and
+        is no choice's text.
+        """
         if self.strict:
             return ast.literal_eval(digits)
         choices = self.choices(doc)
         # Choices "0", "1", ... that are at their own places mean the same either way.
-        in_order = all(str(choice) == str(place) for place, choice in enumerate(choices))
-        return int(digits) if int(digits) < len(choices) and (digits not in choices or in_order) else digits
+        in_order = all(
+            str(choice) == str(place) for place, choice in enumerate(choices)
+        )
+        return (
+            int(digits)
+            if int(digits) < len(choices) and (digits not in choices or in_order)
+            else digits
+        )

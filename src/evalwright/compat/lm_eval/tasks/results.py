@@ -1,7 +1,10 @@
-"""Names that stand for several tasks, and a finished run's numbers in the published form: `{task: {"acc,none": 0.5, ...}}`.
+"""Names that stand for several tasks, and a finished run's numbers in the published form: `{task:
+{"acc,none": 0.5, ...}}`.
 
-A group's average is over all tasks below it, however deep. Corrected, every task counts the same or by its items, as a tree of tasks
-(`metrics.tree`); published, lm-evaluation-harness's own arithmetic. A tag only stands for its tasks."""
+A group's average is over all tasks below it, however deep. Corrected, every task counts the same or
+by its items, as a tree of tasks (`metrics.tree`); published, lm-evaluation-harness's own
+arithmetic. A tag only stands for its tasks.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,9 @@ from evalwright.tasks import dialects
 
 @dataclass(frozen=True, slots=True)
 class Average:
-    """One entry of `aggregate_metric_list`. filter_list None: every pipeline that any task has this metric for."""
+    """One entry of `aggregate_metric_list`. filter_list None: every pipeline that any task has this
+    metric for.
+    """
 
     metric: str
     aggregation: str = "mean"
@@ -52,34 +57,54 @@ class Group:
     def from_dict(cls, data: Mapping[str, Any]) -> Group:
         """The inverse of `as_dict`."""
         averages = tuple(
-            Average(**{**one, "filter_list": one["filter_list"] and tuple(one["filter_list"])})
+            Average(
+                **{
+                    **one,
+                    "filter_list": one["filter_list"] and tuple(one["filter_list"]),
+                }
+            )
             for one in data["averages"]
         )
         lists = {key: tuple(data[key]) for key in ("children", "tasks")}
-        return cls(**{**data, **lists, "alias": str(data["alias"]), "averages": averages})
+        return cls(
+            **{**data, **lists, "alias": str(data["alias"]), "averages": averages}
+        )
 
 
 def averages_of(given: Any, group: str) -> tuple[tuple[Average, ...], tuple[str, ...]]:
-    """`aggregate_metric_list` as averages, and what is odd in it. Raises UnknownName at an unknown key."""
+    """`aggregate_metric_list` as averages, and what is odd in it.
+
+    Raises UnknownName at an unknown key.
+    """
     known = [one.name for one in fields(Average)]
-    out, findings = [], []
+    out = []
+    findings = []
     for entry in [given] if isinstance(given, Mapping) else given or ():
-        check_known(f"key of `aggregate_metric_list` of the group '{group}'", entry, known, "")
+        check_known(
+            f"key of `aggregate_metric_list` of the group '{group}'", entry, known, ""
+        )
         if "metric" not in entry:
             raise TaskError(
-                f"The group '{group}': every entry of `aggregate_metric_list` needs the key `metric`."
+                f"The group '{group}': every entry of `aggregate_metric_list` needs the"
+                " key `metric`."
             )
         how = entry.get("aggregation", "mean")
         if isinstance(how, FunctionRef):
             # The published runner takes a function here and never calls it.
-            findings.append(f"`aggregation: {how}` has no effect, as published: the group is averaged.")
+            findings.append(
+                f"`aggregation: {how}` has no effect, as published: the group is"
+                " averaged."
+            )
             how = "mean"
         if how != "mean":
-            raise TaskError(f"The group '{group}' is averaged by '{how}'; only mean is known.")
+            raise TaskError(
+                f"The group '{group}' is averaged by '{how}'; only mean is known."
+            )
         weight = entry.get("weight_by_size", True)
         if not isinstance(weight, bool):
             findings.append(
-                f"`weight_by_size: {weight}` is neither true nor false and counts as {bool(weight)}."
+                f"`weight_by_size: {weight}` is neither true nor false and counts as"
+                f" {bool(weight)}."
             )
         pipelines = entry.get("filter_list")
         if pipelines is not None:
@@ -99,12 +124,16 @@ def group_results(group: Group, results: Results) -> dict[str, Any]:
         return out
     there = [results[name] for name in group.tasks if name in results]
     out["sample_len"] = sum(result.get("sample_len", 0) for result in there)
-    # A task whose every request failed has no metric at all, and an average of the others would pass for one of all.
+    # A task whose every request failed has no metric at all, and an average of the others would
+    # pass for one of all.
     all_have_numbers = all(any("," in key for key in result) for result in there)
     counts: dict[str, int] = {}
     for average in group.averages:
-        for pipeline in average.filter_list or pipelines_of_metric(average.metric, there):
-            key, error_key = f"{average.metric},{pipeline}", f"{average.metric}_stderr,{pipeline}"
+        for pipeline in average.filter_list or pipelines_of_metric(
+            average.metric, there
+        ):
+            key = f"{average.metric},{pipeline}"
+            error_key = f"{average.metric}_stderr,{pipeline}"
             having = [result for result in there if key in result]
             if not having:
                 continue
@@ -114,7 +143,9 @@ def group_results(group: Group, results: Results) -> dict[str, Any]:
                 continue
             sizes = [result.get("sample_len", 0) for result in having]
             weights = sizes if average.weight_by_size else [1] * len(having)
-            out[key] = sum(w * result[key] for w, result in zip(weights, having, strict=True)) / sum(weights)
+            out[key] = sum(
+                w * result[key] for w, result in zip(weights, having, strict=True)
+            ) / sum(weights)
             counts[key] = sum(sizes)
             errors = [result.get(error_key) for result in having]
             out[error_key] = _error(errors, sizes, average.weight_by_size)
@@ -126,7 +157,14 @@ def group_results(group: Group, results: Results) -> dict[str, Any]:
 def pipelines_of_metric(metric: str, results: Sequence[Mapping[str, Any]]) -> list[str]:
     """The filter pipelines that any of the results has a metric for."""
     start = f"{metric},"
-    return sorted({key[len(start) :] for result in results for key in result if key.startswith(start)})
+    return sorted(
+        {
+            key[len(start) :]
+            for result in results
+            for key in result
+            if key.startswith(start)
+        }
+    )
 
 
 def _error(errors: Sequence[Any], sizes: Sequence[int], weighted: bool) -> Any:
@@ -135,7 +173,9 @@ def _error(errors: Sequence[Any], sizes: Sequence[int], weighted: bool) -> Any:
         return "N/A"
     if not weighted:
         return math.sqrt(sum(error**2 for error in errors)) / len(errors)
-    within = sum((size - 1) * size * error**2 for size, error in zip(sizes, errors, strict=True))
+    within = sum(
+        (size - 1) * size * error**2 for size, error in zip(sizes, errors, strict=True)
+    )
     freedom = sum(sizes) - len(sizes)
     return math.sqrt(within / freedom / sum(sizes)) if freedom else "N/A"
 
@@ -149,9 +189,12 @@ def task_results(tasks: Tasks) -> dict[str, dict[str, Any]]:
     for task in _theirs(tasks):
         name = task["definition"]["task"]
         found: dict[str, Any] = {"name": name, "alias": task["definition"]["alias"]}
-        found["sample_len"] = max((metric["n"] for metric in task["metrics"]), default=0)
+        found["sample_len"] = max(
+            (metric["n"] for metric in task["metrics"]), default=0
+        )
         for metric in task["metrics"]:
-            pipeline, error = metric["scorer"], metric["standard_error"]
+            pipeline = metric["scorer"]
+            error = metric["standard_error"]
             label = metric["label"].removesuffix(f",{pipeline}")
             found[f"{label},{pipeline}"] = metric["value"]
             found[f"{label}_stderr,{pipeline}"] = "N/A" if error is None else error
@@ -160,7 +203,9 @@ def task_results(tasks: Tasks) -> dict[str, dict[str, Any]]:
 
 
 def groups_of(tasks: Tasks) -> dict[str, Group]:
-    """The groups that the tasks were asked for through, inner ones first. tasks: those of `run.json`."""
+    """The groups that the tasks were asked for through, inner ones first. tasks: those of
+    `run.json`.
+    """
     groups: dict[str, Group] = {}
     for task in _theirs(tasks):
         for group in task["definition"]["groups"]:
@@ -180,7 +225,7 @@ def _theirs(tasks: Tasks) -> list[Mapping[str, Any]]:
     return [task for task in tasks if task["definition"].get("dialect") == DIALECT]
 
 
-# -- averages -----------------------------------------------------------------------------------------------------------
+# -- averages --------------------------------------------------------------------------
 
 
 def groups(tasks: Tasks) -> list[dialects.Group]:
@@ -198,44 +243,79 @@ def groups(tasks: Tasks) -> list[dialects.Group]:
 
 
 def _averages(
-    group: Group, tasks: Tasks, absent: Sequence[str], results: Mapping[str, Mapping[str, Any]]
+    group: Group,
+    tasks: Tasks,
+    absent: Sequence[str],
+    results: Mapping[str, Mapping[str, Any]],
 ) -> Iterator[dialects.Averaged]:
-    published = bool(tasks) and all(task["definition"].get("scoring") == "published" for task in tasks)
+    published = bool(tasks) and all(
+        task["definition"].get("scoring") == "published" for task in tasks
+    )
     there = [results[task["definition"]["task"]] for task in tasks]
-    # A task of which every row failed has no metric at all; the average over the group then has no number.
+    # A task of which every row failed has no metric at all; the average over the group then has no
+    # number.
     lost = [*absent, *(str(task["name"]) for task in tasks if not task["metrics"])]
     for average in group.averages:
-        for pipeline in average.filter_list or pipelines_of_metric(average.metric, there):
+        for pipeline in average.filter_list or pipelines_of_metric(
+            average.metric, there
+        ):
             found = {
-                str(task["name"]): one for task in tasks if (one := _metric(task, average.metric, pipeline))
+                str(task["name"]): one
+                for task in tasks
+                if (one := _metric(task, average.metric, pipeline))
             }
             if not found:
                 continue
             parts = (*found, *lost)
-            node = Node(f"{PREFIX}{group.name}", parts, "weighted" if average.weight_by_size else "macro")
-            label = average.metric if pipeline == "none" else f"{average.metric},{pipeline}"
+            node = Node(
+                f"{PREFIX}{group.name}",
+                parts,
+                "weighted" if average.weight_by_size else "macro",
+            )
+            label = (
+                average.metric if pipeline == "none" else f"{average.metric},{pipeline}"
+            )
             own = None
-            if published and not lost and all(one["value"] is not None for one in found.values()):
-                own = _published(group, average, pipeline, list(found.values()), results)
+            if (
+                published
+                and not lost
+                and all(one["value"] is not None for one in found.values())
+            ):
+                own = _published(
+                    group, average, pipeline, list(found.values()), results
+                )
             yield dialects.Averaged(label, node, found, own)
 
 
-def _metric(task: Mapping[str, Any], metric: str, pipeline: str) -> Mapping[str, Any] | None:
+def _metric(
+    task: Mapping[str, Any], metric: str, pipeline: str
+) -> Mapping[str, Any] | None:
     for found in task["metrics"]:
-        if found["scorer"] == pipeline and found["label"].removesuffix(f",{pipeline}") == metric:
+        if (
+            found["scorer"] == pipeline
+            and found["label"].removesuffix(f",{pipeline}") == metric
+        ):
             return dict(found)
     return None
 
 
 def _published(
-    group: Group, average: Average, pipeline: str, parts: Tasks, results: Mapping[str, Mapping[str, Any]]
+    group: Group,
+    average: Average,
+    pipeline: str,
+    parts: Tasks,
+    results: Mapping[str, Mapping[str, Any]],
 ) -> Estimate:
     alone = replace(group, averages=(replace(average, filter_list=(pipeline,)),))
     found = group_results(alone, results)
-    value, error = found[f"{average.metric},{pipeline}"], found[f"{average.metric}_stderr,{pipeline}"]
+    value = found[f"{average.metric},{pipeline}"]
+    error = found[f"{average.metric}_stderr,{pipeline}"]
     error = float(error) if isinstance(error, int | float) else None
     weights = "by size" if average.weight_by_size else "each the same"
     interval = "no interval" if error is None else "normal interval"
-    method = f"{interval}, average over a group of {len(parts)} tasks, {weights} (as published)"
+    method = (
+        f"{interval}, average over a group of {len(parts)} tasks, {weights} (as"
+        " published)"
+    )
     lost = sum(one["n_missing"] for one in parts)
     return by_error(value, error, sum(one["n"] for one in parts), lost, method)

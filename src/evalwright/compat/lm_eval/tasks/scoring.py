@@ -1,7 +1,8 @@
-"""What the filtered answers of a row are worth: the published metrics, or what the task's own Python says.
+"""What the filtered answers of a row are worth: the published metrics, or what the task's own
+Python says.
 
-A metric's worth is a number, or a pair that only means something over all rows: (gold, predicted), (log-likelihood, words),
-(reference, text).
+A metric's worth is a number, or a pair that only means something over all rows: (gold, predicted),
+(log-likelihood, words), (reference, text).
 """
 
 from __future__ import annotations
@@ -17,7 +18,13 @@ from evalwright.compat.lm_eval.tasks.config import Definition, MetricEntry
 from evalwright.compat.lm_eval.tasks.filters import without
 from evalwright.compat.lm_eval.tasks.options import Options, trusting
 from evalwright.compat.lm_eval.tasks.rendering import Doc, Fields
-from evalwright.core.errors import MissingExtra, ScoringError, TaskError, UnknownName, known_names
+from evalwright.core.errors import (
+    MissingExtra,
+    ScoringError,
+    TaskError,
+    UnknownName,
+    known_names,
+)
 
 if TYPE_CHECKING:
     import numpy as np
@@ -32,7 +39,9 @@ PAIRED = KNOWN - {"exact_match", "bypass", "acc_all"}
 
 @dataclass(frozen=True, slots=True)
 class Scoring:
-    """Scores rows of one task. multiple_target: rows have several right answers, as the first row says."""
+    """Scores rows of one task. multiple_target: rows have several right answers, as the first row
+    says.
+    """
 
     definition: Definition
     fields: Fields
@@ -60,27 +69,39 @@ class Scoring:
     def _rolling(self, doc: Doc, results: Sequence[Any]) -> dict[str, Any]:
         (likelihood,) = results
         text = self.fields.target(doc)
-        words, size = len(re.split(r"\s+", text)), len(text.encode("utf-8"))
+        words = len(re.split(r"\s+", text))
+        size = len(text.encode("utf-8"))
         return {
             "word_perplexity": (likelihood, words),
             "byte_perplexity": (likelihood, size),
             "bits_per_byte": (likelihood, size),
         }
 
-    def _choice(self, doc: Doc, results: Sequence[Any], wanted: set[str]) -> dict[str, Any]:
+    def _choice(
+        self, doc: Doc, results: Sequence[Any], wanted: set[str]
+    ) -> dict[str, Any]:
         import numpy as np
 
         likelihoods, greedy = zip(*results, strict=True)
         choices = self.fields.choices(doc)
         alone: Sequence[float] = ()
         if "acc_mutual_info" in wanted and len(likelihoods) == 2 * len(choices):
-            likelihoods, alone = likelihoods[: len(choices)], likelihoods[len(choices) :]
+            likelihoods, alone = (
+                likelihoods[: len(choices)],
+                likelihoods[len(choices) :],
+            )
         values = np.array(likelihoods, dtype=float)
         gold = self._gold(doc, choices)
         with np.errstate(divide="ignore", invalid="ignore"):
             predicted = int(np.argmax(values))
-            by_length = int(np.argmax(values / np.array([float(len(choice)) for choice in choices])))
-            by_bytes = int(np.argmax(values / np.array([float(len(c.encode("utf-8"))) for c in choices])))
+            by_length = int(
+                np.argmax(values / np.array([float(len(choice)) for choice in choices]))
+            )
+            by_bytes = int(
+                np.argmax(
+                    values / np.array([float(len(c.encode("utf-8"))) for c in choices])
+                )
+            )
         # In the order in which the published runner names them.
         scores: dict[str, Any] = {
             "acc": self._hit(predicted, gold),
@@ -93,7 +114,9 @@ class Scoring:
             "likelihood": (gold, tuple(likelihoods)),
         }
         if "acc_mutual_info" in wanted:
-            scores["acc_mutual_info"] = self._hit(int(np.argmax(values - np.array(alone, dtype=float))), gold)
+            scores["acc_mutual_info"] = self._hit(
+                int(np.argmax(values - np.array(alone, dtype=float))), gold
+            )
         return scores
 
     def _gold(self, doc: Doc, choices: Sequence[Any]) -> Any:
@@ -109,7 +132,9 @@ class Scoring:
         elif isinstance(gold, str):
             gold = choices.index(gold) if gold in choices else NOWHERE
         if gold == NOWHERE and not self.published:
-            raise ScoringError("The right answer of this row is not one of its choices.")
+            raise ScoringError(
+                "The right answer of this row is not one of its choices."
+            )
         return gold
 
     def _hit(self, predicted: int, gold: Any) -> float:
@@ -121,17 +146,24 @@ class Scoring:
             return int(any(greedy[one] for one in gold if one != NOWHERE))
         return int(greedy[gold]) if gold != NOWHERE else 0
 
-    # -- generated text -------------------------------------------------------------------------------------------------
+    # -- generated text
+    # -------------------------------------------------------------------------------------------------
 
     def _generated(self, doc: Doc, result: Any) -> dict[str, Any]:
         gold = self.fields.target(doc)
         names = [metric.name for metric in self.definition.metrics]
         if self.fields.has_choices:
             choices = self.fields.choices(doc)
-            gold = gold if not self.published and isinstance(gold, str) else choices[gold]
+            gold = (
+                gold if not self.published and isinstance(gold, str) else choices[gold]
+            )
         elif self.multiple_target:
             gold = list(gold) if self.published or not isinstance(gold, str) else [gold]
-        elif type(gold) is not type(result) and "bypass" not in names and not isinstance(result, list):
+        elif (
+            type(gold) is not type(result)
+            and "bypass" not in names
+            and not isinstance(result, list)
+        ):
             gold = type(result)(gold)
         scores: dict[str, Any] = {}
         for metric in self.definition.metrics:
@@ -143,15 +175,24 @@ class Scoring:
             scores |= found if isinstance(found, dict) else {metric.name: found}
         return scores
 
-    def _best_of(self, metric: MetricEntry, golds: list[Any], result: Any) -> tuple[Any, Any]:
+    def _best_of(
+        self, metric: MetricEntry, golds: list[Any], result: Any
+    ) -> tuple[Any, Any]:
         """The worth against several right answers, and the result as the next metric gets it.
 
-        Published: exact match is 1 where any is matched, and any other metric is 1 where any of its values is not 0.
-        Corrected: the greatest value; a metric over all rows gets all right answers at once.
+        Published: exact match is 1 where any is matched, and any other metric is 1 where any of its
+        values is not 0. Corrected: the greatest value; a metric over all rows gets all right
+        answers at once.
         """
-        if metric.name == "exact_match" and metric.function is None and not metric.from_evaluate:
+        if (
+            metric.name == "exact_match"
+            and metric.function is None
+            and not metric.from_evaluate
+        ):
             repeated = [result] * len(golds)
-            value = exact_match(predictions=repeated, references=golds, **metric.options)["exact_match"]
+            value = exact_match(
+                predictions=repeated, references=golds, **metric.options
+            )["exact_match"]
             return 1.0 if value > 0.0 else 0.0, repeated if self.published else result
         if not self.published and metric.function is None and metric.name in PAIRED:
             return [golds, result], result
@@ -170,12 +211,16 @@ def _softmax(values: np.ndarray[Any, Any]) -> list[float]:
 
 
 def called(metric: MetricEntry, gold: Any, result: Any) -> Any:
-    """One metric over one row's text. A function of the task's is called with `references` and `predictions`; if it does not
-    take those, with the pair.
+    """One metric over one row's text.
+
+    A function of the task's is called with `references` and `predictions`; if it does not take
+    those, with the pair.
     """
     if metric.function is None and not metric.from_evaluate:
         if metric.name == "exact_match":
-            return exact_match(predictions=[result], references=[gold], **metric.options)
+            return exact_match(
+                predictions=[result], references=[gold], **metric.options
+            )
         if metric.name == "bypass":
             return None
         if metric.name in PAIRED:
@@ -188,14 +233,17 @@ def called(metric: MetricEntry, gold: Any, result: Any) -> Any:
 
 
 def require_trust(definition: Definition, options: Options) -> None:
-    """Raise TaskError where a metric of generated text is a program of the library `evaluate`, which downloads and runs it,
-    and the task's folder is not trusted.
+    """Raise TaskError where a metric of generated text is a program of the library `evaluate`,
+    which downloads and runs it, and the task's folder is not trusted.
     """
-    config, folder = definition.config, definition.folder
+    config = definition.config
+    folder = definition.folder
     if config.output_type != "generate_until" or config.process_results is not None:
         return
     for metric in definition.metrics:
-        loads = metric.function is None and (metric.from_evaluate or metric.name not in KNOWN)
+        loads = metric.function is None and (
+            metric.from_evaluate or metric.name not in KNOWN
+        )
         if loads and not (folder is not None and options.trusts(folder)):
             allow = (
                 f"Allow it with {trusting(folder)}."
@@ -203,8 +251,8 @@ def require_trust(definition: Definition, options: Options) -> None:
                 else "Name its folder with --task-root and --trust."
             )
             raise TaskError(
-                f"The task '{definition.name}' uses the metric '{metric.name}' of the library `evaluate`, a program that is "
-                f"downloaded and run. {allow}"
+                f"The task '{definition.name}' uses the metric '{metric.name}' of the"
+                f" library `evaluate`, a program that is downloaded and run. {allow}"
             )
 
 
@@ -214,7 +262,9 @@ def _from_evaluate(name: str) -> Callable[..., Any]:
     except ImportError:
         if name in KNOWN:
             raise MissingExtra(f"The metric '{name}'", "lm-eval", "evaluate") from None
-        raise UnknownName("metric", name, KNOWN, known_names(name, sorted(KNOWN))) from None
+        raise UnknownName(
+            "metric", name, KNOWN, known_names(name, sorted(KNOWN))
+        ) from None
     compute: Callable[..., Any] = evaluate.load(name).compute
     return compute
 
@@ -228,11 +278,14 @@ def exact_match(
     ignore_punctuation: bool = False,
     ignore_numbers: bool = False,
 ) -> Mapping[str, float]:
-    """The share of predictions that equal their references, after removing the same things from both.
+    """The share of predictions that equal their references, after removing the same things from
+    both.
 
     A prediction that is itself a list of texts is compared text by text.
     """
-    removed = (string.punctuation if ignore_punctuation else "") + (string.digits if ignore_numbers else "")
+    removed = (string.punctuation if ignore_punctuation else "") + (
+        string.digits if ignore_numbers else ""
+    )
     table = str.maketrans("", "", removed)
 
     def plain(text: Any) -> Any:
@@ -246,16 +299,24 @@ def exact_match(
         # Published comparisons are of fixed-width arrays, which know no trailing NUL.
         return text.translate(table).rstrip("\0")
 
-    pairs = _paired([plain(one) for one in predictions], [plain(one) for one in references])
+    pairs = _paired(
+        [plain(one) for one in predictions], [plain(one) for one in references]
+    )
     hits = [type(one) is type(other) and bool(one == other) for one, other in pairs]
     return {"exact_match": sum(hits) / len(hits) if hits else 0.0}
 
 
 def _paired(predictions: list[Any], references: list[Any]) -> list[tuple[Any, Any]]:
-    """Which prediction is compared with which reference: lists of several are spread over single ones."""
+    """Which prediction is compared with which reference: lists of several are spread over single
+    ones.
+    """
     if len(predictions) == 1 and isinstance(predictions[0], list):
         many = predictions[0]
-        golds = references[0] if len(references) == 1 and isinstance(references[0], list) else references
+        golds = (
+            references[0]
+            if len(references) == 1 and isinstance(references[0], list)
+            else references
+        )
         if len(golds) == 1:
             return [(one, golds[0]) for one in many]
         if len(many) == 1:

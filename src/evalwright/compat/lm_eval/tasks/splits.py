@@ -1,8 +1,11 @@
-"""The rows of a task: a hub data set, local files, or what the task's own Python makes, split by split.
+"""The rows of a task: a hub data set, local files, or what the task's own Python makes, split by
+split.
 
-Opened with the `datasets` library, because `process_docs` functions are written for its tables. Rows stay on disk. A task file is a
-stranger's: it gets no address of another host, no file outside its folders, no archive, no format that is unpickled, unless a person trusts
-its folder, whose Python may then run anyway (unpickling stays refused)."""
+Opened with the `datasets` library, because `process_docs` functions are written for its tables.
+Rows stay on disk. A task file is a stranger's: it gets no address of another host, no file outside
+its folders, no archive, no format that is unpickled, unless a person trusts its folder, whose
+Python may then run anyway (unpickling stays refused).
+"""
 
 from __future__ import annotations
 
@@ -18,40 +21,81 @@ from typing import Any
 from evalwright.compat.lm_eval.tasks.config import Definition
 from evalwright.compat.lm_eval.tasks.functions import advice
 from evalwright.compat.lm_eval.tasks.options import Options, trusting
-from evalwright.core.errors import DatasetError, EvalwrightError, MissingExtra, TaskError, cause_of
+from evalwright.core.errors import (
+    DatasetError,
+    EvalwrightError,
+    MissingExtra,
+    TaskError,
+    cause_of,
+)
 from evalwright.tasks.datasets.hub import hub_libraries
 
 FORMATS = ("arrow", "csv", "json", "parquet", "text")
 """Builders of the library `datasets` that read data and nothing else."""
 
 _SETTINGS = {
-    "column_names", "columns", "data_dir", "data_files", "delimiter", "encoding", "features", "field", "header", "keep_linebreaks",
-    "names", "quotechar", "quoting", "revision", "sample_by", "sep", "skiprows", "streaming", "verification_mode",
-}  # fmt: skip
+    "column_names",
+    "columns",
+    "data_dir",
+    "data_files",
+    "delimiter",
+    "encoding",
+    "features",
+    "field",
+    "header",
+    "keep_linebreaks",
+    "names",
+    "quotechar",
+    "quoting",
+    "revision",
+    "sample_by",
+    "sep",
+    "skiprows",
+    "streaming",
+    "verification_mode",
+}
 _HUB_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*(/[A-Za-z0-9][A-Za-z0-9_.-]*)?")
-_HUB_FILE = re.compile(r"hf://datasets/[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*(@[\w.-]+)?/[^:]+")
+_HUB_FILE = re.compile(
+    r"hf://datasets/[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*(@[\w.-]+)?/[^:]+"
+)
 _ARCHIVES = (
-    b"\x1f\x8b", b"PK\x03\x04", b"PK\x05\x06", b"BZh", b"\xfd7zXZ\x00", b"\x28\xb5\x2f\xfd", b"\x04\x22\x4d\x18", b"7z\xbc\xaf\x27\x1c",
+    b"\x1f\x8b",
+    b"PK\x03\x04",
+    b"PK\x05\x06",
+    b"BZh",
+    b"\xfd7zXZ\x00",
+    b"\x28\xb5\x2f\xfd",
+    b"\x04\x22\x4d\x18",
+    b"7z\xbc\xaf\x27\x1c",
     b"Rar!",
-)  # fmt: skip
+)
 """How files begin that `datasets` would unpack, whatever their name is."""
 
 
-def checked_source(definition: Definition, options: Options) -> tuple[str, dict[str, Any]]:
-    """What `datasets.load_dataset` is called with: the path and the settings. Raises TaskError for what is not allowed."""
+def checked_source(
+    definition: Definition, options: Options
+) -> tuple[str, dict[str, Any]]:
+    """What `datasets.load_dataset` is called with: the path and the settings.
+
+    Raises TaskError for what is not allowed.
+    """
     config = definition.config
-    path, given = str(config.dataset_path), dict(config.dataset_kwargs or {})
+    path = str(config.dataset_path)
+    given = dict(config.dataset_kwargs or {})
     given.pop("trust_remote_code", None)
     if path == "pandas":
         raise TaskError(
-            f"The task '{config.task}' reads pickled data (`dataset_path: pandas`), which could run any program when it is opened. "
-            f"Keep the data as {', '.join(FORMATS[1:-1])} or {FORMATS[-1]}."
+            f"The task '{config.task}' reads pickled data (`dataset_path: pandas`),"
+            " which could run any program when it is opened. Keep the data as"
+            f" {', '.join(FORMATS[1:-1])} or {FORMATS[-1]}."
         )
     folder = definition.folder
     folders = [*([folder] if folder else []), *options.folders()]
     if folder is not None and options.trusts(folder):
         if path in FORMATS and given.get("data_files") is not None:
-            given["data_files"] = _each(given["data_files"], lambda name: _found(str(name), folders) or name)
+            given["data_files"] = _each(
+                given["data_files"], lambda name: _found(str(name), folders) or name
+            )
         return path, given
     try:
         return _checked(path, given, folders, options)
@@ -68,15 +112,22 @@ def _checked(
     path: str, given: dict[str, Any], folders: Sequence[Path], options: Options
 ) -> tuple[str, dict[str, Any]]:
     if odd := sorted(map(str, given.keys() - _SETTINGS)):
-        raise _Refused(f"has the setting `dataset_kwargs.{odd[0]}`; known are {', '.join(sorted(_SETTINGS))}")
+        raise _Refused(
+            f"has the setting `dataset_kwargs.{odd[0]}`; known are"
+            f" {', '.join(sorted(_SETTINGS))}"
+        )
     files = given.get("data_files")
     if path in FORMATS:
         if files is None or given.get("data_dir") is not None:
             raise _Refused("must name each file in `dataset_kwargs.data_files`")
-        return path, {**given, "data_files": _each(files, lambda name: _local(name, folders, options))}
+        return path, {
+            **given,
+            "data_files": _each(files, lambda name: _local(name, folders, options)),
+        }
     if not _HUB_ID.fullmatch(path) or path in _builders():
         raise _Refused(
-            f"has the `dataset_path` '{path}': only data sets of the hub and {', '.join(FORMATS)} are read"
+            f"has the `dataset_path` '{path}': only data sets of the hub and"
+            f" {', '.join(FORMATS)} are read"
         )
     given |= {
         key: _each(given[key], _in_repository)
@@ -99,15 +150,23 @@ def _each(value: Any, check: Any) -> Any:
         return {str(key): _each(part, check) for key, part in value.items()}
     if isinstance(value, list | tuple):
         found = [check(part) for part in value]
-        return [name for part in found for name in (part if isinstance(part, list) else [part])]
+        return [
+            name
+            for part in found
+            for name in (part if isinstance(part, list) else [part])
+        ]
     return check(value)
 
 
 def _in_repository(name: Any) -> str:
     text = str(name)
-    outside = text.startswith(("/", "\\", "~")) or ".." in Path(text).parts or ":" in text
+    outside = (
+        text.startswith(("/", "\\", "~")) or ".." in Path(text).parts or ":" in text
+    )
     if outside and not (_HUB_FILE.fullmatch(text) and ".." not in text):
-        raise _Refused(f"reads '{text}', which is not a file of its data set on the hub")
+        raise _Refused(
+            f"reads '{text}', which is not a file of its data set on the hub"
+        )
     return text
 
 
@@ -124,9 +183,13 @@ def _local(name: Any, folders: Sequence[Path], options: Options) -> Any:
 
 
 def _found(text: str, folders: Sequence[Path]) -> list[str]:
-    """The local files of a name or a pattern: of the working folder, else of the first folder that has any."""
+    """The local files of a name or a pattern: of the working folder, else of the first folder that
+    has any.
+    """
     for place in (Path.cwd() / text, *(one / text for one in folders)):
-        found = sorted(glob.glob(str(place), recursive=True)) if glob.has_magic(text) else [str(place)]  # noqa: PTH207
+        found = [str(place)]
+        if glob.has_magic(text):
+            found = sorted(glob.glob(str(place), recursive=True))  # noqa: PTH207
         if files := [one for one in found if Path(one).is_file()]:
             return files
     return []
@@ -134,16 +197,22 @@ def _found(text: str, folders: Sequence[Path]) -> list[str]:
 
 def _within(file: str, folders: Sequence[Path], options: Options) -> str:
     real = Path(file).resolve()
-    if not (any(real.is_relative_to(one.resolve()) for one in folders) or options.is_beside(real)):
+    if not (
+        any(real.is_relative_to(one.resolve()) for one in folders)
+        or options.is_beside(real)
+    ):
         raise _Refused(
-            f"reads '{file}', which is outside its folder '{folders[0]}'; a folder that holds both can be named with --task-root "
-            "(of `evalwright lm-eval`: --include_path; from Python: include_path)"
+            f"reads '{file}', which is outside its folder '{folders[0]}'; a folder that"
+            " holds both can be named with --task-root (of `evalwright lm-eval`:"
+            " --include_path; from Python: include_path)"
         )
     try:
         with real.open("rb") as opened:
             start = opened.read(8)
     except OSError as error:
-        raise DatasetError(f"The data file '{file}' cannot be read: {error.strerror}.") from None
+        raise DatasetError(
+            f"The data file '{file}' cannot be read: {error.strerror}."
+        ) from None
     if start.startswith(_ARCHIVES):
         raise _Refused(f"reads '{file}', which is compressed; unpack it")
     return str(real)
@@ -162,12 +231,15 @@ class Splits:
         config = self.definition.config
         name = config.test_split or config.validation_split
         if name is None:
-            raise TaskError(f"The task '{config.task}' has neither a test nor a validation split.")
+            raise TaskError(
+                f"The task '{config.task}' has neither a test nor a validation split."
+            )
         return self._processed(name, config.process_docs)
 
     def pool(self) -> Any:
         """The rows that shots are drawn from, None where there are none."""
-        config, shots = self.definition.config, self.definition.shots
+        config = self.definition.config
+        shots = self.definition.shots
         if shots.split is not None:
             return self._processed(shots.split, shots.process_docs)
         if shots.samples is not None:
@@ -191,7 +263,8 @@ class Splits:
         except KeyError:
             there = ", ".join(sorted(map(str, self._data)))
             raise DatasetError(
-                f"The data of the task '{self.definition.name}' have no split '{name}'; they have: {there}."
+                f"The data of the task '{self.definition.name}' have no split '{name}';"
+                f" they have: {there}."
             ) from None
 
     def _open(self) -> Any:
@@ -201,24 +274,36 @@ class Splits:
             given.pop("trust_remote_code", None)
             return self._called(lambda: made(**(config.metadata or {}), **given))
         if config.dataset_path is None:
-            raise TaskError(f"The task '{config.task}' names no data set (`dataset_path`).")
+            raise TaskError(
+                f"The task '{config.task}' names no data set (`dataset_path`)."
+            )
         try:
             import datasets
         except ImportError:
-            raise MissingExtra(f"The data set '{config.dataset_path}'", "lm-eval", "datasets") from None
+            raise MissingExtra(
+                f"The data set '{config.dataset_path}'", "lm-eval", "datasets"
+            ) from None
         path, settings = checked_source(self.definition, self.options)
         label = f"{path} ({config.dataset_name})" if config.dataset_name else path
         repository = path.removeprefix("hf://datasets/")
-        is_on_hub = path not in FORMATS and _HUB_ID.fullmatch(repository) and not Path(path).exists()
+        is_on_hub = (
+            path not in FORMATS
+            and _HUB_ID.fullmatch(repository)
+            and not Path(path).exists()
+        )
         try:
             with quiet(), ExitStack() as of_hub:
                 if is_on_hub:
-                    of_hub.enter_context(hub_libraries(f"The data set '{label}'", repository))
+                    of_hub.enter_context(
+                        hub_libraries(f"The data set '{label}'", repository)
+                    )
                 return datasets.load_dataset(path, config.dataset_name, **settings)
         except DatasetError:
             raise
         except Exception as error:
-            raise DatasetError(f"The data set '{label}' cannot be loaded: {cause_of(error)}.") from error
+            raise DatasetError(
+                f"The data set '{label}' cannot be loaded: {cause_of(error)}."
+            ) from error
 
     def _called(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """What a function of the task's gives, or a sentence that says that it failed."""
@@ -229,13 +314,17 @@ class Splits:
 
 @contextmanager
 def reported(kind: type[EvalwrightError], what: str) -> Iterator[None]:
-    """What somebody's Python raises as an error of ours that says what it failed at, and what to install where that is missing."""
+    """What somebody's Python raises as an error of ours that says what it failed at, and what to
+    install where that is missing.
+    """
     try:
         yield
     except EvalwrightError:
         raise
     except Exception as error:
-        raise kind(f"{what}: {type(error).__name__}: {error}.{advice(error)}") from error
+        raise kind(
+            f"{what}: {type(error).__name__}: {error}.{advice(error)}"
+        ) from error
 
 
 @contextmanager
@@ -254,7 +343,9 @@ def quiet() -> Iterator[None]:
 
 @contextmanager
 def fixed_chance() -> Iterator[None]:
-    """Python's random numbers begin at 0, as in the published runs, and go on afterwards as if nothing had been drawn."""
+    """Python's random numbers begin at 0, as in the published runs, and go on afterwards as if
+    nothing had been drawn.
+    """
     state = random.getstate()
     random.seed(0)
     try:

@@ -1,6 +1,8 @@
-"""The exact match and F1 of SQuAD as `transformers.data.metrics.squad_metrics` computed them, which transformers has no more since release 5.
+"""The exact match and F1 of SQuAD as `transformers.data.metrics.squad_metrics` computed them, which
+transformers has no more since release 5.
 
-Modules of `coqa`, `xquad` and others import it by that name; `shim` answers with this file. Arithmetic: Rajpurkar et al. 2016, and 2.0 for empty answers.
+Modules of `coqa`, `xquad` and others import it by that name; `shim` answers with this file.
+Arithmetic: Rajpurkar et al. 2016, and 2.0 for empty answers.
 """
 
 from __future__ import annotations
@@ -30,11 +32,13 @@ def compute_exact(a_gold: str, a_pred: str) -> int:
 
 def compute_f1(a_gold: str, a_pred: str) -> float:
     """F1 of the words, with repeats; of two answers of which one has none, 1 where both have none."""
-    gold, predicted = get_tokens(a_gold), get_tokens(a_pred)
+    gold = get_tokens(a_gold)
+    predicted = get_tokens(a_pred)
     if not gold or not predicted:
         return int(gold == predicted)
     same = sum((Counter(gold) & Counter(predicted)).values())
     if not same:
         return 0
-    precision, recall = same / len(predicted), same / len(gold)
+    precision = same / len(predicted)
+    recall = same / len(gold)
     return 2 * precision * recall / (precision + recall)

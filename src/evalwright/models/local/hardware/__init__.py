@@ -1,1 +1,4 @@
-"""What a run was made on and how fast it went. Nothing heavy is imported, and no run fails for what cannot be read."""
+"""What a run was made on and how fast it went.
+
+Nothing heavy is imported, and no run fails for what cannot be read.
+"""

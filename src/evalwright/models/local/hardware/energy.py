@@ -1,8 +1,10 @@
-"""Energy between two moments, from counters that the machine itself keeps: Intel's RAPL, and NVIDIA's driver.
+"""Energy between two moments, from counters that the machine itself keeps: Intel's RAPL, and
+NVIDIA's driver.
 
-Both count everything that the processor packages, their memory and the cards did, other programs included. RAPL is read from
-the powercap files of Linux (kernel documentation, "Power Capping Framework"): microjoules, which begin again from 0 at
-`max_energy_range_uj`. AMD's processors show the same files.
+Both count everything that the processor packages, their memory and the cards did, other programs
+included. RAPL is read from the powercap files of Linux (kernel documentation, "Power Capping
+Framework"): microjoules, which begin again from 0 at `max_energy_range_uj`. AMD's processors show
+the same files.
 """
 
 from __future__ import annotations
@@ -16,7 +18,8 @@ from evalwright.models.local.hardware import nvml
 from evalwright.models.local.hardware.machine import read_number, read_text
 
 LOOK_EVERY = 60.0
-"""Seconds between readings. A counter runs round in about three quarters of an hour at 100 watts."""
+"""Seconds between readings. A counter runs round in about three quarters of an hour at 100 watts.
+"""
 
 _ZONE = re.compile(r"intel-rapl:\d+(:\d+)?")
 
@@ -34,7 +37,9 @@ class EnergyMeter:
         self._looked = time.monotonic()
 
     def look(self, *, now: bool = False) -> None:
-        """Read the processors' counters if a minute has passed, so that none runs round twice unseen."""
+        """Read the processors' counters if a minute has passed, so that none runs round twice
+        unseen.
+        """
         moment = time.monotonic()
         if not now and moment - self._looked < LOOK_EVERY:
             return
@@ -53,12 +58,22 @@ class EnergyMeter:
             self._last[zone] = current
 
     def as_dict(self) -> dict[str, Any]:
-        """Joules since the meter was made, by source; null where there is no counter, with the reason in `method`."""
+        """Joules since the meter was made, by source; null where there is no counter, with the
+        reason in `method`.
+        """
         self.look(now=True)
         cpu = self._microjoules / 1e6 if self._zones and not self._broken else None
         after = [card.energy for card in nvml.cards(self._library)]
-        spent = [b - a for a, b in zip(self._cards, after, strict=False) if a is not None and b is not None]
-        gpu = sum(spent) if spent and len(spent) == len(self._cards) == len(after) else None
+        spent = [
+            b - a
+            for a, b in zip(self._cards, after, strict=False)
+            if a is not None and b is not None
+        ]
+        gpu = (
+            sum(spent)
+            if spent and len(spent) == len(self._cards) == len(after)
+            else None
+        )
         return {
             "cpu_joules": None if cpu is None else round(cpu, 3),
             "gpu_joules": None if gpu is None else round(gpu, 3),
@@ -81,12 +96,16 @@ class EnergyMeter:
 def _zones(root: Path) -> tuple[list[Path], bool]:
     """The zones to add up, and whether there are some that may not be read.
 
-    A package holds its cores; the memory beside it counts apart. A zone of the whole platform would count both again.
+    A package holds its cores; the memory beside it counts apart. A zone of the whole platform would
+    count both again.
     """
-    found, hidden = [], False
+    found = []
+    hidden = False
     folder = root / "sys/class/powercap"
     try:
-        names = sorted(path.name for path in folder.iterdir() if _ZONE.fullmatch(path.name))
+        names = sorted(
+            path.name for path in folder.iterdir() if _ZONE.fullmatch(path.name)
+        )
     except OSError:
         return [], False
     for name in names:

@@ -1,4 +1,5 @@
-"""The machine that a run is made on, and what this process may use of it, by affinity, control group and resource limit.
+"""The machine that a run is made on, and what this process may use of it, by affinity, control
+group and resource limit.
 
 Plain data; never a host name, a serial number or a path.
 """
@@ -22,10 +23,12 @@ _UNLIMITED = 1 << 60
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """cores: that this process may use, a fraction where its control group is given a share. Memory in bytes.
+    """cores: that this process may use, a fraction where its control group is given a share.
 
-    memory_limit: what a control group or a resource limit leaves of the memory; None where nothing limits it. free: what may
-    still be taken. None: nothing says so.
+    Memory in bytes.
+
+    memory_limit: what a control group or a resource limit leaves of the memory; None where nothing
+    limits it. free: what may still be taken. None: nothing says so.
     """
 
     cpu: str | None
@@ -43,19 +46,23 @@ class Machine:
             "memory_bytes": self.memory,
             "memory_limit_bytes": self.memory_limit,
             "gpus": [
-                {"name": gpu.name, "memory_bytes": gpu.memory, "driver": gpu.driver} for gpu in self.gpus
+                {"name": gpu.name, "memory_bytes": gpu.memory, "driver": gpu.driver}
+                for gpu in self.gpus
             ],
         }
 
 
 def find_machine(root: Path = Path("/"), library: str = nvml.LIBRARY) -> Machine:
     """This machine. root: where /proc and /sys lie. library: that of NVIDIA's driver."""
-    total, limit = total_memory(root), memory_limit(root)
+    total = total_memory(root)
+    limit = memory_limit(root)
     return Machine(
         cpu=_cpu_model(root),
         cores=usable_cores(root),
         memory=total,
-        memory_limit=limit if limit is not None and (total is None or limit < total) else None,
+        memory_limit=(
+            limit if limit is not None and (total is None or limit < total) else None
+        ),
         free=free_memory(root),
         gpus=nvml.cards(library),
     )
@@ -71,7 +78,9 @@ def _cpu_model(root: Path) -> str | None:
 
 
 def usable_cores(root: Path = Path("/")) -> float:
-    """Processors that this process may use: those of its affinity, or the share of its control group where that is less."""
+    """Processors that this process may use: those of its affinity, or the share of its control
+    group where that is less.
+    """
     try:
         cores = float(len(os.sched_getaffinity(0)))
     except (AttributeError, OSError):
@@ -90,8 +99,14 @@ def total_memory(root: Path = Path("/")) -> int | None:
 
 
 def memory_limit(root: Path = Path("/")) -> int | None:
-    """Bytes that this process may use by its control groups and its resource limits; None where nothing limits it."""
-    limits = [limit for folder in _groups(root, "memory") if (limit := _limit_of(folder)) is not None]
+    """Bytes that this process may use by its control groups and its resource limits; None where
+    nothing limits it.
+    """
+    limits = [
+        limit
+        for folder in _groups(root, "memory")
+        if (limit := _limit_of(folder)) is not None
+    ]
     own = _address_space()
     return min([*limits, *([own] if own is not None else [])], default=None)
 
@@ -101,16 +116,23 @@ def free_memory(root: Path = Path("/")) -> int | None:
 
     What a control group has cached of files and could give back counts as free.
     """
-    rooms = [room for folder in _groups(root, "memory") if (room := _room_of(folder)) is not None]
+    rooms = [
+        room
+        for folder in _groups(root, "memory")
+        if (room := _room_of(folder)) is not None
+    ]
     available = _kilobytes(root / "proc/meminfo", "MemAvailable")
-    own, used = _address_space(), _kilobytes(root / "proc/self/status", "VmSize")
+    own = _address_space()
+    used = _kilobytes(root / "proc/self/status", "VmSize")
     if own is not None and used is not None:
         rooms.append(max(0, own - used))
     return min([*rooms, *([available] if available is not None else [])], default=None)
 
 
 def peak_memory(root: Path = Path("/")) -> int | None:
-    """The most bytes of main memory (resident set) that this process has held so far; None where nothing says so."""
+    """The most bytes of main memory (resident set) that this process has held so far; None where
+    nothing says so.
+    """
     found = _kilobytes(root / "proc/self/status", "VmHWM")
     if found is not None:
         return found
@@ -118,7 +140,8 @@ def peak_memory(root: Path = Path("/")) -> int | None:
         import resource
     except ImportError:  # Windows
         return None
-    # Kilobytes but on macOS. On Linux a new program inherits the peak of the one that started it, so it comes second.
+    # Kilobytes but on macOS. On Linux a new program inherits the peak of the one that started it,
+    # so it comes second.
     scale = 1 if os.uname().sysname == "Darwin" else 1024
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * scale
 
@@ -160,20 +183,30 @@ def _groups(root: Path, controller: str) -> Iterator[Path]:
 
 
 def _limit_of(folder: Path) -> int | None:
-    limits = [read_number(folder / name) for name in ("memory.max", "memory.limit_in_bytes")]
-    return min((limit for limit in limits if limit is not None and limit < _UNLIMITED), default=None)
+    limits = [
+        read_number(folder / name) for name in ("memory.max", "memory.limit_in_bytes")
+    ]
+    return min(
+        (limit for limit in limits if limit is not None and limit < _UNLIMITED),
+        default=None,
+    )
 
 
 def _room_of(folder: Path) -> int | None:
     limit = _limit_of(folder)
     files = (folder / name for name in ("memory.current", "memory.usage_in_bytes"))
-    used = next((found for file in files if (found := read_number(file)) is not None), None)
+    used = next(
+        (found for file in files if (found := read_number(file)) is not None), None
+    )
     if limit is None or used is None:
         return limit
     cached = 0
     for line in read_text(folder / "memory.stat").splitlines():
         name, _, value = line.partition(" ")
-        if name in ("inactive_file", "total_inactive_file") and value.strip().isdecimal():
+        if (
+            name in ("inactive_file", "total_inactive_file")
+            and value.strip().isdecimal()
+        ):
             cached = max(cached, int(value))
     return max(0, limit - max(0, used - cached))
 
@@ -182,7 +215,10 @@ def _quotas(root: Path) -> Iterator[float]:
     for folder in _groups(root, "cpu"):
         quota, period = (*read_text(folder / "cpu.max").split(), "", "")[:2]
         if not quota:
-            quota, period = (read_text(folder / f"cpu.cfs_{part}_us").strip() for part in ("quota", "period"))
+            quota, period = (
+                read_text(folder / f"cpu.cfs_{part}_us").strip()
+                for part in ("quota", "period")
+            )
         if quota.isdecimal() and period.isdecimal() and int(quota) and int(period):
             yield max(math.ceil(100 * int(quota) / int(period)) / 100, 0.01)
 

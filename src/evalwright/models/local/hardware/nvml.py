@@ -1,7 +1,8 @@
-"""What the driver of NVIDIA's cards says of them, by its own library NVML; neither torch nor a program is needed.
+"""What the driver of NVIDIA's cards says of them, by its own library NVML; neither torch nor a
+program is needed.
 
-The functions and units are those of NVIDIA's NVML API reference: memory in bytes, energy in millijoules since the driver was
-loaded (cards from Volta on).
+The functions and units are those of NVIDIA's NVML API reference: memory in bytes, energy in
+millijoules since the driver was loaded (cards from Volta on).
 """
 
 from __future__ import annotations
@@ -16,12 +17,19 @@ LIBRARY = "libnvidia-ml.so.1"
 
 
 class _Memory(ctypes.Structure):
-    _fields_ = [("total", ctypes.c_ulonglong), ("free", ctypes.c_ulonglong), ("used", ctypes.c_ulonglong)]
+    _fields_ = [
+        ("total", ctypes.c_ulonglong),
+        ("free", ctypes.c_ulonglong),
+        ("used", ctypes.c_ulonglong),
+    ]
 
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """One card. memory and free in bytes; energy in joules since the driver was loaded. None: the driver does not say."""
+    """One card. memory and free in bytes; energy in joules since the driver was loaded.
+
+    None: the driver does not say.
+    """
 
     name: str
     memory: int | None = None
@@ -41,7 +49,11 @@ def cards(library: str = LIBRARY) -> tuple[Card, ...]:
         driver = ctypes.create_string_buffer(80)
         known = nvml.nvmlSystemGetDriverVersion(driver, ctypes.c_uint(80)) == 0
         version = driver.value.decode("utf-8", "replace") if known else ""
-        return tuple(card for i in range(count.value) if (card := _card(nvml, i, version)) is not None)
+        return tuple(
+            card
+            for i in range(count.value)
+            if (card := _card(nvml, i, version)) is not None
+        )
 
 
 @contextmanager
@@ -61,14 +73,20 @@ def _opened(library: str) -> Iterator[Any]:
 
 def _card(nvml: Any, index: int, driver: str) -> Card | None:
     handle = ctypes.c_void_p()
-    if nvml.nvmlDeviceGetHandleByIndex_v2(ctypes.c_uint(index), ctypes.byref(handle)) != 0:
+    if (
+        nvml.nvmlDeviceGetHandleByIndex_v2(ctypes.c_uint(index), ctypes.byref(handle))
+        != 0
+    ):
         return None
     name = ctypes.create_string_buffer(96)
     named = nvml.nvmlDeviceGetName(handle, name, ctypes.c_uint(96)) == 0
-    memory, energy = _Memory(), ctypes.c_ulonglong(0)
+    memory = _Memory()
+    energy = ctypes.c_ulonglong(0)
     sized = nvml.nvmlDeviceGetMemoryInfo(handle, ctypes.byref(memory)) == 0
     try:
-        metered = nvml.nvmlDeviceGetTotalEnergyConsumption(handle, ctypes.byref(energy)) == 0
+        metered = (
+            nvml.nvmlDeviceGetTotalEnergyConsumption(handle, ctypes.byref(energy)) == 0
+        )
     except AttributeError:  # a driver that is older than this function
         metered = False
     return Card(

@@ -17,28 +17,36 @@ _OPEN = (None, "auto", False)
 @cache
 def presets() -> Mapping[str, Mapping[str, Any]]:
     """All presets by name: `title`, and a table of arguments for each backend that it is for."""
-    text = files("evalwright.models.local.hardware").joinpath("presets.toml").read_text(encoding="utf-8")
+    text = (
+        files("evalwright.models.local.hardware")
+        .joinpath("presets.toml")
+        .read_text(encoding="utf-8")
+    )
     return tomllib.loads(text)
 
 
 def with_preset(
     name: Any, backend: str, given: Mapping[str, Any], longest: int | None = None
 ) -> dict[str, Any]:
-    """The arguments `given`, those left open (None, "auto", False) filled in from the preset. name None: as given.
+    """The arguments `given`, those left open (None, "auto", False) filled in from the preset. name
+    None: as given.
 
-    longest: the context of the model, above which the preset's max_length is not set.
-    Raises UnknownName for another preset, ConfigurationError for one that has nothing for this backend.
+    longest: the context of the model, above which the preset's max_length is not set. Raises
+    UnknownName for another preset, ConfigurationError for one that has nothing for this backend.
     """
     if name is None:
         return dict(given)
     known = presets()
     if not isinstance(name, str) or name not in known:
-        raise UnknownName("preset", str(name), list(known), f"Known: {', '.join(known)}.")
+        raise UnknownName(
+            "preset", str(name), list(known), f"Known: {', '.join(known)}."
+        )
     settings = known[name].get(backend)
     if settings is None:
         fitting = [each for each, found in known.items() if backend in found]
         raise ConfigurationError(
-            f"The preset '{name}' has no settings for {backend}/ models; use {', '.join(fitting)}."
+            f"The preset '{name}' has no settings for {backend}/ models; use"
+            f" {', '.join(fitting)}."
         )
     out = dict(given)
     for key, value in settings.items():

@@ -1,4 +1,6 @@
-"""Cuts work into batches of like length, finds the size that memory allows, and loses nothing when it was too much."""
+"""Cuts work into batches of like length, finds the size that memory allows, and loses nothing when
+it was too much.
+"""
 
 from __future__ import annotations
 
@@ -23,22 +25,29 @@ Steps = Iterator[tuple[int, Result | Failure]]
 
 
 class BatchRunner(Generic[Result]):
-    """Runs items longest first, in batches of up to `rows` rows (None: any number) and `tokens` padded tokens.
+    """Runs items longest first, in batches of up to `rows` rows (None: any number) and `tokens`
+    padded tokens.
 
-    A batch that does not fit into memory is halved and so is the limit, for good; finished items stay finished. A batch
-    that raises anything else is run again one by one, so that only the item at fault fails; errors of the kinds in
-    `passing` end the whole run instead.
+    A batch that does not fit into memory is halved and so is the limit, for good; finished items
+    stay finished. A batch that raises anything else is run again one by one, so that only the item
+    at fault fails; errors of the kinds in `passing` end the whole run instead.
     """
 
-    def __init__(self, rows: int | None, tokens: int, passing: tuple[type[Exception], ...] = ()) -> None:
+    def __init__(
+        self, rows: int | None, tokens: int, passing: tuple[type[Exception], ...] = ()
+    ) -> None:
         self.rows = rows
         self.tokens = tokens
         self._passing = passing
 
     def run(
-        self, costs: Sequence[int], work: Callable[[list[int]], Sequence[Result]], padded: bool = True
+        self,
+        costs: Sequence[int],
+        work: Callable[[list[int]], Sequence[Result]],
+        padded: bool = True,
     ) -> Steps[Result]:
-        """Yield `(item, result or failure)` for every item. costs: tokens per item. work: results of a list of items.
+        """Yield `(item, result or failure)` for every item. costs: tokens per item. work: results
+        of a list of items.
 
         padded: every item of a batch costs as much as its longest; else what it has itself.
         """
@@ -66,14 +75,18 @@ class BatchRunner(Generic[Result]):
         work: Callable[[deque[int], int], Steps[Result]],
         most: int,
     ) -> Steps[Result]:
-        """Like `run`, for work that takes up items as places get free, and yields each when it is done.
+        """Like `run`, for work that takes up items as places get free, and yields each when it is
+        done.
 
-        costs: tokens per item. order: the items, costly ones first. work: takes items off the left of a queue, holds up to
-        a number of them at once, and yields `(item, result)`. most: how many it may hold where `rows` does not say.
+        costs: tokens per item. order: the items, costly ones first. work: takes items off the left
+        of a queue, holds up to a number of them at once, and yields `(item, result)`. most: how
+        many it may hold where `rows` does not say.
         """
 
         def portion(waiting: deque[int]) -> deque[int]:
-            """All that waits; where few costly items fill the memory, those that are about as costly only."""
+            """All that waits; where few costly items fill the memory, those that are about as
+            costly only.
+            """
             longest = costs[waiting[0]]
             roomy = self._rows_of(longest, most) >= min(
                 most if self.rows is None else self.rows, len(waiting)
@@ -94,8 +107,11 @@ class BatchRunner(Generic[Result]):
         most: int,
         padded: bool = True,
     ) -> Steps[Result]:
-        """Give out portions of what waits; what a failed one held is given out again, in smaller portions or alone."""
-        waiting, alone = deque(order), deque[int]()
+        """Give out portions of what waits; what a failed one held is given out again, in smaller
+        portions or alone.
+        """
+        waiting = deque(order)
+        alone = deque[int]()
         while waiting or alone:
             queue = deque([alone.popleft()]) if alone else portion(waiting)
             given = list(queue)
@@ -116,7 +132,12 @@ class BatchRunner(Generic[Result]):
             elif failed is not None and is_out_of_memory(failed):
                 half = len(held) // 2
                 self._shrink(
-                    half, half * costs[held[0]] if padded else sum(costs[item] for item in held) // 2
+                    half,
+                    (
+                        half * costs[held[0]]
+                        if padded
+                        else sum(costs[item] for item in held) // 2
+                    ),
                 )
                 waiting.extendleft(reversed(held))
             else:
@@ -126,8 +147,12 @@ class BatchRunner(Generic[Result]):
         rows = max(1, self.tokens // max(1, cost))
         return min(rows, most if self.rows is None else self.rows)
 
-    def _next(self, steps: Steps[Result]) -> tuple[int, Result | Failure] | Exception | None:
-        """The next result, or the error without the frames that keep the failed batch's tensors alive."""
+    def _next(
+        self, steps: Steps[Result]
+    ) -> tuple[int, Result | Failure] | Exception | None:
+        """The next result, or the error without the frames that keep the failed batch's tensors
+        alive.
+        """
         try:
             return next(steps, None)
         except self._passing:
@@ -164,7 +189,8 @@ def free_memory() -> None:
 
 
 def scoring_budget(model: Any, device: str, memory: int | None = None) -> int:
-    """Padded tokens per scoring batch: what fits into a third of the memory, at most what keeps the device busy.
+    """Padded tokens per scoring batch: what fits into a third of the memory, at most what keeps the
+    device busy.
 
     memory: bytes that may be used beside the model; None: what is free, as for the budgets below.
 
@@ -174,13 +200,18 @@ def scoring_budget(model: Any, device: str, memory: int | None = None) -> int:
     hidden = int(getattr(config, "hidden_size", 1024) or 1024)
     inner = int(getattr(config, "intermediate_size", None) or 4 * hidden)
     each = (16 * hidden + 4 * inner) * _item_size(model)
-    return _clamp(_usable_bytes(device, memory) // 3 // each, 65536 if _is_gpu(device) else 4096)
+    return _clamp(
+        _usable_bytes(device, memory) // 3 // each, 65536 if _is_gpu(device) else 4096
+    )
 
 
 def generation_budget(model: Any, device: str, memory: int | None = None) -> int:
     """Tokens of prompts and answers per generation batch: their keys and values stay in memory."""
     each = cache_bytes(text_config(model), _item_size(model))
-    return _clamp(_usable_bytes(device, memory) // 4 // each, 262144 if _is_gpu(device) else 131072)
+    return _clamp(
+        _usable_bytes(device, memory) // 4 // each,
+        262144 if _is_gpu(device) else 131072,
+    )
 
 
 def stored_budget(device: str, memory: int | None = None) -> int:
@@ -207,12 +238,16 @@ def text_config(model: Any) -> Any:
 def failure_of(error: Exception) -> Failure:
     """What one request's answer is, by what it raised when it was alone."""
     if is_out_of_memory(error):
-        return ModelError("Out of memory for this request even when it is alone in its batch.").as_failure()
+        return ModelError(
+            "Out of memory for this request even when it is alone in its batch."
+        ).as_failure()
     return ModelError(f"The model raised {type(error).__name__}: {error}").as_failure()
 
 
 def _item_size(model: Any) -> int:
-    return max((parameter.element_size() for parameter in model.parameters()), default=4)
+    return max(
+        (parameter.element_size() for parameter in model.parameters()), default=4
+    )
 
 
 def _is_gpu(device: str) -> bool:
@@ -220,7 +255,11 @@ def _is_gpu(device: str) -> bool:
 
 
 def _usable_bytes(device: str, memory: int | None) -> int:
-    free = int(torch.cuda.mem_get_info(torch.device(device))[0]) if _is_gpu(device) else machine.free_memory()
+    free = (
+        int(torch.cuda.mem_get_info(torch.device(device))[0])
+        if _is_gpu(device)
+        else machine.free_memory()
+    )
     free = 4 << 30 if free is None else free
     return free if memory is None else min(memory, free)
 

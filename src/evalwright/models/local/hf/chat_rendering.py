@@ -1,6 +1,7 @@
 """A chat template rendered as transformers renders it, in a process with limits of time and memory.
 
-This module is what that process imports: transformers' own function, so that the text is the same, and nothing of torch.
+This module is what that process imports: transformers' own function, so that the text is the same,
+and nothing of torch.
 """
 
 from __future__ import annotations
@@ -11,7 +12,13 @@ from typing import Any
 from transformers.utils.chat_template_utils import render_jinja_template
 
 
-def rendered(template: str, messages: Sequence[Mapping[str, str]], how: Mapping[str, Any]) -> str:
-    """The conversation as text. how: how it ends, special tokens, variables that the template reads."""
-    texts, _ = render_jinja_template(conversations=[list(messages)], chat_template=template, **how)
+def rendered(
+    template: str, messages: Sequence[Mapping[str, str]], how: Mapping[str, Any]
+) -> str:
+    """The conversation as text. how: how it ends, special tokens, variables that the template
+    reads.
+    """
+    texts, _ = render_jinja_template(
+        conversations=[list(messages)], chat_template=template, **how
+    )
     return str(texts[0])

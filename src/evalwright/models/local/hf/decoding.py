@@ -1,7 +1,10 @@
-"""Writes answers row by row: who is done leaves at once, and a prompt that waits takes the free place.
+"""Writes answers row by row: who is done leaves at once, and a prompt that waits takes the free
+place.
 
-The loop is our own, so that a row ends when it is done, equal prompts and shared beginnings are computed once, and only
-the last position of a prompt goes through the output head. Prompts that begin alike are written together (`families`). Where the model cannot be served this way, `refusal` says why.
+The loop is our own, so that a row ends when it is done, equal prompts and shared beginnings are
+computed once, and only the last position of a prompt goes through the output head. Prompts that
+begin alike are written together (`families`). Where the model cannot be served this way, `refusal`
+says why.
 """
 
 from __future__ import annotations
@@ -27,10 +30,13 @@ from evalwright.models.local.tokens import common_length
 from evalwright.models.local.writing import Pieces
 
 _PROMPT_TOKENS = {"cpu": 2048, "gpu": 16384}
-"""Padded tokens of prompts in one pass: what keeps a device busy, and activations near a CPU's caches."""
+"""Padded tokens of prompts in one pass: what keeps a device busy, and activations near a CPU's
+caches.
+"""
 
 _ROWS = {"cpu": 128, "gpu": 512}
-"""Rows written at once where no batch size is given: the products of one token each want many rows."""
+"""Rows written at once where no batch size is given: the products of one token each want many rows.
+"""
 
 WORTH = 64
 """Tokens that prompts must share beyond what all others share, to be written apart from these."""
@@ -42,23 +48,31 @@ LEAST = 16
 """Shared tokens below which computing them apart costs more than it saves."""
 
 _TOLERANCE = {8: 1e-4, 4: 1e-3, 2: 0.1}
-"""By the bytes of a number: how far logits may lie from those of the plain way, in parts of the largest."""
+"""By the bytes of a number: how far logits may lie from those of the plain way, in parts of the
+largest.
+"""
 
 
 class GenerationLoop:
-    """The loop over one model. It is tried on a few tokens, next to the plain way, before it is used."""
+    """The loop over one model.
+
+    It is tried on a few tokens, next to the plain way, before it is used.
+    """
 
     def __init__(self, loaded: Loaded, reader: LogitReader) -> None:
         self.forward = TreeForward(loaded.model, reader, loaded.device)
         self.refusal = self.forward.refusal
-        self._loaded, self._reader = loaded, reader
+        self._loaded = loaded
+        self._reader = reader
         self._tried = False
         kind = "gpu" if loaded.device != "cpu" else "cpu"
         self.most_rows = _ROWS[kind]
         self._prompt_tokens = _PROMPT_TOKENS[kind]
 
     def ready(self, tokens: Sequence[int]) -> bool:
-        """Whether it can be used; at the first call a few of these tokens are tried, and `refusal` is known after it."""
+        """Whether it can be used; at the first call a few of these tokens are tried, and `refusal`
+        is known after it.
+        """
         while not self._tried and self.refusal is None:
             slots = Slots(self.forward, self._reader)
             try:
@@ -81,12 +95,16 @@ class GenerationLoop:
 
     def is_short(self, job: Job) -> bool:
         """Whether every layer attends to all of the prompt and the answer."""
-        return self.forward.longest is None or len(job.tokens) + job.room <= self.forward.longest
+        return (
+            self.forward.longest is None
+            or len(job.tokens) + job.room <= self.forward.longest
+        )
 
     def write(
         self, jobs: Mapping[int, Job], shared: int, queue: deque[int], rows: int
     ) -> Iterator[tuple[int, Response | Failure]]:
-        """Yield `(job, answer)` for all jobs of the queue, which begin with the same `shared` tokens, as they are done.
+        """Yield `(job, answer)` for all jobs of the queue, which begin with the same `shared`
+        tokens, as they are done.
 
         A job is taken off the queue when its row begins. `rows` are written at once at the most.
         """
@@ -124,7 +142,9 @@ class GenerationLoop:
         most = self._loaded.reader.rules.max_length
         return max(1, min(24, min(most, self.forward.longest or most) - 10))
 
-    def _take(self, jobs: Mapping[int, Job], shared: int, queue: deque[int], free: int) -> list[int]:
+    def _take(
+        self, jobs: Mapping[int, Job], shared: int, queue: deque[int], free: int
+    ) -> list[int]:
         """The next jobs whose prompts go through the model in one pass; equal ones count once."""
         taken: list[int] = []
         different: set[tuple[int, ...]] = set()
@@ -149,7 +169,9 @@ class GenerationLoop:
     ) -> tuple[list[tuple[int, RowWriter]], Tensor]:
         """Put prompts through the model, each different one once."""
         rows: dict[tuple[int, ...], int] = {}
-        firsts, others, copies = [], [], []
+        firsts = []
+        others = []
+        copies = []
         for item in items:
             tokens = tuple(jobs[item].tokens[shared:])
             if tokens in rows:
@@ -159,7 +181,10 @@ class GenerationLoop:
                 rows[tokens] = len(rows)
                 firsts.append(item)
         logits = slots.add(list(rows), copies)
-        return [(item, RowWriter(self._loaded, jobs[item], pieces)) for item in [*firsts, *others]], logits
+        return [
+            (item, RowWriter(self._loaded, jobs[item], pieces))
+            for item in [*firsts, *others]
+        ], logits
 
 
 def _worthwhile(active: int, rows: int) -> bool:
@@ -168,12 +193,14 @@ def _worthwhile(active: int, rows: int) -> bool:
 
 
 def _distance(slots: Slots, loaded: Loaded, tokens: Sequence[int]) -> float:
-    """How far logits lie from those of the whole texts at once, in parts of the largest: rows that share a beginning.
+    """How far logits lie from those of the whole texts at once, in parts of the largest: rows that
+    share a beginning.
 
     Three rows, of which one is a copy and one leaves early, so that every way of the loop is gone.
     """
     some = [*tokens, *range(1, 9)]
-    shared, rest = some[:-5], some[-5:]
+    shared = some[:-5]
+    rest = some[-5:]
     rows = [rest[:4], rest[1:3]]
     slots.open(shared, 3, 8)
     found = [slots.add(rows, [1])]
@@ -191,7 +218,9 @@ def _distance(slots: Slots, loaded: Loaded, tokens: Sequence[int]) -> float:
         for logits, whole in zip(found, compared, strict=True):
             for row, text in zip(logits, whole, strict=True):
                 ids = torch.tensor([text], device=loaded.device)
-                plain = loaded.model(input_ids=ids, use_cache=False).logits[0, -1].float()
+                plain = (
+                    loaded.model(input_ids=ids, use_cache=False).logits[0, -1].float()
+                )
                 scale = max(1e-6, float(plain.abs().max()))
                 worst = max(worst, float((row.float() - plain).abs().max()) / scale)
     return worst
@@ -199,17 +228,21 @@ def _distance(slots: Slots, loaded: Loaded, tokens: Sequence[int]) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """`members` are places of prompts that are not empty; all begin with the same `shared` tokens, and each has at least one more."""
+    """`members` are places of prompts that are not empty; all begin with the same `shared` tokens,
+    and each has at least one more.
+    """
 
     shared: int
     members: list[int]
 
 
 def families(prompts: Sequence[Sequence[int]]) -> list[Family]:
-    """Every prompt in one family. Prompts that share little with any others are one family, however little that is.
+    """Every prompt in one family.
 
-    Sorted prompts that share a beginning stand side by side, so a family is a run of them, less those parts of the run that
-    share more among themselves.
+    Prompts that share little with any others are one family, however little that is.
+
+    Sorted prompts that share a beginning stand side by side, so a family is a run of them, less
+    those parts of the run that share more among themselves.
     """
     order = sorted(range(len(prompts)), key=lambda place: list(prompts[place]))
     alike = [common_length(prompts[a], prompts[b]) for a, b in pairwise(order)]
@@ -221,9 +254,15 @@ def families(prompts: Sequence[Sequence[int]]) -> list[Family]:
         rest: list[int] = []
         for left, right in _parts(alike, start, end, shared):
             deeper = _shared(prompts, order, alike, left, right)
-            different = 1 + sum(prompts[a] != prompts[b] for a, b in pairwise(order[left:right]))
-            # A part of its own computes again what all share; equal prompts go through the model once in any family.
-            worth = deeper >= shared + WORTH and (different - 1) * (deeper - shared) >= shared
+            different = 1 + sum(
+                prompts[a] != prompts[b] for a, b in pairwise(order[left:right])
+            )
+            # A part of its own computes again what all share; equal prompts go through the model
+            # once in any family.
+            worth = (
+                deeper >= shared + WORTH
+                and (different - 1) * (deeper - shared) >= shared
+            )
             if (left, right) != (start, end) and different >= ENOUGH and worth:
                 waiting.append((left, right))
             else:
@@ -234,14 +273,22 @@ def families(prompts: Sequence[Sequence[int]]) -> list[Family]:
 
 
 def _shared(
-    prompts: Sequence[Sequence[int]], order: Sequence[int], alike: Sequence[int], start: int, end: int
+    prompts: Sequence[Sequence[int]],
+    order: Sequence[int],
+    alike: Sequence[int],
+    start: int,
+    end: int,
 ) -> int:
-    """Tokens that a run begins with alike, and leaves every prompt its last one, which the first answer token needs."""
+    """Tokens that a run begins with alike, and leaves every prompt its last one, which the first
+    answer token needs.
+    """
     shortest = min(len(prompts[place]) for place in order[start:end])
     return min([shortest - 1, *alike[start : end - 1]])
 
 
-def _parts(alike: Sequence[int], start: int, end: int, shared: int) -> Iterator[tuple[int, int]]:
+def _parts(
+    alike: Sequence[int], start: int, end: int, shared: int
+) -> Iterator[tuple[int, int]]:
     """The runs within a run, of prompts that share more than all of it."""
     left = start
     for place in range(start, end - 1):

@@ -41,20 +41,29 @@ class TransformersAnswering(Answering):
             prepare=loaded.encoder.prepare,
         )
         self.loaded = loaded
-        model, device, rows = loaded.model, loaded.device, options.batch_size
+        model = loaded.model
+        device = loaded.device
+        rows = options.batch_size
         scoring, writing = (
-            budget(model, device, options.memory) for budget in (scoring_budget, generation_budget)
+            budget(model, device, options.memory)
+            for budget in (scoring_budget, generation_budget)
         )
         # Who names a batch size has measured it, so no budget of ours stands in its way.
         most = 1 << 62 if rows is not None else scoring
         reader: LogitReader | None = None
         if loaded.start_tokens:
-            # The decoder's logits are all read, so they exist all at once: a gibibyte of them in float32 at the most.
+            # The decoder's logits are all read, so they exist all at once: a gibibyte of them in
+            # float32 at the most.
             most = min(most, max(256, (1 << 28) // int(text_config(model).vocab_size)))
         else:
             reader = LogitReader(model, device)
         batcher: BatchRunner[list[tuple[int, PairScore]]] = BatchRunner(rows, most)
-        plain = PlainScorer(reader or SidesReader(model, device), batcher, device, loaded.start_tokens[:1])
+        plain = PlainScorer(
+            reader or SidesReader(model, device),
+            batcher,
+            device,
+            loaded.start_tokens[:1],
+        )
         self.scorer: PlainScorer | TreeScorer = plain
         refusal = None
         if reader is None:
@@ -74,10 +83,19 @@ class TransformersAnswering(Answering):
             )
         if refusal is not None:
             if options.scoring == "tree":
-                raise ModelError(f"The model {name} cannot be scored by a prefix tree: {refusal}.")
-            logger.info("%s: log-likelihoods are computed without a prefix tree, because %s.", name, refusal)
-        self._name, self._told_loops = name, set[str]()
-        self._batcher: BatchRunner[Response | Failure] = BatchRunner(rows, 1 << 62 if rows else writing)
+                raise ModelError(
+                    f"The model {name} cannot be scored by a prefix tree: {refusal}."
+                )
+            logger.info(
+                "%s: log-likelihoods are computed without a prefix tree, because %s.",
+                name,
+                refusal,
+            )
+        self._name = name
+        self._told_loops = set[str]()
+        self._batcher: BatchRunner[Response | Failure] = BatchRunner(
+            rows, 1 << 62 if rows else writing
+        )
         self.decoder = None if reader is None else GenerationLoop(loaded, reader)
 
     def image_job(self, request: Generate) -> Job:
@@ -91,8 +109,11 @@ class TransformersAnswering(Answering):
         return self.scorer.score(pairs)
 
     def write(self, jobs: Sequence[Job]) -> Iterator[tuple[int, Response | Failure]]:
-        """See Answering: prompts that begin alike together, by our own loop; what that cannot serve by transformers'."""
-        decoder, own = self.decoder, list[int]()
+        """See Answering: prompts that begin alike together, by our own loop; what that cannot serve
+        by transformers'.
+        """
+        decoder = self.decoder
+        own = list[int]()
         apart = [place for place, job in enumerate(jobs) if _is_alone(job)]
         for place in apart:
             yield place, self._alone(jobs[place])
@@ -101,12 +122,16 @@ class TransformersAnswering(Answering):
             own = [
                 place
                 for place, job in enumerate(jobs)
-                if place not in alone and decoder.refusal is None and decoder.is_short(job)
+                if place not in alone
+                and decoder.refusal is None
+                and decoder.is_short(job)
             ]
             if own and not decoder.ready(jobs[own[0]].tokens):
                 own = []
             for family in families([jobs[place].tokens for place in own]):
-                yield from self._together(decoder, jobs, family.shared, [own[i] for i in family.members])
+                yield from self._together(
+                    decoder, jobs, family.shared, [own[i] for i in family.members]
+                )
         taken = {*own, *apart}
         others = [place for place in range(len(jobs)) if place not in taken]
         if others:
@@ -114,19 +139,24 @@ class TransformersAnswering(Answering):
                 self._tell(decoder, [jobs[place] for place in others])
             costs = [len(jobs[place].tokens) + jobs[place].room for place in others]
             for found, answer in self._batcher.run(
-                costs, lambda batch: write(self.loaded, [jobs[others[i]] for i in batch])
+                costs,
+                lambda batch: write(self.loaded, [jobs[others[i]] for i in batch]),
             ):
                 yield others[found], answer
 
     def _alone(self, job: Job) -> Response | Failure:
-        """The answer to one prompt with images, by beams, or with arguments of generate() (padding would count as repeated tokens)."""
+        """The answer to one prompt with images, by beams, or with arguments of generate() (padding
+        would count as repeated tokens).
+        """
         try:
             inputs: dict[str, Any] = {}
             if not job.tokens:
                 assert self.loaded.vision is not None
                 inputs = self.loaded.vision.inputs(job.request)
                 tokens = inputs["input_ids"][0].tolist()
-                room = room_for_answer(len(tokens), job.room, self.loaded.reader.rules.max_length)
+                room = room_for_answer(
+                    len(tokens), job.room, self.loaded.reader.rules.max_length
+                )
                 job = replace(job, tokens=tokens, room=room)
             if job.request.num_beams > 1:
                 return write_beams(self.loaded, job, inputs)
@@ -137,16 +167,25 @@ class TransformersAnswering(Answering):
             return failure_of(error)
 
     def _together(
-        self, decoder: GenerationLoop, jobs: Sequence[Job], shared: int, members: Sequence[int]
+        self,
+        decoder: GenerationLoop,
+        jobs: Sequence[Job],
+        shared: int,
+        members: Sequence[int],
     ) -> Iterator[tuple[int, Response | Failure]]:
         """Write jobs whose prompts begin with the same `shared` tokens."""
         inside = shared if decoder.forward.cascading else 0
         some = {place: jobs[place] for place in members}
-        costs = {place: len(job.tokens) - inside + job.room for place, job in some.items()}
+        costs = {
+            place: len(job.tokens) - inside + job.room for place, job in some.items()
+        }
         # Equal prompts stand side by side, so that they go through the model together.
         order = sorted(members, key=lambda place: (-costs[place], jobs[place].tokens))
         yield from self._batcher.stream(
-            costs, order, lambda queue, rows: decoder.write(some, shared, queue, rows), decoder.most_rows
+            costs,
+            order,
+            lambda queue, rows: decoder.write(some, shared, queue, rows),
+            decoder.most_rows,
         )
 
     def _tell(self, decoder: GenerationLoop, jobs: Sequence[Job]) -> None:
@@ -158,7 +197,11 @@ class TransformersAnswering(Answering):
                 reason = "memory ran out with this package's loop"
         if reason not in self._told_loops:
             self._told_loops.add(reason)
-            logger.warning("%s: answers are generated by transformers' own loop: %s.", self._name, reason)
+            logger.warning(
+                "%s: answers are generated by transformers' own loop: %s.",
+                self._name,
+                reason,
+            )
 
     def describe_scoring(self) -> dict[str, Any]:
         """Which way log-likelihoods are computed, and how much that saved."""
@@ -170,4 +213,8 @@ class TransformersAnswering(Answering):
 def _is_alone(job: Job) -> bool:
     """Whether a job cannot be written beside others: beams, images, arguments of generate()."""
     request = job.request
-    return request.num_beams > 1 or request.generation_arguments is not None or not job.tokens
+    return (
+        request.num_beams > 1
+        or request.generation_arguments is not None
+        or not job.tokens
+    )

@@ -1,8 +1,10 @@
-"""Which number format and quantisation let a checkpoint fit into the memory that is free: the most exact that do.
+"""Which number format and quantisation let a checkpoint fit into the memory that is free: the most
+exact that do.
 
-What a model needs is computed, not tried: its weights, the keys and values of one text, the scores of its tokens, and what the
-libraries take. Weights of 8 bits are LLM.int8() (Dettmers et al. 2022), those of 4 are NF4 with a 32-bit constant per 64 weights
-(Dettmers et al. 2023), 4.5 bits in all; embeddings and the output layer keep the number format of the model.
+What a model needs is computed, not tried: its weights, the keys and values of one text, the scores
+of its tokens, and what the libraries take. Weights of 8 bits are LLM.int8() (Dettmers et al. 2022),
+those of 4 are NF4 with a 32-bit constant per 64 weights (Dettmers et al. 2023), 4.5 bits in all;
+embeddings and the output layer keep the number format of the model.
 """
 
 from __future__ import annotations
@@ -22,10 +24,13 @@ TEXT_TOKENS = 4096
 """The longest text that room is kept for, where no max_length says otherwise."""
 
 SPARE = 1.05
-"""Weights take a little more than their bytes: alignment, buffers, what the loader holds at a time."""
+"""Weights take a little more than their bytes: alignment, buffers, what the loader holds at a time.
+"""
 
 LIBRARIES = {"cpu": GIB // 2, "cuda": 6 * GIB // 10}
-"""What torch and transformers take beside the model (measured on a CPU: 0.4 GiB), and on a card the CUDA context (not measured)."""
+"""What torch and transformers take beside the model (measured on a CPU: 0.4 GiB), and on a card the
+CUDA context (not measured).
+"""
 
 _BYTES = {"float64": 8, "float32": 4, "bfloat16": 2, "float16": 2}
 _QUANTISED = {"bitsandbytes-8bit": 1.0, "bitsandbytes-4bit": 0.5625}
@@ -37,7 +42,9 @@ _LOGITS = 128
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """What decides over memory. embedding: of the parameters, those never quantised. cache: numbers kept per token of a text."""
+    """What decides over memory. embedding: of the parameters, those never quantised. cache: numbers
+    kept per token of a text.
+    """
 
     parameters: int
     embedding: int
@@ -50,8 +57,14 @@ class Size:
         whole = _BYTES[dtype]
         inner = whole if quantisation is None else _QUANTISED[quantisation]
         weights = (self.parameters - self.embedding) * inner + self.embedding * whole
-        beside = self.cache * self.tokens * whole + self.vocabulary * 4 * min(_LOGITS, self.tokens)
-        return round(SPARE * weights) + beside + LIBRARIES.get(device.partition(":")[0], LIBRARIES["cuda"])
+        beside = self.cache * self.tokens * whole + self.vocabulary * 4 * min(
+            _LOGITS, self.tokens
+        )
+        return (
+            round(SPARE * weights)
+            + beside
+            + LIBRARIES.get(device.partition(":")[0], LIBRARIES["cuda"])
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,20 +79,36 @@ class Fit:
 
     def said(self) -> str:
         """The choice in a sentence."""
-        what = self.dtype if self.quantisation is None else f"{self.quantisation} over {self.dtype}"
-        return f"{what} was chosen: it needs about {_gib(self.need)}, and {_gib(self.free)} of {self.device} memory are free"
+        what = (
+            self.dtype
+            if self.quantisation is None
+            else f"{self.quantisation} over {self.dtype}"
+        )
+        return (
+            f"{what} was chosen: it needs about {_gib(self.need)}, and"
+            f" {_gib(self.free)} of {self.device} memory are free"
+        )
 
 
 def model_size(source: Checkpoint, max_length: int | None) -> Size:
-    """The size of a checkpoint: parameters by the headers of its files, else by building it without memory."""
+    """The size of a checkpoint: parameters by the headers of its files, else by building it without
+    memory.
+    """
     config = _text_config(source.config)
-    parameters = (parameter_count(source.folder) if source.folder else None) or _count_unbuilt(source)
+    parameters = (
+        parameter_count(source.folder) if source.folder else None
+    ) or _count_unbuilt(source)
     hidden = _first(config, "hidden_size", "n_embd", "d_model")
     layers = _first(config, "num_hidden_layers", "n_layer", "num_layers")
     heads = _first(config, "num_attention_heads", "n_head", "num_heads") or 1
     width = _first(config, "head_dim") or hidden // heads
     vocabulary = _first(config, "vocab_size")
-    tied = config.get("tie_word_embeddings", source.config.get("tie_word_embeddings", True)) is not False
+    tied = (
+        config.get(
+            "tie_word_embeddings", source.config.get("tie_word_embeddings", True)
+        )
+        is not False
+    )
     longest = context_length(source.config, {}) or TEXT_TOKENS
     return Size(
         parameters=parameters,
@@ -102,18 +131,25 @@ def choose_fit(
 ) -> Fit:
     """The first of the candidates, most exact first, that fits into the free memory of the device.
 
-    dtype: to begin with; fixed_dtype: a person has chosen it. quantisation: chosen by a person, else None.
-    Raises ConfigurationError, naming what would fit, where nothing does, and where the free memory is not known.
+    dtype: to begin with; fixed_dtype: a person has chosen it. quantisation: chosen by a person,
+    else None. Raises ConfigurationError, naming what would fit, where nothing does, and where the
+    free memory is not known.
     """
     free = _free(machine, device)
     if free is None:
         seen = "" if machine.gpus or device == "cpu" else " No NVIDIA card was found."
         raise ConfigurationError(
-            f"fit=true cannot find out how much memory is free on '{device}'.{seen} Name another device, or dtype and "
-            f"quantization yourself without fit."
+            f"fit=true cannot find out how much memory is free on '{device}'.{seen}"
+            " Name another device, or dtype and quantization yourself without fit."
         )
     tried = [
-        Fit(number, method, size.needs(number, method, device), free, device.partition(":")[0])
+        Fit(
+            number,
+            method,
+            size.needs(number, method, device),
+            free,
+            device.partition(":")[0],
+        )
         for number, method in _candidates(dtype, fixed_dtype, quantisation)
     ]
     fitting = [fit for fit in tried if fit.need <= free]
@@ -123,29 +159,49 @@ def choose_fit(
             return fit
     if fitting:
         raise ConfigurationError(
-            f"'{name}' fits into the {_gib(free)} of memory that are free on '{device}' only as {fitting[0].quantisation} "
-            f"(about {_gib(fitting[0].need)}), and bitsandbytes is not installed: pip install 'evalwright[bitsandbytes]'."
+            f"'{name}' fits into the {_gib(free)} of memory that are free on '{device}'"
+            f" only as {fitting[0].quantisation} (about {_gib(fitting[0].need)}), and"
+            " bitsandbytes is not installed: pip install 'evalwright[bitsandbytes]'."
         )
     least = tried[-1]
     said = (
-        f"'{name}' does not fit: with {least.quantisation or least.dtype}, the smallest of what was tried, it needs about "
-        f"{_gib(least.need)}, and {_gib(free)} of memory are free on '{device}'."
+        f"'{name}' does not fit: with {least.quantisation or least.dtype}, the smallest"
+        f" of what was tried, it needs about {_gib(least.need)}, and {_gib(free)} of"
+        f" memory are free on '{device}'."
     )
-    if device != "cpu" and machine.free is not None and size.needs("bfloat16", None, "cpu") <= machine.free:
+    if (
+        device != "cpu"
+        and machine.free is not None
+        and size.needs("bfloat16", None, "cpu") <= machine.free
+    ):
         raise ConfigurationError(f"{said} It would fit into main memory: device=cpu.")
-    shorter = size.tokens - -(-(least.need - free) // max(1, size.cache * _BYTES[least.dtype]))
+    shorter = size.tokens - -(
+        -(least.need - free) // max(1, size.cache * _BYTES[least.dtype])
+    )
     if shorter >= 256:
-        raise ConfigurationError(f"{said} It would fit with shorter texts: max_length={shorter // 64 * 64}.")
+        raise ConfigurationError(
+            f"{said} It would fit with shorter texts: max_length={shorter // 64 * 64}."
+        )
     raise ConfigurationError(f"{said} Use a smaller model.")
 
 
-def _candidates(dtype: str, fixed: bool, quantisation: Any) -> list[tuple[str, str | None]]:
+def _candidates(
+    dtype: str, fixed: bool, quantisation: Any
+) -> list[tuple[str, str | None]]:
     if quantisation is not None:
-        method = quantisation.get("method") if isinstance(quantisation, Mapping) else quantisation
+        method = (
+            quantisation.get("method")
+            if isinstance(quantisation, Mapping)
+            else quantisation
+        )
         return [(dtype, method if method in _QUANTISED else None)]
     halves = [] if fixed or _BYTES[dtype] <= 2 else ["bfloat16"]
     last = halves[-1] if halves else dtype
-    return [(dtype, None), *((half, None) for half in halves), *((last, method) for method in _QUANTISED)]
+    return [
+        (dtype, None),
+        *((half, None) for half in halves),
+        *((last, method) for method in _QUANTISED),
+    ]
 
 
 def _free(machine: Machine, device: str) -> int | None:
@@ -154,7 +210,11 @@ def _free(machine: Machine, device: str) -> int | None:
     if kind == "cpu":
         return machine.free
     index = int(number or 0)
-    return machine.gpus[index].free if kind == "cuda" and index < len(machine.gpus) else None
+    return (
+        machine.gpus[index].free
+        if kind == "cuda" and index < len(machine.gpus)
+        else None
+    )
 
 
 def _count_unbuilt(source: Checkpoint) -> int:
@@ -165,14 +225,18 @@ def _count_unbuilt(source: Checkpoint) -> int:
 
         given = {"revision": source.revision, "subfolder": source.subfolder}
         arguments = {key: value for key, value in given.items() if value}
-        config = AutoConfig.from_pretrained(source.where, local_files_only=source.local, **arguments)
-        kind = AutoModelForSeq2SeqLM if config.is_encoder_decoder else AutoModelForCausalLM
+        config = AutoConfig.from_pretrained(
+            source.where, local_files_only=source.local, **arguments
+        )
+        kind = (
+            AutoModelForSeq2SeqLM if config.is_encoder_decoder else AutoModelForCausalLM
+        )
         with torch.device("meta"):
             return int(kind.from_config(config).num_parameters())
     except Exception as error:
         raise ConfigurationError(
-            f"fit=true cannot find out how large '{source.where}' is ({type(error).__name__}): name dtype and quantization "
-            f"yourself."
+            f"fit=true cannot find out how large '{source.where}' is"
+            f" ({type(error).__name__}): name dtype and quantization yourself."
         ) from error
 
 

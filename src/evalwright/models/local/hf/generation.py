@@ -1,6 +1,8 @@
-"""Answers by transformers' own loop: what the loop of `decoding.py` cannot serve, prompts with images, and beams.
+"""Answers by transformers' own loop: what the loop of `decoding.py` cannot serve, prompts with
+images, and beams.
 
-Greedy answers do not depend on the batch in float32, and sampled ones are decided by their request (`sampling.py`).
+Greedy answers do not depend on the batch in float32, and sampled ones are decided by their request
+(`sampling.py`).
 """
 
 from __future__ import annotations
@@ -23,22 +25,31 @@ from evalwright.models.local.hf.loading import Loaded
 from evalwright.models.local.hf.options import SAMPLING_ARGUMENTS
 from evalwright.models.local.hf.quiet import quiet
 from evalwright.models.local.hf.reading import pad
-from evalwright.models.local.hf.sampling import RowWriter, choose, not_a_number, values_of
+from evalwright.models.local.hf.sampling import (
+    RowWriter,
+    choose,
+    not_a_number,
+    values_of,
+)
 from evalwright.models.local.writing import Pieces
 
 
 def write(
     loaded: Loaded, jobs: Sequence[Job], inputs: Mapping[str, Any] | None = None
 ) -> list[Response | Failure]:
-    """The answers of one batch, in its order, by transformers' own loop; the batch ends when its last row has its end.
+    """The answers of one batch, in its order, by transformers' own loop; the batch ends when its
+    last row has its end.
 
-    Prompts of a decoder are padded on the left, those of an encoder on the right. inputs: what the model is called with, where
-    that is more than tokens. A job with arguments of generate() is the only one of its batch.
+    Prompts of a decoder are padded on the left, those of an encoder on the right. inputs: what the
+    model is called with, where that is more than tokens. A job with arguments of generate() is the
+    only one of its batch.
     """
     arguments = arguments_of(jobs[0].request)
     warpers = _warpers(loaded, jobs[0].request, arguments)
     if warpers:  # they do all that narrows a distribution, in transformers' order
-        neutral = replace(jobs[0].request, temperature=1.0, top_k=None, top_p=None, min_p=None)
+        neutral = replace(
+            jobs[0].request, temperature=1.0, top_k=None, top_p=None, min_p=None
+        )
         jobs = [replace(jobs[0], request=neutral)]
     if arguments:
         arguments["eos_token_id"] = sorted(loaded.end_tokens) or None
@@ -47,7 +58,9 @@ def write(
     found: list[Response | Failure | None] = [None] * len(jobs)
 
     def chosen(_: Tensor, scores: Tensor) -> Tensor:
-        """`scores` (rows, vocabulary), with all but the token that each row takes next at minus infinity."""
+        """`scores` (rows, vocabulary), with all but the token that each row takes next at minus
+        infinity.
+        """
         out = torch.full_like(scores, float("-inf"))
         for row, token in enumerate(choose(scores, writers)):
             if token is None and found[row] is None:
@@ -60,26 +73,36 @@ def write(
         for row, token in enumerate(ids[:, -1].tolist()):
             if found[row] is None:
                 found[row] = writers[row].add(token)
-        return torch.tensor([end is not None for end in found], dtype=torch.bool, device=ids.device)
+        return torch.tensor(
+            [end is not None for end in found], dtype=torch.bool, device=ids.device
+        )
 
     ids, mask = pad(
-        [job.tokens for job in jobs], loaded.device, loaded.pad_token, left=not loaded.start_tokens
+        [job.tokens for job in jobs],
+        loaded.device,
+        loaded.pad_token,
+        left=not loaded.start_tokens,
     )
     how = {
         "stopping_criteria": StoppingCriteriaList([ended]),
         "logits_processor": LogitsProcessorList([*warpers, chosen]),
     }
     given = {"input_ids": ids, "attention_mask": mask, **(inputs or {})}
-    _generate(loaded, given, how, max_new_tokens=max(job.room for job in jobs), **arguments)
+    _generate(
+        loaded, given, how, max_new_tokens=max(job.room for job in jobs), **arguments
+    )
     return [answer for answer in found if answer is not None]
 
 
 def _warpers(loaded: Loaded, request: Generate, arguments: dict[str, Any]) -> list[Any]:
-    """What narrows a drawn token's distribution as transformers narrows it, where an argument wants what `sampling` has not.
+    """What narrows a drawn token's distribution as transformers narrows it, where an argument wants
+    what `sampling` has not.
 
     Takes these arguments out of `arguments`.
     """
-    given = {name: arguments.pop(name) for name in SAMPLING_ARGUMENTS if name in arguments}
+    given = {
+        name: arguments.pop(name) for name in SAMPLING_ARGUMENTS if name in arguments
+    }
     if not given or not request.temperature:
         return []
     values = {
@@ -99,11 +122,18 @@ def _warpers(loaded: Loaded, request: Generate, arguments: dict[str, Any]) -> li
         "epsilon_cutoff": transformers.EpsilonLogitsWarper,
         "eta_cutoff": partial(transformers.EtaLogitsWarper, device=str(loaded.device)),
     }
-    return [warper(values[name]) for name, warper in made.items() if values.get(name) is not None]
+    return [
+        warper(values[name])
+        for name, warper in made.items()
+        if values.get(name) is not None
+    ]
 
 
-def _generate(loaded: Loaded, inputs: Mapping[str, Any], how: Mapping[str, Any], **settings: Any) -> Any:
-    start, given = loaded.start_tokens, dict(how)
+def _generate(
+    loaded: Loaded, inputs: Mapping[str, Any], how: Mapping[str, Any], **settings: Any
+) -> Any:
+    start = loaded.start_tokens
+    given = dict(how)
     if start:
         rows = len(inputs["input_ids"])
         given["decoder_input_ids"] = torch.tensor([start] * rows, device=loaded.device)
@@ -117,7 +147,9 @@ def _generate(loaded: Loaded, inputs: Mapping[str, Any], how: Mapping[str, Any],
         return loaded.model.generate(**inputs, generation_config=config, **given)
 
 
-def write_beams(loaded: Loaded, job: Job, inputs: Mapping[str, Any]) -> Response | Failure:
+def write_beams(
+    loaded: Loaded, job: Job, inputs: Mapping[str, Any]
+) -> Response | Failure:
     """The best answer of transformers' own beam search, cut at the first stop string."""
     request = job.request
     ids = torch.tensor([job.tokens], device=loaded.device)

@@ -1,4 +1,6 @@
-"""Brings a model and its tokenizer into memory, quietly, and finds out what the rules need to know of them."""
+"""Brings a model and its tokenizer into memory, quietly, and finds out what the rules need to know
+of them.
+"""
 
 from __future__ import annotations
 
@@ -35,25 +37,39 @@ FALLBACK_LENGTH = 2048
 """The context of a model that does not say what it is."""
 
 _TRUST = "; if you trust that, set trust_remote_code=true."
-_REASONING_TAG = re.compile(r"</?(think|thinking|thought|reasoning|reflection)>|\[/?THINK\]", re.IGNORECASE)
+_REASONING_TAG = re.compile(
+    r"</?(think|thinking|thought|reasoning|reflection)>|\[/?THINK\]", re.IGNORECASE
+)
 _CHANNELS = ("<|channel|>", "<|message|>", "<|start|>", "<|end|>", "<|return|>")
 
 
 class HubEncoder:
     """A transformers tokenizer as an `Encoder`.
 
-    Decoding leaves the marks of reasoning in the text even where they are special tokens, so that it can be told apart later.
+    Decoding leaves the marks of reasoning in the text even where they are special tokens, so that
+    it can be told apart later.
     """
 
     def __init__(self, tokenizer: Any) -> None:
         self.tokenizer = tokenizer
         kept = {
-            token for text, token in tokenizer.get_added_vocab().items() if _REASONING_TAG.fullmatch(text)
+            token
+            for text, token in tokenizer.get_added_vocab().items()
+            if _REASONING_TAG.fullmatch(text)
         }
         if "<|channel|>" in tokenizer.get_added_vocab():
-            kept |= {token for text, token in tokenizer.get_added_vocab().items() if text in _CHANNELS}
-        # Many tokens that files mark as special (Llama's headers, say) have no role that the tokenizer names.
-        marked = {number for number, token in tokenizer.added_tokens_decoder.items() if token.special}
+            kept |= {
+                token
+                for text, token in tokenizer.get_added_vocab().items()
+                if text in _CHANNELS
+            }
+        # Many tokens that files mark as special (Llama's headers, say) have no role that the
+        # tokenizer names.
+        marked = {
+            number
+            for number, token in tokenizer.added_tokens_decoder.items()
+            if token.special
+        }
         self._dropped = marked.union(tokenizer.all_special_ids) - kept
         # Siblings have one context and come one after another.
         self._encode = lru_cache(maxsize=256)(self._encode_once)
@@ -62,10 +78,14 @@ class HubEncoder:
 
     def encode(self, text: str, add_special_tokens: bool) -> list[int]:
         prepared = self._prepared.get((text, add_special_tokens))
-        return list(self._encode(text, add_special_tokens) if prepared is None else prepared)
+        return list(
+            self._encode(text, add_special_tokens) if prepared is None else prepared
+        )
 
     def prepare(self, texts: Iterable[tuple[str, bool]]) -> None:
-        """Encode texts that will be asked for, `(text, add_special_tokens)`, on all cores; forgets those of the last call."""
+        """Encode texts that will be asked for, `(text, add_special_tokens)`, on all cores; forgets
+        those of the last call.
+        """
         self._prepared = {}
         if self._batch is None:
             return
@@ -74,9 +94,14 @@ class HubEncoder:
             some = [text for text, how in wanted if how is special]
             with suppress(
                 Exception
-            ):  # half a surrogate pair, say: the one text that is at fault fails when it is asked for
+                # half a surrogate pair, say: the one text that is at fault fails when it is asked
+                # for
+            ):
                 found = self._batch(some, add_special_tokens=special)
-                self._prepared |= {(text, special): each.ids for text, each in zip(some, found, strict=True)}
+                self._prepared |= {
+                    (text, special): each.ids
+                    for text, each in zip(some, found, strict=True)
+                }
 
     def decode(self, tokens: Sequence[int], skip_special_tokens: bool) -> str:
         if skip_special_tokens:
@@ -91,7 +116,9 @@ class HubEncoder:
 
 
 def _batch_encoder(tokenizer: Any) -> Callable[..., list[Any]] | None:
-    """The tokenizers library's own function for many texts, where it gives what the tokenizer of transformers does."""
+    """The tokenizers library's own function for many texts, where it gives what the tokenizer of
+    transformers does.
+    """
     core = getattr(tokenizer, "backend_tokenizer", None)
     function: Callable[..., list[Any]] | None = getattr(core, "encode_batch_fast", None)
     if function is None:
@@ -105,7 +132,9 @@ def _batch_encoder(tokenizer: Any) -> Callable[..., list[Any]] | None:
     try:
         for special in (True, False):
             found = [each.ids for each in function(probe, add_special_tokens=special)]
-            if found != [tokenizer.encode(text, add_special_tokens=special) for text in probe]:
+            if found != [
+                tokenizer.encode(text, add_special_tokens=special) for text in probe
+            ]:
                 return None
     except Exception:  # any refusal means: not this way
         return None
@@ -114,9 +143,10 @@ def _batch_encoder(tokenizer: Any) -> Callable[..., list[Any]] | None:
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """A model in memory. device: where token ids go. end_tokens: what ends an answer, from the generation config, else
-    from the tokenizer. start_tokens: what a decoder with an encoder starts from; empty for a decoder-only model. spread:
-    parts of the model lie on other devices. own_sampling: what the checkpoint's generation config says. vision: reads prompts with images,
+    """A model in memory. device: where token ids go. end_tokens: what ends an answer, from the
+    generation config, else from the tokenizer. start_tokens: what a decoder with an encoder starts
+    from; empty for a decoder-only model. spread: parts of the model lie on other devices.
+    own_sampling: what the checkpoint's generation config says. vision: reads prompts with images,
     where the model takes them.
     """
 
@@ -133,7 +163,10 @@ class Loaded:
 
 
 def load(
-    source: Checkpoint, tokenizer_source: Checkpoint, options: HfOptions, adapter: Checkpoint | None = None
+    source: Checkpoint,
+    tokenizer_source: Checkpoint,
+    options: HfOptions,
+    adapter: Checkpoint | None = None,
 ) -> Loaded:
     """Load both. Raises ConfigurationError or ModelError with the library's reason in a sentence."""
     check_device(options.device)
@@ -143,16 +176,21 @@ def load(
         if adapter is not None:
             model = _with_adapter(model, tokenizer, source, adapter, options)
     if options.quantisation is not None and not verbose():
-        # In every pass it would say that it computes in float16, and what torch wants it to call by another name.
+        # In every pass it would say that it computes in float16, and what torch wants it to call by
+        # another name.
         warnings.filterwarnings("ignore", module=r"bitsandbytes(\..*)?")
     encoder = HubEncoder(tokenizer)
     lacks_begin(tokenizer, source, options)
     check_vocabulary(source, tokenizer, model)
-    length = context_length(text_config(model).to_dict(), tokenizer_source.tokenizer_config)
+    length = context_length(
+        text_config(model).to_dict(), tokenizer_source.tokenizer_config
+    )
     reader = _reader(encoder, length, options, parts=source.sees_images)
-    ends, starts = _end_tokens(model, tokenizer), _start_tokens(source, model)
+    ends = _end_tokens(model, tokenizer)
+    starts = _start_tokens(source, model)
     own_sampling = model.generation_config.to_dict()
-    # What was asked is what is done: a checkpoint's own sampling settings and penalties do not apply.
+    # What was asked is what is done: a checkpoint's own sampling settings and penalties do not
+    # apply.
     model.generation_config = GenerationConfig()
     device = options.device if options.placement is None else input_device(model)
     vision = None
@@ -166,7 +204,9 @@ def load(
         device=device,
         vision=vision,
         end_tokens=ends,
-        pad_token=_first(tokenizer.pad_token_id, tokenizer.eos_token_id, tokenizer.bos_token_id, 0),
+        pad_token=_first(
+            tokenizer.pad_token_id, tokenizer.eos_token_id, tokenizer.bos_token_id, 0
+        ),
         start_tokens=starts,
         spread=is_spread(model),
         own_sampling=own_sampling,
@@ -174,7 +214,8 @@ def load(
 
 
 def lacks_begin(tokenizer: Any, source: Checkpoint, options: HfOptions) -> bool:
-    """Whether texts begin without the BOS that add_bos wants, because the tokenizer has none: with the published token rules alone.
+    """Whether texts begin without the BOS that add_bos wants, because the tokenizer has none: with
+    the published token rules alone.
 
     Raises ConfigurationError with the corrected ones.
     """
@@ -182,19 +223,24 @@ def lacks_begin(tokenizer: Any, source: Checkpoint, options: HfOptions) -> bool:
         return False
     if options.token_rules != "published":
         raise ConfigurationError(
-            f"add_bos is set, but the tokenizer of '{source.where}' has no BOS token. Leave add_bos out."
+            f"add_bos is set, but the tokenizer of '{source.where}' has no BOS token."
+            " Leave add_bos out."
         )
     return True
 
 
-def load_reader(source: Checkpoint, tokenizer_source: Checkpoint, options: HfOptions) -> Reader:
+def load_reader(
+    source: Checkpoint, tokenizer_source: Checkpoint, options: HfOptions
+) -> Reader:
     """The tokenizer and its rules without the weights. Raises ConfigurationError."""
     tokenizer = load_tokenizer(tokenizer_source, options.trust_remote_code)
     length = context_length(source.config, tokenizer_source.tokenizer_config)
     return _reader(HubEncoder(tokenizer), length, options, parts=source.sees_images)
 
 
-def _reader(encoder: HubEncoder, length: int | None, options: HfOptions, *, parts: bool) -> Reader:
+def _reader(
+    encoder: HubEncoder, length: int | None, options: HfOptions, *, parts: bool
+) -> Reader:
     tokenizer = encoder.tokenizer
     rules = rules_for(
         encoder,
@@ -207,26 +253,40 @@ def _reader(encoder: HubEncoder, length: int | None, options: HfOptions, *, part
     )
     rules = _with_prefix(rules, tokenizer, options.prefix_token)
     renderer = ChatRenderer(
-        tokenizer, options.chat_template, options.template_arguments, parts=parts, published=rules.published
+        tokenizer,
+        options.chat_template,
+        options.template_arguments,
+        parts=parts,
+        published=rules.published,
     )
 
     def render(prompt: Prompt) -> tuple[str, TokenRules]:
         text, complete = renderer.render(prompt)
-        return text, rules.without_special_tokens() if complete and not rules.published else rules
+        return text, (
+            rules.without_special_tokens()
+            if complete and not rules.published
+            else rules
+        )
 
     return Reader(encoder, rules, render)
 
 
-def load_tokenizer(source: Checkpoint, trust_remote_code: bool = False, about_code: str = _TRUST) -> Any:
+def load_tokenizer(
+    source: Checkpoint, trust_remote_code: bool = False, about_code: str = _TRUST
+) -> Any:
     """The tokenizer of a folder or repository. Raises ConfigurationError."""
     try:
         with quiet():
-            tokenizer = AutoTokenizer.from_pretrained(source.where, **where(source, trust_remote_code))
+            tokenizer = AutoTokenizer.from_pretrained(
+                source.where, **where(source, trust_remote_code)
+            )
     except Exception as error:
         raise ConfigurationError(
-            f"The tokenizer of '{source.where}' cannot be loaded: {reason(error, about_code)}"
+            f"The tokenizer of '{source.where}' cannot be loaded:"
+            f" {reason(error, about_code)}"
         ) from error
-    # Lengths are our own matter; the tokenizer would only complain of a text that is cut into windows anyway.
+    # Lengths are our own matter; the tokenizer would only complain of a text that is cut into
+    # windows anyway.
     tokenizer.model_max_length = 1 << 62
     return tokenizer
 
@@ -244,25 +304,39 @@ def _load_model(source: Checkpoint, options: HfOptions) -> Any:
     elif options.quantisation is not None:
         arguments["device_map"] = {"": options.device}
     try:
-        config = AutoConfig.from_pretrained(source.where, **where(source, options.trust_remote_code))
-        kind: Any = AutoModelForSeq2SeqLM if config.is_encoder_decoder else AutoModelForCausalLM
+        config = AutoConfig.from_pretrained(
+            source.where, **where(source, options.trust_remote_code)
+        )
+        kind: Any = (
+            AutoModelForSeq2SeqLM if config.is_encoder_decoder else AutoModelForCausalLM
+        )
         if source.sees_images:
             kind = AutoModelForImageTextToText
-        model = kind.from_pretrained(source.where, dtype=getattr(torch, options.dtype), **arguments)
+        model = kind.from_pretrained(
+            source.where, dtype=getattr(torch, options.dtype), **arguments
+        )
         return (model if placed else model.to(options.device)).eval()
     except EvalwrightError:
         raise
     except Exception as error:
-        raise ModelError(f"The model '{source.where}' cannot be loaded: {reason(error)}") from error
+        raise ModelError(
+            f"The model '{source.where}' cannot be loaded: {reason(error)}"
+        ) from error
 
 
 def _with_adapter(
-    model: Any, tokenizer: Any, source: Checkpoint, adapter: Checkpoint, options: HfOptions
+    model: Any,
+    tokenizer: Any,
+    source: Checkpoint,
+    adapter: Checkpoint,
+    options: HfOptions,
 ) -> Any:
-    """The model with the adapter in it, added to its weights for good where these are whole: it costs nothing per token then.
+    """The model with the adapter in it, added to its weights for good where these are whole: it
+    costs nothing per token then.
 
-    Merged or not, the result is a model of transformers as before, not a wrapper around one. Embeddings grow to the
-    tokenizer's length where that has more tokens, which adapters trained with tokens of their own need.
+    Merged or not, the result is a model of transformers as before, not a wrapper around one.
+    Embeddings grow to the tokenizer's length where that has more tokens, which adapters trained
+    with tokens of their own need.
     """
     from peft import PeftModel
 
@@ -274,13 +348,20 @@ def _with_adapter(
             model.resize_token_embeddings(len(tokenizer))
         with warnings.catch_warnings(record=True) as said:
             warnings.simplefilter("always")
-            arguments = {name: value for name, value in given.items() if value is not None}
+            arguments = {
+                name: value for name, value in given.items() if value is not None
+            }
             wrapped = PeftModel.from_pretrained(model, adapter.where, **arguments)
         # What is missing stays as it was made, at random or at nothing, and is only warned of.
-        missing = [str(each.message) for each in said if "missing adapter keys" in str(each.message)]
+        missing = [
+            str(each.message)
+            for each in said
+            if "missing adapter keys" in str(each.message)
+        ]
         if missing:
             raise ConfigurationError(
-                f"The adapter '{adapter.where}' does not fit this model: it lacks weights ({missing[0][:300]})."
+                f"The adapter '{adapter.where}' does not fit this model: it lacks"
+                f" weights ({missing[0][:300]})."
             )
         if not (options.placement or options.quantisation or source.quantisation):
             return wrapped.merge_and_unload().eval()
@@ -290,7 +371,8 @@ def _with_adapter(
         raise
     except Exception as error:
         raise ConfigurationError(
-            f"The adapter '{adapter.where}' cannot be loaded on '{source.where}': {reason(error)}"
+            f"The adapter '{adapter.where}' cannot be loaded on '{source.where}':"
+            f" {reason(error)}"
         ) from error
 
 
@@ -318,20 +400,30 @@ def input_device(model: Any) -> str:
 
 def is_spread(model: Any) -> bool:
     """Whether parts of the model lie apart from others, so that its inner results do too."""
-    return len({str(device) for device in (getattr(model, "hf_device_map", None) or {}).values()}) > 1
+    return (
+        len(
+            {
+                str(device)
+                for device in (getattr(model, "hf_device_map", None) or {}).values()
+            }
+        )
+        > 1
+    )
 
 
 def check_device(device: str) -> None:
     """Raise ConfigurationError where torch cannot use the GPU that was asked for."""
     if device.startswith("cuda") and not torch.cuda.is_available():
         raise ConfigurationError(
-            "The model is to run on a GPU, but torch cannot use one here: install a build of torch for it, or say "
-            "device=cpu."
+            "The model is to run on a GPU, but torch cannot use one here: install a"
+            " build of torch for it, or say device=cpu."
         )
 
 
 def reason(error: Exception, about_code: str = _TRUST) -> str:
-    """What a library raised, in a sentence. about_code: its end where code from the repository is needed."""
+    """What a library raised, in a sentence. about_code: its end where code from the repository is
+    needed.
+    """
     text = " ".join(str(error).split())
     if "trust_remote_code" in text:
         return f"it needs code from its own repository{about_code}"
@@ -339,48 +431,66 @@ def reason(error: Exception, about_code: str = _TRUST) -> str:
 
 
 def check_vocabulary(source: Checkpoint, tokenizer: Any, model: Any) -> None:
-    """A tokenizer with tokens that the model lacks belongs to another model, and would crash it in mid-run."""
+    """A tokenizer with tokens that the model lacks belongs to another model, and would crash it in
+    mid-run.
+    """
     rows = model.get_input_embeddings().weight.shape[0]
     highest = max(tokenizer.get_vocab().values(), default=-1)
     if highest >= rows and not source.quantisation:
         raise ConfigurationError(
-            f"The tokenizer has tokens up to {highest}, but the model '{source.where}' knows {rows} of them only: they do "
-            f"not match."
+            f"The tokenizer has tokens up to {highest}, but the model '{source.where}'"
+            f" knows {rows} of them only: they do not match."
         )
 
 
 def _end_tokens(model: Any, tokenizer: Any) -> frozenset[int]:
     declared = getattr(model.generation_config, "eos_token_id", None)
     ends = declared if isinstance(declared, list) else [declared]
-    return frozenset(token for token in [*ends, tokenizer.eos_token_id] if token is not None)
+    return frozenset(
+        token for token in [*ends, tokenizer.eos_token_id] if token is not None
+    )
 
 
 def _start_tokens(source: Checkpoint, model: Any) -> tuple[int, ...]:
-    """The decoder's start token and the one that is always written next, a language's, say. Empty without an encoder."""
+    """The decoder's start token and the one that is always written next, a language's, say.
+
+    Empty without an encoder.
+    """
     if not model.config.is_encoder_decoder:
         return ()
     places = (model.generation_config, model.config)
     start, forced = (
-        next((int(found) for place in places if (found := getattr(place, name, None)) is not None), None)
+        next(
+            (
+                int(found)
+                for place in places
+                if (found := getattr(place, name, None)) is not None
+            ),
+            None,
+        )
         for name in ("decoder_start_token_id", "forced_bos_token_id")
     )
     if start is None:
         start = getattr(model.config, "bos_token_id", None)
     if start is None:
         raise ConfigurationError(
-            f"The encoder-decoder model '{source.where}' does not define the first token of its decoder "
-            f"(decoder_start_token_id)."
+            f"The encoder-decoder model '{source.where}' does not define the first"
+            " token of its decoder (decoder_start_token_id)."
         )
     return (start,) if forced is None else (start, forced)
 
 
-def _with_prefix(rules: TokenRules, tokenizer: Any, prefix: str | int | None) -> TokenRules:
+def _with_prefix(
+    rules: TokenRules, tokenizer: Any, prefix: str | int | None
+) -> TokenRules:
     """The rules with the prefix token that was asked for, by its number or its text."""
     if prefix is None:
         return rules
     token = prefix if isinstance(prefix, int) else tokenizer.get_vocab().get(prefix)
     if token is None or not 0 <= token < len(tokenizer):
-        raise ConfigurationError(f"prefix_token={prefix!r} is not a token of this tokenizer.")
+        raise ConfigurationError(
+            f"prefix_token={prefix!r} is not a token of this tokenizer."
+        )
     return replace(rules, prefix_token=token)
 
 

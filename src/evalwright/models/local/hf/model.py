@@ -1,4 +1,6 @@
-"""`hf/<hub repository or local folder>[@revision]`: a language model that transformers runs in this process."""
+"""`hf/<hub repository or local folder>[@revision]`: a language model that transformers runs in this
+process.
+"""
 
 from __future__ import annotations
 
@@ -54,36 +56,48 @@ if TYPE_CHECKING:
 
 
 class TransformersModel(LocalModel):
-    """A decoder-only or encoder-decoder model from the hub or a folder: log-likelihood, rolling, generation, chat.
+    """A decoder-only or encoder-decoder model from the hub or a folder: log-likelihood, rolling,
+    generation, chat.
 
-    revision: branch, tag or commit of a hub repository. subfolder: where in it the model lies. dtype: "auto" is float32 on a CPU, the checkpoint's own on a GPU.
-    device: "auto" is a GPU where there is one. batch_size: rows at the most; "auto" fills the memory.
-    memory: GiB beside the model that "auto" may fill, where that is not all that is free.
-    max_length: the context in tokens, where the model's own is not wanted. tokenizer: another repository or folder.
-    add_special_tokens: let the tokenizer add its BOS (default true). add_bos: put a BOS in front in any case.
-    chat_template: a file, or the name of one of the tokenizer's. enable_thinking, chat_template_args: variables for it.
-    trust_remote_code: run code from the repository. attn_implementation: "sdpa", "eager", "flash_attention_2", ...
-    max_tokens: how long an answer may be where the task does not say.
-    scoring: log-likelihoods by a prefix tree ("tree"), one input at a time ("plain"), or the former where the model can
-    ("auto"); not part of the fingerprint.
-    peft: an adapter (LoRA or similar) on top, a repository or folder, with `@revision` where wanted.
-    device_map: spread the model over devices, by accelerate: "auto", "balanced", ..., a device, or modules with devices.
-    max_memory: by device ({0: "20GiB", "cpu": "60GiB"}). offload_folder: for parts that wait on disk. No answers change.
-    quantization: "bitsandbytes-8bit" or "bitsandbytes-4bit", or a mapping with that as `method` and its settings.
-    preset: settings for a kind of machine ("t4", "laptop", ...) for what is left open here. fit: choose the most exact dtype
-    and quantization that fit into the free memory.
-    Beams are transformers' own search. Log-probabilities are those of the model itself, before temperature, top_k, top_p and min_p.
-    prefix_token: what a text without context starts from, where it is not BOS or EOS. use_fast_tokenizer: true only.
-    token_rules: "published" scores the BOS of rolling texts, cuts the left of prompts that are too long to answer, lets the
-    tokenizer add its BOS to a rendered chat template, and leaves out a system message that the template refuses, as
+    revision: branch, tag or commit of a hub repository. subfolder: where in it the model lies.
+    dtype: "auto" is float32 on a CPU, the checkpoint's own on a GPU. device: "auto" is a GPU where
+    there is one. batch_size: rows at the most; "auto" fills the memory. memory: GiB beside the
+    model that "auto" may fill, where that is not all that is free. max_length: the context in
+    tokens, where the model's own is not wanted. tokenizer: another repository or folder.
+    add_special_tokens: let the tokenizer add its BOS (default true). add_bos: put a BOS in front in
+    any case. chat_template: a file, or the name of one of the tokenizer's. enable_thinking,
+    chat_template_args: variables for it. trust_remote_code: run code from the repository.
+    attn_implementation: "sdpa", "eager", "flash_attention_2", ... max_tokens: how long an answer
+    may be where the task does not say. scoring: log-likelihoods by a prefix tree ("tree"), one
+    input at a time ("plain"), or the former where the model can ("auto"); not part of the
+    fingerprint. peft: an adapter (LoRA or similar) on top, a repository or folder, with `@revision`
+    where wanted. device_map: spread the model over devices, by accelerate: "auto", "balanced", ...,
+    a device, or modules with devices. max_memory: by device ({0: "20GiB", "cpu": "60GiB"}).
+    offload_folder: for parts that wait on disk. No answers change. quantization:
+    "bitsandbytes-8bit" or "bitsandbytes-4bit", or a mapping with that as `method` and its settings.
+    preset: settings for a kind of machine ("t4", "laptop", ...) for what is left open here. fit:
+    choose the most exact dtype and quantization that fit into the free memory. Beams are
+    transformers' own search. Log-probabilities are those of the model itself, before temperature,
+    top_k, top_p and min_p. prefix_token: what a text without context starts from, where it is not
+    BOS or EOS. use_fast_tokenizer: true only. token_rules: "published" scores the BOS of rolling
+    texts, cuts the left of prompts that are too long to answer, lets the tokenizer add its BOS to a
+    rendered chat template, and leaves out a system message that the template refuses, as
     lm-evaluation-harness does.
 
     Raises ConfigurationError for what cannot be used, MissingExtra without torch or transformers.
     """
 
-    carries = frozenset((
-        "top_k", "min_p", "num_beams", "top_logprobs", "length_penalty", "early_stopping", "generation_arguments",
-    ))  # fmt: skip
+    carries = frozenset(
+        (
+            "top_k",
+            "min_p",
+            "num_beams",
+            "top_logprobs",
+            "length_penalty",
+            "early_stopping",
+            "generation_arguments",
+        )
+    )
 
     def __init__(
         self,
@@ -120,25 +134,35 @@ class TransformersModel(LocalModel):
         require_libraries()
         if not as_flag("use_fast_tokenizer", use_fast_tokenizer):
             raise ConfigurationError(
-                "use_fast_tokenizer=false has no effect: transformers 5 has one kind of tokenizer for each model. Leave it out."
+                "use_fast_tokenizer=false has no effect: transformers 5 has one kind of"
+                " tokenizer for each model. Leave it out."
             )
         self.name = f"hf/{name}" + (f"@{revision}" if revision else "")
-        self._source = find_source(name, None if revision is None else str(revision), subfolder=subfolder)
-        self._adapter: Checkpoint | None = None if peft is None else find_adapter(str(peft))
+        self._source = find_source(
+            name, None if revision is None else str(revision), subfolder=subfolder
+        )
+        self._adapter: Checkpoint | None = (
+            None if peft is None else find_adapter(str(peft))
+        )
         self._tokenizer_source = find_tokenizer(tokenizer, self._source)
         if chat_template is not None and not isinstance(chat_template, str):
             raise ConfigurationError(
-                "chat_template must be a file or the name of one of the tokenizer's templates. To send prompts as text, "
-                "use --format text."
+                "chat_template must be a file or the name of one of the tokenizer's"
+                " templates. To send prompts as text, use --format text."
             )
-        if chat_template_args is not None and not isinstance(chat_template_args, Mapping):
+        if chat_template_args is not None and not isinstance(
+            chat_template_args, Mapping
+        ):
             raise ConfigurationError(
-                "chat_template_args must be a mapping, for example '{enable_thinking: false}'."
+                "chat_template_args must be a mapping, for example '{enable_thinking:"
+                " false}'."
             )
         variables = dict(chat_template_args or {})
         if enable_thinking is not None:
             variables["enable_thinking"] = as_flag("enable_thinking", enable_thinking)
-        placement = resolve_placement(device_map, max_memory, offload_folder, str(device))
+        placement = resolve_placement(
+            device_map, max_memory, offload_folder, str(device)
+        )
         found = with_preset(
             preset,
             "hf",
@@ -155,12 +179,18 @@ class TransformersModel(LocalModel):
         )
         on = _main_device(str(found["device"]), placement)
         chosen_dtype, quantization = self._fitted(found, on, placement)
-        batch_size, max_length, memory = found["batch_size"], found["max_length"], found["memory"]
+        batch_size = found["batch_size"]
+        max_length = found["max_length"]
+        memory = found["memory"]
         self.options = HfOptions(
             dtype=chosen_dtype,
             device=on,
-            batch_size=None if batch_size == "auto" else as_count("batch_size", batch_size),
-            max_length=None if max_length is None else as_count("max_length", max_length),
+            batch_size=(
+                None if batch_size == "auto" else as_count("batch_size", batch_size)
+            ),
+            max_length=(
+                None if max_length is None else as_count("max_length", max_length)
+            ),
             add_special_tokens=as_flag("add_special_tokens", add_special_tokens),
             add_bos=as_flag("add_bos", add_bos),
             chat_template=resolve_template(chat_template, self._tokenizer_source),
@@ -176,9 +206,13 @@ class TransformersModel(LocalModel):
             memory=None if memory is None else as_bytes("memory", memory),
         )
         self._check_length()
-        self._has_template = bool(self.options.chat_template or self._tokenizer_source.templates)
+        self._has_template = bool(
+            self.options.chat_template or self._tokenizer_source.templates
+        )
         abilities: set[Ability] = {"generate", "log-likelihood", "rolling"}
-        self.abilities = frozenset(abilities | {"chat"} if self._has_template else abilities)
+        self.abilities = frozenset(
+            abilities | {"chat"} if self._has_template else abilities
+        )
         if self._source.sees_images and self._has_template:
             self.carries |= {IMAGES}
         self.fingerprint = fingerprint_of(self._identity())
@@ -189,12 +223,19 @@ class TransformersModel(LocalModel):
         self, found: Mapping[str, Any], on: str, placement: Mapping[str, Any] | None
     ) -> tuple[str, str | Mapping[str, Any] | None]:
         """dtype and quantization, chosen by what fits where that is wanted and there is a choice."""
-        dtype, quantization = resolve_dtype(found["dtype"], on, self._source.config), found["quantization"]
+        dtype = resolve_dtype(found["dtype"], on, self._source.config)
+        quantization = found["quantization"]
         self._fit: Fit | None = None
-        if not as_flag("fit", found["fit"]) or placement is not None or self._source.quantisation is not None:
+        if (
+            not as_flag("fit", found["fit"])
+            or placement is not None
+            or self._source.quantisation is not None
+        ):
             return dtype, quantization
         longest = found["max_length"]
-        size = model_size(self._source, None if longest is None else as_count("max_length", longest))
+        size = model_size(
+            self._source, None if longest is None else as_count("max_length", longest)
+        )
         fixed = found["dtype"] != "auto"
         self._fit = choose_fit(
             self.name,
@@ -205,15 +246,20 @@ class TransformersModel(LocalModel):
             fixed_dtype=fixed,
             quantisation=quantization,
         )
-        return self._fit.dtype, self._fit.quantisation if quantization is None else quantization
+        return self._fit.dtype, (
+            self._fit.quantisation if quantization is None else quantization
+        )
 
     def _check_length(self) -> None:
-        most, asked = context_length(self._source.config, {}), self.options.max_length
-        # T5 and models like it know distances, not positions, and may be given longer texts than they were trained on.
+        most = context_length(self._source.config, {})
+        asked = self.options.max_length
+        # T5 and models like it know distances, not positions, and may be given longer texts than
+        # they were trained on.
         relative = "relative_attention_num_buckets" in self._source.config
         if most is not None and asked is not None and asked > most and not relative:
             raise ConfigurationError(
-                f"max_length={asked} is more than the {most} tokens that '{self.name}' supports."
+                f"max_length={asked} is more than the {most} tokens that '{self.name}'"
+                " supports."
             )
 
     def _identity(self) -> dict[str, Any]:
@@ -224,7 +270,11 @@ class TransformersModel(LocalModel):
             "source": dict(self._source.identity),
             "tokenizer": dict(self._tokenizer_source.identity),
             "quantisation": self._source.quantisation,
-            **({} if self._adapter is None else {"adapter": dict(self._adapter.identity)}),
+            **(
+                {}
+                if self._adapter is None
+                else {"adapter": dict(self._adapter.identity)}
+            ),
             **({"code": code} if code else {}),
             **self.options.identity(),
         }
@@ -243,19 +293,33 @@ class TransformersModel(LocalModel):
             "device": self.options.device,
             "quantisation": self.options.quantisation or source.quantisation,
             **self._extras(),
-            "context_length": self.options.max_length
-            or context_length(source.config, self._tokenizer_source.tokenizer_config),
+            "context_length": (
+                self.options.max_length
+                or context_length(
+                    source.config, self._tokenizer_source.tokenizer_config
+                )
+            ),
             "chat_template": self._has_template,
             **self._template(),
-            "scoring": self._engine.describe_scoring() if self._engine else {"path": self.options.scoring},
+            "scoring": (
+                self._engine.describe_scoring()
+                if self._engine
+                else {"path": self.options.scoring}
+            ),
             **self._known,
         }
 
     def _template(self) -> dict[str, Any]:
-        """The chat template and what it reads, so that a recorded conversation can be shown as the text that was sent."""
-        source, options = self._tokenizer_source, self.options
+        """The chat template and what it reads, so that a recorded conversation can be shown as the
+        text that was sent.
+        """
+        source = self._tokenizer_source
+        options = self.options
         text = options.chat_template or source.templates.get("default")
-        variables = {**special_tokens(source.tokenizer_config), **options.template_arguments}
+        variables = {
+            **special_tokens(source.tokenizer_config),
+            **options.template_arguments,
+        }
         return {"template": {"source": text, "variables": variables}} if text else {}
 
     def _special_tokens(self) -> dict[str, list[Any]]:
@@ -264,7 +328,8 @@ class TransformersModel(LocalModel):
 
     def _extras(self) -> dict[str, Any]:
         """What is said of a model only where it has it."""
-        adapter, placement = self._adapter, self.options.placement
+        adapter = self._adapter
+        placement = self.options.placement
         out: dict[str, Any] = {} if self._fit is None else {"fit": self._fit.said()}
         if adapter is not None:
             out["adapter"] = {"where": adapter.where, "revision": adapter.revision}
@@ -274,35 +339,48 @@ class TransformersModel(LocalModel):
         return out
 
     def check(self) -> None:
-        """Raise where the files show that the model cannot be used; of it nothing is loaded but the tokenizer, where add_bos needs it."""
+        """Raise where the files show that the model cannot be used; of it nothing is loaded but the
+        tokenizer, where add_bos needs it.
+        """
         config = self._source.config
         names = config.get("architectures") or []
         if names and not any("LM" in name or "Generation" in name for name in names):
             raise AbilityError(
-                f"'{self.name}' is a {names[0]}, which is not a language model that generates text."
+                f"'{self.name}' is a {names[0]}, which is not a language model that"
+                " generates text."
             )
         if self._source.folder and not weight_files(self._source.folder):
             raise ConfigurationError(
-                f"The model folder '{self._source.where}' has no weights (*.safetensors)."
+                f"The model folder '{self._source.where}' has no weights"
+                " (*.safetensors)."
             )
         check_embedded(self.name, self._source)
-        require_quantisation_libraries(self.name, self._source, self.options.quantisation)
+        require_quantisation_libraries(
+            self.name, self._source, self.options.quantisation
+        )
         if self.options.add_bos:
             self._check_begin()
 
     def _check_begin(self) -> None:
-        """Raise where the tokenizer lacks the BOS that add_bos wants; with the published token rules say that there is none."""
+        """Raise where the tokenizer lacks the BOS that add_bos wants; with the published token
+        rules say that there is none.
+        """
         from evalwright.models.local.hf.loading import lacks_begin, load_tokenizer
 
-        tokenizer = load_tokenizer(self._tokenizer_source, self.options.trust_remote_code)
+        tokenizer = load_tokenizer(
+            self._tokenizer_source, self.options.trust_remote_code
+        )
         if lacks_begin(tokenizer, self._tokenizer_source, self.options):
             logger.warning(
-                "%s: the tokenizer has no BOS token, so texts begin without one, as in published runs.",
+                "%s: the tokenizer has no BOS token, so texts begin without one, as in"
+                " published runs.",
                 self.name,
             )
 
     def try_out(self) -> dict[str, Any]:
-        """Which way log-likelihoods and texts take, tried on a small copy of the architecture (see `small_copy`)."""
+        """Which way log-likelihoods and texts take, tried on a small copy of the architecture (see
+        `small_copy`).
+        """
         from evalwright.models.local.hf.small_copy import try_path
 
         if self._engine is not None:
@@ -310,13 +388,25 @@ class TransformersModel(LocalModel):
         return try_path(self._source, self.options)
 
     def refuses(self, request: Request) -> str | None:
-        """As for every model; beams are not drawn, and arguments of generate() are those that are known."""
-        if isinstance(request, Generate) and request.num_beams > 1 and request.temperature != 0:
-            return f"'{self.name}' draws no beams: set the temperature to 0, or leave num_beams out."
+        """As for every model; beams are not drawn, and arguments of generate() are those that are
+        known.
+        """
+        if (
+            isinstance(request, Generate)
+            and request.num_beams > 1
+            and request.temperature != 0
+        ):
+            return (
+                f"'{self.name}' draws no beams: set the temperature to 0, or leave"
+                " num_beams out."
+            )
         for name in arguments_of(request):
             if name not in GENERATE_ARGUMENTS:
                 known = ", ".join(sorted(GENERATE_ARGUMENTS))
-                return f"'{self.name}' does not take {name} (it takes: {known}). Leave it out."
+                return (
+                    f"'{self.name}' does not take {name} (it takes: {known}). Leave it"
+                    " out."
+                )
         return super().refuses(request)
 
     def reader(self) -> Reader:
@@ -336,7 +426,9 @@ class TransformersModel(LocalModel):
         from evalwright.models.local.hf.loading import load
 
         check_embedded(self.name, self._source)
-        require_quantisation_libraries(self.name, self._source, self.options.quantisation)
+        require_quantisation_libraries(
+            self.name, self._source, self.options.quantisation
+        )
         loaded = load(self._source, self._tokenizer_source, self.options, self._adapter)
         for source in (self._source, self._tokenizer_source, self._adapter):
             if source is not None:
@@ -358,8 +450,12 @@ class TransformersModel(LocalModel):
             self._engine = None
             free_memory()
 
-    def answer_batch(self, requests: Sequence[Request]) -> Iterator[tuple[int, Response | Failure]]:
-        """Yield each answer when its batch is done: likelihoods first, then generations; longest first among each."""
+    def answer_batch(
+        self, requests: Sequence[Request]
+    ) -> Iterator[tuple[int, Response | Failure]]:
+        """Yield each answer when its batch is done: likelihoods first, then generations; longest
+        first among each.
+        """
         self.load()
         assert self._engine is not None
         yield from self._engine.answer(requests)

@@ -11,7 +11,13 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from evalwright.core.errors import ConfigurationError, MissingExtra, UnknownName, check_known, closest
+from evalwright.core.errors import (
+    ConfigurationError,
+    MissingExtra,
+    UnknownName,
+    check_known,
+    closest,
+)
 from evalwright.models.local.hf.source import Checkpoint
 
 DTYPES = {
@@ -27,7 +33,9 @@ DTYPES = {
 }
 
 SCORING = ("auto", "tree", "plain")
-"""By a prefix tree where the model can; by a prefix tree or not at all; every different input by itself."""
+"""By a prefix tree where the model can; by a prefix tree or not at all; every different input by
+itself.
+"""
 
 
 TOKEN_RULES = ("corrected", "published")
@@ -37,7 +45,9 @@ AUTOMATIC = ("auto", "balanced", "balanced_low_0", "sequential")
 """Ways of spreading a model over devices that accelerate knows by name."""
 
 METHODS = ("bitsandbytes-8bit", "bitsandbytes-4bit")
-"""What `quantization` may name: LLM.int8() (Dettmers et al. 2022) and 4 bits as in QLoRA (Dettmers et al. 2023)."""
+"""What `quantization` may name: LLM.int8() (Dettmers et al. 2022) and 4 bits as in QLoRA (Dettmers
+et al. 2023).
+"""
 
 LIBRARIES = {
     "awq": ("awq", ("gptqmodel",)),
@@ -45,15 +55,31 @@ LIBRARIES = {
     "compressed-tensors": ("compressed-tensors", ("compressed_tensors",)),
     "gptq": ("gptq", ("optimum", "gptqmodel")),
 }
-"""By the method that a checkpoint declares: our extra, and the libraries that transformers then imports."""
+"""By the method that a checkpoint declares: our extra, and the libraries that transformers then
+imports.
+"""
 
 _TOKEN_SCORES = (
-    "bad_words_ids", "begin_suppress_tokens", "encoder_no_repeat_ngram_size", "encoder_repetition_penalty",
-    "exponential_decay_length_penalty", "forced_bos_token_id", "forced_eos_token_id", "guidance_scale", "min_length",
-    "min_new_tokens", "no_repeat_ngram_size", "remove_invalid_values", "renormalize_logits", "repetition_penalty",
-    "sequence_bias", "suppress_tokens",
-)  # fmt: skip
-"""Arguments of generate() that change the scores of tokens before one is chosen, of greedy and of sampled answers alike."""
+    "bad_words_ids",
+    "begin_suppress_tokens",
+    "encoder_no_repeat_ngram_size",
+    "encoder_repetition_penalty",
+    "exponential_decay_length_penalty",
+    "forced_bos_token_id",
+    "forced_eos_token_id",
+    "guidance_scale",
+    "min_length",
+    "min_new_tokens",
+    "no_repeat_ngram_size",
+    "remove_invalid_values",
+    "renormalize_logits",
+    "repetition_penalty",
+    "sequence_bias",
+    "suppress_tokens",
+)
+"""Arguments of generate() that change the scores of tokens before one is chosen, of greedy and of
+sampled answers alike.
+"""
 SAMPLING_ARGUMENTS = ("epsilon_cutoff", "eta_cutoff", "top_h", "typical_p")
 """Those that narrow what a token is drawn from, and change no greedy answer."""
 GENERATE_ARGUMENTS = frozenset((*_TOKEN_SCORES, *SAMPLING_ARGUMENTS))
@@ -62,7 +88,12 @@ GENERATE_ARGUMENTS = frozenset((*_TOKEN_SCORES, *SAMPLING_ARGUMENTS))
 _FOR_BOTH: dict[str, Any] = {"skip_modules": None, "cpu_offload": False}
 _DEFAULTS: dict[str, dict[str, Any]] = {
     "bitsandbytes-8bit": {"threshold": 6.0, **_FOR_BOTH},
-    "bitsandbytes-4bit": {"quant_type": "nf4", "double_quant": False, "compute_dtype": None, **_FOR_BOTH},
+    "bitsandbytes-4bit": {
+        "quant_type": "nf4",
+        "double_quant": False,
+        "compute_dtype": None,
+        **_FOR_BOTH,
+    },
 }
 
 _DEVICE = r"(cpu|disk|mps|(cuda|xpu|npu|hpu)(:\d+)?|\d+)"
@@ -70,10 +101,12 @@ _DEVICE = r"(cpu|disk|mps|(cuda|xpu|npu|hpu)(:\d+)?|\d+)"
 
 @dataclass(frozen=True, slots=True)
 class HfOptions:
-    """Resolved arguments: a device and a dtype by name, `batch_size` None for "auto", `chat_template` as its text.
+    """Resolved arguments: a device and a dtype by name, `batch_size` None for "auto",
+    `chat_template` as its text.
 
-    placement: what `from_pretrained` is handed of devices, None where the whole model lies on `device`. quantisation: the whole settings, None where none is asked for.
-    prefix_token: the number or the text of the token that a text starts from, None for BOS, else EOS.
+    placement: what `from_pretrained` is handed of devices, None where the whole model lies on
+    `device`. quantisation: the whole settings, None where none is asked for. prefix_token: the
+    number or the text of the token that a text starts from, None for BOS, else EOS.
     """
 
     dtype: str
@@ -96,12 +129,19 @@ class HfOptions:
     """Bytes that scoring and generating may use beside the model."""
 
     def identity(self) -> dict[str, Any]:
-        """What of these changes answers. Devices, the batch size and the way of scoring do not, up to rounding.
+        """What of these changes answers.
 
-        What came later stands in it only where it is used, so that models keep the fingerprints that they had.
+        Devices, the batch size and the way of scoring do not, up to rounding.
+
+        What came later stands in it only where it is used, so that models keep the fingerprints
+        that they had.
         """
         rules = None if self.token_rules == "corrected" else self.token_rules
-        later = {"quantization": self.quantisation, "prefix_token": self.prefix_token, "token_rules": rules}
+        later = {
+            "quantization": self.quantisation,
+            "prefix_token": self.prefix_token,
+            "token_rules": rules,
+        }
         return {
             "dtype": self.dtype,
             "max_length": self.max_length,
@@ -124,12 +164,15 @@ def require_libraries() -> None:
 
 
 def resolve_device(device: str) -> str:
-    """ "auto" is a CUDA (or ROCm) GPU where one can be used, else the CPU. torch is not imported to find out."""
+    """ "auto" is a CUDA (or ROCm) GPU where one can be used, else the CPU. torch is not imported to
+    find out.
+    """
     if device == "auto":
         return "cuda" if _has_gpu() else "cpu"
     if not re.fullmatch(r"(cpu|cuda|mps|xpu|npu|hpu)(:\d+)?", device):
         raise ConfigurationError(
-            f"device={device!r} is not a device: use 'auto', 'cpu', 'cuda', 'cuda:1' or 'mps'."
+            f"device={device!r} is not a device: use 'auto', 'cpu', 'cuda', 'cuda:1' or"
+            " 'mps'."
         )
     return device
 
@@ -149,8 +192,9 @@ def resolve_dtype(dtype: str, device: str, config: Mapping[str, Any]) -> str:
     if dtype not in DTYPES:
         near = closest(str(dtype), DTYPES)
         raise ConfigurationError(
-            f"dtype={dtype!r} is not known{f'; did you mean {near[0]!r}?' if near else '.'} "
-            f"Use 'auto', 'float32', 'bfloat16' or 'float16'."
+            f"dtype={dtype!r} is not"
+            f" known{f'; did you mean {near[0]!r}?' if near else '.'} Use 'auto',"
+            " 'float32', 'bfloat16' or 'float16'."
         )
     return DTYPES[dtype]
 
@@ -158,7 +202,8 @@ def resolve_dtype(dtype: str, device: str, config: Mapping[str, Any]) -> str:
 def resolve_placement(
     device_map: Any, max_memory: Any, offload_folder: Any, device: str
 ) -> dict[str, Any] | None:
-    """What `from_pretrained` is handed to spread a model by accelerate; None where it lies on one device, by `device`.
+    """What `from_pretrained` is handed to spread a model by accelerate; None where it lies on one
+    device, by `device`.
 
     Raises ConfigurationError for what does not fit, MissingExtra without accelerate.
     """
@@ -166,11 +211,14 @@ def resolve_placement(
     given = {name: value for name, value in given.items() if value is not None}
     if device_map is None:
         for name in given:
-            raise ConfigurationError(f"{name} can only be used with device_map: add device_map=auto.")
+            raise ConfigurationError(
+                f"{name} can only be used with device_map: add device_map=auto."
+            )
         return None
     if device != "auto":
         raise ConfigurationError(
-            f"device={device!r} and device_map cannot both be given: device_map already places every part."
+            f"device={device!r} and device_map cannot both be given: device_map already"
+            " places every part."
         )
     if find_spec("accelerate") is None:
         raise MissingExtra("A model with device_map", "hf", "accelerate")
@@ -182,7 +230,10 @@ def resolve_placement(
 
 
 def resolve_template(name: str | None, source: Checkpoint) -> str | None:
-    """A chat template given as a file, or as the name of one that the tokenizer has. None: the tokenizer's default."""
+    """A chat template given as a file, or as the name of one that the tokenizer has.
+
+    None: the tokenizer's default.
+    """
     if name is None:
         return None
     if name in source.templates:
@@ -192,10 +243,13 @@ def resolve_template(name: str | None, source: Checkpoint) -> str | None:
         try:
             return path.read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
-            raise ConfigurationError(f"The chat template '{name}' cannot be read: {error}.") from error
+            raise ConfigurationError(
+                f"The chat template '{name}' cannot be read: {error}."
+            ) from error
     known = ", ".join(source.templates) or "none"
     raise ConfigurationError(
-        f"chat_template={name!r} is neither a file nor a template of this tokenizer (it has: {known})."
+        f"chat_template={name!r} is neither a file nor a template of this tokenizer (it"
+        f" has: {known})."
     )
 
 
@@ -203,15 +257,21 @@ def as_count(name: str, value: Any) -> int:
     """A whole number of at least 1, also from its text."""
     with_text = int(value) if isinstance(value, str) and value.isdecimal() else value
     if isinstance(with_text, bool) or not isinstance(with_text, int) or with_text < 1:
-        raise ConfigurationError(f"{name}={value!r} must be a whole number of at least 1.")
+        raise ConfigurationError(
+            f"{name}={value!r} must be a whole number of at least 1."
+        )
     return with_text
 
 
 def as_prefix_token(value: Any) -> str | int | None:
     """A token by its number or its text."""
-    if value is None or (isinstance(value, (str, int)) and not isinstance(value, bool) and value != ""):
+    if value is None or (
+        isinstance(value, (str, int)) and not isinstance(value, bool) and value != ""
+    ):
         return int(value) if isinstance(value, str) and value.isdecimal() else value
-    raise ConfigurationError(f"prefix_token={value!r} must be a token: its text, or its number.")
+    raise ConfigurationError(
+        f"prefix_token={value!r} must be a token: its text, or its number."
+    )
 
 
 def as_bytes(name: str, value: Any) -> int:
@@ -221,13 +281,22 @@ def as_bytes(name: str, value: Any) -> int:
     except (TypeError, ValueError, OverflowError):
         size = 0
     if size < 1:
-        raise ConfigurationError(f"{name}={value!r} must be a positive number of GiB, for example 8 or 0.5.")
+        raise ConfigurationError(
+            f"{name}={value!r} must be a positive number of GiB, for example 8 or 0.5."
+        )
     return size
 
 
 def as_flag(name: str, value: Any) -> bool:
     """True or false, also from its text."""
-    known = {"true": True, "false": False, "yes": True, "no": False, "1": True, "0": False}
+    known = {
+        "true": True,
+        "false": False,
+        "yes": True,
+        "no": False,
+        "1": True,
+        "0": False,
+    }
     found = value if isinstance(value, bool) else known.get(str(value).lower())
     if found is None:
         raise ConfigurationError(f"{name}={value!r} must be true or false.")
@@ -247,7 +316,9 @@ def _has_gpu() -> bool:
     count = ctypes.c_int(0)
     try:
         driver = ctypes.CDLL("libcuda.so.1")
-        usable = driver.cuInit(0) == 0 and driver.cuDeviceGetCount(ctypes.byref(count)) == 0
+        usable = (
+            driver.cuInit(0) == 0 and driver.cuDeviceGetCount(ctypes.byref(count)) == 0
+        )
     except (OSError, AttributeError):
         return False
     return usable and count.value > 0
@@ -255,22 +326,27 @@ def _has_gpu() -> bool:
 
 def _device_map(value: Any) -> str | dict[str, int | str]:
     if isinstance(value, Mapping):
-        return {str(module): _device(device, f"device_map[{module!r}]") for module, device in value.items()}
+        return {
+            str(module): _device(device, f"device_map[{module!r}]")
+            for module, device in value.items()
+        }
     if value in AUTOMATIC:
         return str(value)
     if isinstance(value, (str, int)) and re.fullmatch(_DEVICE, str(value)):
         return {"": _device(value, "device_map")}
     near = closest(str(value), AUTOMATIC)
     raise ConfigurationError(
-        f"device_map={value!r} is not known{f'; did you mean {near[0]!r}?' if near else '.'} Use "
-        f"{', '.join(AUTOMATIC)}, a device, or a mapping from modules to devices."
+        f"device_map={value!r} is not"
+        f" known{f'; did you mean {near[0]!r}?' if near else '.'} Use"
+        f" {', '.join(AUTOMATIC)}, a device, or a mapping from modules to devices."
     )
 
 
 def _device(value: Any, where: str) -> int | str:
     if isinstance(value, bool) or not re.fullmatch(_DEVICE, str(value)):
         raise ConfigurationError(
-            f"{where}={value!r} is not a device: use a GPU's number, 'cuda:0', 'cpu' or 'disk'."
+            f"{where}={value!r} is not a device: use a GPU's number, 'cuda:0', 'cpu' or"
+            " 'disk'."
         )
     return int(value) if str(value).isdecimal() else str(value)
 
@@ -278,23 +354,33 @@ def _device(value: Any, where: str) -> int | str:
 def _memory(value: Any) -> dict[int | str, int | str]:
     if not isinstance(value, Mapping):
         raise ConfigurationError(
-            f"max_memory={value!r} must be a mapping from devices to memory, for example '{{0: 20GiB, cpu: 60GiB}}'."
+            f"max_memory={value!r} must be a mapping from devices to memory, for"
+            " example '{0: 20GiB, cpu: 60GiB}'."
         )
     out: dict[int | str, int | str] = {}
     for device, size in value.items():
-        if isinstance(size, bool) or not re.fullmatch(r"\d+(\.\d+)? ?([KMGT]i?B)?", str(size), re.IGNORECASE):
+        if isinstance(size, bool) or not re.fullmatch(
+            r"\d+(\.\d+)? ?([KMGT]i?B)?", str(size), re.IGNORECASE
+        ):
             raise ConfigurationError(
-                f"max_memory[{device!r}]={size!r} is not an amount of memory: use bytes or '20GiB'."
+                f"max_memory[{device!r}]={size!r} is not an amount of memory: use bytes"
+                " or '20GiB'."
             )
-        out[_device(device, "a key of max_memory")] = size if isinstance(size, int) else str(size)
+        out[_device(device, "a key of max_memory")] = (
+            size if isinstance(size, int) else str(size)
+        )
     return out
 
 
-def resolve_quantisation(value: Any, dtype: str, source: Checkpoint) -> dict[str, Any] | None:
-    """The whole settings of `quantization`, which is a method's name or a mapping with `method`; None for None.
+def resolve_quantisation(
+    value: Any, dtype: str, source: Checkpoint
+) -> dict[str, Any] | None:
+    """The whole settings of `quantization`, which is a method's name or a mapping with `method`;
+    None for None.
 
-    dtype: of the model, in which 4-bit weights are multiplied unless `compute_dtype` says otherwise.
-    Raises ConfigurationError for what does not fit, and where the checkpoint is quantised already.
+    dtype: of the model, in which 4-bit weights are multiplied unless `compute_dtype` says
+    otherwise. Raises ConfigurationError for what does not fit, and where the checkpoint is
+    quantised already.
     """
     if value is None:
         return None
@@ -302,15 +388,19 @@ def resolve_quantisation(value: Any, dtype: str, source: Checkpoint) -> dict[str
     method = str(given.pop("method", None))
     if method in LIBRARIES:
         raise ConfigurationError(
-            f"quantization={method!r} is not available on demand: a checkpoint that was quantised so says it in its "
-            f"config.json and needs no argument. On demand use {' and '.join(METHODS)}."
+            f"quantization={method!r} is not available on demand: a checkpoint that was"
+            " quantised so says it in its config.json and needs no argument. On demand"
+            f" use {' and '.join(METHODS)}."
         )
     if method not in METHODS:
-        raise UnknownName("quantization", method, METHODS, f"It must be {' or '.join(METHODS)}.")
+        raise UnknownName(
+            "quantization", method, METHODS, f"It must be {' or '.join(METHODS)}."
+        )
     declared = declared_method(source)
     if declared is not None:
         raise ConfigurationError(
-            f"'{source.where}' is quantised already ({declared}): leave out quantization, or name the checkpoint that is not."
+            f"'{source.where}' is quantised already ({declared}): leave out"
+            " quantization, or name the checkpoint that is not."
         )
     settings = {**_DEFAULTS[method]}
     for name, setting in given.items():
@@ -324,18 +414,31 @@ def resolve_quantisation(value: Any, dtype: str, source: Checkpoint) -> dict[str
 def declared_method(source: Checkpoint) -> str | None:
     """The method that a checkpoint says it was quantised with, or None."""
     declared = source.quantisation
-    return str(declared.get("quant_method", "unknown")) if isinstance(declared, Mapping) else None
+    return (
+        str(declared.get("quant_method", "unknown"))
+        if isinstance(declared, Mapping)
+        else None
+    )
 
 
-def require_quantisation_libraries(name: str, source: Checkpoint, settings: Mapping[str, Any] | None) -> None:
-    """Raise MissingExtra, with the command that installs it, where a library for the quantised model is missing."""
+def require_quantisation_libraries(
+    name: str, source: Checkpoint, settings: Mapping[str, Any] | None
+) -> None:
+    """Raise MissingExtra, with the command that installs it, where a library for the quantised
+    model is missing.
+    """
     method = "bitsandbytes" if settings is not None else declared_method(source)
     if method is None:
         return
     extra, libraries = LIBRARIES.get(method, ("hf", ()))
-    for own, library in [("hf", "accelerate"), *((extra, library) for library in libraries)]:
+    for own, library in [
+        ("hf", "accelerate"),
+        *((extra, library) for library in libraries),
+    ]:
         if find_spec(library) is None:
-            raise MissingExtra(f"The model '{name}', quantised by {method},", own, library)
+            raise MissingExtra(
+                f"The model '{name}', quantised by {method},", own, library
+            )
 
 
 def bitsandbytes_config(settings: Mapping[str, Any]) -> Any:
@@ -348,7 +451,9 @@ def bitsandbytes_config(settings: Mapping[str, Any]) -> Any:
         "llm_int8_enable_fp32_cpu_offload": settings["cpu_offload"],
     }
     if settings["method"] == "bitsandbytes-8bit":
-        return BitsAndBytesConfig(load_in_8bit=True, llm_int8_threshold=settings["threshold"], **common)
+        return BitsAndBytesConfig(
+            load_in_8bit=True, llm_int8_threshold=settings["threshold"], **common
+        )
     return BitsAndBytesConfig(
         load_in_4bit=True,
         bnb_4bit_quant_type=settings["quant_type"],
@@ -365,14 +470,22 @@ def _checked(name: str, value: Any) -> Any:
         return as_flag(argument, value)
     if name == "threshold":
         if isinstance(value, bool) or not isinstance(value, (int, float)) or value < 0:
-            raise ConfigurationError(f"{argument}={value!r} must be a number that is not negative.")
+            raise ConfigurationError(
+                f"{argument}={value!r} must be a number that is not negative."
+            )
         return float(value)
     if name == "skip_modules":
         modules = value.split(",") if isinstance(value, str) else value
-        if not isinstance(modules, (list, tuple)) or not all(isinstance(each, str) for each in modules):
-            raise ConfigurationError(f"{argument}={value!r} must be a list of module names.")
+        if not isinstance(modules, (list, tuple)) or not all(
+            isinstance(each, str) for each in modules
+        ):
+            raise ConfigurationError(
+                f"{argument}={value!r} must be a list of module names."
+            )
         return [module.strip() for module in modules]
     known = {"nf4": "nf4", "fp4": "fp4"} if name == "quant_type" else DTYPES
     if value not in known:
-        raise ConfigurationError(f"{argument}={value!r} must be one of {', '.join(known)}.")
+        raise ConfigurationError(
+            f"{argument}={value!r} must be one of {', '.join(known)}."
+        )
     return known[value]

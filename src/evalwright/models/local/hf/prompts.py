@@ -1,8 +1,9 @@
 """From messages to the text that the model sees, by its own chat template.
 
-A last message of role "assistant" is a prefill, which the rendered text ends with. Where the template has no place for a
-system message (it raises, or leaves the text out), that text goes in front of the first user turn; by published rules it is
-left out. A model without a template gets the contents joined by blank lines.
+A last message of role "assistant" is a prefill, which the rendered text ends with. Where the
+template has no place for a system message (it raises, or leaves the text out), that text goes in
+front of the first user turn; by published rules it is left out. A model without a template gets the
+contents joined by blank lines.
 """
 
 from __future__ import annotations
@@ -16,8 +17,10 @@ from evalwright.models.local.tokens import DoesNotFit
 
 
 class ChatRenderer:
-    """Renders prompts. template: text that replaces the tokenizer's own. arguments: variables that the template reads. parts: it
-    takes every content as a list of parts, as those of models for images do. published: see `TokenRules`."""
+    """Renders prompts. template: text that replaces the tokenizer's own. arguments: variables that
+    the template reads. parts: it takes every content as a list of parts, as those of models for
+    images do. published: see `TokenRules`.
+    """
 
     def __init__(
         self,
@@ -36,7 +39,10 @@ class ChatRenderer:
         self.has_template = bool(template or getattr(tokenizer, "chat_template", None))
 
     def render(self, prompt: Prompt) -> tuple[str, bool]:
-        """The text, and whether it holds its special tokens already. Raises DoesNotFit where the template refuses."""
+        """The text, and whether it holds its special tokens already.
+
+        Raises DoesNotFit where the template refuses.
+        """
         if isinstance(prompt, str):
             return prompt, False
         if not self.has_template:
@@ -48,10 +54,16 @@ class ChatRenderer:
             if not system:
                 raise _refused(error) from error
             text = ""
-        if system and not all(m.text.strip() in text for m in prompt if m.role == "system"):
+        if system and not all(
+            m.text.strip() in text for m in prompt if m.role == "system"
+        ):
             if self._published and text:
                 return text, True
-            placed = [m for m in prompt if m.role != "system"] if self._published else fold_system(prompt)
+            placed = (
+                [m for m in prompt if m.role != "system"]
+                if self._published
+                else fold_system(prompt)
+            )
             try:
                 text = self._apply(placed)
             except Exception as error:
@@ -59,7 +71,10 @@ class ChatRenderer:
         return text, True
 
     def whole(self, messages: Sequence[Message]) -> str:
-        """A conversation that is over, as text that nobody goes on from. Raises DoesNotFit where the template refuses."""
+        """A conversation that is over, as text that nobody goes on from.
+
+        Raises DoesNotFit where the template refuses.
+        """
         try:
             return self._template_text(messages)
         except Exception as error:
@@ -68,14 +83,19 @@ class ChatRenderer:
     def _apply(self, messages: Sequence[Message]) -> str:
         prefill = bool(messages) and messages[-1].role == "assistant"
         if prefill and not messages[-1].text:
-            messages, prefill = messages[:-1], False
+            messages = messages[:-1]
+            prefill = False
         if not prefill:
             return self._template_text(messages, add_generation_prompt=True)
         try:
             return self._template_text(messages, continue_final_message=True)
         except ValueError:
-            # The template changes the last message, so it cannot be cut there; its opening is the generation prompt.
-            return self._template_text(messages[:-1], add_generation_prompt=True) + messages[-1].text
+            # The template changes the last message, so it cannot be cut there; its opening is the
+            # generation prompt.
+            return (
+                self._template_text(messages[:-1], add_generation_prompt=True)
+                + messages[-1].text
+            )
 
     def _template_text(self, messages: Sequence[Message], **how: bool) -> str:
         from transformers import PreTrainedTokenizerBase
@@ -84,10 +104,17 @@ class ChatRenderer:
             messages = [Message(message.role, message.parts) for message in messages]
         rows = [message.as_dict() for message in messages]
         tokenizer = self._tokenizer
-        if type(tokenizer).apply_chat_template is not PreTrainedTokenizerBase.apply_chat_template:
+        if (
+            type(tokenizer).apply_chat_template
+            is not PreTrainedTokenizerBase.apply_chat_template
+        ):
             # Its class writes prompts by Python of its own, without a template.
             text: str = tokenizer.apply_chat_template(
-                rows, chat_template=self._template, tokenize=False, **how, **self._arguments
+                rows,
+                chat_template=self._template,
+                tokenize=False,
+                **how,
+                **self._arguments,
             )
             return text
         from evalwright.models.local.hf.chat_rendering import rendered
@@ -97,18 +124,26 @@ class ChatRenderer:
         try:
             text = bounded.call(rendered, source, rows, more, key=source)
         except bounded.Raised as error:
-            raise (ValueError if error.kind == "ValueError" else RuntimeError)(str(error)) from None
+            raise (ValueError if error.kind == "ValueError" else RuntimeError)(
+                str(error)
+            ) from None
         return text
 
 
 def fold_system(messages: Sequence[Message]) -> tuple[Message, ...]:
     """The same conversation without system messages: their text opens the first user turn."""
-    system = "\n\n".join(message.text for message in messages if message.role == "system")
+    system = "\n\n".join(
+        message.text for message in messages if message.role == "system"
+    )
     rest = [message for message in messages if message.role != "system"]
     for place, message in enumerate(rest):
         if message.role == "user":
             first = f"{system}\n\n"
-            whole = first + message.content if isinstance(message.content, str) else (first, *message.content)
+            whole = (
+                first + message.content
+                if isinstance(message.content, str)
+                else (first, *message.content)
+            )
             rest[place] = Message("user", whole)
             return tuple(rest)
     return (Message("user", system), *rest)
@@ -116,4 +151,7 @@ def fold_system(messages: Sequence[Message]) -> tuple[Message, ...]:
 
 def _refused(error: Exception) -> DoesNotFit:
     reason = " ".join(str(error).split())[:300]
-    return DoesNotFit(f"The model's chat template rejects these messages: {reason or type(error).__name__}.")
+    return DoesNotFit(
+        "The model's chat template rejects these messages:"
+        f" {reason or type(error).__name__}."
+    )

@@ -1,4 +1,5 @@
-"""Keeps third-party libraries from writing over the run's own output: their progress bars, log lines and warnings.
+"""Keeps third-party libraries from writing over the run's own output: their progress bars, log
+lines and warnings.
 
 And keeps the collector of garbage out of their way while they are imported.
 """
@@ -15,7 +16,15 @@ from typing import Any
 
 logger = logging.getLogger("evalwright.models.local.hf")
 
-_LIBRARIES = ("transformers", "huggingface_hub", "torch", "tokenizers", "accelerate", "peft", "bitsandbytes")
+_LIBRARIES = (
+    "transformers",
+    "huggingface_hub",
+    "torch",
+    "tokenizers",
+    "accelerate",
+    "peft",
+    "bitsandbytes",
+)
 
 
 def verbose() -> bool:
@@ -25,7 +34,8 @@ def verbose() -> bool:
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Silence transformers and huggingface_hub within the block, and leave their settings as they were.
+    """Silence transformers and huggingface_hub within the block, and leave their settings as they
+    were.
 
     Only libraries that are imported already are touched.
     """
@@ -38,13 +48,23 @@ def quiet() -> Iterator[None]:
 
             bars = transformers.is_progress_bar_enabled()
             _hush(
-                undo, transformers, bars, transformers.disable_progress_bar, transformers.enable_progress_bar
+                undo,
+                transformers,
+                bars,
+                transformers.disable_progress_bar,
+                transformers.enable_progress_bar,
             )
         if "huggingface_hub" in sys.modules:
             from huggingface_hub import utils as hub
 
             bars = not hub.are_progress_bars_disabled()
-            _hush(undo, hub.logging, bars, hub.disable_progress_bars, hub.enable_progress_bars)
+            _hush(
+                undo,
+                hub.logging,
+                bars,
+                hub.disable_progress_bars,
+                hub.enable_progress_bars,
+            )
         undo.enter_context(warnings.catch_warnings())
         for library in _LIBRARIES:
             warnings.filterwarnings("ignore", module=rf"{library}(\..*)?")
@@ -62,7 +82,9 @@ def _hush(undo: ExitStack, logs: Any, bars: bool, disable: Any, enable: Any) -> 
 
 @contextmanager
 def without_collection() -> Iterator[None]:
-    """Leave garbage where it lies within the block: the thousands of classes that torch and transformers make are none."""
+    """Leave garbage where it lies within the block: the thousands of classes that torch and
+    transformers make are none.
+    """
     if not gc.isenabled():
         yield
         return

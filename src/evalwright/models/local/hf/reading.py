@@ -1,9 +1,11 @@
-"""Log-likelihoods the plain way: every different input once, logits at single positions only, never more than are needed at once.
+"""Log-likelihoods the plain way: every different input once, logits at single positions only, never
+more than are needed at once.
 
-The table of all positions by the whole vocabulary never exists. Positions are read some hundred at a time, and the
-vocabulary a block at a time where the output head is a plain matrix: each block's part of the softmax is summed while it
-lies in the processor's cache (the running maximum and sum of Milakov & Gimelshein 2018). A prefix tree (`tree_scoring`) computes the
-same another way; `unexplained_difference` holds its scores beside these.
+The table of all positions by the whole vocabulary never exists. Positions are read some hundred at
+a time, and the vocabulary a block at a time where the output head is a plain matrix: each block's
+part of the softmax is summed while it lies in the processor's cache (the running maximum and sum of
+Milakov & Gimelshein 2018). A prefix tree (`tree_scoring`) computes the same another way;
+`unexplained_difference` holds its scores beside these.
 """
 
 from __future__ import annotations
@@ -25,10 +27,14 @@ from evalwright.models.local.tokens import Pair
 Tokens = tuple[int, ...]
 
 Block = tuple[int, Tensor]
-"""Logits (positions, some columns) of the tokens that begin at the given number; whoever gets it may overwrite it."""
+"""Logits (positions, some columns) of the tokens that begin at the given number; whoever gets it
+may overwrite it.
+"""
 
 LogitsOf = Callable[[int, int], Iterable[Block]]
-"""(start, end) -> the logits of these positions, in blocks of the vocabulary from the first token to the last."""
+"""(start, end) -> the logits of these positions, in blocks of the vocabulary from the first token
+to the last.
+"""
 
 CHUNK_ELEMENTS = 1 << 25
 """Logits held in float32 at once, at the most: 128 MiB."""
@@ -39,18 +45,23 @@ CACHED_ELEMENTS = 1 << 18
 _NONE: Tensor = None
 
 _TOLERANCE = {4: 3e-5, 8: 3e-5, 2: 0.15, 1: 0.5}
-"""By the bytes of a number: the difference a token that rounding in another order can make, and more."""
+"""By the bytes of a number: the difference a token that rounding in another order can make, and
+more.
+"""
 
 CHUNK_ROWS = 256
-"""Positions whose logits are computed at once: enough for the output head's product, few enough to stay near the caches."""
+"""Positions whose logits are computed at once: enough for the output head's product, few enough to
+stay near the caches.
+"""
 
 
 class LogitReader:
     """Gives the logits at chosen positions of a batch.
 
-    Where applying the output head to the base model's last hidden states, with what some architectures do to the logits
-    after it, gives what the whole model gives (it is tried once, here), the head sees the chosen positions only. Else the
-    whole model runs, from the first chosen column on where it can leave the others out.
+    Where applying the output head to the base model's last hidden states, with what some
+    architectures do to the logits after it, gives what the whole model gives (it is tried once,
+    here), the head sees the chosen positions only. Else the whole model runs, from the first chosen
+    column on where it can leave the others out.
     """
 
     def __init__(self, model: Any, device: str) -> None:
@@ -61,7 +72,9 @@ class LogitReader:
         config = text_config(model)
         self.vocabulary = int(config.vocab_size)
         self._finish = _finish(config)
-        self._by_blocks = type(self._head) is torch.nn.Linear and not _has_hooks(self._head)
+        self._by_blocks = type(self._head) is torch.nn.Linear and not _has_hooks(
+            self._head
+        )
         self.sliced = self._can_slice(device)
 
     def head(self, hidden: Tensor) -> Tensor:
@@ -70,24 +83,41 @@ class LogitReader:
 
     def blocks(self, hidden: Tensor) -> Iterator[Block]:
         """The same, a part of the vocabulary at a time where the output head is a plain matrix."""
-        columns = max(CACHED_ELEMENTS if hidden.device.type == "cpu" else CHUNK_ELEMENTS, 1) // len(hidden)
+        columns = max(
+            CACHED_ELEMENTS if hidden.device.type == "cpu" else CHUNK_ELEMENTS, 1
+        ) // len(hidden)
         if not self._by_blocks or columns >= self.vocabulary:
             yield 0, self.head(hidden)
             return
-        weight, bias = self._head.weight, self._head.bias
+        weight = self._head.weight
+        bias = self._head.bias
         for start in range(0, len(weight), columns):
             end = start + columns
             part = None if bias is None else bias[start:end]
-            yield start, self._finish(torch.nn.functional.linear(hidden, weight[start:end], part))
+            yield (
+                start,
+                self._finish(
+                    torch.nn.functional.linear(hidden, weight[start:end], part)
+                ),
+            )
 
     def prepare(
-        self, ids: Tensor, mask: Tensor, rows: list[int], columns: list[int], sources: Sequence[Tokens] = ()
+        self,
+        ids: Tensor,
+        mask: Tensor,
+        rows: list[int],
+        columns: list[int],
+        sources: Sequence[Tokens] = (),
     ) -> LogitsOf:
-        """Run the model on `ids` (batch, length) and return the logits of the positions at `rows` and `columns`."""
+        """Run the model on `ids` (batch, length) and return the logits of the positions at `rows`
+        and `columns`.
+        """
         row_index = torch.tensor(rows, device=ids.device)
         column_index = torch.tensor(columns, device=ids.device)
         if self.sliced:
-            hidden = self._base(input_ids=ids, attention_mask=mask, use_cache=False).last_hidden_state
+            hidden = self._base(
+                input_ids=ids, attention_mask=mask, use_cache=False
+            ).last_hidden_state
             chosen = hidden[row_index, column_index]
             return lambda start, end: self.blocks(chosen[start:end])
         arguments = {"input_ids": ids, "attention_mask": mask, "use_cache": False}
@@ -95,48 +125,74 @@ class LogitReader:
         if "logits_to_keep" in self._accepted:
             first = min(columns)
             arguments["logits_to_keep"] = ids.shape[1] - first
-        logits = self._model(**{k: v for k, v in arguments.items() if k in self._accepted}).logits
-        return lambda start, end: [(0, logits[row_index[start:end], column_index[start:end] - first])]
+        logits = self._model(
+            **{k: v for k, v in arguments.items() if k in self._accepted}
+        ).logits
+        return lambda start, end: [
+            (0, logits[row_index[start:end], column_index[start:end] - first])
+        ]
 
     def _can_slice(self, device: str) -> bool:
         if self._head is None or self._base is None or self._base is self._model:
             return False
-        ids = torch.arange(1, 9, device=device)[None] % max(2, int(self._head.weight.shape[0]))
+        ids = torch.arange(1, 9, device=device)[None] % max(
+            2, int(self._head.weight.shape[0])
+        )
         mask = torch.ones_like(ids)
         try:
             with torch.inference_mode():
-                whole = self._model(input_ids=ids, attention_mask=mask, use_cache=False).logits
-                hidden = self._base(input_ids=ids, attention_mask=mask, use_cache=False).last_hidden_state
+                whole = self._model(
+                    input_ids=ids, attention_mask=mask, use_cache=False
+                ).logits
+                hidden = self._base(
+                    input_ids=ids, attention_mask=mask, use_cache=False
+                ).last_hidden_state
                 apart = self.head(hidden)
         except Exception:  # any refusal means: not this way
             return False
         if apart.shape != whole.shape:
             return False
         scale = float(whole.abs().max())
-        return bool(float((apart.float() - whole.float()).abs().max()) <= 1e-6 * max(1.0, scale))
+        return bool(
+            float((apart.float() - whole.float()).abs().max()) <= 1e-6 * max(1.0, scale)
+        )
 
 
 class SidesReader:
-    """The logits of an encoder-decoder model's decoder; the encoder runs once for every different source in a batch.
+    """The logits of an encoder-decoder model's decoder; the encoder runs once for every different
+    source in a batch.
 
-    A context keeps all special tokens that its tokenizer adds, the EOS at its end too; a continuation gets none, and its first
-    token is predicted from the decoder's start token. Both are encoded apart. A rolling log-likelihood is that of the text after
-    a source of the prefix token alone; a text longer than the model goes in windows, whose encoder reads what stands to
+    A context keeps all special tokens that its tokenizer adds, the EOS at its end too; a
+    continuation gets none, and its first token is predicted from the decoder's start token. Both
+    are encoded apart. A rolling log-likelihood is that of the text after a source of the prefix
+    token alone; a text longer than the model goes in windows, whose encoder reads what stands to
     their left as far as it fits. These are lm-evaluation-harness's rules.
     """
 
     def __init__(self, model: Any, device: str) -> None:
-        self._model, self._device = model, device
+        self._model = model
+        self._device = device
 
     def prepare(
-        self, ids: Tensor, mask: Tensor, rows: list[int], columns: list[int], sources: Sequence[Tokens]
+        self,
+        ids: Tensor,
+        mask: Tensor,
+        rows: list[int],
+        columns: list[int],
+        sources: Sequence[Tokens],
     ) -> LogitsOf:
-        """The logits of the positions at `rows` and `columns` of `ids`, which the decoder reads (batch, length)."""
+        """The logits of the positions at `rows` and `columns` of `ids`, which the decoder reads
+        (batch, length).
+        """
         places = {source: place for place, source in enumerate(dict.fromkeys(sources))}
         given, seen = pad(list(places), self._device)
         with quiet():
-            hidden = self._model.get_encoder()(input_ids=given, attention_mask=seen).last_hidden_state
-            chosen = torch.tensor([places[source] for source in sources], device=hidden.device)
+            hidden = self._model.get_encoder()(
+                input_ids=given, attention_mask=seen
+            ).last_hidden_state
+            chosen = torch.tensor(
+                [places[source] for source in sources], device=hidden.device
+            )
             logits = self._model(
                 encoder_outputs=(hidden[chosen],),
                 attention_mask=seen[chosen.to(seen.device)],
@@ -146,13 +202,17 @@ class SidesReader:
             ).logits
         row_index = torch.tensor(rows, device=logits.device)
         column_index = torch.tensor(columns, device=logits.device)
-        return lambda start, end: [(0, logits[row_index[start:end], column_index[start:end]])]
+        return lambda start, end: [
+            (0, logits[row_index[start:end], column_index[start:end]])
+        ]
 
 
 def pad(
     rows: Sequence[Sequence[int]], device: str, token: int = 0, *, left: bool = False
 ) -> tuple[Tensor, Tensor]:
-    """Token ids and attention mask, both (rows, longest row), padded with `token`, which is never read."""
+    """Token ids and attention mask, both (rows, longest row), padded with `token`, which is never
+    read.
+    """
     longest = max(len(row) for row in rows)
 
     def filled(row: Sequence[int], value: int) -> list[int]:
@@ -168,7 +228,8 @@ def read_log_likelihoods(
 ) -> tuple[list[float], list[bool]]:
     """Log-probability, and whether it is the most probable, of every `(place, token)` in `reads`.
 
-    places: how many there are. Of several highest logits the first is the most probable. Softmax in float32.
+    places: how many there are. Of several highest logits the first is the most probable. Softmax in
+    float32.
     """
     values = [0.0] * len(reads)
     greedy = [False] * len(reads)
@@ -182,7 +243,10 @@ def read_log_likelihoods(
         if done == here:
             continue
         chosen = order[here:done]
-        part = _Reads([reads[read][0] - start for read in chosen], [reads[read][1] for read in chosen])
+        part = _Reads(
+            [reads[read][0] - start for read in chosen],
+            [reads[read][1] for read in chosen],
+        )
         for first, block in logits_of(start, end):
             part.add(first, block.float())
         for read, value, best in zip(chosen, *part.result(), strict=True):
@@ -191,19 +255,25 @@ def read_log_likelihoods(
 
 
 class _Reads:
-    """Each `tokens[i]` at position `places[i]` of one chunk, while its logits come by in blocks of the vocabulary.
+    """Each `tokens[i]` at position `places[i]` of one chunk, while its logits come by in blocks of
+    the vocabulary.
 
-    By position, over the blocks so far: `highest` logit, and `total` of exp(logit - highest). By read: the token's logit
-    `picked`, and whether it `leads` the logits up to its own block's end.
+    By position, over the blocks so far: `highest` logit, and `total` of exp(logit - highest). By
+    read: the token's logit `picked`, and whether it `leads` the logits up to its own block's end.
     """
 
     def __init__(self, places: list[int], tokens: list[int]) -> None:
         self._given = (places, tokens)
-        self._place = self._token = self._highest = self._total = self._picked = self._leads = _NONE
+        self._place = self._token = self._highest = self._total = self._picked = (
+            self._leads
+        ) = _NONE
 
     def _start(self, logits: Tensor) -> None:
-        rows, device = logits.shape[0], logits.device
-        self._place, self._token = (torch.tensor(each, device=device) for each in self._given)
+        rows = logits.shape[0]
+        device = logits.device
+        self._place, self._token = (
+            torch.tensor(each, device=device) for each in self._given
+        )
         self._highest = torch.full((rows,), -torch.inf, device=device)
         # Many blocks are added up; Apple's GPUs know no larger numbers.
         exact = torch.float32 if device.type == "mps" else torch.float64
@@ -212,15 +282,23 @@ class _Reads:
         self._leads = torch.zeros(len(self._token), dtype=torch.bool, device=device)
 
     def add(self, first: int, logits: Tensor) -> None:
-        """Take in the logits (positions, columns) of the tokens from `first` on, which are overwritten."""
+        """Take in the logits (positions, columns) of the tokens from `first` on, which are
+        overwritten.
+        """
         if self._place is _NONE:
             self._start(logits)
         top = logits.amax(dim=-1)
-        inside = ((self._token >= first) & (self._token < first + logits.shape[1])).nonzero()[:, 0]
-        place, column = self._place[inside], self._token[inside] - first
+        inside = (
+            (self._token >= first) & (self._token < first + logits.shape[1])
+        ).nonzero()[:, 0]
+        place = self._place[inside]
+        column = self._token[inside] - first
         self._picked[inside] = logits[place, column]
-        leading = (self._picked[inside] == top[place]) & (top[place] > self._highest[place])
-        for read in leading.nonzero()[:, 0].tolist():  # few: where it matters which of several comes first
+        leading = (self._picked[inside] == top[place]) & (
+            top[place] > self._highest[place]
+        )
+        # few: where it matters which of several comes first
+        for read in leading.nonzero()[:, 0].tolist():
             self._leads[inside[read]] = logits[place[read]].argmax() == column[read]
         larger = torch.maximum(self._highest, top)
         sums = logits.sub_(larger[:, None]).exp_().sum(dim=-1)
@@ -235,8 +313,12 @@ class _Reads:
 
 
 def _has_hooks(head: Any) -> bool:
-    """Whether calling the module does more than its product (weights that are brought from elsewhere, say)."""
-    return bool(head._forward_hooks or head._forward_pre_hooks or hasattr(head, "_hf_hook"))
+    """Whether calling the module does more than its product (weights that are brought from
+    elsewhere, say).
+    """
+    return bool(
+        head._forward_hooks or head._forward_pre_hooks or hasattr(head, "_hf_hook")
+    )
 
 
 def _finish(config: Any) -> Callable[[Tensor], Tensor]:
@@ -255,7 +337,9 @@ def _finish(config: Any) -> Callable[[Tensor], Tensor]:
 
 @dataclass(frozen=True, slots=True)
 class _Group:
-    """All pairs that put the same tokens into the model: `members` are (index of the pair, its targets)."""
+    """All pairs that put the same tokens into the model: `members` are (index of the pair, its
+    targets).
+    """
 
     source: Tokens
     tokens: Tokens
@@ -264,13 +348,17 @@ class _Group:
     @property
     def positions(self) -> range:
         """The positions whose logits are read: those of the longest targets."""
-        return range(len(self.tokens) - max(len(targets) for _, targets in self.members), len(self.tokens))
+        return range(
+            len(self.tokens) - max(len(targets) for _, targets in self.members),
+            len(self.tokens),
+        )
 
 
 class PlainScorer:
     """One forward pass per different input; siblings that differ in their last token only share it.
 
-    start: the token that a decoder with an encoder starts from; then the contexts are what the encoder reads.
+    start: the token that a decoder with an encoder starts from; then the contexts are what the
+    encoder reads.
     """
 
     def __init__(
@@ -289,7 +377,9 @@ class PlainScorer:
         """Yield `(index into pairs, result)` once for every pair, in any order, as they finish."""
         groups = self._grouped(pairs)
         costs = [len(group.source) + len(group.tokens) for group in groups]
-        for place, outcome in self._batcher.run(costs, lambda batch: self._run([groups[i] for i in batch])):
+        for place, outcome in self._batcher.run(
+            costs, lambda batch: self._run([groups[i] for i in batch])
+        ):
             if isinstance(outcome, Failure):
                 yield from ((index, outcome) for index, _ in groups[place].members)
             else:
@@ -309,7 +399,8 @@ class PlainScorer:
         ids, mask = pad([group.tokens for group in groups], self._device)
         rows = [row for row, group in enumerate(groups) for _ in group.positions]
         columns = [column for group in groups for column in group.positions]
-        # Where each target reads, as a place in `rows` and `columns`; one place may be read for several targets.
+        # Where each target reads, as a place in `rows` and `columns`; one place may be read for
+        # several targets.
         reads: list[tuple[int, int]] = []
         spans: list[tuple[int, int, int]] = []
         end = 0
@@ -319,13 +410,17 @@ class PlainScorer:
                 spans.append((row, index, len(targets)))
                 reads += zip(range(end - len(targets), end), targets, strict=True)
         with torch.inference_mode():
-            logits_of = self._reader.prepare(ids, mask, rows, columns, [group.source for group in groups])
+            logits_of = self._reader.prepare(
+                ids, mask, rows, columns, [group.source for group in groups]
+            )
             values, greedy = read_log_likelihoods(logits_of, len(rows), reads)
         out: list[list[tuple[int, PairScore]]] = [[] for _ in groups]
         start = 0
         for row, index, count in spans:
             part = slice(start, start + count)
-            out[row].append((index, PairScore(math.fsum(values[part]), all(greedy[part]), count)))
+            out[row].append(
+                (index, PairScore(math.fsum(values[part]), all(greedy[part]), count))
+            )
             start += count
         return out
 
@@ -335,19 +430,23 @@ def checked(scored: PairScore) -> PairScore | Failure:
     if math.isfinite(scored.log_likelihood):
         return scored
     return ModelError(
-        f"The model's log-likelihood is {scored.log_likelihood}, which is not a finite number; its dtype may be too small "
-        f"(try dtype=bfloat16 or float32)."
+        f"The model's log-likelihood is {scored.log_likelihood}, which is not a finite"
+        " number; its dtype may be too small (try dtype=bfloat16 or float32)."
     ).as_failure()
 
 
 def unexplained_difference(
-    expected: Iterable[tuple[int, PairScore | Failure]], found: Sequence[PairScore], number_bytes: int
+    expected: Iterable[tuple[int, PairScore | Failure]],
+    found: Sequence[PairScore],
+    number_bytes: int,
 ) -> float | None:
-    """The largest difference, in nats a scored token, of what was found from what the plain way gives, where any is beyond rounding.
+    """The largest difference, in nats a scored token, of what was found from what the plain way
+    gives, where any is beyond rounding.
 
     expected: (index into `found`, result); what cannot be scored the plain way is left out.
     """
-    largest, beyond = 0.0, False
+    largest = 0.0
+    beyond = False
     for place, plain in expected:
         if isinstance(plain, Failure):
             continue

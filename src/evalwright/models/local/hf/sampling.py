@@ -1,8 +1,9 @@
-"""Which token comes next: the most probable, or the one that a row's own stream of uniform numbers falls on.
+"""Which token comes next: the most probable, or the one that a row's own stream of uniform numbers
+falls on.
 
-A stream is drawn from the request (its seed, its draw number, its prompt) and from nothing else, and each number becomes a
-token by the inverse of the cumulative distribution; so the same request gives the same answer in any batch and order, up to
-rounding of the model's probabilities.
+A stream is drawn from the request (its seed, its draw number, its prompt) and from nothing else,
+and each number becomes a token by the inverse of the cumulative distribution; so the same request
+gives the same answer in any batch and order, up to rounding of the model's probabilities.
 """
 
 from __future__ import annotations
@@ -26,7 +27,9 @@ _SORTED_AT_ONCE = 8
 
 
 class RowWriter(AnswerWriter):
-    """The writer of one row. stream: the uniform numbers of its request; None where the answer is greedy."""
+    """The writer of one row. stream: the uniform numbers of its request; None where the answer is
+    greedy.
+    """
 
     def __init__(self, loaded: Loaded, job: Job, pieces: Pieces) -> None:
         super().__init__(loaded.encoder, loaded.end_tokens, job, pieces)
@@ -38,10 +41,16 @@ class RowWriter(AnswerWriter):
             self.stream = random.Random(int.from_bytes(seed))
 
 
-def advance(logits: Tensor, writers: Sequence[RowWriter]) -> dict[int, Response | Failure]:
-    """Give every row of logits (rows, vocabulary) its next token; returns the answers that end so, by row."""
+def advance(
+    logits: Tensor, writers: Sequence[RowWriter]
+) -> dict[int, Response | Failure]:
+    """Give every row of logits (rows, vocabulary) its next token; returns the answers that end so,
+    by row.
+    """
     done: dict[int, Response | Failure] = {}
-    for row, (writer, token) in enumerate(zip(writers, choose(logits, writers), strict=True)):
+    for row, (writer, token) in enumerate(
+        zip(writers, choose(logits, writers), strict=True)
+    ):
         found = not_a_number() if token is None else writer.add(token)
         if found is not None:
             done[row] = found
@@ -61,26 +70,37 @@ def choose(logits: Tensor, writers: Sequence[RowWriter]) -> list[int | None]:
         if writer.stream is not None and found[row] >= 0
     ]
     for start in range(0, len(sampled), _SORTED_AT_ONCE):
-        rows, requests, uniforms = zip(*sampled[start : start + _SORTED_AT_ONCE], strict=True)
-        for row, token in zip(rows, _draw_rows(logits[list(rows)], requests, uniforms), strict=True):
+        rows, requests, uniforms = zip(
+            *sampled[start : start + _SORTED_AT_ONCE], strict=True
+        )
+        for row, token in zip(
+            rows, _draw_rows(logits[list(rows)], requests, uniforms), strict=True
+        ):
             found[row] = token
     for row, writer in enumerate(writers):
         if writer.job.request.top_logprobs is not None and found[row] >= 0:
             logs = torch.log_softmax(logits[row].float(), dim=-1)
-            writer.values.append(values_of(logs, found[row], writer.job.request.top_logprobs))
+            writer.values.append(
+                values_of(logs, found[row], writer.job.request.top_logprobs)
+            )
     return [None if token < 0 else token for token in found]
 
 
-def _draw_rows(logits: Tensor, requests: Sequence[Generate], uniforms: Sequence[float]) -> list[int]:
+def _draw_rows(
+    logits: Tensor, requests: Sequence[Generate], uniforms: Sequence[float]
+) -> list[int]:
     """The tokens that the uniform numbers (in [0, 1)) fall on, in order of token number.
 
-    As transformers does it, one after another, each on what the one before has left: top_k keeps the k most probable tokens and
-    those that equal the last of them, top_p the most probable until their sum reaches it, at least one (nucleus sampling, Holtzman
-    et al. 2020), min_p those with at least this share of the most probable one's probability (Nguyen et al. 2024).
+    As transformers does it, one after another, each on what the one before has left: top_k keeps
+    the k most probable tokens and those that equal the last of them, top_p the most probable until
+    their sum reaches it, at least one (nucleus sampling, Holtzman et al. 2020), min_p those with at
+    least this share of the most probable one's probability (Nguyen et al. 2024).
     """
     given = {"dtype": torch.float64, "device": logits.device}
     temperatures = torch.tensor([request.temperature for request in requests], **given)
-    probabilities = torch.softmax(logits.double() / temperatures[:, None], dim=-1).nan_to_num()
+    probabilities = torch.softmax(
+        logits.double() / temperatures[:, None], dim=-1
+    ).nan_to_num()
     for row, request in enumerate(requests):
         left = probabilities[row]
         if request.top_k is not None and request.top_k < len(left):
@@ -109,14 +129,19 @@ def _nucleus(probabilities: Tensor, top_p: float) -> Tensor:
     return torch.zeros_like(probabilities).scatter(-1, places[kept], ordered[kept])
 
 
-def values_of(logs: Tensor, token: int, alternatives: int) -> tuple[float, list[tuple[int, float]]]:
+def values_of(
+    logs: Tensor, token: int, alternatives: int
+) -> tuple[float, list[tuple[int, float]]]:
     """A token's value in log-probabilities (vocabulary,), and the most probable tokens with theirs."""
     best = logs.topk(min(alternatives, len(logs)))
-    return float(logs[token]), list(zip(best.indices.tolist(), best.values.tolist(), strict=True))
+    return float(logs[token]), list(
+        zip(best.indices.tolist(), best.values.tolist(), strict=True)
+    )
 
 
 def not_a_number() -> Failure:
     """What an answer is whose logits were not numbers."""
     return ModelError(
-        "The model's logits are not numbers; its dtype may be too small (try dtype=bfloat16 or float32)."
+        "The model's logits are not numbers; its dtype may be too small (try"
+        " dtype=bfloat16 or float32)."
     ).as_failure()

@@ -1,11 +1,14 @@
-"""Keys and values of the rows that are being written, each row in a place of its own, and the model's passes over them.
+"""Keys and values of the rows that are being written, each row in a place of its own, and the
+model's passes over them.
 
-What the rows' prompts begin with alike is computed once, for all of them. A row's own tokens stand from the left of its
-place, so that rows of any length can come and go; a mask hides what lies behind its end. There are two ways to attend, as
-in `tree_forward.py`, with the same result:
+What the rows' prompts begin with alike is computed once, for all of them. A row's own tokens stand
+from the left of its place, so that rows of any length can come and go; a mask hides what lies
+behind its end. There are two ways to attend, as in `tree_forward.py`, with the same result:
 
-- portable: the shared part is copied to every place, and a mask in four dimensions says what is seen.
-- cascade: the shared part is attended to once for all rows, and the rows' own parts apart, and both are merged.
+- portable: the shared part is copied to every place, and a mask in four dimensions says what is
+  seen.
+- cascade: the shared part is attended to once for all rows, and the rows' own parts apart, and both
+  are merged.
 """
 
 from __future__ import annotations
@@ -23,11 +26,16 @@ from evalwright.models.local.tree import Node, Row, RowPart
 
 
 class Slots:
-    """Places for up to `rows` rows of up to `length` tokens each below a shared prefix, of which `used` are in use."""
+    """Places for up to `rows` rows of up to `length` tokens each below a shared prefix, of which
+    `used` are in use.
+    """
 
     def __init__(self, forward: TreeForward, reader: LogitReader) -> None:
-        self._whole, self._reader = forward, reader
-        self._device, self._config, self._dtype = forward.device, forward.config, forward.dtype
+        self._whole = forward
+        self._reader = reader
+        self._device = forward.device
+        self._config = forward.config
+        self._dtype = forward.dtype
         self.cascading = forward.cascading
         self._lengths: list[int] = []
         self._layers: list[_Layer] = []
@@ -39,7 +47,9 @@ class Slots:
         return len(self._lengths)
 
     def open(self, prefix: Sequence[int], rows: int, length: int) -> None:
-        """Forget all rows, make places for others, and compute the tokens that all of them begin with."""
+        """Forget all rows, make places for others, and compute the tokens that all of them begin
+        with.
+        """
         self._start_again(rows, length)
         if prefix:
             row = Row([RowPart(Node(prefix, 0, len(prefix)), -1)])
@@ -54,26 +64,36 @@ class Slots:
         self._start_again(0, 0)
 
     def add(self, rows: Sequence[Sequence[int]], copies: Sequence[int] = ()) -> Tensor:
-        """Put rows, which begin after the prefix, into the next free places; returns the logits after their last tokens.
+        """Put rows, which begin after the prefix, into the next free places; returns the logits
+        after their last tokens.
 
-        copies: for every further row that equals one of them, which. Logits are (rows and copies, vocabulary).
+        copies: for every further row that equals one of them, which. Logits are (rows and copies,
+        vocabulary).
         """
         with torch.inference_mode():
-            self._stepping, self._adding = False, len(rows)
+            self._stepping = False
+            self._adding = len(rows)
             ids, mask = pad(rows, self._device)
             length = ids.shape[1]
-            positions = torch.arange(self._prefix, self._prefix + length, device=self._device)[None]
+            positions = torch.arange(
+                self._prefix, self._prefix + length, device=self._device
+            )[None]
             if self._prefix and not self.cascading:
-                seen = torch.ones(length, self._prefix + length, dtype=torch.bool, device=self._device)
-                mask = cascade.additive(seen.tril(self._prefix), self._dtype)[None, None].expand(
-                    len(rows), -1, -1, -1
+                seen = torch.ones(
+                    length, self._prefix + length, dtype=torch.bool, device=self._device
                 )
+                mask = cascade.additive(seen.tril(self._prefix), self._dtype)[
+                    None, None
+                ].expand(len(rows), -1, -1, -1)
             else:
-                # Padding stands on the right, where no token looks; so no mask is needed, and the fast kernel is used.
+                # Padding stands on the right, where no token looks; so no mask is needed, and the
+                # fast kernel is used.
                 mask = torch.ones_like(mask)
             hidden = self._forward(ids, positions.expand(len(rows), -1), mask)
             ends = torch.tensor([len(row) - 1 for row in rows], device=self._device)
-            logits = self._reader.head(hidden[torch.arange(len(rows), device=self._device), ends])
+            logits = self._reader.head(
+                hidden[torch.arange(len(rows), device=self._device), ends]
+            )
             if copies:
                 self._copy(copies)
                 logits = logits[[*range(len(rows)), *copies]]
@@ -91,21 +111,32 @@ class Slots:
             self._seen = before + longest + 1
             mask = None
             if min(self._lengths) < longest:
-                seen = torch.arange(self._seen, device=self._device)[None] <= before + self._ends[:, None]
+                seen = (
+                    torch.arange(self._seen, device=self._device)[None]
+                    <= before + self._ends[:, None]
+                )
                 mask = cascade.additive(seen, self._dtype)[:, None, None]
             self._mask = mask
             ids = torch.tensor(tokens, device=self._device)[:, None]
             given = mask
             if self.cascading:
-                given = torch.ones_like(ids)  # only keeps some models from warning of padding
+                given = torch.ones_like(
+                    ids
+                )  # only keeps some models from warning of padding
             elif mask is None:
-                given = torch.zeros((len(tokens), 1, 1, self._seen), dtype=self._dtype, device=self._device)
+                given = torch.zeros(
+                    (len(tokens), 1, 1, self._seen),
+                    dtype=self._dtype,
+                    device=self._device,
+                )
             hidden = self._forward(ids, self._prefix + self._ends[:, None], given)
             self._lengths = [length + 1 for length in self._lengths]
             return self._reader.head(hidden[:, 0])
 
     def remove(self, places: Sequence[int]) -> None:
-        """Take rows out; the last row moves to the place that gets free, from the highest place to the lowest."""
+        """Take rows out; the last row moves to the place that gets free, from the highest place to
+        the lowest.
+        """
         with torch.inference_mode():
             for place in sorted(places, reverse=True):
                 last = self.used - 1
@@ -117,18 +148,23 @@ class Slots:
                 self._lengths.pop()
 
     def _start_again(self, rows: int, length: int) -> None:
-        self._rows, self._room = rows, length
+        self._rows = rows
+        self._room = length
         self._lengths = []
         self._prefix = 0
-        self._stepping, self._adding = False, 0
+        self._stepping = False
+        self._adding = 0
         self._layers = [
-            _Layer(self._take_in, self._length) for _ in range(int(self._config.num_hidden_layers))
+            _Layer(self._take_in, self._length)
+            for _ in range(int(self._config.num_hidden_layers))
         ]
 
     def _forward(self, ids: Tensor, positions: Tensor, mask: Tensor) -> Tensor:
         attending: AbstractContextManager[None] = nullcontext()
         if self.cascading:
-            stored = [layer.stored for layer in self._layers if layer.stored is not None]
+            stored = [
+                layer.stored for layer in self._layers if layer.stored is not None
+            ]
             mask_of_step = self._mask if self._stepping else None
             plan = cascade.PassPlan(stored, mask=mask_of_step, step=self._stepping)
             attending = cascade.attending(self._config, plan)
@@ -162,7 +198,11 @@ class Slots:
                 part[rows, :, before:end] = new
                 # Whatever stood there may not be a number, which no mask hides.
                 part[rows, :, end:] = 0
-            return (key, value) if self.cascading else (keys[rows, :, :end], values[rows, :, :end])
+            return (
+                (key, value)
+                if self.cascading
+                else (keys[rows, :, :end], values[rows, :, :end])
+            )
         rows = torch.arange(self.used, device=key.device)
         keys[rows, :, before + self._ends] = key[:, :, 0]
         values[rows, :, before + self._ends] = value[:, :, 0]
@@ -174,13 +214,18 @@ class Slots:
 
 
 class _Layer(cascade.PassLayer):
-    """One layer's keys and values. places: of the rows (rows, heads, room, width), the prefix in front where it is copied."""
+    """One layer's keys and values. places: of the rows (rows, heads, room, width), the prefix in
+    front where it is copied.
+    """
 
     places: cascade.KeysValues | None = None
 
     def open(self, new: cascade.KeysValues, rows: int, before: int, room: int) -> None:
         """Make the places."""
-        key, value = (part.new_zeros((rows, part.shape[1], before + room, part.shape[3])) for part in new)
+        key, value = (
+            part.new_zeros((rows, part.shape[1], before + room, part.shape[3]))
+            for part in new
+        )
         self.places = (key, value)
         for part, stored in zip(self.places, self.stored or (), strict=False):
             part[:, :, :before] = stored[:, :, :before]

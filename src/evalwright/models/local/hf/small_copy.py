@@ -1,4 +1,6 @@
-"""Which way a model of transformers takes, found without its weights: on a small copy of its architecture."""
+"""Which way a model of transformers takes, found without its weights: on a small copy of its
+architecture.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,9 @@ VOCABULARY_SIZE = 128
 FEED_FORWARD_WIDTH = 64
 
 _NARROWED = ("intermediate_size", "moe_intermediate_size", "ffn_dim", "n_inner")
-"""What configurations call the width of a feed-forward layer, which most weights of a layer belong to."""
+"""What configurations call the width of a feed-forward layer, which most weights of a layer belong
+to.
+"""
 
 _LATER = "known when the model is loaded"
 
@@ -29,9 +33,9 @@ _LATER = "known when the model is loaded"
 def try_path(source: Checkpoint, options: HfOptions) -> dict[str, Any]:
     """How log-likelihoods and texts are computed, as `models check` shows it.
 
-    The copy has the architecture's own classes and widths of attention, but few layers, a small vocabulary and random
-    weights, so that the largest model is tried in seconds. Memory, and what a loaded model's logits show, can still turn the
-    fast way off; a run records which way it took.
+    The copy has the architecture's own classes and widths of attention, but few layers, a small
+    vocabulary and random weights, so that the largest model is tried in seconds. Memory, and what a
+    loaded model's logits show, can still turn the fast way off; a run records which way it took.
 
     Returns {"scoring": {"path", "attention" or "because"}, "generation": {"path", ...}}.
     """
@@ -40,18 +44,33 @@ def try_path(source: Checkpoint, options: HfOptions) -> dict[str, Any]:
     try:
         with quiet():
             model = _small_copy(source, options)
-    except Exception:  # some architectures cannot be made so small, or need code of their own
+    except (
+        Exception
+    ):  # some architectures cannot be made so small, or need code of their own
         return {"scoring": {"path": _LATER}, "generation": {"path": _LATER}}
     if model is None:
-        return {"scoring": {"path": "encoder-decoder"}, "generation": {"path": "transformers"}}
+        return {
+            "scoring": {"path": "encoder-decoder"},
+            "generation": {"path": "transformers"},
+        }
     with quiet():
         forward = TreeForward(model, LogitReader(model, options.device), options.device)
     if forward.refusal is not None:
         refused = {"because": forward.refusal}
-        return {"scoring": {"path": "plain", **refused}, "generation": {"path": "transformers", **refused}}
+        return {
+            "scoring": {"path": "plain", **refused},
+            "generation": {"path": "transformers", **refused},
+        }
     attention = {"attention": "cascade" if forward.cascading else "portable"}
-    scoring = {"path": "plain", "because": "scoring=plain"} if options.scoring == "plain" else None
-    return {"scoring": scoring or {"path": "tree", **attention}, "generation": {"path": "shared prefixes"}}
+    scoring = (
+        {"path": "plain", "because": "scoring=plain"}
+        if options.scoring == "plain"
+        else None
+    )
+    return {
+        "scoring": scoring or {"path": "tree", **attention},
+        "generation": {"path": "shared prefixes"},
+    }
 
 
 def _small_copy(source: Checkpoint, options: HfOptions) -> Any:
@@ -61,7 +80,9 @@ def _small_copy(source: Checkpoint, options: HfOptions) -> Any:
     if config.is_encoder_decoder:
         return None
     _shrink(config.get_text_config())
-    kind: Any = AutoModelForImageTextToText if source.sees_images else AutoModelForCausalLM
+    kind: Any = (
+        AutoModelForImageTextToText if source.sees_images else AutoModelForCausalLM
+    )
     arguments: dict[str, Any] = {"trust_remote_code": options.trust_remote_code}
     if options.attn_implementation is not None:
         arguments["attn_implementation"] = options.attn_implementation
@@ -75,7 +96,8 @@ def _shrink(config: Any) -> None:
     layers = max(LEAST_LAYERS, *(kinds.index(kind) + 1 for kind in set(kinds)), 0)
     layers = min(layers, MOST_LAYERS, config.num_hidden_layers)
     config.num_hidden_layers = layers
-    with suppress(AttributeError):  # some configurations compute the kinds from the number of layers
+    # some configurations compute the kinds from the number of layers
+    with suppress(AttributeError):
         config.layer_types = kinds[:layers] or None
     config.vocab_size = VOCABULARY_SIZE
     config.pad_token_id = None

@@ -1,11 +1,15 @@
-"""Puts rows of a prefix tree through a transformers model, on top of keys and values that are stored.
+"""Puts rows of a prefix tree through a transformers model, on top of keys and values that are
+stored.
 
-A row's tokens lie side by side, each with its own position, and a mask lets each see its own path only. There are two ways to
-attend, with the same result:
+A row's tokens lie side by side, each with its own position, and a mask lets each see its own path
+only. There are two ways to attend, with the same result:
 
-- portable: stored keys and values are put in front of every row's own by the cache that the model is given, and one mask in
-  four dimensions says what is seen. It works with any model that takes a cache, a 4D mask and position ids.
-- cascade (`cascade.py`): the model's attention is replaced by one that attends to the stored part once for all rows, and to
+- portable: stored keys and values are put in front of every row's own by the cache that the model
+  is given, and one mask in
+  four dimensions says what is seen. It works with any model that takes a cache, a 4D mask and
+  position ids.
+- cascade (`cascade.py`): the model's attention is replaced by one that attends to the stored part
+  once for all rows, and to
   the row itself apart, and merges both. Nothing is copied and most of it needs no mask.
 """
 
@@ -29,12 +33,17 @@ _ATTENTION_LAYERS = {"full_attention", "sliding_attention", "chunked_attention"}
 _SHORT_SIGHTED_ROPE = {"dynamic", "longrope"}
 
 CACHE_ARGUMENTS = ("cache", "past_key_values")
-"""What `forward` calls the cache that it takes: from transformers 5.24 on, and before. The first that a model uses counts."""
+"""What `forward` calls the cache that it takes: from transformers 5.24 on, and before.
+
+The first that a model uses counts.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """Keys and values of one path from the start: for every layer a pair of (1, key-value heads, length, width)."""
+    """Keys and values of one path from the start: for every layer a pair of (1, key-value heads,
+    length, width).
+    """
 
     length: int
     layers: list[cascade.KeysValues]
@@ -42,7 +51,11 @@ class Stored:
     def first(self, length: int) -> Stored:
         """That of the first tokens."""
         return Stored(
-            length, [(k[:, :, :length].contiguous(), v[:, :, :length].contiguous()) for k, v in self.layers]
+            length,
+            [
+                (k[:, :, :length].contiguous(), v[:, :, :length].contiguous())
+                for k, v in self.layers
+            ],
         )
 
 
@@ -50,7 +63,10 @@ NOTHING = Stored(0, [])
 
 
 class TreeForward:
-    """The model as the tree needs it. `cascading`: which way it attends; `refusal`: why it cannot take part, or None."""
+    """The model as the tree needs it.
+
+    `cascading`: which way it attends; `refusal`: why it cannot take part, or None.
+    """
 
     def __init__(self, model: Any, reader: LogitReader, device: str) -> None:
         self._model = model
@@ -62,23 +78,30 @@ class TreeForward:
         self.number_bytes = int(self.dtype.itemsize)
         self.cache_argument = CACHE_ARGUMENTS[0]
         self.refusal = self._static_refusal() or self._tried_refusal()
-        self.cascading = self.refusal is None and cascade.is_possible(self.config, device)
+        self.cascading = self.refusal is None and cascade.is_possible(
+            self.config, device
+        )
         self.longest = longest_path(self.config)
 
-    def run(self, rows: Sequence[Row], past: Stored, keep: bool = False) -> tuple[Tensor, Stored | None]:
-        """The last hidden states (tokens, width) of rows below `past`, row after row; with `keep`, what to store below one row.
+    def run(
+        self, rows: Sequence[Row], past: Stored, keep: bool = False
+    ) -> tuple[Tensor, Stored | None]:
+        """The last hidden states (tokens, width) of rows below `past`, row after row; with `keep`,
+        what to store below one row.
 
         Stored is `past` and the row's own tokens.
         """
         lengths = [row.length for row in rows]
         # Attending in parts needs no padding: the rows are laid end to end.
         shape = (1, sum(lengths)) if self.cascading else (len(rows), max(lengths))
-        ids, positions = np.zeros(shape, dtype=np.int64), np.full(shape, past.length, dtype=np.int64)
+        ids = np.zeros(shape, dtype=np.int64)
+        positions = np.full(shape, past.length, dtype=np.int64)
         end = 0
         for place, row in enumerate(rows):
             line, end = (0, end) if self.cascading else (place, 0)
             for part in row.parts:
-                start, end = end, end + len(part.node)
+                start = end
+                end = end + len(part.node)
                 ids[line, start:end] = part.node.tokens
                 positions[line, start:end] = np.arange(part.node.start, part.node.end)
         given: dict[str, Any] = {
@@ -91,15 +114,25 @@ class TreeForward:
                 hidden, stored = self._cascaded(given, rows, past, keep)
                 return hidden[0], stored
             hidden, stored = self._portable(given, rows, past, keep)
-            return torch.cat([own[:length] for own, length in zip(hidden, lengths, strict=True)]), stored
+            return (
+                torch.cat(
+                    [own[:length] for own, length in zip(hidden, lengths, strict=True)]
+                ),
+                stored,
+            )
 
     def chain(self, tokens: Sequence[int]) -> tuple[Tensor, Stored]:
-        """One text the plain way, nothing ours but a cache that keeps: last hidden states (tokens, width), and what to store."""
+        """One text the plain way, nothing ours but a cache that keeps: last hidden states (tokens,
+        width), and what to store.
+        """
         ids = torch.tensor([list(tokens)], device=self.device)
         cache = self._cache(NOTHING, keep=True, joined=False)
         with torch.inference_mode():
             hidden = self.with_cache(
-                cache, input_ids=ids, attention_mask=torch.ones_like(ids), use_cache=True
+                cache,
+                input_ids=ids,
+                attention_mask=torch.ones_like(ids),
+                use_cache=True,
             )
         return hidden[0], _extended(NOTHING, cache)
 
@@ -110,7 +143,9 @@ class TreeForward:
             cache: what holds the keys and values; None for a pass without.
             arguments: the others of the model's `forward`.
         """
-        hidden: Tensor = self.base(**{self.cache_argument: cache}, **arguments).last_hidden_state
+        hidden: Tensor = self.base(
+            **{self.cache_argument: cache}, **arguments
+        ).last_hidden_state
         return hidden
 
     def _portable(
@@ -123,7 +158,8 @@ class TreeForward:
                 seen[place, :, past.length :] = visible(row, length)
             given["attention_mask"] = self._mask(seen)[:, None]
         else:
-            # Padding stands on the right, where no token looks; so no mask is needed, and the fast kernel is used.
+            # Padding stands on the right, where no token looks; so no mask is needed, and the fast
+            # kernel is used.
             given["attention_mask"] = torch.ones_like(given["input_ids"])
         cache = self._cache(past, keep, joined=True) if given["use_cache"] else None
         hidden = self.with_cache(cache, **given)
@@ -135,29 +171,43 @@ class TreeForward:
         parts = []
         for row in rows:
             trunk = row.trunk
-            mask = self._mask(visible(row, row.length)[trunk:]) if trunk < row.length else None
+            mask = (
+                self._mask(visible(row, row.length)[trunk:])
+                if trunk < row.length
+                else None
+            )
             parts.append(cascade.Part(row.length, trunk, mask))
         cache = self._cache(past, keep, joined=False) if given["use_cache"] else None
         with cascade.attending(self.config, cascade.PassPlan(past.layers, parts)):
-            # Only a mask that is given keeps some models from warning of padding; this one is not used.
+            # Only a mask that is given keeps some models from warning of padding; this one is not
+            # used.
             given["attention_mask"] = torch.ones_like(given["input_ids"])
             hidden = self.with_cache(cache, **given)
         return hidden, _extended(past, cache) if keep else None
 
     def _cache(self, past: Stored, keep: bool, joined: bool) -> DynamicCache:
-        """It gives what is stored, if that is to be joined, and holds new keys and values only if asked to."""
+        """It gives what is stored, if that is to be joined, and holds new keys and values only if
+        asked to.
+        """
 
         def take(layer: Any, key: Tensor, value: Tensor) -> cascade.KeysValues:
             if keep:
                 layer.new = (key, value)
             if layer.stored is None or not joined:
                 return key, value
-            keys, values = (part.expand(key.shape[0], -1, -1, -1) for part in layer.stored)
+            keys, values = (
+                part.expand(key.shape[0], -1, -1, -1) for part in layer.stored
+            )
             return torch.cat([keys, key], dim=-2), torch.cat([values, value], dim=-2)
 
-        nothing: list[cascade.KeysValues | None] = [None] * int(self.config.num_hidden_layers)
+        nothing: list[cascade.KeysValues | None] = [None] * int(
+            self.config.num_hidden_layers
+        )
         return cascade.cache_of(
-            [cascade.PassLayer(take, lambda: past.length, own) for own in past.layers or nothing]
+            [
+                cascade.PassLayer(take, lambda: past.length, own)
+                for own in past.layers or nothing
+            ]
         )
 
     def _mask(self, seen: np.ndarray) -> Tensor:
@@ -174,15 +224,23 @@ class TreeForward:
             return "it carries a state from token to token that cannot branch"
         kinds = set(getattr(self.config, "layer_types", None) or [])
         if kinds - _ATTENTION_LAYERS:
-            return f"it has layers other than attention ({', '.join(sorted(kinds - _ATTENTION_LAYERS))})"
+            return (
+                "it has layers other than attention"
+                f" ({', '.join(sorted(kinds - _ATTENTION_LAYERS))})"
+            )
         if not self._reader.sliced:
             return "its output head cannot be applied to single positions"
         if getattr(self.config, "_attn_implementation", None) not in ("sdpa", "eager"):
-            return "its attention takes no mask in four dimensions (attn_implementation sdpa and eager do)"
+            return (
+                "its attention takes no mask in four dimensions (attn_implementation"
+                " sdpa and eager do)"
+            )
         return None
 
     def _tried_refusal(self) -> str | None:
-        """How the model takes a cache, found by two passes of eight tokens; why it cannot be used, or None."""
+        """How the model takes a cache, found by two passes of eight tokens; why it cannot be used,
+        or None.
+        """
         ids = torch.arange(1, 9, device=self.device)[None] % int(self.config.vocab_size)
         steps = torch.arange(8, device=self.device)[None]
         refusal = ""
@@ -190,7 +248,10 @@ class TreeForward:
             self.cache_argument = argument
             cache = self._cache(NOTHING, keep=True, joined=False)
             try:
-                near, far = (self._tried_at(ids, positions, cache) for positions in (steps, 2 * steps))
+                near, far = (
+                    self._tried_at(ids, positions, cache)
+                    for positions in (steps, 2 * steps)
+                )
             except Exception as error:  # whatever it says, it cannot be used this way
                 refusal = refusal or _refusal_of(error)
                 continue
@@ -215,8 +276,16 @@ class TreeForward:
 def _refusal_of(error: Exception) -> str:
     """Why a model refused a pass, in words."""
     message = str(error)
-    refused = [name for name in ("position_ids", "attention_mask", "use_cache") if name in message]
-    return f"it does not take {', '.join(refused)}" if refused else message or type(error).__name__
+    refused = [
+        name
+        for name in ("position_ids", "attention_mask", "use_cache")
+        if name in message
+    ]
+    return (
+        f"it does not take {', '.join(refused)}"
+        if refused
+        else message or type(error).__name__
+    )
 
 
 def _extended(past: Stored, cache: Any) -> Stored:
@@ -227,18 +296,23 @@ def _extended(past: Stored, cache: Any) -> Stored:
         keys, values = layer.new
         if past.layers:
             before = past.layers[place]
-            keys, values = torch.cat([before[0], keys], dim=-2), torch.cat([before[1], values], dim=-2)
+            keys = torch.cat([before[0], keys], dim=-2)
+            values = torch.cat([before[1], values], dim=-2)
         layers.append((keys.contiguous(), values.contiguous()))
     return Stored(int(layers[0][0].shape[-2]), layers)
 
 
 def visible(row: Row, length: int) -> np.ndarray:
-    """Which of a row's tokens each of them sees: boolean (length, length). Padding sees itself, so that softmax has a sum."""
+    """Which of a row's tokens each of them sees: boolean (length, length).
+
+    Padding sees itself, so that softmax has a sum.
+    """
     seen = np.eye(length, dtype=bool)
     ends: list[int] = []
     end = 0
     for part in row.parts:
-        start, end = end, end + len(part.node)
+        start = end
+        end = end + len(part.node)
         if part.above >= 0:
             seen[start:end] |= seen[ends[part.above] - 1]
         seen[start:end, start:end] = np.tri(end - start, dtype=bool)
@@ -247,21 +321,34 @@ def visible(row: Row, length: int) -> np.ndarray:
 
 
 def longest_path(config: Any) -> int | None:
-    """The most tokens with which every layer sees a whole path whichever way it is laid out; None: any number.
+    """The most tokens with which every layer sees a whole path whichever way it is laid out; None:
+    any number.
 
-    A layer with a sliding window or chunks of its own attends the same way up to their size. Rotary embeddings that change
-    with the length of the text do so from their original length on.
+    A layer with a sliding window or chunks of its own attends the same way up to their size. Rotary
+    embeddings that change with the length of the text do so from their original length on.
     """
     limits = []
     kinds = getattr(config, "layer_types", None)
-    if getattr(config, "use_sliding_window", True) and (kinds is None or "sliding_attention" in kinds):
+    if getattr(config, "use_sliding_window", True) and (
+        kinds is None or "sliding_attention" in kinds
+    ):
         limits.append(getattr(config, "sliding_window", None))
-    limits += [getattr(config, name, None) for name in ("attention_chunk_size", "window_size")]
-    rope = getattr(config, "rope_parameters", None) or getattr(config, "rope_scaling", None) or {}
+    limits += [
+        getattr(config, name, None) for name in ("attention_chunk_size", "window_size")
+    ]
+    rope = (
+        getattr(config, "rope_parameters", None)
+        or getattr(config, "rope_scaling", None)
+        or {}
+    )
     for part in (rope, *(own for own in rope.values() if isinstance(own, dict))):
         if part.get("rope_type", part.get("type")) in _SHORT_SIGHTED_ROPE:
             original = part.get("original_max_position_embeddings")
-            limits.append(original or getattr(config, "original_max_position_embeddings", None))
-            limits.append(config.max_position_embeddings if limits[-1] is None else None)
+            limits.append(
+                original or getattr(config, "original_max_position_embeddings", None)
+            )
+            limits.append(
+                config.max_position_embeddings if limits[-1] is None else None
+            )
     known = [limit for limit in limits if isinstance(limit, int) and limit > 0]
     return min(known) if known else None

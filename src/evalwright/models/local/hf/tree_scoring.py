@@ -1,10 +1,11 @@
 """Log-likelihoods by a prefix tree: every different token goes through the model once.
 
-Shots that many questions share, a question that several choices share and requests that come twice are computed once.
-Before any result is used, short cuts of a few requests are scored by every kind of pass (below a stored prefix, with branches) and
-the plain way, and later one whole request, the first that is twice as long as any compared before. Where that differs, or the model
-refuses, the other way of attending is taken, then the plain way; what was finished stays finished, and memory that runs out costs only
-the batch that it ran out in.
+Shots that many questions share, a question that several choices share and requests that come twice
+are computed once. Before any result is used, short cuts of a few requests are scored by every kind
+of pass (below a stored prefix, with branches) and the plain way, and later one whole request, the
+first that is twice as long as any compared before. Where that differs, or the model refuses, the
+other way of attending is taken, then the plain way; what was finished stays finished, and memory
+that runs out costs only the batch that it ran out in.
 """
 
 from __future__ import annotations
@@ -28,7 +29,16 @@ from evalwright.models.local.hf.reading import (
 )
 from evalwright.models.local.hf.tree_forward import NOTHING, Stored, TreeForward
 from evalwright.models.local.tokens import Pair
-from evalwright.models.local.tree import CutLimits, Node, Row, Tree, build_tree, cut, regrow, walk
+from evalwright.models.local.tree import (
+    CutLimits,
+    Node,
+    Row,
+    Tree,
+    build_tree,
+    cut,
+    regrow,
+    walk,
+)
 
 Found = list[tuple[int, PairScore]]
 """Pairs that are done, by their index, with their scores."""
@@ -50,12 +60,17 @@ class _Unfit(Exception):
 class _Job:
     """One call's pairs, the slots of their targets, and what has been read of each so far.
 
-    limits: how the tree is cut where that is not by the memory: a comparison of short cuts. plain: scores that the plain way
-    gave beside a prefix, by the pair's index, until the tree's are compared with them.
+    limits: how the tree is cut where that is not by the memory: a comparison of short cuts. plain:
+    scores that the plain way gave beside a prefix, by the pair's index, until the tree's are
+    compared with them.
     """
 
-    def __init__(self, pairs: Sequence[Pair], spans: list[range], limits: CutLimits | None) -> None:
-        self.pairs, self.spans, self.limits = pairs, spans, limits
+    def __init__(
+        self, pairs: Sequence[Pair], spans: list[range], limits: CutLimits | None
+    ) -> None:
+        self.pairs = pairs
+        self.spans = spans
+        self.limits = limits
         self.owner = [index for index, span in enumerate(spans) for _ in span]
         self.values = [0.0] * len(self.owner)
         self.greedy = [False] * len(self.owner)
@@ -74,11 +89,17 @@ class _Job:
             return
         sides: tuple[list[Row], list[Row]] = ([], [])
         for row in rows:
-            reads = (read for part in row.parts if part.read for read in part.node.reads)
-            sides[not any(self.owner[read.slot] in self.plain for read in reads)].append(row)
+            reads = (
+                read for part in row.parts if part.read for read in part.node.reads
+            )
+            sides[
+                not any(self.owner[read.slot] in self.plain for read in reads)
+            ].append(row)
         yield from sides
 
-    def take(self, slots: Sequence[int], values: Sequence[float], greedy: Sequence[bool]) -> Found:
+    def take(
+        self, slots: Sequence[int], values: Sequence[float], greedy: Sequence[bool]
+    ) -> Found:
         """Note what a pass has read; returns the pairs that are whole now."""
         done = []
         for slot, value, best in zip(slots, values, greedy, strict=True):
@@ -87,9 +108,19 @@ class _Job:
             self.missing[index] -= 1
             if not self.missing[index]:
                 done.append(index)
-        parts = [(index, slice(self.spans[index].start, self.spans[index].stop)) for index in done]
+        parts = [
+            (index, slice(self.spans[index].start, self.spans[index].stop))
+            for index in done
+        ]
         return [
-            (i, PairScore(math.fsum(self.values[part]), all(self.greedy[part]), len(self.spans[i])))
+            (
+                i,
+                PairScore(
+                    math.fsum(self.values[part]),
+                    all(self.greedy[part]),
+                    len(self.spans[i]),
+                ),
+            )
             for i, part in parts
         ]
 
@@ -97,7 +128,8 @@ class _Job:
 class TreeScorer:
     """See the module. plain: scores what the tree cannot. insist: raise ModelError instead.
 
-    tokens: padded tokens in one pass. rows: rows in one pass, None: any number. stored: bytes of keys and values kept.
+    tokens: padded tokens in one pass. rows: rows in one pass, None: any number. stored: bytes of
+    keys and values kept.
     """
 
     def __init__(
@@ -113,7 +145,8 @@ class TreeScorer:
         insist: bool = False,
     ) -> None:
         self.forward = forward
-        self._reader, self._plain = reader, plain
+        self._reader = reader
+        self._plain = plain
         self._stored = stored
         self._name = name
         self._insist = insist
@@ -131,13 +164,16 @@ class TreeScorer:
         rest = sorted(open_ones)
         if rest and self._insist:
             logger.warning(
-                "%s: %d of %d inputs are scored one at a time: they are longer than the model's sliding window, or their "
-                "common part needs more memory than there is.",
+                "%s: %d of %d inputs are scored one at a time: they are longer than the"
+                " model's sliding window, or their common part needs more memory than"
+                " there is.",
                 self._name,
                 len(rest),
                 len(pairs),
             )
-        for place, outcome in self._plain.score([pairs[index] for index in rest]) if rest else ():
+        for place, outcome in (
+            self._plain.score([pairs[index] for index in rest]) if rest else ()
+        ):
             yield rest[place], outcome
 
     def describe(self) -> dict[str, Any]:
@@ -152,16 +188,20 @@ class TreeScorer:
             out["positions_read"] = self._read
         return out
 
-    # --- from pairs to passes ----------------------------------------------------------------------------------------
+    # --- from pairs to passes
+    # ----------------------------------------------------------------------------------------
 
-    def _by_tree(self, pairs: Sequence[Pair], open_ones: set[int]) -> Iterator[tuple[int, PairScore]]:
+    def _by_tree(
+        self, pairs: Sequence[Pair], open_ones: set[int]
+    ) -> Iterator[tuple[int, PairScore]]:
         """Yield what the tree can score, and take it off `open_ones`."""
         while self.forward.refusal is None:
             longest = self.forward.longest
             taking = [
                 index
                 for index in sorted(open_ones)
-                if longest is None or len(pairs[index][0]) + len(pairs[index][1]) - 1 <= longest
+                if longest is None
+                or len(pairs[index][0]) + len(pairs[index][1]) - 1 <= longest
             ]
             if not taking:
                 return
@@ -186,7 +226,8 @@ class TreeScorer:
         yield from self._walk(_Job(pairs, tree.spans, None), tree)
 
     def _walk(self, job: _Job, tree: Tree) -> Iterator[tuple[int, PairScore]]:
-        # What waits, the next one last. Children wait with what is stored above them, which is freed with the last of them.
+        # What waits, the next one last. Children wait with what is stored above them, which is
+        # freed with the last of them.
         waiting: list[_Waiting] = [(None, tree.roots, NOTHING)]
         while waiting:
             row, nodes, past = waiting.pop()
@@ -199,7 +240,11 @@ class TreeScorer:
                     continue
                 found, past = outcome
                 yield from found
-            level = cut(nodes, job.limits or self._limits(), 0 if job.limits else self._pack(past))
+            level = cut(
+                nodes,
+                job.limits or self._limits(),
+                0 if job.limits else self._pack(past),
+            )
             waiting += [(above, below, past) for above, below in reversed(level.stored)]
             failed: list[Row] = []
             # What is compared runs first, before any other result is used.
@@ -209,18 +254,26 @@ class TreeScorer:
                 waiting += self._smaller(row, [], past)
 
     def _smaller(self, row: Row, below: list[Node], past: Stored) -> list[_Waiting]:
-        """A row that did not fit into memory by itself, to be cut again to half its size; nothing where it is short."""
+        """A row that did not fit into memory by itself, to be cut again to half its size; nothing
+        where it is short.
+        """
         if row.length <= _SHORTEST_PIECE:
             return []
-        self._batcher.tokens = max(_SHORTEST_PIECE, min(self._batcher.tokens, row.length // 2))
+        self._batcher.tokens = max(
+            _SHORTEST_PIECE, min(self._batcher.tokens, row.length // 2)
+        )
         return [(None, regrow(row, below), past)]
 
     def _limits(self) -> CutLimits:
         piece = max(_SHORTEST_PIECE, self._batcher.tokens)
-        return CutLimits(row=min(piece, 1024 if self.forward.cascading else 512), piece=piece)
+        return CutLimits(
+            row=min(piece, 1024 if self.forward.cascading else 512), piece=piece
+        )
 
     def _pack(self, past: Stored) -> int:
-        """Portable attention copies what is stored to every row, so short rows are put together below a long prefix."""
+        """Portable attention copies what is stored to every row, so short rows are put together
+        below a long prefix.
+        """
         if self.forward.cascading or not past.length:
             return 0
         return min(max(64, int(6 * math.sqrt(past.length))), 512)
@@ -228,7 +281,9 @@ class TreeScorer:
     def _rows(
         self, job: _Job, rows: list[Row], past: Stored, failed: list[Row]
     ) -> Iterator[tuple[int, PairScore]]:
-        """Run rows in batches, the longest first; adds those for which there is not enough memory to `failed`."""
+        """Run rows in batches, the longest first; adds those for which there is not enough memory
+        to `failed`.
+        """
         copied = 0 if self.forward.cascading else past.length // 8
         costs = [row.length + copied for row in rows]
         for place, outcome in self._batcher.run(
@@ -241,16 +296,22 @@ class TreeScorer:
             else:
                 yield from outcome
 
-    def _store(self, job: _Job, row: Row, below: list[Node], past: Stored) -> tuple[Found, Stored] | Failure:
+    def _store(
+        self, job: _Job, row: Row, below: list[Node], past: Stored
+    ) -> tuple[Found, Stored] | Failure:
         """Run a prefix and keep its keys and values."""
         kept: list[Stored] = []
         index = None if past.length else self._to_compare(job, below)
 
         def work(_: list[int]) -> list[Found]:
             if index is None:
-                hidden, stored = self._guarded(lambda: self.forward.run([row], past, keep=True))
+                hidden, stored = self._guarded(
+                    lambda: self.forward.run([row], past, keep=True)
+                )
             else:
-                hidden, stored = self._guarded(lambda: self._prefix_of(job, index, row.length))
+                hidden, stored = self._guarded(
+                    lambda: self._prefix_of(job, index, row.length)
+                )
             assert stored is not None
             kept.append(stored)
             return [self._finish(job, [row], past, hidden)]
@@ -259,7 +320,8 @@ class TreeScorer:
             return outcome if isinstance(outcome, Failure) else (outcome, kept[-1])
         raise AssertionError("one item has one outcome")
 
-    # --- one pass ----------------------------------------------------------------------------------------------------
+    # --- one pass
+    # ----------------------------------------------------------------------------------------------------
 
     def _pass(self, job: _Job, rows: list[Row], past: Stored) -> list[Found]:
         """Run rows together; the first row of the result holds all that was found."""
@@ -267,15 +329,21 @@ class TreeScorer:
         found = self._finish(job, rows, past, hidden)
         return [found, *([] for _ in rows[1:])]
 
-    def _guarded(self, run: Callable[[], tuple[Any, Stored | None]]) -> tuple[Any, Stored | None]:
-        """A pass of the model; whatever it raises means that it does not take part, unless memory ran out."""
+    def _guarded(
+        self, run: Callable[[], tuple[Any, Stored | None]]
+    ) -> tuple[Any, Stored | None]:
+        """A pass of the model; whatever it raises means that it does not take part, unless memory
+        ran out.
+        """
         try:
             return run()
         except Exception as error:
             if is_out_of_memory(error):
                 raise
             text = " ".join(str(error).split())[:200]
-            raise _Unfit(f"it fails with a tree ({type(error).__name__}: {text})") from None
+            raise _Unfit(
+                f"it fails with a tree ({type(error).__name__}: {text})"
+            ) from None
 
     def _finish(self, job: _Job, rows: list[Row], past: Stored, hidden: Any) -> Found:
         """Read what the rows read; check it, or raise _Unfit."""
@@ -297,24 +365,38 @@ class TreeScorer:
         with torch.inference_mode():
             chosen = hidden[list(places)]
             values, greedy = read_log_likelihoods(
-                lambda start, end: self._reader.blocks(chosen[start:end]), len(places), reads
+                lambda start, end: self._reader.blocks(chosen[start:end]),
+                len(places),
+                reads,
             )
         found = job.take(slots, values, greedy)
         self._compare_length(job, rows, past, found)
         return found
 
     def _compare_short_cuts(self, pairs: Sequence[Pair]) -> None:
-        """Score short cuts of a few requests by every kind of pass and the plain way, or raise _Unfit."""
+        """Score short cuts of a few requests by every kind of pass and the plain way, or raise
+        _Unfit.
+        """
         some = [
-            pairs[place] for place in sorted({0, 1, len(pairs) // 2, len(pairs) - 1}) if place < len(pairs)
+            pairs[place]
+            for place in sorted({0, 1, len(pairs) // 2, len(pairs) - 1})
+            if place < len(pairs)
         ]
         cuts = [
-            (context if len(context) <= 2 * _SHORT else [*context[:_SHORT], *context[-_SHORT:]], targets[:4])
+            (
+                (
+                    context
+                    if len(context) <= 2 * _SHORT
+                    else [*context[:_SHORT], *context[-_SHORT:]]
+                ),
+                targets[:4],
+            )
             for context, targets in some
         ]
         largest = max(root.total for root in build_tree(cuts).roots)
         found: Found = []
-        # Rows below what is stored, some with branches where there are any, and rows with branches below nothing.
+        # Rows below what is stored, some with branches where there are any, and rows with branches
+        # below nothing.
         for row in (largest - 1, largest):
             tree = build_tree(cuts)
             limits = CutLimits(row=row, piece=largest, shortest=1)
@@ -322,9 +404,15 @@ class TreeScorer:
         self._compare(cuts, found)
         self._compared = 2 * _SHORT
 
-    def _compare_length(self, job: _Job, rows: list[Row], past: Stored, found: Found) -> None:
-        """Compare a long request of a pass with the plain way where none of half its length was before."""
-        if job.limits is not None or not (past.length or any(row.branches for row in rows)):
+    def _compare_length(
+        self, job: _Job, rows: list[Row], past: Stored, found: Found
+    ) -> None:
+        """Compare a long request of a pass with the plain way where none of half its length was
+        before.
+        """
+        if job.limits is not None or not (
+            past.length or any(row.branches for row in rows)
+        ):
             return
         scores = dict(found)
         for index in job.plain.keys() & scores.keys():
@@ -336,7 +424,8 @@ class TreeScorer:
             self._compared = job.length(chosen)
 
     def _long_one(self, job: _Job, indices: Iterable[int]) -> int | None:
-        """Which of these to compare, if the longest has twice the length of any before: the shortest that will do.
+        """Which of these to compare, if the longest has twice the length of any before: the
+        shortest that will do.
 
         The plain way pays for every token.
         """
@@ -344,18 +433,29 @@ class TreeScorer:
         longest = max(lengths.values(), default=0)
         if not longest or longest < 2 * (self._compared or 0):
             return None
-        return min((index for index in lengths if 2 * lengths[index] > longest), key=lengths.__getitem__)
+        return min(
+            (index for index in lengths if 2 * lengths[index] > longest),
+            key=lengths.__getitem__,
+        )
 
     def _to_compare(self, job: _Job, below: list[Node]) -> int | None:
-        """A request below a prefix that goes through the model the plain way, so that the prefix is not computed twice."""
+        """A request below a prefix that goes through the model the plain way, so that the prefix is
+        not computed twice.
+        """
         if job.limits is not None:
             return None
         slots = (read.slot for node in walk(below) for read in node.reads)
         index = self._long_one(job, {job.owner[slot] for slot in slots})
-        return index if index is not None and job.length(index) <= self._limits().piece else None
+        return (
+            index
+            if index is not None and job.length(index) <= self._limits().piece
+            else None
+        )
 
     def _prefix_of(self, job: _Job, index: int, length: int) -> tuple[Any, Stored]:
-        """Score a request the plain way; returns the hidden states of its first tokens, and what to store of these."""
+        """Score a request the plain way; returns the hidden states of its first tokens, and what to
+        store of these.
+        """
         context, targets = job.pairs[index]
         hidden, stored = self.forward.chain([*context, *targets[:-1]])
         last = hidden[-len(targets) :]
@@ -369,9 +469,16 @@ class TreeScorer:
         return hidden[:length], stored.first(length)
 
     def _compare(self, pairs: Sequence[Pair], found: Found) -> None:
-        self._check(self._plain.score([pairs[index] for index, _ in found]), [scored for _, scored in found])
+        self._check(
+            self._plain.score([pairs[index] for index, _ in found]),
+            [scored for _, scored in found],
+        )
 
-    def _check(self, expected: Iterable[tuple[int, PairScore | Failure]], found: Sequence[PairScore]) -> None:
+    def _check(
+        self,
+        expected: Iterable[tuple[int, PairScore | Failure]],
+        found: Sequence[PairScore],
+    ) -> None:
         largest = unexplained_difference(expected, found, self.forward.number_bytes)
         if largest is not None:
             raise _Unfit(f"scores differ by {largest:.1e} per token from plain scoring")
@@ -380,5 +487,11 @@ class TreeScorer:
         self.forward.refusal = reason
         self.forward.cascading = False
         if self._insist:
-            raise ModelError(f"The model {self._name} cannot be scored by a prefix tree: {reason}.")
-        logger.warning("%s: log-likelihoods are computed one at a time, because %s.", self._name, reason)
+            raise ModelError(
+                f"The model {self._name} cannot be scored by a prefix tree: {reason}."
+            )
+        logger.warning(
+            "%s: log-likelihoods are computed one at a time, because %s.",
+            self._name,
+            reason,
+        )

@@ -1,6 +1,8 @@
-"""Prompts with images for transformers: the model's own processor makes tokens and pixels of the rendered text and its images.
+"""Prompts with images for transformers: the model's own processor makes tokens and pixels of the
+rendered text and its images.
 
-Only the first frame is seen, turned as its EXIF data say. Such prompts are written one by one, by transformers' own loop.
+Only the first frame is seen, turned as its EXIF data say. Such prompts are written one by one, by
+transformers' own loop.
 """
 
 from __future__ import annotations
@@ -33,7 +35,10 @@ class Vision:
     render: Callable[[Prompt], tuple[str, TokenRules]]
 
     def inputs(self, request: Generate) -> dict[str, Any]:
-        """What the model is called with. Raises Rejected where an image cannot be decoded, or the processor refuses."""
+        """What the model is called with.
+
+        Raises Rejected where an image cannot be decoded, or the processor refuses.
+        """
         text, rules = self.render(request.prompt)
         pictures = [_decoded(image) for image in images_of(request)]
         try:
@@ -47,11 +52,19 @@ class Vision:
         except Exception as error:  # a processor can raise anything
             reason = " ".join(str(error).split())[:300]
             raise Rejected(
-                f"The model's processor does not take this prompt with {len(pictures)} images: {reason or type(error).__name__}."
+                f"The model's processor does not take this prompt with {len(pictures)}"
+                f" images: {reason or type(error).__name__}."
             ) from error
-        found = {name: value.to(self.device) for name, value in made.items() if torch.is_tensor(value)}
+        found = {
+            name: value.to(self.device)
+            for name, value in made.items()
+            if torch.is_tensor(value)
+        }
         number = self.model.dtype  # of pixels
-        return {name: one.to(number) if one.is_floating_point() else one for name, one in found.items()}
+        return {
+            name: one.to(number) if one.is_floating_point() else one
+            for name, one in found.items()
+        }
 
 
 def load_processor(source: Checkpoint, arguments: Mapping[str, Any]) -> Any:
@@ -69,7 +82,8 @@ def load_processor(source: Checkpoint, arguments: Mapping[str, Any]) -> Any:
     except Exception as error:
         reason = " ".join(str(error).split())[:300]
         raise ConfigurationError(
-            f"The processor of '{source.where}', which images need, cannot be loaded: {reason or type(error).__name__}."
+            f"The processor of '{source.where}', which images need, cannot be loaded:"
+            f" {reason or type(error).__name__}."
         ) from error
 
 
@@ -85,5 +99,6 @@ def _decoded(image: Image) -> Any:
                 return ImageOps.exif_transpose(picture).convert("RGB")
     except Exception as error:  # a damaged file can raise anything
         raise Rejected(
-            f"The image '{image.source}' cannot be decoded: {' '.join(str(error).split())[:200] or type(error).__name__}."
+            f"The image '{image.source}' cannot be decoded:"
+            f" {' '.join(str(error).split())[:200] or type(error).__name__}."
         ) from None

@@ -1,8 +1,10 @@
-"""The files of an exported decoder model: which one is the model, what its configuration says, how its text is tokenised.
+"""The files of an exported decoder model: which one is the model, what its configuration says, how
+its text is tokenised.
 
-The layout is the common one: `model.onnx` (or `onnx/model.onnx`), `config.json`, `tokenizer.json`, and where there are
-any `generation_config.json`, `tokenizer_config.json` and `chat_template.jinja`. Weights may lie beside the model file
-(`model.onnx_data`). Reading these files loads no heavy library; the tokenizer is opened by `open_tokenizer`.
+The layout is the common one: `model.onnx` (or `onnx/model.onnx`), `config.json`, `tokenizer.json`,
+and where there are any `generation_config.json`, `tokenizer_config.json` and `chat_template.jinja`.
+Weights may lie beside the model file (`model.onnx_data`). Reading these files loads no heavy
+library; the tokenizer is opened by `open_tokenizer`.
 """
 
 from __future__ import annotations
@@ -16,19 +18,36 @@ from pathlib import Path
 from typing import Any
 
 from evalwright.core.errors import ConfigurationError, UnknownName
-from evalwright.models.local.files import file_hash, read_json, special_tokens, templates
+from evalwright.models.local.files import (
+    file_hash,
+    read_json,
+    special_tokens,
+    templates,
+)
 
 DEFAULT_MAX_LENGTH = 2048
-"""Tokens of context where neither the configuration nor the person says how many the model takes."""
+"""Tokens of context where neither the configuration nor the person says how many the model takes.
+"""
 
-_LOCATION = re.compile(rb"\x0a\x08location\x12(?=([\x01-\x7f][^\x00]{1,127}))", re.DOTALL)
+_LOCATION = re.compile(
+    rb"\x0a\x08location\x12(?=([\x01-\x7f][^\x00]{1,127}))", re.DOTALL
+)
 """A key and its value as protobuf writes them; the value's length stands before it in one byte."""
-_LENGTH_KEYS = ("max_position_embeddings", "n_positions", "n_ctx", "max_sequence_length", "seq_length")
+_LENGTH_KEYS = (
+    "max_position_embeddings",
+    "n_positions",
+    "n_ctx",
+    "max_sequence_length",
+    "seq_length",
+)
 
 
 @dataclass(frozen=True, slots=True)
 class ExportedFolder:
-    """One exported model on disk. `files` are all those whose content can change an answer, by a name for each."""
+    """One exported model on disk.
+
+    `files` are all those whose content can change an answer, by a name for each.
+    """
 
     folder: Path
     model_file: Path
@@ -41,7 +60,9 @@ class ExportedFolder:
     def size(self) -> int:
         """Bytes of the model file with the weights beside it."""
         return sum(
-            path.stat().st_size for name, path in self.files.items() if name.startswith(("model", "weights/"))
+            path.stat().st_size
+            for name, path in self.files.items()
+            if name.startswith(("model", "weights/"))
         )
 
     @property
@@ -50,7 +71,9 @@ class ExportedFolder:
         lengths = [self.config.get(key) for key in _LENGTH_KEYS]
         longest = self.tokenizer_config.get("model_max_length")
         # Tokenizer configurations write "no limit" as a very large number.
-        lengths.append(longest if isinstance(longest, int) and longest < 10_000_000 else None)
+        lengths.append(
+            longest if isinstance(longest, int) and longest < 10_000_000 else None
+        )
         known = (length for length in lengths if isinstance(length, int) and length > 0)
         return next(known, DEFAULT_MAX_LENGTH)
 
@@ -71,26 +94,36 @@ class ExportedFolder:
 
 
 class JsonTokenizer:
-    """A `tokenizer.json` as the tokenisation layer wants it: no padding, no truncation, no cleaning up of spaces."""
+    """A `tokenizer.json` as the tokenisation layer wants it: no padding, no truncation, no cleaning
+    up of spaces.
+    """
 
     def __init__(self, path: Path) -> None:
         from tokenizers import Tokenizer
 
         try:
             self._tokenizer: Any = Tokenizer.from_file(str(path))
-        except Exception as error:  # the library raises bare Exception for a file that it cannot read
-            raise ConfigurationError(f"'{path}' is not a tokenizer file: {error}") from None
+        except (
+            Exception
+        ) as error:  # the library raises bare Exception for a file that it cannot read
+            raise ConfigurationError(
+                f"'{path}' is not a tokenizer file: {error}"
+            ) from None
         self._tokenizer.no_truncation()
         self._tokenizer.no_padding()
 
     def encode(self, text: str, add_special_tokens: bool) -> list[int]:
         """The tokens of a text."""
-        ids: list[int] = self._tokenizer.encode(text, add_special_tokens=add_special_tokens).ids
+        ids: list[int] = self._tokenizer.encode(
+            text, add_special_tokens=add_special_tokens
+        ).ids
         return ids
 
     def decode(self, tokens: Sequence[int], skip_special_tokens: bool) -> str:
         """The text of tokens."""
-        text: str = self._tokenizer.decode(list(tokens), skip_special_tokens=skip_special_tokens)
+        text: str = self._tokenizer.decode(
+            list(tokens), skip_special_tokens=skip_special_tokens
+        )
         return text
 
     def token(self, text: str | None) -> int | None:
@@ -102,28 +135,39 @@ class JsonTokenizer:
 def read_folder(name: str, file: str | None) -> ExportedFolder:
     """The exported model in a folder, or the one at `file` (relative to it).
 
-    Raises ConfigurationError where the folder, a model file or the tokenizer is missing, UnknownName for another `file`.
+    Raises ConfigurationError where the folder, a model file or the tokenizer is missing,
+    UnknownName for another `file`.
     """
     folder = Path(name).expanduser()
     if not folder.is_dir():
         raise ConfigurationError(
-            f"There is no folder '{name}'. An 'onnx/...' model is the path of a folder with an exported model in it "
-            f"(model.onnx, config.json, tokenizer.json)."
+            f"There is no folder '{name}'. An 'onnx/...' model is the path of a folder"
+            " with an exported model in it (model.onnx, config.json, tokenizer.json)."
         )
     model_file = _model_file(folder, file)
     tokenizer = _beside(folder, model_file, "tokenizer.json")
     if tokenizer is None:
         raise ConfigurationError(
-            f"'{folder}' has no tokenizer.json, so text cannot be tokenised. Export the model together with its tokenizer."
+            f"'{folder}' has no tokenizer.json, so text cannot be tokenised. Export the"
+            " model together with its tokenizer."
         )
     weights = sorted(
-        path for path in model_file.parent.glob(f"{escape(model_file.name)}*") if not path.is_dir()
+        path
+        for path in model_file.parent.glob(f"{escape(model_file.name)}*")
+        if not path.is_dir()
     )
     files = {"model" + path.name[len(model_file.name) :]: path for path in weights}
     beside = {name: model_file.parent / name for name in _external_data(model_file)}
-    files |= {f"weights/{name}": path for name, path in beside.items() if path not in weights}
+    files |= {
+        f"weights/{name}": path for name, path in beside.items() if path not in weights
+    }
     files["tokenizer.json"] = tokenizer
-    for optional in ("config.json", "generation_config.json", "tokenizer_config.json", "chat_template.jinja"):
+    for optional in (
+        "config.json",
+        "generation_config.json",
+        "tokenizer_config.json",
+        "chat_template.jinja",
+    ):
         if path := _beside(folder, model_file, optional):
             files[optional] = path
     return ExportedFolder(
@@ -137,14 +181,22 @@ def read_folder(name: str, file: str | None) -> ExportedFolder:
 
 
 def _external_data(model_file: Path) -> list[str]:
-    """The files of weights that a model file names, whatever they are called: entries `location` of its tensors."""
+    """The files of weights that a model file names, whatever they are called: entries `location` of
+    its tensors.
+    """
     if model_file.stat().st_size == 0:
         return []
-    with model_file.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+    with (
+        model_file.open("rb") as file,
+        mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content,
+    ):
         names = {
-            match[1][1 : 1 + match[1][0]].decode("utf-8", "replace") for match in _LOCATION.finditer(content)
+            match[1][1 : 1 + match[1][0]].decode("utf-8", "replace")
+            for match in _LOCATION.finditer(content)
         }
-    return sorted(name for name in names if name and (model_file.parent / name).exists())
+    return sorted(
+        name for name in names if name and (model_file.parent / name).exists()
+    )
 
 
 def _model_file(folder: Path, file: str | None) -> Path:
@@ -153,20 +205,30 @@ def _model_file(folder: Path, file: str | None) -> Path:
     if file is not None:
         if (folder / file).is_file():
             return folder / file
-        hint = f"The folder has: {', '.join(names)}." if names else "The folder has no .onnx file at all."
+        hint = (
+            f"The folder has: {', '.join(names)}."
+            if names
+            else "The folder has no .onnx file at all."
+        )
         raise UnknownName(f"file in '{folder}'", file, names, hint)
     for usual in ("model.onnx", "onnx/model.onnx"):
         if usual in names:
             return folder / usual
     if not found:
-        raise ConfigurationError(f"'{folder}' has no .onnx file, neither directly nor in its folder 'onnx'.")
+        raise ConfigurationError(
+            f"'{folder}' has no .onnx file, neither directly nor in its folder 'onnx'."
+        )
     if len(found) > 1:
         raise ConfigurationError(
-            f"'{folder}' has several models ({', '.join(names)}); name one with -M file={names[0]}."
+            f"'{folder}' has several models ({', '.join(names)}); name one with -M"
+            f" file={names[0]}."
         )
     return found[0]
 
 
 def _beside(folder: Path, model_file: Path, name: str) -> Path | None:
     """A file of the folder, or else of the folder that the model file lies in."""
-    return next((path for path in (folder / name, model_file.parent / name) if path.is_file()), None)
+    return next(
+        (path for path in (folder / name, model_file.parent / name) if path.is_file()),
+        None,
+    )

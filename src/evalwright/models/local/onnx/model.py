@@ -1,7 +1,9 @@
-"""`onnx/<folder>`: exported decoder models through onnxruntime and tokenizers, without torch or transformers.
+"""`onnx/<folder>`: exported decoder models through onnxruntime and tokenizers, without torch or
+transformers.
 
-Log-likelihoods, rolling log-likelihoods and generation with a cache of keys and values; chat where the model has a chat
-template. The files are read by `files`, run by `session`, and put to work for many requests at once by `decode`.
+Log-likelihoods, rolling log-likelihoods and generation with a cache of keys and values; chat where
+the model has a chat template. The files are read by `files`, run by `session`, and put to work for
+many requests at once by `decode`.
 """
 
 from __future__ import annotations
@@ -48,11 +50,12 @@ HEAVY_BYTES = 100_000_000
 class OnnxModel(LocalModel):
     """A folder with an exported decoder: model.onnx, config.json, tokenizer.json.
 
-    file: which .onnx file, relative to the folder. threads: of onnxruntime; 0 is one per core. batch_size: the most sequences
-    computed at once. max_length: tokens of context (default: as config.json says). chat_template: a jinja2 template, or
-    the path of one, in place of the model's own; False leaves it out, so that the model takes text only. preset: settings for
-    a kind of machine ("laptop", ...) for what is left open here. Log-probabilities are those of the model itself, before
-    temperature, top_k, top_p and min_p.
+    file: which .onnx file, relative to the folder. threads: of onnxruntime; 0 is one per core.
+    batch_size: the most sequences computed at once. max_length: tokens of context (default: as
+    config.json says). chat_template: a jinja2 template, or the path of one, in place of the model's
+    own; False leaves it out, so that the model takes text only. preset: settings for a kind of
+    machine ("laptop", ...) for what is left open here. Log-probabilities are those of the model
+    itself, before temperature, top_k, top_p and min_p.
     """
 
     carries = frozenset(("top_k", "min_p", "top_logprobs"))
@@ -72,16 +75,28 @@ class OnnxModel(LocalModel):
         self._files = read_folder(name, file)
         self.heavy = self._files.size >= HEAVY_BYTES
         size = None if batch_size == "auto" else batch_size
-        given: dict[str, Any] = {"threads": threads, "batch_size": size, "max_length": max_length}
+        given: dict[str, Any] = {
+            "threads": threads,
+            "batch_size": size,
+            "max_length": max_length,
+        }
         found = with_preset(preset, "onnx", given, self._files.max_length)
         threads, size, max_length = (found[key] for key in given)
         threads = whole("threads", threads, low=-1)
-        self.threads = (0 if self.heavy else min(2, os.cpu_count() or 1)) if threads is None else threads
+        self.threads = (
+            (0 if self.heavy else min(2, os.cpu_count() or 1))
+            if threads is None
+            else threads
+        )
         self.batch_size = whole("batch_size", size) or (8 if self.heavy else 64)
-        self.max_length = whole("max_length", max_length, low=1) or self._files.max_length
+        self.max_length = (
+            whole("max_length", max_length, low=1) or self._files.max_length
+        )
         self._template = _template_source(chat_template, self._files.chat_template)
         abilities: set[Ability] = {"generate", "log-likelihood", "rolling"}
-        self.abilities = frozenset(abilities | {"chat"} if self._template else abilities)
+        self.abilities = frozenset(
+            abilities | {"chat"} if self._template else abilities
+        )
         self._hashes = self._files.hashes()
         self.fingerprint = fingerprint_of(
             {
@@ -104,7 +119,9 @@ class OnnxModel(LocalModel):
         }
 
     def check(self) -> None:
-        """Read the tokenizer and the template; a model that is not heavy is opened and tried on a few tokens."""
+        """Read the tokenizer and the template; a model that is not heavy is opened and tried on a
+        few tokens.
+        """
         if self.heavy:
             JsonTokenizer(self._files.files["tokenizer.json"])
         else:
@@ -116,12 +133,16 @@ class OnnxModel(LocalModel):
         return opened.reader
 
     def load(self) -> None:
-        """Open the session. Raises ConfigurationError for a file that is not a decoder model, or no model at all."""
+        """Open the session.
+
+        Raises ConfigurationError for a file that is not a decoder model, or no model at all.
+        """
         if self._open is None:
             opened = _Opened(self)
             if self._files.hashes() != self._hashes:
                 raise ModelError(
-                    f"The files of '{self.name}' were changed after the run had begun. Run the same command again."
+                    f"The files of '{self.name}' were changed after the run had begun."
+                    " Run the same command again."
                 )
             self._open = opened
 
@@ -129,7 +150,9 @@ class OnnxModel(LocalModel):
         """Close the session."""
         self._open = None
 
-    def answer_batch(self, requests: Sequence[Request]) -> Iterator[tuple[int, Response | Failure]]:
+    def answer_batch(
+        self, requests: Sequence[Request]
+    ) -> Iterator[tuple[int, Response | Failure]]:
         """Log-likelihoods first, then answers, each as soon as it is known."""
         self.load()
         assert self._open is not None
@@ -147,7 +170,8 @@ class _Opened(Answering):
         files = model._files
         self.tokenizer = JsonTokenizer(files.files["tokenizer.json"])
         special = files.special_tokens()
-        bos, eos = self._token(model, special, "bos"), self._token(model, special, "eos")
+        bos = self._token(model, special, "bos")
+        eos = self._token(model, special, "eos")
         self.rules: TokenRules = rules_for(
             self.tokenizer, bos_token=bos, eos_token=eos, max_length=model.max_length
         )
@@ -166,7 +190,9 @@ class _Opened(Answering):
 
             self.decoder = OnnxSession(files.model_file, model.threads)
 
-    def _token(self, model: OnnxModel, special: dict[str, str], role: str) -> int | None:
+    def _token(
+        self, model: OnnxModel, special: dict[str, str], role: str
+    ) -> int | None:
         """BOS or EOS: as the tokenizer's configuration names it, else as the model's does."""
         named = self.tokenizer.token(special.get(f"{role}_token"))
         if named is not None:
@@ -176,11 +202,16 @@ class _Opened(Answering):
         return value if isinstance(value, int) else None
 
     def _render(self, prompt: Prompt) -> tuple[str, TokenRules]:
-        """The prompt as text. A template writes its special tokens itself, so none are added to what it made."""
+        """The prompt as text.
+
+        A template writes its special tokens itself, so none are added to what it made.
+        """
         if isinstance(prompt, str):
             return prompt, self.rules
         if self.template is None:
-            raise Rejected("The model has no chat template, so it takes text, not messages.")
+            raise Rejected(
+                "The model has no chat template, so it takes text, not messages."
+            )
         return self.template.render(prompt), self.rules.without_special_tokens()
 
     def score(self, pairs: Sequence[Pair]) -> Iterator[tuple[int, PairScore | Failure]]:
@@ -195,7 +226,9 @@ class _Opened(Answering):
         answers = [
             GrowingAnswer(
                 place,
-                AnswerWriter(self.tokenizer, self.end_tokens, job, pieces, counts_end=False),
+                AnswerWriter(
+                    self.tokenizer, self.end_tokens, job, pieces, counts_end=False
+                ),
                 _picker(job.request),
             )
             for place, job in enumerate(jobs)
@@ -204,22 +237,36 @@ class _Opened(Answering):
 
 
 def _picker(request: Generate) -> Callable[[Array], int]:
-    """How the next token is chosen. Sampling depends on the prompt, the seed and the draw alone, never on the batch."""
+    """How the next token is chosen.
+
+    Sampling depends on the prompt, the seed and the draw alone, never on the batch.
+    """
     import numpy as np
 
     if not request.temperature:
         return lambda logits: int(logits.argmax())
     name = json.dumps([prompt_payload(request.prompt), request.seed, request.draw])
     random = np.random.default_rng(
-        int.from_bytes(hashlib.blake2b(name.encode("utf-8", "surrogatepass"), digest_size=16).digest())
+        int.from_bytes(
+            hashlib.blake2b(
+                name.encode("utf-8", "surrogatepass"), digest_size=16
+            ).digest()
+        )
     )
-    temperature, top_p, top_k, min_p = request.temperature, request.top_p, request.top_k, request.min_p
+    temperature = request.temperature
+    top_p = request.top_p
+    top_k = request.top_k
+    min_p = request.min_p
 
     def pick(logits: Array) -> int:
         values = logits.astype(np.float64) / temperature
         order = np.argsort(-values, kind="stable")
         if top_k is not None and top_k < len(order):
-            order = order[: np.searchsorted(-values[order], -values[order[top_k - 1]], side="right")]
+            order = order[
+                : np.searchsorted(
+                    -values[order], -values[order[top_k - 1]], side="right"
+                )
+            ]
         chances = np.exp(values[order] - values[order[0]])
         total = np.cumsum(chances / chances.sum())
         if top_p is not None and top_p < 1:
@@ -238,7 +285,9 @@ def _end_tokens(eos: int | None, *configurations: Any) -> frozenset[int]:
     for configuration in configurations:
         value = configuration.get("eos_token_id")
         found.update(
-            entry for entry in (value if isinstance(value, list) else [value]) if isinstance(entry, int)
+            entry
+            for entry in (value if isinstance(value, list) else [value])
+            if isinstance(entry, int)
         )
     return frozenset(found)
 
@@ -250,7 +299,9 @@ def _template_source(given: str | bool | None, own: str | None) -> str | None:
     if given is False:
         return None
     if not isinstance(given, str):
-        raise ConfigurationError("'chat_template' must be a template, the path of one, or false.")
+        raise ConfigurationError(
+            "'chat_template' must be a template, the path of one, or false."
+        )
     if "{" in given:
         return given
     path = Path(given).expanduser()

@@ -1,8 +1,10 @@
-"""A decoder as onnxruntime runs it: tokens, mask, positions and cache in, logits and grown cache out.
+"""A decoder as onnxruntime runs it: tokens, mask, positions and cache in, logits and grown cache
+out.
 
-The inputs that a file wants are read from the file itself. How far sequences may be computed together is not assumed
-either but tried once, on a few tokens, when the model is loaded (`Sharing`): some exports take no padding inside their
-mask, and dynamically quantised ones give a sequence other numbers in a batch.
+The inputs that a file wants are read from the file itself. How far sequences may be computed
+together is not assumed either but tried once, on a few tokens, when the model is loaded
+(`Sharing`): some exports take no padding inside their mask, and dynamically quantised ones give a
+sequence other numbers in a batch.
 """
 
 from __future__ import annotations
@@ -20,7 +22,10 @@ from evalwright.core.errors import ConfigurationError, ModelError
 
 Array = NDArray[Any]
 Cache = list[Array]
-"""One array per cache input, each [batch, heads, length, size] in most files. Without cache inputs, an empty list."""
+"""One array per cache input, each [batch, heads, length, size] in most files.
+
+Without cache inputs, an empty list.
+"""
 
 _PAST = re.compile(r"past_key_values\.(\d+)\.(key|value)")
 _KNOWN = {"input_ids", "attention_mask", "position_ids"}
@@ -31,7 +36,9 @@ _TYPES = {
     "tensor(float16)": np.float16,
 }
 _TOLERANCE = 2e-3
-"""Of the largest logit: rounding between batch shapes stays far below it, a wrong mask is far above."""
+"""Of the largest logit: rounding between batch shapes stays far below it, a wrong mask is far
+above.
+"""
 _OTHERS = 7
 """Rows beside the one that is watched while sharing is tried."""
 
@@ -39,7 +46,8 @@ _OTHERS = 7
 class Sharing(Enum):
     """What leaves a sequence's logits as they are when it is computed alone.
 
-    RAGGED: padding and a shared cache. EQUAL: a batch of the same length only. SINGLE: nothing, one at a time.
+    RAGGED: padding and a shared cache. EQUAL: a batch of the same length only. SINGLE: nothing, one
+    at a time.
     """
 
     RAGGED = "ragged"
@@ -48,18 +56,26 @@ class Sharing(Enum):
 
 
 class OnnxSession:
-    """An open session. `vocabulary`: number of logits per position. `has_cache`: it takes and gives keys and values."""
+    """An open session.
+
+    `vocabulary`: number of logits per position. `has_cache`: it takes and gives keys and values.
+    """
 
     def __init__(self, file: Path, threads: int) -> None:
         self._session = _open(file, threads)
         inputs = {entry.name: entry for entry in self._session.get_inputs()}
         outputs = [entry.name for entry in self._session.get_outputs()]
         _check_interface(file, set(inputs), outputs)
-        self._integer = {name: _type_of(file, inputs[name]) for name in inputs if name in _KNOWN}
+        self._integer = {
+            name: _type_of(file, inputs[name]) for name in inputs if name in _KNOWN
+        }
         self._past = [entry for name, entry in inputs.items() if _PAST.fullmatch(name)]
         self._past_types = [_type_of(file, entry) for entry in self._past]
         self._shapes = [_past_shape(file, entry) for entry in self._past]
-        self._wanted = ["logits", *(_present_name(entry.name, outputs, file) for entry in self._past)]
+        self._wanted = [
+            "logits",
+            *(_present_name(entry.name, outputs, file) for entry in self._past),
+        ]
         self.has_cache = bool(self._past)
         self.vocabulary = 0
         self.sharing = self._probe()
@@ -67,26 +83,44 @@ class OnnxSession:
     def empty_cache(self, batch: int) -> Cache:
         """A cache of no positions."""
         return [
-            np.zeros([batch if place == 0 else size for place, size in enumerate(shape)], dtype)
+            np.zeros(
+                [batch if place == 0 else size for place, size in enumerate(shape)],
+                dtype,
+            )
             for shape, dtype in zip(self._shapes, self._past_types, strict=True)
         ]
 
-    def run(self, tokens: Array, mask: Array, positions: Array, cache: Cache) -> tuple[Array, Cache]:
-        """Logits [batch, new, vocabulary] in the file's own type, and the cache with the new positions in it.
+    def run(
+        self, tokens: Array, mask: Array, positions: Array, cache: Cache
+    ) -> tuple[Array, Cache]:
+        """Logits [batch, new, vocabulary] in the file's own type, and the cache with the new
+        positions in it.
 
-        tokens, positions: [batch, new]. mask: [batch, cached + new], 1 where there is a token. Raises ModelError.
+        tokens, positions: [batch, new]. mask: [batch, cached + new], 1 where there is a token.
+        Raises ModelError.
         """
         given = {"input_ids": tokens, "attention_mask": mask, "position_ids": positions}
-        feeds = {name: given[name].astype(dtype, copy=False) for name, dtype in self._integer.items()}
-        feeds.update({entry.name: array for entry, array in zip(self._past, cache, strict=True)})
+        feeds = {
+            name: given[name].astype(dtype, copy=False)
+            for name, dtype in self._integer.items()
+        }
+        feeds.update(
+            {entry.name: array for entry, array in zip(self._past, cache, strict=True)}
+        )
         try:
             logits, *present = self._session.run(self._wanted, feeds)
         except Exception as error:  # onnxruntime's errors share no base of their own
-            raise ModelError(f"onnxruntime failed: {str(error).splitlines()[0]}") from error
+            raise ModelError(
+                f"onnxruntime failed: {str(error).splitlines()[0]}"
+            ) from error
         return logits, present
 
-    def run_row(self, tokens: list[int], cached: int, cache: Cache) -> tuple[Array, Cache]:
-        """One sequence's next tokens after `cached` positions: logits [new, vocabulary] and the cache."""
+    def run_row(
+        self, tokens: list[int], cached: int, cache: Cache
+    ) -> tuple[Array, Cache]:
+        """One sequence's next tokens after `cached` positions: logits [new, vocabulary] and the
+        cache.
+        """
         new = len(tokens)
         mask = np.ones((1, cached + new), np.int64)
         positions = np.arange(cached, cached + new)[None]
@@ -99,34 +133,52 @@ class OnnxSession:
         alone = self.run_row(first, 0, self.empty_cache(1))[0]
         self.vocabulary = int(alone.shape[-1])
         # Several rows of all kinds of tokens, so that anything computed over the whole batch shows.
-        others = np.random.default_rng(0).integers(1, self.vocabulary, (_OTHERS, len(first) + 2))
+        others = np.random.default_rng(0).integers(
+            1, self.vocabulary, (_OTHERS, len(first) + 2)
+        )
         tokens = np.vstack([first, others[:, : len(first)]])
         positions = np.tile(np.arange(len(first)), (len(tokens), 1))
-        together = self.run(tokens, np.ones_like(tokens), positions, self.empty_cache(len(tokens)))[0]
+        together = self.run(
+            tokens, np.ones_like(tokens), positions, self.empty_cache(len(tokens))
+        )[0]
         if not _same(alone[-1], together[0, -1]):
             return Sharing.SINGLE
         try:
             found = self._padded_logits(first, others)
         except ModelError:
             return Sharing.EQUAL
-        return Sharing.RAGGED if all(_same(alone[-1], row) for row in found) else Sharing.EQUAL
+        return (
+            Sharing.RAGGED
+            if all(_same(alone[-1], row) for row in found)
+            else Sharing.EQUAL
+        )
 
     def _padded_logits(self, first: list[int], others: Array) -> list[Array]:
-        """The last logits of `first` among longer rows: padded at its right, and at its left after a shared cache."""
+        """The last logits of `first` among longer rows: padded at its right, and at its left after
+        a shared cache.
+        """
         shared = 2 if self.has_cache else 0
-        cache = self.run_row(first[:shared], 0, self.empty_cache(1))[1] if shared else []
-        rows, cache = [first, *others.tolist()], repeat(cache, len(others) + 1)
+        cache = (
+            self.run_row(first[:shared], 0, self.empty_cache(1))[1] if shared else []
+        )
+        rows = [first, *others.tolist()]
+        cache = repeat(cache, len(others) + 1)
         found = [self.run(*padded(rows, shared), cache)[0][0, len(first) - shared - 1]]
         if self.has_cache:
             found.append(self.run(*padded(rows, shared, left=True), cache)[0][0, -1])
         return found
 
 
-def padded(rows: Sequence[list[int]], start: int, *, left: bool = False) -> tuple[Array, Array, Array]:
-    """Tokens [rows, new], mask [rows, longest] and positions [rows, new] of rows whose first `start` tokens are cached."""
+def padded(
+    rows: Sequence[list[int]], start: int, *, left: bool = False
+) -> tuple[Array, Array, Array]:
+    """Tokens [rows, new], mask [rows, longest] and positions [rows, new] of rows whose first
+    `start` tokens are cached.
+    """
     longest = max(len(row) for row in rows)
     tokens = np.zeros((len(rows), longest - start), np.int64)
-    positions, mask = np.zeros_like(tokens), np.zeros_like(tokens)
+    positions = np.zeros_like(tokens)
+    mask = np.zeros_like(tokens)
     for place, row in enumerate(rows):
         where = slice(longest - len(row), None) if left else slice(len(row) - start)
         tokens[place, where] = row[start:]
@@ -147,7 +199,10 @@ def keep(cache: Cache, rows: list[int]) -> Cache:
 
 def _same(left: Array, right: Array) -> bool:
     scale = max(1.0, float(np.abs(left).max()))
-    return bool(np.abs(left.astype(np.float32) - right.astype(np.float32)).max() <= _TOLERANCE * scale)
+    return bool(
+        np.abs(left.astype(np.float32) - right.astype(np.float32)).max()
+        <= _TOLERANCE * scale
+    )
 
 
 def _open(file: Path, threads: int) -> Any:
@@ -157,10 +212,13 @@ def _open(file: Path, threads: int) -> Any:
     options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1
     options.log_severity_level = 3
-    # Waiting threads sleep instead of spinning: models take turns with scoring and with each other on the same cores.
+    # Waiting threads sleep instead of spinning: models take turns with scoring and with each other
+    # on the same cores.
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     try:
-        return onnxruntime.InferenceSession(str(file), options, providers=["CPUExecutionProvider"])
+        return onnxruntime.InferenceSession(
+            str(file), options, providers=["CPUExecutionProvider"]
+        )
     except Exception as error:  # onnxruntime's errors share no base of their own
         first = str(error).splitlines()[0]
         raise ConfigurationError(f"onnxruntime cannot open '{file}': {first}") from None
@@ -169,29 +227,36 @@ def _open(file: Path, threads: int) -> Any:
 def _check_interface(file: Path, inputs: set[str], outputs: list[str]) -> None:
     if "input_ids" not in inputs or "logits" not in outputs:
         raise ConfigurationError(
-            f"'{file}' is not a decoder model: it must take 'input_ids' and give 'logits', but it takes "
-            f"{', '.join(sorted(inputs))} and gives {', '.join(outputs)}."
+            f"'{file}' is not a decoder model: it must take 'input_ids' and give"
+            f" 'logits', but it takes {', '.join(sorted(inputs))} and gives"
+            f" {', '.join(outputs)}."
         )
     unknown = sorted(name for name in inputs - _KNOWN if not _PAST.fullmatch(name))
     if unknown:
         raise ConfigurationError(
-            f"'{file}' needs the input '{unknown[0]}', which this backend does not know. It knows input_ids, "
-            f"attention_mask, position_ids and past_key_values.N.key/value; export the model as a plain decoder."
+            f"'{file}' needs the input '{unknown[0]}', which this backend does not"
+            " know. It knows input_ids, attention_mask, position_ids and"
+            " past_key_values.N.key/value; export the model as a plain decoder."
         )
 
 
 def _type_of(file: Path, entry: Any) -> Any:
     if entry.type not in _TYPES:
-        raise ConfigurationError(f"'{file}' needs '{entry.name}' as {entry.type}, which is not supported.")
+        raise ConfigurationError(
+            f"'{file}' needs '{entry.name}' as {entry.type}, which is not supported."
+        )
     return _TYPES[entry.type]
 
 
 def _past_shape(file: Path, entry: Any) -> list[int]:
-    """The shape of an empty cache input: 0 for the axis that grows; the batch axis, the first, is filled in later."""
+    """The shape of an empty cache input: 0 for the axis that grows; the batch axis, the first, is
+    filled in later.
+    """
     shape = [size if isinstance(size, int) else 0 for size in entry.shape]
     if len(shape) < 3 or shape[1:].count(0) != 1:
         raise ConfigurationError(
-            f"'{file}' has the cache input '{entry.name}' of shape {entry.shape}; its heads and their size must be fixed."
+            f"'{file}' has the cache input '{entry.name}' of shape {entry.shape}; its"
+            " heads and their size must be fixed."
         )
     return shape
 

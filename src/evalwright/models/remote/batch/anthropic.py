@@ -1,6 +1,7 @@
 """Anthropic's message batches: requests in the body, answers as a file of lines.
 
-Documented at https://docs.anthropic.com/en/api/creating-message-batches, with its limits: 100,000 requests and 256 MB a batch.
+Documented at https://docs.anthropic.com/en/api/creating-message-batches, with its limits: 100,000
+requests and 256 MB a batch.
 """
 
 from __future__ import annotations
@@ -11,7 +12,14 @@ from typing import Any
 from urllib.parse import quote
 
 from evalwright.core.errors import BadReply, RequestError, TimedOut
-from evalwright.models.remote.batch.interface import CLOCKS_DIFFER, Answer, BatchApi, Item, Lost, State
+from evalwright.models.remote.batch.interface import (
+    CLOCKS_DIFFER,
+    Answer,
+    BatchApi,
+    Item,
+    Lost,
+    State,
+)
 from evalwright.models.remote.exchange import Call
 from evalwright.models.remote.http_faults import error_for, server_message, status_of
 from evalwright.models.remote.wire.format import at, count, table
@@ -28,7 +36,9 @@ class AnthropicBatches(BatchApi):
     async def submit(self, items: Sequence[Item], mark: str) -> str:
         """All requests in one body."""
         requests = [{"custom_id": item.id, "params": item.body} for item in items]
-        return self.text((await self.client.send(Call(_PATH, {"requests": requests}))).data, "id")
+        return self.text(
+            (await self.client.send(Call(_PATH, {"requests": requests}))).data, "id"
+        )
 
     async def find(self, lost: Lost) -> str | None:
         """Of the batches of so many requests that are no others, the one made next to that moment."""
@@ -37,7 +47,9 @@ class AnthropicBatches(BatchApi):
         while True:
             data = await self.get(f"{_PATH}?limit=100{after}")
             rows = [(self.text(row, "id"), row) for row in data.get("data") or ()]
-            recent = [row for row in rows if _seconds(row[1]) >= lost.since - CLOCKS_DIFFER]
+            recent = [
+                row for row in rows if _seconds(row[1]) >= lost.since - CLOCKS_DIFFER
+            ]
             for name, row in recent:
                 if _total(row) == lost.total and name not in lost.known:
                     found[name] = abs(_seconds(row) - lost.since)
@@ -48,9 +60,13 @@ class AnthropicBatches(BatchApi):
     async def state(self, batch: str) -> State:
         """Requests are counted as done only when all are."""
         data = await self.get(f"{_PATH}/{quote(batch, safe='')}")
-        status, total = str(data.get("processing_status", "")), _total(data)
+        status = str(data.get("processing_status", ""))
+        total = _total(data)
         return State(
-            status == "ended", total - count(at(data, "request_counts", "processing")), total, status
+            status == "ended",
+            total - count(at(data, "request_counts", "processing")),
+            total,
+            status,
         )
 
     async def answers(self, batch: str, order: Sequence[str]) -> AsyncIterator[Answer]:
@@ -61,15 +77,25 @@ class AnthropicBatches(BatchApi):
             kind = result.get("type")
             yield (
                 item,
-                result.get("message") if kind == "succeeded" else self._error(kind, result.get("error")),
+                (
+                    result.get("message")
+                    if kind == "succeeded"
+                    else self._error(kind, result.get("error"))
+                ),
             )
 
     def _error(self, kind: Any, error: Any) -> RequestError:
         if kind in ("expired", "canceled"):
-            return TimedOut(f"{self.where} ended the batch before this was answered ({kind}).")
+            return TimedOut(
+                f"{self.where} ended the batch before this was answered ({kind})."
+            )
         if kind == "errored" and isinstance(at(error, "error"), Mapping):
-            return error_for(self.where, status_of(at(error, "error", "type")), server_message(error))
-        return BadReply(f"{self.where} gave neither an answer nor a known error in a batch.")
+            return error_for(
+                self.where, status_of(at(error, "error", "type")), server_message(error)
+            )
+        return BadReply(
+            f"{self.where} gave neither an answer nor a known error in a batch."
+        )
 
 
 def _total(data: Mapping[str, Any]) -> int:

@@ -1,7 +1,9 @@
-"""Gemini's batch mode: requests in the body of one call, answers in the finished operation or in a file.
+"""Gemini's batch mode: requests in the body of one call, answers in the finished operation or in a
+file.
 
-Documented at https://ai.google.dev/api/batch-api. The answers stand in the order of the requests; their keys come back with
-most of them, not with all, so the order decides where a key is missing. Requests in the body may be 20 MB together.
+Documented at https://ai.google.dev/api/batch-api. The answers stand in the order of the requests;
+their keys come back with most of them, not with all, so the order decides where a key is missing.
+Requests in the body may be 20 MB together.
 """
 
 from __future__ import annotations
@@ -14,7 +16,12 @@ from urllib.parse import quote
 from evalwright.core.errors import BadReply, Rejected, RequestError, TimedOut
 from evalwright.models.remote.batch.interface import Answer, BatchApi, Item, Lost, State
 from evalwright.models.remote.exchange import Call
-from evalwright.models.remote.http_faults import bad_reply, clean, error_for, server_message
+from evalwright.models.remote.http_faults import (
+    bad_reply,
+    clean,
+    error_for,
+    server_message,
+)
 from evalwright.models.remote.wire.format import at, table
 
 _ENDED = ("SUCCEEDED", "FAILED", "CANCELLED", "EXPIRED", "PARTIALLY_SUCCEEDED")
@@ -32,10 +39,23 @@ class GeminiBatches(BatchApi):
 
     async def submit(self, items: Sequence[Item], mark: str) -> str:
         """All requests in one body."""
-        requests = [{"request": item.body, "metadata": {"key": item.id}} for item in items]
-        body = {"batch": {"displayName": mark, "inputConfig": {"requests": {"requests": requests}}}}
+        requests = [
+            {"request": item.body, "metadata": {"key": item.id}} for item in items
+        ]
+        body = {
+            "batch": {
+                "displayName": mark,
+                "inputConfig": {"requests": {"requests": requests}},
+            }
+        }
         model = quote(self.settings.model.removeprefix("models/"), safe="")
-        return self._name((await self.client.send(Call(f"/models/{model}:batchGenerateContent", body))).data)
+        return self._name(
+            (
+                await self.client.send(
+                    Call(f"/models/{model}:batchGenerateContent", body)
+                )
+            ).data
+        )
 
     async def find(self, lost: Lost) -> str | None:
         """By its display name."""
@@ -52,16 +72,30 @@ class GeminiBatches(BatchApi):
     async def state(self, batch: str) -> State:
         """A batch that failed as a whole has an error."""
         data = await self._operation(batch)
-        inner, counts = table(data.get("metadata")), at(data, "metadata", "batchStats")
-        status = str(inner.get("state", "")).removeprefix("BATCH_STATE_").removeprefix("JOB_STATE_")
-        done = sum(_int(at(counts, f"{name}RequestCount")) for name in ("successful", "failed"))
+        inner = table(data.get("metadata"))
+        counts = at(data, "metadata", "batchStats")
+        status = (
+            str(inner.get("state", ""))
+            .removeprefix("BATCH_STATE_")
+            .removeprefix("JOB_STATE_")
+        )
+        done = sum(
+            _int(at(counts, f"{name}RequestCount")) for name in ("successful", "failed")
+        )
         error: RequestError | None = None
         if isinstance(data.get("error"), Mapping):
-            error = Rejected(f"{self.where} failed the batch: {clean(server_message(data), 300)}")
+            error = Rejected(
+                f"{self.where} failed the batch: {clean(server_message(data), 300)}"
+            )
         elif status in ("CANCELLED", "EXPIRED"):
-            error = TimedOut(f"{self.where} ended the batch before it was answered ({status.lower()}).")
+            error = TimedOut(
+                f"{self.where} ended the batch before it was answered"
+                f" ({status.lower()})."
+            )
         ended = bool(data.get("done")) or status in _ENDED
-        return State(ended, done, _int(at(counts, "requestCount")), status.lower(), error)
+        return State(
+            ended, done, _int(at(counts, "requestCount")), status.lower(), error
+        )
 
     async def answers(self, batch: str, order: Sequence[str]) -> AsyncIterator[Answer]:
         """From the operation itself, or from the file that it names."""
@@ -97,9 +131,15 @@ class GeminiBatches(BatchApi):
             return item, error_for(self.where, status, server_message(row))
         if isinstance(row.get("response"), Mapping):
             return item, row["response"]
-        return item, BadReply(f"{self.where} gave neither an answer nor an error in a batch.")
+        return item, BadReply(
+            f"{self.where} gave neither an answer nor an error in a batch."
+        )
 
 
 def _int(value: Any) -> int:
     """Counts come as numbers or, being 64 bits wide, as text."""
-    return int(value) if isinstance(value, int) or (isinstance(value, str) and value.isdigit()) else 0
+    return (
+        int(value)
+        if isinstance(value, int) or (isinstance(value, str) and value.isdigit())
+        else 0
+    )

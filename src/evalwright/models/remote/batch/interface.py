@@ -1,4 +1,6 @@
-"""What a provider's batch interface is to us: submit many requests, look how far they are, fetch the answers by id."""
+"""What a provider's batch interface is to us: submit many requests, look how far they are, fetch
+the answers by id.
+"""
 
 from __future__ import annotations
 
@@ -26,8 +28,9 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """A submission of which no reply came. mark: our name for it. since: when it was sent (Unix seconds). total: its items.
-    known: batches that are certainly others."""
+    """A submission of which no reply came. mark: our name for it. since: when it was sent (Unix
+    seconds). total: its items. known: batches that are certainly others.
+    """
 
     mark: str
     since: float
@@ -37,8 +40,9 @@ class Lost:
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """How far a batch is. ended: nothing more will come. done, total: requests, 0 where it is not said. error: why there are no
-    answers at all, where that is so."""
+    """How far a batch is. ended: nothing more will come. done, total: requests, 0 where it is not
+    said. error: why there are no answers at all, where that is so.
+    """
 
     ended: bool
     done: int = 0
@@ -48,24 +52,30 @@ class State:
 
 
 Answer = tuple[str, Any | RequestError]
-"""An item's id, and the reply as it would have come alone, or what failed. "" is the id of a line that cannot be read: the
-others count all the same."""
+"""An item's id, and the reply as it would have come alone, or what failed.
+
+"" is the id of a line that cannot be read: the others count all the same.
+"""
 
 CLOCKS_DIFFER = 600.0
 """Seconds by which the provider's clock and ours may differ."""
 
 
 class BatchApi(ABC):
-    """path: where a request would go alone, below the base URL. most_items, most_bytes: what one batch may hold.
+    """path: where a request would go alone, below the base URL. most_items, most_bytes: what one
+    batch may hold.
 
-    All methods raise the RequestErrors of the HTTP client, and BadReply for what the interface does not document.
+    All methods raise the RequestErrors of the HTTP client, and BadReply for what the interface does
+    not document.
     """
 
     most_items: ClassVar[int]
     most_bytes: ClassVar[int]
 
     def __init__(self, client: HttpClient, settings: Settings, path: str) -> None:
-        self.client, self.settings, self.path = client, settings, path
+        self.client = client
+        self.settings = settings
+        self.path = path
         self.where = settings.where
 
     @abstractmethod
@@ -82,7 +92,9 @@ class BatchApi(ABC):
 
     @abstractmethod
     def answers(self, batch: str, order: Sequence[str]) -> AsyncIterator[Answer]:
-        """What came of each item, in any order; an item that is not there has none. order: the ids as they were submitted."""
+        """What came of each item, in any order; an item that is not there has none. order: the ids
+        as they were submitted.
+        """
 
     async def get(self, path: str) -> Mapping[str, Any]:
         """The JSON object at a path."""

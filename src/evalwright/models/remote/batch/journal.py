@@ -1,7 +1,9 @@
-"""Which requests are in which batch, in one small SQLite file or beside the store on a server, so that a batch outlives the program that made it.
+"""Which requests are in which batch, in one small SQLite file or beside the store on a server, so
+that a batch outlives the program that made it.
 
-A batch is written down before it is sent: what was paid for is known even if the program ends between the two. A row of
-`items` says that this request's answer is, or will be, in that batch; one whose request failed there is taken out.
+A batch is written down before it is sent: what was paid for is known even if the program ends
+between the two. A row of `items` says that this request's answer is, or will be, in that batch; one
+whose request failed there is taken out.
 """
 
 from __future__ import annotations
@@ -64,8 +66,9 @@ T = TypeVar("T")
 class Entry:
     """A batch that was submitted, or was about to be.
 
-    mark: our name for it. model: the fingerprint of the model. place: the host. name: the model's name, for people. batch:
-    the provider's name for it, "" until it is known. created: Unix seconds. ended: nothing more will come. n: items.
+    mark: our name for it. model: the fingerprint of the model. place: the host. name: the model's
+    name, for people. batch: the provider's name for it, "" until it is known. created: Unix
+    seconds. ended: nothing more will come. n: items.
     """
 
     number: int
@@ -80,8 +83,9 @@ class Entry:
 
 
 class Journal:
-    """An open journal: in the home folder, or on the server that holds the store. Every call is one short transaction; several
-    processes may use it.
+    """An open journal: in the home folder, or on the server that holds the store.
+
+    Every call is one short transaction; several processes may use it.
     """
 
     def __init__(self, home: Path) -> None:
@@ -99,31 +103,43 @@ class Journal:
         """Whether there may be batches: a journal in a folder is made with the first one."""
         return bool(store_url()) or (home / FILE).is_file()
 
-    def begin(self, mark: str, model: str, place: str, name: str, items: Sequence[str]) -> Entry:
+    def begin(
+        self, mark: str, model: str, place: str, name: str, items: Sequence[str]
+    ) -> Entry:
         """Write down a batch that is about to be submitted."""
         created = time.time()
 
         def step(run: _Statements) -> int:
             run(
-                "INSERT INTO batches (mark, model, place, name, created) VALUES (?, ?, ?, ?, ?) ON CONFLICT (mark) DO NOTHING",
+                "INSERT INTO batches (mark, model, place, name, created) VALUES (?, ?,"
+                " ?, ?, ?) ON CONFLICT (mark) DO NOTHING",
                 (mark, model, place, name, created),
             )
             number = int(run("SELECT number FROM batches WHERE mark=?", (mark,))[0][0])
             run.many(
-                "INSERT INTO items (batch, place, item) VALUES (?, ?, ?) ON CONFLICT (batch, place) DO NOTHING",
+                "INSERT INTO items (batch, place, item) VALUES (?, ?, ?) ON CONFLICT"
+                " (batch, place) DO NOTHING",
                 [(number, position, item) for position, item in enumerate(items)],
             )
             return number
 
-        return Entry(self._do(step), mark, model, place, name, "", created, False, len(items))
+        return Entry(
+            self._do(step), mark, model, place, name, "", created, False, len(items)
+        )
 
     def submitted(self, number: int, batch: str) -> None:
         """The provider's name of a batch."""
-        self._do(lambda run: run("UPDATE batches SET batch=? WHERE number=?", (batch, number)))
+        self._do(
+            lambda run: run(
+                "UPDATE batches SET batch=? WHERE number=?", (batch, number)
+            )
+        )
 
     def ended(self, number: int) -> None:
         """Nothing more will come of a batch; its answers can be fetched."""
-        self._do(lambda run: run("UPDATE batches SET ended=1 WHERE number=?", (number,)))
+        self._do(
+            lambda run: run("UPDATE batches SET ended=1 WHERE number=?", (number,))
+        )
 
     def forget(self, number: int) -> None:
         """A batch that came to nothing: its requests may be sent again."""
@@ -132,18 +148,23 @@ class Journal:
     def failed(self, number: int, items: Iterable[str]) -> None:
         """Requests that have no answer in their batch and may be sent again."""
         rows = [(number, item) for item in items]
-        self._do(lambda run: run.many("DELETE FROM items WHERE batch=? AND item=?", rows))
+        self._do(
+            lambda run: run.many("DELETE FROM items WHERE batch=? AND item=?", rows)
+        )
 
     def holding(self, model: str, items: Iterable[str]) -> dict[str, int]:
-        """For those of these requests that are in a batch: its number, the newest where there are several."""
+        """For those of these requests that are in a batch: its number, the newest where there are
+        several.
+        """
         found: dict[str, int] = {}
         wanted = list(items)
         for start in range(0, len(wanted), _AT_ONCE):
             part = wanted[start : start + _AT_ONCE]
             found.update(
                 self._rows(
-                    "SELECT item, max(number) FROM items JOIN batches ON number = items.batch WHERE model=? AND item IN "
-                    f"({','.join('?' * len(part))}) GROUP BY item",
+                    "SELECT item, max(number) FROM items JOIN batches ON number ="
+                    " items.batch WHERE model=? AND item IN"
+                    f" ({','.join('?' * len(part))}) GROUP BY item",
                     (model, *part),
                 )
             )
@@ -193,7 +214,9 @@ class Journal:
     def _error(self, error: Exception) -> StoreError:
         if isinstance(error, StoreError):
             return error
-        return StoreError(f"The journal of batches {self.place} cannot be used: {reason(error)}.")
+        return StoreError(
+            f"The journal of batches {self.place} cannot be used: {reason(error)}."
+        )
 
 
 class _Statements:
@@ -217,7 +240,9 @@ class _File:
     def __init__(self, path: Path) -> None:
         private_folder(path.parent)
         open_private(own_database(path), "ab").close()
-        self._connection = sqlite3.connect(path, isolation_level=None, timeout=60.0, check_same_thread=False)
+        self._connection = sqlite3.connect(
+            path, isolation_level=None, timeout=60.0, check_same_thread=False
+        )
         try:
             self._connection.execute("PRAGMA foreign_keys=ON")
             self._connection.execute("PRAGMA synchronous=FULL")
@@ -261,7 +286,9 @@ class _Server:
 
     def do(self, step: Callable[[_Statements], T]) -> T:
         """Carry out a transaction, again where the server went away meanwhile."""
-        return self._link.again(lambda made: step(_Statements(made.cursor(), marked)), transaction=True)
+        return self._link.again(
+            lambda made: step(_Statements(made.cursor(), marked)), transaction=True
+        )
 
     def close(self) -> None:
         """Close the connection."""

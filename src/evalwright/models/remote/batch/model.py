@@ -1,8 +1,10 @@
-"""A remote model through its provider's batch interface: slower by hours, cheaper by half, the same answers.
+"""A remote model through its provider's batch interface: slower by hours, cheaper by half, the same
+answers.
 
-To the engine it is a remote model like any other, whose every answer takes long. Requests gather until no more come for a
-moment, are submitted as one batch, and are answered when it has ended. A batch is written into the journal before it is sent,
-so that after a crash or Ctrl-C the same command finds it again and pays for nothing twice.
+To the engine it is a remote model like any other, whose every answer takes long. Requests gather
+until no more come for a moment, are submitted as one batch, and are answered when it has ended. A
+batch is written into the journal before it is sent, so that after a crash or Ctrl-C the same
+command finds it again and pays for nothing twice.
 """
 
 from __future__ import annotations
@@ -47,7 +49,8 @@ _UNSURE = (ConnectionFailed, TimedOut, BadReply, Overloaded)
 
 
 class BatchModel(Forwarding):
-    """`model` through batch jobs. home: the folder of the journal. size: requests a batch. poll: seconds between two looks.
+    """`model` through batch jobs. home: the folder of the journal. size: requests a batch. poll:
+    seconds between two looks.
 
     Raises ConfigurationError where the provider has no batch interface that is known here.
     """
@@ -55,16 +58,21 @@ class BatchModel(Forwarding):
     batched = True
     resumes = True
 
-    def __init__(self, model: ApiModel, home: Path, *, size: int = 10_000, poll: float = 30.0) -> None:
+    def __init__(
+        self, model: ApiModel, home: Path, *, size: int = 10_000, poll: float = 30.0
+    ) -> None:
         api = model.provider.batch
         if not api or model.wire.polling is not None:
             raise ConfigurationError(
-                f"'{model.name}' has no batch jobs: no batch interface of '{model.provider.name}' is known. "
-                f"Leave out --batch."
+                f"'{model.name}' has no batch jobs: no batch interface of"
+                f" '{model.provider.name}' is known. Leave out --batch."
             )
         self._model: ApiModel
-        super().__init__(model)  # the same model gives the same answers either way, so they are shared
-        self._api = batch_api(api)(model.client, model.settings, model.wire.path(model.settings))
+        # the same model gives the same answers either way, so they are shared
+        super().__init__(model)
+        self._api = batch_api(api)(
+            model.client, model.settings, model.wire.path(model.settings)
+        )
         most = min(arguments.whole("batch_size", size) or 1, self._api.most_items)
         self._poll = arguments.number("batch_poll", poll, low=0) or 30.0
         self.pacing = Pacing(
@@ -107,7 +115,8 @@ class BatchModel(Forwarding):
         """Wait for the batch that this request is or will be in."""
         if not isinstance(request, Generate):
             raise Rejected(
-                f"'{self.name}' cannot do '{request.ability}' in batch jobs: they only generate text."
+                f"'{self.name}' cannot do '{request.ability}' in batch jobs: they only"
+                " generate text."
             )
         self._model.ready()
         item = item_id(request)
@@ -145,7 +154,8 @@ class BatchModel(Forwarding):
             self._journal.close()
         await self._model.close()
 
-    # -- gathering --------------------------------------------------------------------------------------------------------
+    # -- gathering
+    # --------------------------------------------------------------------------------------------------------
 
     def _gather(self, item: str, request: Generate) -> None:
         self._queue[item] = request
@@ -156,7 +166,10 @@ class BatchModel(Forwarding):
     async def _collect(self) -> None:
         """Wait for a lull or a full batch, then submit what has gathered; until nothing is left."""
         while self._queue:
-            while len(self._queue) < self._size and time.monotonic() - self._last < self._settle():
+            while (
+                len(self._queue) < self._size
+                and time.monotonic() - self._last < self._settle()
+            ):
                 await asyncio.sleep(self._settle() / 4)
             taken = dict(list(self._queue.items())[: self._size])
             for item in taken:
@@ -183,16 +196,24 @@ class BatchModel(Forwarding):
                 known = {item: held for item, held in known.items() if held != number}
             else:
                 self._watch(entry, found_again=True)
-        rest = [Item(item, self._model.body(request)) for item, request in taken.items() if item not in known]
+        rest = [
+            Item(item, self._model.body(request))
+            for item, request in taken.items()
+            if item not in known
+        ]
         for part in _parts(rest, self._api.most_bytes):
             await self._submit(part)
 
     async def _submit(self, items: Sequence[Item]) -> None:
-        journal, model = self._opened(), self._model
+        journal = self._opened()
+        model = self._model
         entry = journal.begin(
-            f"evalwright-{secrets.token_hex(8)}", self.fingerprint, model.settings.where, self.name,
+            f"evalwright-{secrets.token_hex(8)}",
+            self.fingerprint,
+            model.settings.where,
+            self.name,
             [item.id for item in items],
-        )  # fmt: skip
+        )
         try:
             batch = await self._api.submit(items, entry.mark)
         except RequestError as error:
@@ -213,7 +234,8 @@ class BatchModel(Forwarding):
         self._opened().submitted(entry.number, batch)
         return replace(entry, batch=batch)
 
-    # -- waiting ----------------------------------------------------------------------------------------------------------
+    # -- waiting
+    # ----------------------------------------------------------------------------------------------------------
 
     def _watch(self, entry: Entry, *, found_again: bool = False) -> None:
         how = "Found again" if found_again else "Submitted"
@@ -259,11 +281,16 @@ class BatchModel(Forwarding):
                 return state
             if state.done != told and state.total:
                 told = state.done
-                self._tell(f"Batch {entry.batch}: {state.done} of {state.total} done ({state.status}).")
+                self._tell(
+                    f"Batch {entry.batch}: {state.done} of {state.total} done"
+                    f" ({state.status})."
+                )
             await asyncio.sleep(self._poll)
 
     async def _deliver(self, entry: Entry, items: Sequence[str]) -> None:
-        missing, failed, unread = set(items), dict[str, RequestError](), False
+        missing = set(items)
+        failed = dict[str, RequestError]()
+        unread = False
         order = self._opened().items(entry.number)
         async for item, data in self._api.answers(entry.batch, order):
             unread = unread or not item
@@ -275,30 +302,40 @@ class BatchModel(Forwarding):
             elif not self._give(item, data):
                 self._early[item] = data
         for item in missing:
-            failed[item] = BadReply(f"Batch {entry.batch} of {self.name} has no answer to this request.")
+            failed[item] = BadReply(
+                f"Batch {entry.batch} of {self.name} has no answer to this request."
+            )
         # Written first: a request that failed may be sent again at once.
         self._opened().failed(entry.number, failed)
         for item, error in failed.items():
             # An answer that came and cannot be read was worked on.
             self._fail([item], error, taken=unread and item in missing)
         self._tell(
-            f"Batch {entry.batch} has ended: {len(items) - len(failed)} answered, {len(failed)} to be sent again."
+            f"Batch {entry.batch} has ended: {len(items) - len(failed)} answered,"
+            f" {len(failed)} to be sent again."
         )
 
     def _give(self, item: str, data: Any) -> bool:
         """Answer those who wait for this; False where none do."""
-        waiting = [future for future in self._waiting.get(item, ()) if not future.done()]
+        waiting = [
+            future for future in self._waiting.get(item, ()) if not future.done()
+        ]
         for future in waiting:
             future.set_result(data)
         return bool(waiting)
 
     def _fail(
-        self, items: Sequence[str] | Mapping[str, Any], error: Exception, *, taken: bool = False
+        self,
+        items: Sequence[str] | Mapping[str, Any],
+        error: Exception,
+        *,
+        taken: bool = False,
     ) -> None:
         for item in items:
             for future in self._waiting.get(item, ()):
                 if not future.done():
-                    # Each gets an error of its own: one object raised in many places would gather their tracebacks.
+                    # Each gets an error of its own: one object raised in many places would gather
+                    # their tracebacks.
                     future.set_exception(_same(error, taken))
 
     def _opened(self) -> Journal:
@@ -310,13 +347,18 @@ class BatchModel(Forwarding):
 def _same(error: Exception, taken: bool) -> Exception:
     if not isinstance(error, RequestError):
         return type(error)(*error.args)
-    # What failed in a batch is not billed, and of a batch that may be lost it is found out before its items are sent again.
-    return type(error)(str(error), status=error.status, retry_after=error.retry_after, taken=taken)
+    # What failed in a batch is not billed, and of a batch that may be lost it is found out before
+    # its items are sent again.
+    return type(error)(
+        str(error), status=error.status, retry_after=error.retry_after, taken=taken
+    )
 
 
 def item_id(request: Generate) -> str:
     """Names a request by its content, in letters that every provider takes."""
-    text = json.dumps(request.payload(), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    text = json.dumps(
+        request.payload(), sort_keys=True, separators=(",", ":"), ensure_ascii=False
+    )
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
@@ -328,7 +370,8 @@ def _parts(items: Sequence[Item], most_bytes: int) -> Iterator[list[Item]]:
         own = len(encode(item.body)) + 200
         if part and size + own > most_bytes:
             yield part
-            part, size = [], 0
+            part = []
+            size = 0
         part.append(item)
         size += own
     if part:

@@ -1,7 +1,7 @@
 """OpenAI's batches: a file of requests goes up, a file of answers and one of errors come down.
 
-Documented at https://platform.openai.com/docs/api-reference/batch, with its limits: 50,000 requests and 200 MB a file. Other
-providers offer the same interface.
+Documented at https://platform.openai.com/docs/api-reference/batch, with its limits: 50,000 requests
+and 200 MB a file. Other providers offer the same interface.
 """
 
 from __future__ import annotations
@@ -12,10 +12,22 @@ from typing import Any
 from urllib.parse import quote, urlsplit
 
 from evalwright.core.errors import BadReply, Rejected, RequestError, TimedOut
-from evalwright.models.remote.batch.interface import CLOCKS_DIFFER, Answer, BatchApi, Item, Lost, State
+from evalwright.models.remote.batch.interface import (
+    CLOCKS_DIFFER,
+    Answer,
+    BatchApi,
+    Item,
+    Lost,
+    State,
+)
 from evalwright.models.remote.exchange import Call
 from evalwright.models.remote.http import encode
-from evalwright.models.remote.http_faults import clean, codes_of, error_for, server_message
+from evalwright.models.remote.http_faults import (
+    clean,
+    codes_of,
+    error_for,
+    server_message,
+)
 from evalwright.models.remote.wire.format import at, count, table
 
 _ENDED = frozenset({"completed", "expired", "cancelled", "failed"})
@@ -34,11 +46,20 @@ class OpenAIBatches(BatchApi):
         version = urlsplit(self.client.base_url).path.rpartition("/")[2]
         endpoint = f"/{version}{self.path}" if version else self.path
         lines = [
-            encode({"custom_id": item.id, "method": "POST", "url": endpoint, "body": item.body})
+            encode(
+                {
+                    "custom_id": item.id,
+                    "method": "POST",
+                    "url": endpoint,
+                    "body": item.body,
+                }
+            )
             for item in items
         ]
         body, kind = _form(b"\n".join(lines) + b"\n")
-        uploaded = await self.client.send(Call("/files", body, headers={"Content-Type": kind}))
+        uploaded = await self.client.send(
+            Call("/files", body, headers={"Content-Type": kind})
+        )
         wanted = {
             "input_file_id": self.text(uploaded.data, "id"),
             "endpoint": endpoint,
@@ -57,7 +78,10 @@ class OpenAIBatches(BatchApi):
                 if at(row, "metadata", _MARK) == lost.mark:
                     return self.text(row, "id")
             # The newest come first.
-            older = any(count(row.get("created_at")) < lost.since - CLOCKS_DIFFER for row in rows)
+            older = any(
+                count(row.get("created_at")) < lost.since - CLOCKS_DIFFER
+                for row in rows
+            )
             if not rows or older or not data.get("has_more"):
                 return None
             after = f"&after={quote(self.text(rows[-1], 'id'), safe='')}"
@@ -65,12 +89,16 @@ class OpenAIBatches(BatchApi):
     async def state(self, batch: str) -> State:
         """A file that was refused as a whole has an error."""
         data = await self.get(f"/batches/{quote(batch, safe='')}")
-        status, error = str(data.get("status", "")), None
+        status = str(data.get("status", ""))
+        error = None
         if status == "failed":
             words = "; ".join(map(server_message, at(data, "errors", "data") or ()))
             said = clean(words, 300) or "it gave no reason"
             error = Rejected(f"{self.where} refused the batch: {said}.")
-        counts = [count(at(data, "request_counts", name)) for name in ("completed", "failed", "total")]
+        counts = [
+            count(at(data, "request_counts", name))
+            for name in ("completed", "failed", "total")
+        ]
         return State(status in _ENDED, counts[0] + counts[1], counts[2], status, error)
 
     async def answers(self, batch: str, order: Sequence[str]) -> AsyncIterator[Answer]:
@@ -78,35 +106,48 @@ class OpenAIBatches(BatchApi):
         data = await self.get(f"/batches/{quote(batch, safe='')}")
         for name in ("output_file_id", "error_file_id"):
             if file := data.get(name):
-                async for row in self.rows(f"/files/{quote(str(file), safe='')}/content"):
+                async for row in self.rows(
+                    f"/files/{quote(str(file), safe='')}/content"
+                ):
                     yield self._answer(row)
 
     def _answer(self, row: Any) -> Answer:
         """One line of either file."""
-        item, response = self.item(row), table(row).get("response")
+        item = self.item(row)
+        response = table(row).get("response")
         if not item:
             return "", None
         if not isinstance(response, Mapping):
             return item, self._error(row.get("error"))
-        status, body = response.get("status_code"), response.get("body")
+        status = response.get("status_code")
+        body = response.get("body")
         if isinstance(status, int) and not 200 <= status < 300:
-            return item, error_for(self.where, status, server_message(body), codes=codes_of(body))
+            return item, error_for(
+                self.where, status, server_message(body), codes=codes_of(body)
+            )
         return item, body
 
     def _error(self, error: Any) -> RequestError:
-        code, words = at(error, "code"), clean(server_message(error), 300)
+        code = at(error, "code")
+        words = clean(server_message(error), 300)
         if code in ("batch_expired", "batch_cancelled"):
-            return TimedOut(f"{self.where} ended the batch before this was answered: {words or code}")
-        return BadReply(f"{self.where} gave neither an answer nor a known error: {words or code}.")
+            return TimedOut(
+                f"{self.where} ended the batch before this was answered:"
+                f" {words or code}"
+            )
+        return BadReply(
+            f"{self.where} gave neither an answer nor a known error: {words or code}."
+        )
 
 
 def _form(content: bytes) -> tuple[bytes, str]:
     """A file as multipart/form-data, and its content type."""
     boundary = secrets.token_hex(16)
     head = (
-        f'--{boundary}\r\nContent-Disposition: form-data; name="purpose"\r\n\r\nbatch\r\n'
-        f'--{boundary}\r\nContent-Disposition: form-data; name="file"; filename="batch.jsonl"\r\n'
-        f"Content-Type: application/jsonl\r\n\r\n"
+        f"--{boundary}\r\nContent-Disposition: form-data;"
+        f' name="purpose"\r\n\r\nbatch\r\n--{boundary}\r\nContent-Disposition:'
+        ' form-data; name="file"; filename="batch.jsonl"\r\nContent-Type:'
+        " application/jsonl\r\n\r\n"
     )
     body = head.encode() + content + f"\r\n--{boundary}--\r\n".encode()
     return body, f"multipart/form-data; boundary={boundary}"

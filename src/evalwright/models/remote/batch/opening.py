@@ -1,4 +1,6 @@
-"""Opens a model as its name and arguments say, through its provider's batch jobs where that is wanted."""
+"""Opens a model as its name and arguments say, through its provider's batch jobs where that is
+wanted.
+"""
 
 from __future__ import annotations
 
@@ -24,18 +26,22 @@ def open_batched(
     batch: bool = False,
     home: Path = Path(".evalwright"),
 ) -> Model:
-    """As `open_model`, with three arguments more: batch (true or false), batch_size (requests), batch_poll (seconds).
+    """As `open_model`, with three arguments more: batch (true or false), batch_size (requests),
+    batch_poll (seconds).
 
-    batch_size is of a batch only where one is wanted; of a local model it is how many requests are computed at once.
-    batch: what holds where the arguments do not say. home: the folder of the journal of batches. Raises ConfigurationError
-    where a model has no batch interface, and where one that is opened without has a batch in progress: that would pay twice.
+    batch_size is of a batch only where one is wanted; of a local model it is how many requests are
+    computed at once. batch: what holds where the arguments do not say. home: the folder of the
+    journal of batches. Raises ConfigurationError where a model has no batch interface, and where
+    one that is opened without has a batch in progress: that would pay twice.
     """
     own = dict(given or {})
     wanted = arguments.flag("batch", own.pop("batch", batch))
     options = {key: own.pop(key) for key in _SETTINGS if key in own} if wanted else {}
     for key in _SETTINGS:
         if key in own and parse_name(name)[0] in table.names():
-            raise ConfigurationError(f"{key} is a setting of batch jobs: add --batch, or leave out {key}.")
+            raise ConfigurationError(
+                f"{key} is a setting of batch jobs: add --batch, or leave out {key}."
+            )
     made = open_model(name, own)
     if wanted:
         from evalwright.models.remote.api import ApiModel
@@ -43,13 +49,17 @@ def open_batched(
 
         if isinstance(made, ReplicaPool):
             raise ConfigurationError(
-                "Batch jobs go to one endpoint: leave out --batch, or leave out replicas."
+                "Batch jobs go to one endpoint: leave out --batch, or leave out"
+                " replicas."
             )
         if not isinstance(made, ApiModel):
             raise ConfigurationError(
-                f"'{name}' has no batch jobs: only remote providers offer them. Leave out --batch."
+                f"'{name}' has no batch jobs: only remote providers offer them. Leave"
+                " out --batch."
             )
-        return BatchModel(made, home, **{_SETTINGS[key]: value for key, value in options.items()})
+        return BatchModel(
+            made, home, **{_SETTINGS[key]: value for key, value in options.items()}
+        )
     if isinstance(made, RemoteModel) and Journal.is_there(home):
         _check_open(made, home)
     return made
@@ -64,6 +74,7 @@ def _check_open(model: Model, home: Path) -> None:
     for entry in entries:
         if entry.model == model.fingerprint and not entry.ended:
             raise ConfigurationError(
-                f"A batch of {entry.n} requests to '{model.name}' is still in progress at {entry.place}: add --batch to use "
-                f"its answers, or give it up with 'evalwright batches forget {entry.number}'."
+                f"A batch of {entry.n} requests to '{model.name}' is still in progress"
+                f" at {entry.place}: add --batch to use its answers, or give it up with"
+                f" 'evalwright batches forget {entry.number}'."
             )

@@ -1,7 +1,9 @@
-"""Prices by provider and model: `prices.toml` of this package, and the `[NAME.prices]` of a person's own file of providers.
+"""Prices by provider and model: `prices.toml` of this package, and the `[NAME.prices]` of a
+person's own file of providers.
 
-A model is found by its name, else by its name without the date of a snapshot, else by a pattern with `*`. A person's price
-wins. A model that is not found has no price, which is never taken for free.
+A model is found by its name, else by its name without the date of a snapshot, else by a pattern
+with `*`. A person's price wins. A model that is not found has no price, which is never taken for
+free.
 """
 
 from __future__ import annotations
@@ -35,10 +37,12 @@ _HEAD = ("as_of", "source")
 class Price:
     """US dollars per million tokens.
 
-    input: of tokens read; cached_input: of those that the provider had in its cache, None where they cost the same. output:
-    of tokens written, reasoning included. batch: the factor of the provider's batch interface. request: dollars for each
-    request besides. long_above: with more tokens than that in the prompt, long_input, long_cached_input and long_output hold.
-    source: where the price stands. as_of: the day it was taken from there ("2026-11-12"), "" for one given by hand.
+    input: of tokens read; cached_input: of those that the provider had in its cache, None where
+    they cost the same. output: of tokens written, reasoning included. batch: the factor of the
+    provider's batch interface. request: dollars for each request besides. long_above: with more
+    tokens than that in the prompt, long_input, long_cached_input and long_output hold. source:
+    where the price stands. as_of: the day it was taken from there ("2026-11-12"), "" for one given
+    by hand.
     """
 
     input: float
@@ -56,18 +60,26 @@ class Price:
     def cost(self, usage: Usage, *, batched: bool = False) -> float | None:
         """US dollars for one answer, exact in decimals before it is rounded to a float.
 
-        None where nothing was counted, and for an answer of a batch where the price of batches is not known.
+        None where nothing was counted, and for an answer of a batch where the price of batches is
+        not known.
         """
-        read, written = usage.input_tokens, usage.output_tokens
+        read = usage.input_tokens
+        written = usage.output_tokens
         if not read and not written:
             return None
-        into, cached, out = self.input, self.cached_input, self.output
+        into = self.input
+        cached = self.cached_input
+        out = self.output
         if self.long_above is not None and read > self.long_above:
             into = into if self.long_input is None else self.long_input
-            cached = cached if self.long_cached_input is None else self.long_cached_input
+            cached = (
+                cached if self.long_cached_input is None else self.long_cached_input
+            )
             out = out if self.long_output is None else self.long_output
         known = min(usage.cached_tokens, read)
-        total = _times(read - known, into) + _times(known, into if cached is None else cached)
+        total = _times(read - known, into) + _times(
+            known, into if cached is None else cached
+        )
         whole = (total + _times(written, out)) / _MILLION + Decimal(str(self.request))
         if not batched:
             return float(whole)
@@ -100,16 +112,23 @@ class Book:
         for known in (name, _SNAPSHOT.sub("", name)):
             if known in self.names:
                 return self.names[known]
-        return next((price for pattern, price in self.patterns if pattern.fullmatch(name)), None)
+        return next(
+            (price for pattern, price in self.patterns if pattern.fullmatch(name)), None
+        )
 
 
 _own: dict[str, Book] = {}
 
 
 def price_of(provider: str, model: str, *, packaged: bool = True) -> Price | None:
-    """What a provider's model costs, None where no price is known. packaged: also look into the package's table."""
+    """What a provider's model costs, None where no price is known. packaged: also look into the
+    package's table.
+    """
     books = (_own.get(provider), _packaged(provider) if packaged else None)
-    return next((found for book in books if book is not None and (found := book.find(model))), None)
+    return next(
+        (found for book in books if book is not None and (found := book.find(model))),
+        None,
+    )
 
 
 def add(provider: str, rows: Mapping[str, Any], where: str) -> None:
@@ -119,7 +138,9 @@ def add(provider: str, rows: Mapping[str, Any], where: str) -> None:
 
 def count_of(provider: str) -> int:
     """For how many models (or patterns) of a provider a price is known."""
-    books = [book for book in (_own.get(provider), _packaged(provider)) if book is not None]
+    books = [
+        book for book in (_own.get(provider), _packaged(provider)) if book is not None
+    ]
     return len(
         {name for book in books for name in book.names}
         | {p.pattern for book in books for p, _ in book.patterns}
@@ -141,11 +162,14 @@ def warn_if_old(price: Price, today: datetime.date | None = None) -> None:
     """Say once for each date that prices of the package's table are older than `OLD` days."""
     if not price.as_of or price.as_of in _said:
         return
-    days = ((today or datetime.date.today()) - datetime.date.fromisoformat(price.as_of)).days
+    days = (
+        (today or datetime.date.today()) - datetime.date.fromisoformat(price.as_of)
+    ).days
     if days > OLD:
         _said.add(price.as_of)
         _logger.warning(
-            "Prices are of %s, %d days ago, and may have changed: docs/providers.md shows how to set your own.",
+            "Prices are of %s, %d days ago, and may have changed: docs/providers.md"
+            " shows how to set your own.",
             price.as_of,
             days,
         )
@@ -171,7 +195,10 @@ def _packaged(provider: str) -> Book | None:
 
 
 def read_book(rows: Mapping[str, Any], where: str) -> Book:
-    """The prices in a table: `as_of` and `source` for all, then a table by model. Raises ConfigurationError."""
+    """The prices in a table: `as_of` and `source` for all, then a table by model.
+
+    Raises ConfigurationError.
+    """
     head = {name: _headline(name, rows[name], where) for name in _HEAD if name in rows}
     names: dict[str, Price] = {}
     patterns: list[tuple[re.Pattern[str], Price]] = []
@@ -204,12 +231,15 @@ def _headline(name: str, value: Any, where: str) -> str:
 def _price(row: Any, head: Mapping[str, str], at: str) -> Price:
     if not isinstance(row, Mapping):
         raise ConfigurationError(
-            f"{at}: a price is a table in dollars per million tokens, such as {{ input = 0.15, output = 0.6 }}."
+            f"{at}: a price is a table in dollars per million tokens, such as {{ input"
+            " = 0.15, output = 0.6 }."
         )
     known = [entry.name for entry in fields(Price) if entry.name != "as_of"]
     for key, value in row.items():
         if key not in known:
-            raise UnknownName("key of a price", key, known, f"Known: {', '.join(known)}. ({at})")
+            raise UnknownName(
+                "key of a price", key, known, f"Known: {', '.join(known)}. ({at})"
+            )
         if key == "source":
             _headline(key, value, at)
         elif (
@@ -218,8 +248,12 @@ def _price(row: Any, head: Mapping[str, str], at: str) -> Price:
             or not math.isfinite(value)
             or value < 0
         ):
-            raise ConfigurationError(f"{at}: '{key}' must be a number that is not negative.")
+            raise ConfigurationError(
+                f"{at}: '{key}' must be a number that is not negative."
+            )
     missing = [key for key in ("input", "output") if key not in row]
     if missing:
-        raise ConfigurationError(f"{at}: '{missing[0]}' is missing; give input and output.")
+        raise ConfigurationError(
+            f"{at}: '{missing[0]}' is missing; give input and output."
+        )
     return Price(**{**head, **row})

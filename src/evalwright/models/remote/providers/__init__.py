@@ -1,9 +1,10 @@
-"""The table of providers: `providers.toml` of this package, and files of the same form that a person names.
+"""The table of providers: `providers.toml` of this package, and files of the same form that a
+person names.
 
-A row needs its name and a base URL; one that speaks OpenAI's chat completions is three lines. Every key is checked, so a
-misspelt one is an error and never silently without effect. A row of a person's own file wins over the package's. Such files
-are those that $EVALWRIGHT_PROVIDERS names, and those given to `add_file`; none is looked for, because a row decides where
-keys are sent.
+A row needs its name and a base URL; one that speaks OpenAI's chat completions is three lines. Every
+key is checked, so a misspelt one is an error and never silently without effect. A row of a person's
+own file wins over the package's. Such files are those that $EVALWRIGHT_PROVIDERS names, and those
+given to `add_file`; none is looked for, because a row decides where keys are sent.
 """
 
 from __future__ import annotations
@@ -32,18 +33,28 @@ TABLE = Path(__file__).with_name("providers.toml")
 VARIABLE = "EVALWRIGHT_PROVIDERS"
 """Names files of a person's own providers, with the system's separator of paths between them."""
 AUTHS = ("bearer", "aws", "google", "none")
-"""How a key is sent; besides these `header:NAME` and `query:NAME`. aws and google take a key as a bearer, else log in."""
+"""How a key is sent; besides these `header:NAME` and `query:NAME`. aws and google take a key as a
+bearer, else log in.
+"""
 SCORING = ("echo", "grammar", "none")
-"""The prompt echoed with log-probabilities, a grammar that forces the text (llama.cpp), or not at all. "": found out at other addresses than the row's own."""
-TOKENS_FIELDS = ("max_tokens", "max_completion_tokens", "max_new_tokens", "max_output_tokens")
+"""The prompt echoed with log-probabilities, a grammar that forces the text (llama.cpp), or not at
+all. "": found out at other addresses than the row's own.
+"""
+TOKENS_FIELDS = (
+    "max_tokens",
+    "max_completion_tokens",
+    "max_new_tokens",
+    "max_output_tokens",
+)
 
 
 @dataclass(frozen=True, slots=True)
 class ModelRule:
-    """What holds for some of a provider's models: those whose whole name the regular expression `match` fits.
+    """What holds for some of a provider's models: those whose whole name the regular expression
+    `match` fits.
 
-    Later rules win over earlier ones; `refuses`, where given, replaces what was refused before; `takes` and `lacks` add to what the
-    row says. examples: names that it fits.
+    Later rules win over earlier ones; `refuses`, where given, replaces what was refused before;
+    `takes` and `lacks` add to what the row says. examples: names that it fits.
     """
 
     match: str = ".*"
@@ -67,20 +78,25 @@ class ModelRule:
 class Provider:
     """One row.
 
-    base_url: `{name}` in it is filled from the argument `variables` or the environment variable that `variables` here
-    names. key: environment variables that may hold the key, the first that is set counts; () where none is needed. wires: the
-    formats it speaks, its default first. auth: see `AUTHS`. model: how a model's name is sent, if it has no slash
-    ("accounts/fireworks/models/{model}"). any_server: the name also stands for other servers, so the rules hold only at its
-    own address. defaults: max_tokens, temperature, top_p where neither the task nor the person says otherwise. thinking: by level,
-    what is added to a body (`body`), what is refused then (`refuses`) and whether that needs a stream (`stream`); `budget` is the
-    place of a number of tokens; `efforts` are words that are levels, `effort` is their place in the body, or a table of places by
-    wire format. url_variable: the environment variable whose address is used in place of base_url. stream: answers come in pieces unless the person says otherwise. least_temperature: sent
-    instead of a lower one that a task sets. most_stops: of a request's stop strings, as many are sent; all are applied here. prefill: added to
-    the body where the prompt ends with the beginning of the answer. cost_field: where a reply names its cost in US dollars ("usage.cost").
-    system_field: the input of the system's text where a model has no messages, "" where it has none.
-    takes, lacks: of a request's further options and images, what its interface has beyond its format's own, and what it has not.
-    names_itself: replies name what the server has loaded or deployed, whatever name was asked.
-    scoring: how completions give log-likelihoods, see `SCORING`. docs: where its interface is described.
+    base_url: `{name}` in it is filled from the argument `variables` or the environment variable
+    that `variables` here names. key: environment variables that may hold the key, the first that is
+    set counts; () where none is needed. wires: the formats it speaks, its default first. auth: see
+    `AUTHS`. model: how a model's name is sent, if it has no slash
+    ("accounts/fireworks/models/{model}"). any_server: the name also stands for other servers, so
+    the rules hold only at its own address. defaults: max_tokens, temperature, top_p where neither
+    the task nor the person says otherwise. thinking: by level, what is added to a body (`body`),
+    what is refused then (`refuses`) and whether that needs a stream (`stream`); `budget` is the
+    place of a number of tokens; `efforts` are words that are levels, `effort` is their place in the
+    body, or a table of places by wire format. url_variable: the environment variable whose address
+    is used in place of base_url. stream: answers come in pieces unless the person says otherwise.
+    least_temperature: sent instead of a lower one that a task sets. most_stops: of a request's stop
+    strings, as many are sent; all are applied here. prefill: added to the body where the prompt
+    ends with the beginning of the answer. cost_field: where a reply names its cost in US dollars
+    ("usage.cost"). system_field: the input of the system's text where a model has no messages, ""
+    where it has none. takes, lacks: of a request's further options and images, what its interface
+    has beyond its format's own, and what it has not. names_itself: replies name what the server has
+    loaded or deployed, whatever name was asked. scoring: how completions give log-likelihoods, see
+    `SCORING`. docs: where its interface is described.
     """
 
     name: str
@@ -121,7 +137,10 @@ _added: dict[str, Provider] = {}
 
 
 def find(name: str) -> Provider | None:
-    """The row of that name, None where there is none. Raises ConfigurationError for a file of a person's own."""
+    """The row of that name, None where there is none.
+
+    Raises ConfigurationError for a file of a person's own.
+    """
     _read_variable(os.environ.get(VARIABLE, ""))
     return _added.get(name) or _packaged().get(name)
 
@@ -143,23 +162,37 @@ def own() -> frozenset[str]:
 
 
 def add_file(path: Path) -> list[str]:
-    """Read a person's own file of providers and prices, and say the names in it. Raises ConfigurationError.
+    """Read a person's own file of providers and prices, and say the names in it.
+
+    Raises ConfigurationError.
 
     A table with nothing but `prices` gives prices for a provider that is known already.
     """
     rows = _read(path)
     priced = {
-        name: row["prices"] for name, row in rows.items() if isinstance(row, Mapping) and "prices" in row
+        name: row["prices"]
+        for name, row in rows.items()
+        if isinstance(row, Mapping) and "prices" in row
     }
-    only = {name for name in priced if len(rows[name]) == 1 and (name in _added or name in _packaged())}
+    only = {
+        name
+        for name in priced
+        if len(rows[name]) == 1 and (name in _added or name in _packaged())
+    }
     found = _providers(
-        {name: row for name, row in _without_prices(rows).items() if name not in only}, path.name
+        {name: row for name, row in _without_prices(rows).items() if name not in only},
+        path.name,
     )
     for name in found:
         _check_name(name, path)
     for name, given in priced.items():
         at = f"{path.name}, prices of '{name}'"
-        _fit(given, "prices", (_mapping, "a table by model"), f"{path.name}, provider '{name}'")
+        _fit(
+            given,
+            "prices",
+            (_mapping, "a table by model"),
+            f"{path.name}, provider '{name}'",
+        )
         prices.add(name, given, at)
     _added.update(found)
     return list(rows)
@@ -169,13 +202,18 @@ def _check_name(name: str, path: Path) -> None:
     """Refuse a row that would never be used, because the name is that of a backend in code."""
     if name in BUILT_IN and name not in _packaged():
         raise ConfigurationError(
-            f"{path.name}, provider '{name}': '{name}/...' are models of a backend in this package; give yours another name."
+            f"{path.name}, provider '{name}': '{name}/...' are models of a backend in"
+            " this package; give yours another name."
         )
 
 
 def _without_prices(rows: Mapping[str, Any]) -> dict[str, Any]:
     def rest(row: Any) -> Any:
-        return {key: row[key] for key in row if key != "prices"} if isinstance(row, Mapping) else row
+        return (
+            {key: row[key] for key in row if key != "prices"}
+            if isinstance(row, Mapping)
+            else row
+        )
 
     return {name: rest(row) for name, row in rows.items()}
 
@@ -200,7 +238,10 @@ def read_table(path: Path) -> dict[str, Provider]:
 
 
 def _providers(rows: Mapping[str, Any], where: str) -> dict[str, Provider]:
-    return {name: _provider(name, _with_rules(name, row, rows, where), where) for name, row in rows.items()}
+    return {
+        name: _provider(name, _with_rules(name, row, rows, where), where)
+        for name, row in rows.items()
+    }
 
 
 def _read(path: Path) -> dict[str, Any]:
@@ -212,20 +253,33 @@ def _read(path: Path) -> dict[str, Any]:
             f"The file of providers '{path}' cannot be read: {error.strerror}."
         ) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ConfigurationError(f"The file of providers '{path}' is not TOML: {error}.") from None
+        raise ConfigurationError(
+            f"The file of providers '{path}' is not TOML: {error}."
+        ) from None
 
 
 def _with_rules(name: str, row: Any, rows: Mapping[str, Any], where: str) -> Any:
-    """The row with the model rules of the rows that `rules_of` names before its own: the same models at another provider."""
+    """The row with the model rules of the rows that `rules_of` names before its own: the same
+    models at another provider.
+    """
     if not isinstance(row, Mapping) or "rules_of" not in row:
         return row
     rules: list[Any] = []
     for other in row["rules_of"]:
         if other not in rows:
-            raise UnknownName("provider", str(other), rows, f"({where}, provider '{name}', rules_of)")
-        for rule in rows[other].get("models", ()):  # a format that this one does not speak is not chosen here
-            spoken = not _mapping(rule) or "wire" not in rule or rule["wire"] in row.get("wires", ())
-            rules.append(rule if spoken else {key: rule[key] for key in rule if key != "wire"})
+            raise UnknownName(
+                "provider", str(other), rows, f"({where}, provider '{name}', rules_of)"
+            )
+        # a format that this one does not speak is not chosen here
+        for rule in rows[other].get("models", ()):
+            spoken = (
+                not _mapping(rule)
+                or "wire" not in rule
+                or rule["wire"] in row.get("wires", ())
+            )
+            rules.append(
+                rule if spoken else {key: rule[key] for key in rule if key != "wire"}
+            )
     rest = {key: value for key, value in row.items() if key != "rules_of"}
     return {**rest, "models": [*rules, *row.get("models", ())]}
 
@@ -249,8 +303,14 @@ def quirks(provider: Provider, model: str) -> Provider:
             if (value := getattr(rule, name)) is not None
         }
         if rule.wire is not None:
-            given["wires"] = (rule.wire, *(wire for wire in provider.wires if wire != rule.wire))
-        given |= {name: (*getattr(provider, name), *getattr(rule, name)) for name in ("takes", "lacks")}
+            given["wires"] = (
+                rule.wire,
+                *(wire for wire in provider.wires if wire != rule.wire),
+            )
+        given |= {
+            name: (*getattr(provider, name), *getattr(rule, name))
+            for name in ("takes", "lacks")
+        }
         for name in ("defaults", "extra_body", "thinking"):
             given[name] = merged(getattr(provider, name), getattr(rule, name))
         provider = replace(provider, **given)
@@ -260,12 +320,17 @@ def quirks(provider: Provider, model: str) -> Provider:
 def is_at(provider: Provider, url: str) -> bool:
     """Whether a URL leads to the provider's own host; what variables fill in may be anything."""
     parts = re.split(r"\{\w+\}", urlsplit(provider.base_url).hostname or "")
-    return re.fullmatch(".+".join(map(re.escape, parts)), urlsplit(url).hostname or "") is not None
+    return (
+        re.fullmatch(".+".join(map(re.escape, parts)), urlsplit(url).hostname or "")
+        is not None
+    )
 
 
 def may_have_keys(provider: Provider, url: str) -> bool:
-    """Whether a URL that the person gave is one to which the provider's keys belong. A provider whose whole host is a variable
-    has no hosts of its own, but for Google's."""
+    """Whether a URL that the person gave is one to which the provider's keys belong.
+
+    A provider whose whole host is a variable has no hosts of its own, but for Google's.
+    """
     if provider.auth == "google":
         return (urlsplit(url).hostname or "").endswith(".googleapis.com")
     return is_at(provider, url) or not urlsplit(provider.base_url).hostname
@@ -274,19 +339,36 @@ def may_have_keys(provider: Provider, url: str) -> bool:
 def _provider(name: str, row: Any, where: str) -> Provider:
     at = f"{where}, provider '{name}'"
     if not name or "/" in name or "@" in name:
-        raise ConfigurationError(f"{at}: a provider's name cannot be empty or contain '/' or '@'.")
+        raise ConfigurationError(
+            f"{at}: a provider's name cannot be empty or contain '/' or '@'."
+        )
     if not isinstance(row, Mapping):
-        raise ConfigurationError(f"{at}: a provider is a table, [{name}], with at least a base_url.")
-    found = _checked(row, [entry.name for entry in fields(Provider) if entry.name != "name"], at)
+        raise ConfigurationError(
+            f"{at}: a provider is a table, [{name}], with at least a base_url."
+        )
+    found = _checked(
+        row, [entry.name for entry in fields(Provider) if entry.name != "name"], at
+    )
     if not isinstance(found.get("base_url"), str):
-        raise ConfigurationError(f'{at}: the base_url is missing, for example base_url = "https://host/v1".')
+        raise ConfigurationError(
+            f'{at}: the base_url is missing, for example base_url = "https://host/v1".'
+        )
     rules = found.get("models", ())
     if not isinstance(rules, list | tuple) or not all(map(_mapping, rules)):
-        raise ConfigurationError(f"{at}: rules for models are written [[{name}.models]].")
-    found["models"] = tuple(_rule(rule, f"{at}, rule {place}") for place, rule in enumerate(rules, 1))
+        raise ConfigurationError(
+            f"{at}: rules for models are written [[{name}.models]]."
+        )
+    found["models"] = tuple(
+        _rule(rule, f"{at}, rule {place}") for place, rule in enumerate(rules, 1)
+    )
     auth = str(found.get("auth", "bearer"))
     if auth not in AUTHS and not re.fullmatch(r"(header|query):[A-Za-z0-9_-]+", auth):
-        raise UnknownName("auth", auth, AUTHS, f"Known: {', '.join(AUTHS)}, header:NAME, query:NAME. ({at})")
+        raise UnknownName(
+            "auth",
+            auth,
+            AUTHS,
+            f"Known: {', '.join(AUTHS)}, header:NAME, query:NAME. ({at})",
+        )
     return Provider(name=name, **found)
 
 
@@ -295,7 +377,9 @@ def _rule(row: Mapping[str, Any], at: str) -> ModelRule:
     try:
         re.compile(str(found.get("match", "")))
     except re.error as error:
-        raise ConfigurationError(f"{at}: match is not a regular expression: {error}.") from None
+        raise ConfigurationError(
+            f"{at}: match is not a regular expression: {error}."
+        ) from None
     return ModelRule(**found)
 
 
@@ -308,7 +392,9 @@ def _mapping(value: Any) -> bool:
 
 
 def _texts(value: Any) -> bool:
-    return isinstance(value, list | tuple) and all(isinstance(part, str) for part in value)
+    return isinstance(value, list | tuple) and all(
+        isinstance(part, str) for part in value
+    )
 
 
 _LISTS = ("key", "wires", "refuses", "takes", "lacks", "reasoning_fields", "examples")
@@ -317,10 +403,16 @@ _FLAG: Fit = (lambda value: isinstance(value, bool), "true or false")
 _TABLE: Fit = (_mapping, "a table")
 _FITS: Mapping[str, Fit] = {
     **dict.fromkeys(_LISTS, (_texts, "text or a list of texts")),
-    **dict.fromkeys(("headers", "variables", "defaults", "extra_body", "prefill", "thinking"), _TABLE),
+    **dict.fromkeys(
+        ("headers", "variables", "defaults", "extra_body", "prefill", "thinking"),
+        _TABLE,
+    ),
     **dict.fromkeys(("any_server", "names_itself", "stream"), _FLAG),
     "max_concurrency": (lambda value: type(value) is int, "a whole number"),
-    "most_stops": (lambda value: type(value) is int and value > 0, "a whole number above 0"),
+    "most_stops": (
+        lambda value: type(value) is int and value > 0,
+        "a whole number above 0",
+    ),
     "least_temperature": (
         lambda value: type(value) in (int, float) and 0 <= value <= 2,
         "a number between 0 and 2",
@@ -360,15 +452,23 @@ def _checked(row: Mapping[str, Any], known: list[str], at: str) -> dict[str, Any
 
 
 def _check_levels(levels: Mapping[str, Any], at: str) -> None:
-    """Levels of thinking: tables of `body`, `refuses` and `stream`. `budget` is a place such as "thinking.budget_tokens", `effort`
-    one such as "reasoning.effort", or one by wire format; `efforts` are the words that stand there."""
+    """Levels of thinking: tables of `body`, `refuses` and `stream`.
+
+    `budget` is a place such as "thinking.budget_tokens", `effort` one such as "reasoning.effort",
+    or one by wire format; `efforts` are the words that stand there.
+    """
     for level, switch in levels.items():
         name = f"thinking.{level}"
         if level == "effort":
             places = switch if isinstance(switch, Mapping) else {"": switch}
             _known("wire format", filter(None, places), tuple(FORMATS), f"{at}, {name}")
             fits = all(isinstance(place, str) for place in places.values())
-            _fit(fits, name, (bool, "text, the field of a level, or a table by wire format"), at)
+            _fit(
+                fits,
+                name,
+                (bool, "text, the field of a level, or a table by wire format"),
+                at,
+            )
         elif level == "efforts":
             _fit(switch, name, (_texts, "a list of texts"), at)
         elif level == "budget":
@@ -384,7 +484,9 @@ def _check_levels(levels: Mapping[str, Any], at: str) -> None:
 def _known(what: str, words: Iterable[Any], known: tuple[str, ...], at: str) -> None:
     for word in words:
         if word not in known:
-            raise UnknownName(what, str(word), known, f"Known: {', '.join(known)}. ({at})")
+            raise UnknownName(
+                what, str(word), known, f"Known: {', '.join(known)}. ({at})"
+            )
 
 
 def _fit(value: Any, key: str, fit: Fit, at: str) -> None:

@@ -1,4 +1,6 @@
-"""Anthropic's messages: system apart, content in blocks, a limit that must be given, thinking with a budget."""
+"""Anthropic's messages: system apart, content in blocks, a limit that must be given, thinking with
+a budget.
+"""
 
 from __future__ import annotations
 
@@ -17,17 +19,23 @@ from evalwright.models.remote.wire.options import ALL_IMAGES, at_place, content,
 MAX_TOKENS = 8192
 """Sent where no limit is set: the interface requires one."""
 
-_LIMIT, _BUDGET = ("max_tokens",), ("thinking", "budget_tokens")
+_LIMIT = ("max_tokens",)
+_BUDGET = ("thinking", "budget_tokens")
 
 
 def messages_payload(request: Generate, settings: Settings) -> dict[str, Any]:
-    """The body. A prefill stays the last message. Raises Rejected for a prompt without a user's turn."""
+    """The body.
+
+    A prefill stays the last message. Raises Rejected for a prompt without a user's turn.
+    """
     system, talk = form.system_and_talk(request, settings)
     told = form.sampling(request, settings)
     fields: dict[str, Any] = {
         "model": settings.model,
         "max_tokens": told.max_tokens or MAX_TOKENS,
-        "messages": [{"role": turn.role, "content": content(turn, _part)} for turn in talk],
+        "messages": [
+            {"role": turn.role, "content": content(turn, _part)} for turn in talk
+        ],
         "system": system or None,
         "temperature": told.temperature,
         "top_p": told.top_p,
@@ -39,7 +47,11 @@ def messages_payload(request: Generate, settings: Settings) -> dict[str, Any]:
 
 def _part(part: Part) -> dict[str, Any]:
     if isinstance(part, Image):
-        source = {"type": "base64", "media_type": part.media_type, "data": part.base64()}
+        source = {
+            "type": "base64",
+            "media_type": part.media_type,
+            "data": part.base64(),
+        }
         return {"type": "image", "source": source}
     return {"type": "text", "text": part}
 
@@ -48,16 +60,21 @@ def message_said(data: Any, request: Generate, settings: Settings) -> Said:
     """What a message says."""
     form.sound(data, settings)
     content = data.get("content")
-    if not isinstance(content, list) or not all(isinstance(block, Mapping) for block in content):
+    if not isinstance(content, list) or not all(
+        isinstance(block, Mapping) for block in content
+    ):
         raise form.not_documented(settings, "content as a list of blocks", data)
     text = _joined(content, "text", "text", data, settings)
     reasoning = _joined(content, "thinking", "thinking", data, settings)
     stopped = data.get("stop_reason")
     finish = CONTENT_FILTER if stopped == "refusal" else form.finish_of(stopped)
     # The interface refuses stop strings of white space alone.
-    text, finish = form.cut_here(text, finish, tuple(sign for sign in request.stop if not sign.strip()))
+    text, finish = form.cut_here(
+        text, finish, tuple(sign for sign in request.stop if not sign.strip())
+    )
     kinds = [block.get("type") for block in content]
-    called, hidden = "tool_use" in kinds, "redacted_thinking" in kinds
+    called = "tool_use" in kinds
+    hidden = "redacted_thinking" in kinds
     return Said(
         text,
         reasoning,
@@ -74,15 +91,29 @@ def message_usage(data: Any) -> Usage:
     """Tokens. Anthropic counts cached input apart; here it is a part of the input."""
     read = "input_tokens cache_read_input_tokens cache_creation_input_tokens"
     thought = "output_tokens_details.thinking_tokens"
-    return form.usage_of(form.at(data, "usage"), read, "output_tokens", thought, "cache_read_input_tokens")
+    return form.usage_of(
+        form.at(data, "usage"),
+        read,
+        "output_tokens",
+        thought,
+        "cache_read_input_tokens",
+    )
 
 
-def _joined(content: list[Mapping[str, Any]], kind: str, name: str, data: Any, settings: Settings) -> str:
+def _joined(
+    content: list[Mapping[str, Any]],
+    kind: str,
+    name: str,
+    data: Any,
+    settings: Settings,
+) -> str:
     """The text of all blocks of a kind."""
     found = [block.get(name) for block in content if block.get("type") == kind]
     if not all(isinstance(part, str) for part in found):
         raise form.not_documented(settings, f"blocks of type {kind} with {name}", data)
-    return ("" if kind == "text" else "\n\n").join(part for part in found if isinstance(part, str))
+    return ("" if kind == "text" else "\n\n").join(
+        part for part in found if isinstance(part, str)
+    )
 
 
 class MessageGatherer(form.Gathering):
@@ -98,27 +129,36 @@ class MessageGatherer(form.Gathering):
         self._usage: dict[str, Any] = {}
 
     def add(self, event: str, data: Any) -> bool:
-        """Take one event; `message_stop` ends the answer. Kinds that are not known are passed over, as documented."""
+        """Take one event; `message_stop` ends the answer.
+
+        Kinds that are not known are passed over, as documented.
+        """
         kind = form.sound(data, self.settings, "an event as a JSON object").get("type")
         if kind == "message_start":
             self._start(data)
         elif kind == "content_block_start":
             block = data.get("content_block")
-            self._blocks[self._index(data)] = dict(block) if isinstance(block, Mapping) else {}
+            self._blocks[self._index(data)] = (
+                dict(block) if isinstance(block, Mapping) else {}
+            )
         elif kind == "content_block_delta":
             self._delta(data)
         elif kind == "message_delta":
             self._end(data)
         elif kind == "message_stop":
             if self._message is None:
-                raise form.not_documented(self.settings, "message_start before message_stop", data)
+                raise form.not_documented(
+                    self.settings, "message_start before message_stop", data
+                )
             return True
         return False
 
     def _start(self, data: Mapping[str, Any]) -> None:
         message = data.get("message")
         if not isinstance(message, Mapping):
-            raise form.not_documented(self.settings, "message_start with a message", data)
+            raise form.not_documented(
+                self.settings, "message_start with a message", data
+            )
         self._message = dict(message)
         self.note_name(message.get("model"))
         self._count(message.get("usage"))
@@ -130,9 +170,12 @@ class MessageGatherer(form.Gathering):
         return index
 
     def _delta(self, data: Mapping[str, Any]) -> None:
-        delta, index = data.get("delta"), self._index(data)
+        delta = data.get("delta")
+        index = self._index(data)
         if not isinstance(delta, Mapping) or index not in self._blocks:
-            raise form.not_documented(self.settings, "a delta of a block that was started", data)
+            raise form.not_documented(
+                self.settings, "a delta of a block that was started", data
+            )
         for name in self._TEXT:
             if delta.get("type") == f"{name}_delta":
                 text = str(delta.get(name) or "")
@@ -142,15 +185,21 @@ class MessageGatherer(form.Gathering):
     def _end(self, data: Mapping[str, Any]) -> None:
         delta = data.get("delta")
         if self._message is None or not isinstance(delta, Mapping):
-            raise form.not_documented(self.settings, "message_delta after message_start", data)
+            raise form.not_documented(
+                self.settings, "message_delta after message_start", data
+            )
         self.note_name(delta.get("model"))
-        self._message.update((name, value) for name, value in delta.items() if value is not None)
+        self._message.update(
+            (name, value) for name, value in delta.items() if value is not None
+        )
         self._count(data.get("usage"))
 
     def _count(self, usage: Any) -> None:
         # Later counts are cumulative; what they leave open stays as it was said before.
         if isinstance(usage, Mapping):
-            self._usage.update((name, value) for name, value in usage.items() if value is not None)
+            self._usage.update(
+                (name, value) for name, value in usage.items() if value is not None
+            )
 
     def result(self) -> Any:
         for index, parts in self._parts.items():
@@ -174,7 +223,8 @@ WIRE = Wire(
     options={
         "top_k": at_place("top_k"),
         "json_schema": lambda schema: nested(
-            "output_config.format", {"type": "json_schema", "schema": json.loads(schema)}
+            "output_config.format",
+            {"type": "json_schema", "schema": json.loads(schema)},
         ),
     },
     images=ALL_IMAGES,

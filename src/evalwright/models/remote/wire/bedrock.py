@@ -1,4 +1,6 @@
-"""Amazon Bedrock's Converse: one shape for all its models, the model in the path, streams in Amazon's own frames."""
+"""Amazon Bedrock's Converse: one shape for all its models, the model in the path, streams in
+Amazon's own frames.
+"""
 
 from __future__ import annotations
 
@@ -13,12 +15,16 @@ from evalwright.core.responses import Usage
 from evalwright.models.remote.http_faults import error_for, server_message, status_of
 from evalwright.models.remote.wire import format as form
 from evalwright.models.remote.wire.format import Said, Settings, Wire
-from evalwright.models.remote.wire.options import ALL_IMAGES, SCHEMA_NAME, at_place, nested, parts
-
-_LIMIT, _BUDGET = (
-    ("inferenceConfig", "maxTokens"),
-    ("additionalModelRequestFields", "thinking", "budget_tokens"),
+from evalwright.models.remote.wire.options import (
+    ALL_IMAGES,
+    SCHEMA_NAME,
+    at_place,
+    nested,
+    parts,
 )
+
+_LIMIT = ("inferenceConfig", "maxTokens")
+_BUDGET = ("additionalModelRequestFields", "thinking", "budget_tokens")
 
 
 def path_of(settings: Settings, method: str) -> str:
@@ -27,7 +33,11 @@ def path_of(settings: Settings, method: str) -> str:
 
 
 def converse_payload(request: Generate, settings: Settings) -> dict[str, Any]:
-    """The body. Turns of one role in a row become one message, because roles must alternate. Raises Rejected without a turn."""
+    """The body.
+
+    Turns of one role in a row become one message, because roles must alternate. Raises Rejected
+    without a turn.
+    """
     system, talk = form.system_and_talk(request, settings)
     told = form.sampling(request, settings)
     config = {
@@ -65,25 +75,48 @@ def _part(part: Part) -> dict[str, Any]:
 
 
 def converse_said(data: Any, request: Generate, settings: Settings) -> Said:
-    """What a reply of Converse says. What a guardrail says in the model's place is the text, as it came."""
+    """What a reply of Converse says.
+
+    What a guardrail says in the model's place is the text, as it came.
+    """
     form.an_object(data, settings)
     content = form.at(data, "output", "message", "content")
-    if not isinstance(content, list) or not all(isinstance(block, Mapping) for block in content):
-        raise form.not_documented(settings, "output.message.content as a list of blocks", data)
-    text = "".join(str(block["text"]) for block in content if isinstance(block.get("text"), str))
+    if not isinstance(content, list) or not all(
+        isinstance(block, Mapping) for block in content
+    ):
+        raise form.not_documented(
+            settings, "output.message.content as a list of blocks", data
+        )
+    text = "".join(
+        str(block["text"]) for block in content if isinstance(block.get("text"), str)
+    )
     reasoning = "\n\n".join(filter(None, map(_thought, content)))
     called = any("toolUse" in block for block in content)
     excused = called or any("reasoningContent" in block for block in content)
     finish = form.finish_of(data.get("stopReason"))
     # Many models refuse stop strings of white space alone.
-    text, finish = form.cut_here(text, finish, tuple(sign for sign in request.stop if not sign.strip()))
-    return Said(text, reasoning, finish, converse_usage(data), excused=excused, calls_tool=called)
+    text, finish = form.cut_here(
+        text, finish, tuple(sign for sign in request.stop if not sign.strip())
+    )
+    return Said(
+        text,
+        reasoning,
+        finish,
+        converse_usage(data),
+        excused=excused,
+        calls_tool=called,
+    )
 
 
 def converse_usage(data: Any) -> Usage:
-    """Tokens. Cached input is counted apart; here it is a part of the input. Reasoning is not counted apart."""
+    """Tokens.
+
+    Cached input is counted apart; here it is a part of the input. Reasoning is not counted apart.
+    """
     read = "inputTokens cacheReadInputTokens cacheWriteInputTokens"
-    return form.usage_of(form.at(data, "usage"), read, "outputTokens", cached="cacheReadInputTokens")
+    return form.usage_of(
+        form.at(data, "usage"), read, "outputTokens", cached="cacheReadInputTokens"
+    )
 
 
 def _thought(block: Mapping[str, Any]) -> str:
@@ -92,7 +125,10 @@ def _thought(block: Mapping[str, Any]) -> str:
 
 
 class ConverseGatherer(form.Gathering):
-    """The events of ConverseStream, put together as Converse would have answered. The last one is `metadata`."""
+    """The events of ConverseStream, put together as Converse would have answered.
+
+    The last one is `metadata`.
+    """
 
     def __init__(self, settings: Settings) -> None:
         super().__init__(settings)
@@ -114,15 +150,30 @@ class ConverseGatherer(form.Gathering):
             self._stop = data.get("stopReason")
         elif event == "metadata":
             if self._stop is None:
-                raise form.not_documented(self.settings, "messageStop before metadata", data)
+                raise form.not_documented(
+                    self.settings, "messageStop before metadata", data
+                )
             self._usage = data.get("usage")
             return True
         return False
 
     def _fault(self, event: str, data: Mapping[str, Any]) -> RequestError:
-        status = data.get("originalStatusCode") if event == "modelStreamErrorException" else None
-        kind = status if isinstance(status, int) and status in (429, 503) else status_of(event)
-        return error_for(self.settings.where, kind, server_message(data), key_source=self.settings.key_source)
+        status = (
+            data.get("originalStatusCode")
+            if event == "modelStreamErrorException"
+            else None
+        )
+        kind = (
+            status
+            if isinstance(status, int) and status in (429, 503)
+            else status_of(event)
+        )
+        return error_for(
+            self.settings.where,
+            kind,
+            server_message(data),
+            key_source=self.settings.key_source,
+        )
 
     def _block(self, data: Mapping[str, Any]) -> dict[str, list[str]]:
         index = data.get("contentBlockIndex")
@@ -131,7 +182,8 @@ class ConverseGatherer(form.Gathering):
         return self._blocks.setdefault(index, {})
 
     def _delta(self, data: Mapping[str, Any]) -> None:
-        delta, block = data.get("delta"), self._block(data)
+        delta = data.get("delta")
+        block = self._block(data)
         if not isinstance(delta, Mapping):
             raise form.not_documented(self.settings, "a delta", data)
         if isinstance(text := delta.get("text"), str):
@@ -147,13 +199,23 @@ class ConverseGatherer(form.Gathering):
         for index in sorted(self._blocks):
             block = self._blocks[index]
             if "reasoning" in block:
-                content.append({"reasoningContent": {"reasoningText": {"text": "".join(block["reasoning"])}}})
+                content.append(
+                    {
+                        "reasoningContent": {
+                            "reasoningText": {"text": "".join(block["reasoning"])}
+                        }
+                    }
+                )
             if "text" in block:
                 content.append({"text": "".join(block["text"])})
             if "toolUse" in block:
                 content.append({"toolUse": {}})
         message = {"role": "assistant", "content": content}
-        return {"output": {"message": message}, "stopReason": self._stop, "usage": self._usage}
+        return {
+            "output": {"message": message},
+            "stopReason": self._stop,
+            "usage": self._usage,
+        }
 
 
 WIRE = Wire(
@@ -174,7 +236,10 @@ WIRE = Wire(
         "top_k": at_place("additionalModelRequestFields.top_k"),
         "json_schema": lambda schema: nested(
             "outputConfig.textFormat",
-            {"type": "json_schema", "structure": {"jsonSchema": {"name": SCHEMA_NAME, "schema": schema}}},
+            {
+                "type": "json_schema",
+                "structure": {"jsonSchema": {"name": SCHEMA_NAME, "schema": schema}},
+            },
         ),
     },
     extensions=frozenset(("top_k",)),

@@ -13,7 +13,12 @@ from evalwright.models.remote.http_faults import clean, error_for
 from evalwright.models.remote.wire import format as form
 from evalwright.models.remote.wire.format import Said, Settings, Wire
 from evalwright.models.remote.wire.openai_text import chat_messages
-from evalwright.models.remote.wire.options import ALL_IMAGES, NoLogProbs, at_place, read_tokens
+from evalwright.models.remote.wire.options import (
+    ALL_IMAGES,
+    NoLogProbs,
+    at_place,
+    read_tokens,
+)
 
 _LARGEST_P = 0.99
 
@@ -23,14 +28,15 @@ def cohere_payload(request: Generate, settings: Settings) -> dict[str, Any]:
     messages = chat_messages(request.prompt)
     if messages and messages[-1]["role"] == "assistant":
         raise Rejected(
-            f"The chat of {settings.where} does not continue the beginning of an answer: leave out the last message of "
-            f"the assistant."
+            f"The chat of {settings.where} does not continue the beginning of an"
+            " answer: leave out the last message of the assistant."
         )
     told = form.sampling(request, settings)
     fields = {
         "max_tokens": told.max_tokens,
         "temperature": told.temperature,
-        # The interface ends at 0.99 and stands at 0.75 where nothing is said, so 1 is said as the nearest that it takes.
+        # The interface ends at 0.99 and stands at 0.75 where nothing is said, so 1 is said as the
+        # nearest that it takes.
         "p": _LARGEST_P if told.top_p == 1 else told.top_p,
         "stop_sequences": list(told.stop) or None,
         "seed": told.seed,
@@ -49,15 +55,29 @@ def cohere_said(data: Any, request: Generate, settings: Settings) -> Said:
     if not isinstance(data, Mapping) or not isinstance(message, Mapping):
         # An error body has its words where an answer has its message.
         if isinstance(message, str):
-            raise error_for(settings.where, 500, message, key_source=settings.key_source)
+            raise error_for(
+                settings.where, 500, message, key_source=settings.key_source
+            )
         raise form.not_documented(settings, "message", data)
     finish = data.get("finish_reason")
     _raise_failed(finish, data.get("error"), settings)
     content = message.get("content")
-    parts = [part for part in content if isinstance(part, Mapping)] if isinstance(content, list) else []
-    text, reasoning = _joined(parts, "text"), _joined(parts, "thinking")
+    parts = (
+        [part for part in content if isinstance(part, Mapping)]
+        if isinstance(content, list)
+        else []
+    )
+    text = _joined(parts, "text")
+    reasoning = _joined(parts, "thinking")
     called = bool(message.get("tool_calls"))
-    return Said(text, reasoning, form.finish_of(finish), _usage(data), excused=called, calls_tool=called)
+    return Said(
+        text,
+        reasoning,
+        form.finish_of(finish),
+        _usage(data),
+        excused=called,
+        calls_tool=called,
+    )
 
 
 def _joined(parts: list[Mapping[str, Any]], name: str) -> str:
@@ -71,14 +91,19 @@ def _raise_failed(finish: Any, words: Any, settings: Settings) -> None:
     if finish == "ERROR":
         raise Overloaded(f"{settings.where} failed while it answered{said}", taken=True)
     if finish == "TIMEOUT":
-        raise TimedOut(f"{settings.where} timed out before it finished its answer{said}")
+        raise TimedOut(
+            f"{settings.where} timed out before it finished its answer{said}"
+        )
 
 
 def _tokens(data: Any) -> list[TokenLogProb]:
-    """Of pieces of text, each with the values of its tokens: the first of them has the piece's text."""
+    """Of pieces of text, each with the values of its tokens: the first of them has the piece's
+    text.
+    """
     rows: list[Any] = []
     for item in form.table(data).get("logprobs") or ():
-        values, text = form.at(item, "logprobs"), form.at(item, "text")
+        values = form.at(item, "logprobs")
+        text = form.at(item, "text")
         for value in values if isinstance(values, list) else ():
             rows.append({"text": text, "value": value})
             text = ""
@@ -88,7 +113,9 @@ def _tokens(data: Any) -> list[TokenLogProb]:
 
 
 def _usage(data: Any) -> Usage:
-    """`tokens` is what the model read and wrote; `billed_units` leaves out what Cohere adds to a prompt."""
+    """`tokens` is what the model read and wrote; `billed_units` leaves out what Cohere adds to a
+    prompt.
+    """
     usage = form.at(data, "usage")
     counted = form.at(usage, "tokens") or form.at(usage, "billed_units")
     return Usage(
@@ -110,10 +137,15 @@ class CohereGatherer(form.Gathering):
 
     def add(self, event: str, data: Any) -> bool:
         """Take an event; message-end ends the answer."""
-        kind = form.an_object(data, self.settings, "an event as a JSON object").get("type") or event
+        kind = (
+            form.an_object(data, self.settings, "an event as a JSON object").get("type")
+            or event
+        )
         delta = form.table(data.get("delta"))
         if kind in ("content-start", "content-delta"):
-            self._logprobs += [data["logprobs"]] if isinstance(data.get("logprobs"), Mapping) else []
+            self._logprobs += (
+                [data["logprobs"]] if isinstance(data.get("logprobs"), Mapping) else []
+            )
             self._take(form.count(data.get("index")), delta)
         elif kind == "tool-call-start":
             self._called = True
@@ -161,7 +193,10 @@ WIRE = Wire(
         "top_k": at_place("k"),
         "top_logprobs": lambda _: {"logprobs": True},
         "json_schema": lambda schema: {
-            "response_format": {"type": "json_object", "json_schema": json.loads(schema)}
+            "response_format": {
+                "type": "json_object",
+                "json_schema": json.loads(schema),
+            }
         },
     },
     images=ALL_IMAGES,

@@ -1,7 +1,10 @@
-"""What a wire format is: a request to a JSON body, a reply's JSON to a Response, as pure functions. Nothing is sent from here.
+"""What a wire format is: a request to a JSON body, a reply's JSON to a Response, as pure functions.
 
-A format is one module with one `Wire` in it, `WIRE`. What differs between models and providers of one format (which
-sampling fields are refused, what the limit is called, fields to add) comes in `Settings`, made from a row of data.
+Nothing is sent from here.
+
+A format is one module with one `Wire` in it, `WIRE`. What differs between models and providers of
+one format (which sampling fields are refused, what the limit is called, fields to add) comes in
+`Settings`, made from a row of data.
 """
 
 from __future__ import annotations
@@ -23,28 +26,42 @@ from evalwright.core.outcomes import CONTENT_FILTER, LENGTH, REFUSAL, TOOL_CALL
 from evalwright.core.requests import Ability, Embed, Generate, Message, Prompt
 from evalwright.core.responses import Response, TokenLogProb, Usage
 from evalwright.models.base import answers_tokens, stop_at, stop_in
-from evalwright.models.remote.exchange import Call, Gatherer, Polling, Reply, largest_reply
+from evalwright.models.remote.exchange import (
+    Call,
+    Gatherer,
+    Polling,
+    Reply,
+    largest_reply,
+)
 from evalwright.models.remote.http_faults import bad_reply, clean, fault_within
 from evalwright.models.remote.wire.options import NoLogProbs, Options, fields_of
 
-TokensField = Literal["max_tokens", "max_completion_tokens", "max_new_tokens", "max_output_tokens"]
+TokensField = Literal[
+    "max_tokens", "max_completion_tokens", "max_new_tokens", "max_output_tokens"
+]
 
 SAMPLING = ("max_tokens", "temperature", "top_p", "stop", "seed")
 """What a model may be told besides the prompt."""
 REFUSABLE = (*SAMPLING, "prefill", "temperature+top_p")
-"""What a model may refuse: to be told one of `SAMPLING`, an answer that is begun for it, or both of two at once."""
+"""What a model may refuse: to be told one of `SAMPLING`, an answer that is begun for it, or both of
+two at once.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What is the same in every request to one model. An override that is not None wins over the request's value.
+    """What is the same in every request to one model.
 
-    where: the host, for messages. base_url: where paths begin, for formats whose replies name addresses. refuses: those of `REFUSABLE`; of `SAMPLING` they are not sent unless they are overrides.
-    reasoning_fields: where a reply's message may hold reasoning. extra_body: merged into every body, winning over ours. most_stops: how
-    many stop strings are sent; None for all.
-    stream: request the answer in pieces. key_source: for messages about a refused key. cost_field: where a reply names its cost in
-    US dollars ("usage.cost"), "" where it does not. system_field: of a body without messages, "" where the system's text begins the prompt. variables: what a row's variables say that its base URL does not use, for
-    paths (an API version).
+    An override that is not None wins over the request's value.
+
+    where: the host, for messages. base_url: where paths begin, for formats whose replies name
+    addresses. refuses: those of `REFUSABLE`; of `SAMPLING` they are not sent unless they are
+    overrides. reasoning_fields: where a reply's message may hold reasoning. extra_body: merged into
+    every body, winning over ours. most_stops: how many stop strings are sent; None for all. stream:
+    request the answer in pieces. key_source: for messages about a refused key. cost_field: where a
+    reply names its cost in US dollars ("usage.cost"), "" where it does not. system_field: of a body
+    without messages, "" where the system's text begins the prompt. variables: what a row's
+    variables say that its base URL does not use, for paths (an API version).
     """
 
     model: str
@@ -66,20 +83,30 @@ class Settings:
     base_url: str = ""
 
 
-_MOST_TOKENS, _MOST_DOLLARS = 1 << 40, 1e6
+_MOST_TOKENS = 1 << 40
+_MOST_DOLLARS = 1e6
 """What one reply may say that it used. More is no count, and would not fit into the ledger."""
-_LIMITS = frozenset([
-    "max_tokens", "max_completion_tokens", "max_output_tokens", "maxOutputTokens", "maxTokens", "max_new_tokens",
-])  # fmt: skip
+_LIMITS = frozenset(
+    [
+        "max_tokens",
+        "max_completion_tokens",
+        "max_output_tokens",
+        "maxOutputTokens",
+        "maxTokens",
+        "max_new_tokens",
+    ]
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Said:
     """What a reply says, whatever its format.
 
-    finish: "stop", "length", "content_filter", or the provider's word where it has another meaning. model: as the reply names it.
-    excused: there is a reason for an answer without content. calls_tool: it is the call of a tool. may_be_empty: an immediate end is an answer here where
-    the server counts a token for it. values: of an embedding. stopped_at: as of `Response`, where the server says it.
+    finish: "stop", "length", "content_filter", or the provider's word where it has another meaning.
+    model: as the reply names it. excused: there is a reason for an answer without content.
+    calls_tool: it is the call of a tool. may_be_empty: an immediate end is an answer here where the
+    server counts a token for it. values: of an embedding. stopped_at: as of `Response`, where the
+    server says it.
     """
 
     text: str
@@ -98,16 +125,19 @@ class Said:
 class Wire:
     """One wire format: pure functions, and what is known of them.
 
-    path: where to POST below the base URL. payload: the body of a request that is among `abilities`. said: what the JSON of a reply
-    to a request says; raises BadReply, EmptyReply or the error that a 200 carries. usage: what it used, whatever else it says.
-    gather: makes a Gatherer; None where answers cannot be streamed.
-    stream_path and stream_payload: where and how a streamed answer is requested (default: the same path, `"stream": true`).
-    decoding: how events stand in the stream. polling: for jobs that are answered later. lacks: those of `SAMPLING` that the
-    format has no field for. model_in_path: whether `path` has the model's name in it. names_limit: whether `Settings.tokens_field` has a meaning in it. end: the end of a whole URL that
-    people copy into a base URL although it is none of it, as a regular expression.
-    options: what of a request it carries besides, see `wire.options`; of these, `extensions` are for rows that name them in `takes`.
-    images: media types of images that it carries. tokens: reads the log-probabilities of the answer's tokens, where options has
-    them; most_alternatives: how many alternatives to each it gives at the most.
+    path: where to POST below the base URL. payload: the body of a request that is among
+    `abilities`. said: what the JSON of a reply to a request says; raises BadReply, EmptyReply or
+    the error that a 200 carries. usage: what it used, whatever else it says. gather: makes a
+    Gatherer; None where answers cannot be streamed. stream_path and stream_payload: where and how a
+    streamed answer is requested (default: the same path, `"stream": true`). decoding: how events
+    stand in the stream. polling: for jobs that are answered later. lacks: those of `SAMPLING` that
+    the format has no field for. model_in_path: whether `path` has the model's name in it.
+    names_limit: whether `Settings.tokens_field` has a meaning in it. end: the end of a whole URL
+    that people copy into a base URL although it is none of it, as a regular expression. options:
+    what of a request it carries besides, see `wire.options`; of these, `extensions` are for rows
+    that name them in `takes`. images: media types of images that it carries. tokens: reads the
+    log-probabilities of the answer's tokens, where options has them; most_alternatives: how many
+    alternatives to each it gives at the most.
     """
 
     name: str
@@ -118,7 +148,10 @@ class Wire:
     abilities: frozenset[Ability] = frozenset(("generate", "chat"))
     gather: Callable[[Settings], Gatherer] | None = None
     stream_path: Callable[[Settings], str] | None = None
-    stream_payload: Callable[[dict[str, Any]], dict[str, Any]] = lambda body: {**body, "stream": True}
+    stream_payload: Callable[[dict[str, Any]], dict[str, Any]] = lambda body: {
+        **body,
+        "stream": True,
+    }
     decoding: Literal["sse", "aws"] = "sse"
     polling: Polling | None = None
     lacks: frozenset[str] = frozenset()
@@ -131,7 +164,9 @@ class Wire:
     tokens: Callable[[Any], list[TokenLogProb]] | None = None
     most_alternatives: int = 20
 
-    def build(self, request: Generate | Embed, settings: Settings, *, whole: bool = False) -> Call:
+    def build(
+        self, request: Generate | Embed, settings: Settings, *, whole: bool = False
+    ) -> Call:
         """What to send. whole: not streamed, whatever the settings say.
 
         Raises Rejected for a request that the model or the format does not take.
@@ -139,7 +174,9 @@ class Wire:
         if isinstance(request, Generate):
             refuse_prefill(request, settings)
         body = self.payload(request, settings)
-        for fields in fields_of(request, self.options) if isinstance(request, Generate) else ():
+        for fields in (
+            fields_of(request, self.options) if isinstance(request, Generate) else ()
+        ):
             body = merged(fields, body)  # what the person says of the body wins
         most = largest_reply(limit_within(body) if isinstance(request, Generate) else 0)
         if whole or not settings.stream or self.gather is None:
@@ -153,8 +190,14 @@ class Wire:
             largest=most,
         )
 
-    def read(self, reply: Reply, request: Generate | Embed, settings: Settings) -> Response:
-        """The Response. Raises what `said` does, EmptyReply besides for an answer without content and without a reason."""
+    def read(
+        self, reply: Reply, request: Generate | Embed, settings: Settings
+    ) -> Response:
+        """The Response.
+
+        Raises what `said` does, EmptyReply besides for an answer without content and without a
+        reason.
+        """
         try:
             return self._read(reply, request, settings)
         except RequestError as error:
@@ -165,26 +208,45 @@ class Wire:
         """Note in an error what the reply that caused it says it used and cost."""
         used = self.usage(data)
         if used.input_tokens or used.output_tokens:
-            error.usage, error.cost = used, _named_cost(data, settings)
+            error.usage = used
+            error.cost = _named_cost(data, settings)
 
-    def _read(self, reply: Reply, request: Generate | Embed, settings: Settings) -> Response:
+    def _read(
+        self, reply: Reply, request: Generate | Embed, settings: Settings
+    ) -> Response:
         said = self.said(reply.data, request, settings)
-        reason, text = said.finish.lower().partition(" ")[0], said.text
+        reason = said.finish.lower().partition(" ")[0]
+        text = said.text
         if reason in _BROKEN_OFF or (text and reason in _UNFINISHED):
-            why = f"{settings.where} broke the answer off: it ended with {clean(said.finish, 40)}."
+            why = (
+                f"{settings.where} broke the answer off: it ended with"
+                f" {clean(said.finish, 40)}."
+            )
             raise Overloaded(why, taken=True)
         stop = request.stop if isinstance(request, Generate) else ()
-        empty = not (text or said.reasoning or said.excused) and said.finish not in _NO_TEXT
-        # A model may end at once, or begin with a stop string; then it did produce a token. Otherwise nothing came.
-        ended = (stop or said.may_be_empty) and said.finish == "stop" and said.usage.output_tokens > 0
+        empty = (
+            not (text or said.reasoning or said.excused) and said.finish not in _NO_TEXT
+        )
+        # A model may end at once, or begin with a stop string; then it did produce a token.
+        # Otherwise nothing came.
+        ended = (
+            (stop or said.may_be_empty)
+            and said.finish == "stop"
+            and said.usage.output_tokens > 0
+        )
         if empty and not ended:
-            why = f" (it ended with {clean(said.finish, 40)})" if said.finish not in ("stop", "") else ""
+            why = (
+                f" (it ended with {clean(said.finish, 40)})"
+                if said.finish not in ("stop", "")
+                else ""
+            )
             raise EmptyReply(f"{settings.where} sent an answer without content{why}.")
         finish = said.finish
         if said.calls_tool and not text and finish not in _NO_TEXT:
             finish = TOOL_CALL  # some formats end such a reply as any other
         stopped_at = None
-        if stop:  # not all of them are sent, and some servers (transformers serve) leave them in the text
+        # not all of them are sent, and some servers (transformers serve) leave them in the text
+        if stop:
             text, at_stop = cut_here(text, finish, stop)
             finish = at_stop if finish == LENGTH else finish
             stopped_at = stop_in(said.text, stop) or said.stopped_at
@@ -207,7 +269,10 @@ class Wire:
     def _tokens(
         self, data: Any, request: Generate | Embed, text: str, settings: Settings
     ) -> tuple[TokenLogProb, ...]:
-        """The answer's tokens where they were asked for. Raises Rejected where the reply has none of its text."""
+        """The answer's tokens where they were asked for.
+
+        Raises Rejected where the reply has none of its text.
+        """
         if (
             not isinstance(request, Generate)
             or request.top_logprobs is None
@@ -221,16 +286,23 @@ class Wire:
             raise NoLogProbs
         except NoLogProbs:
             raise Rejected(
-                f"{settings.where} {NO_TOKEN_LOG_PROBS} although top_logprobs asks for them: "
-                f"'{settings.model}' does not give them. Leave top_logprobs out, or use another model.",
+                f"{settings.where} {NO_TOKEN_LOG_PROBS} although top_logprobs asks for"
+                f" them: '{settings.model}' does not give them. Leave top_logprobs out,"
+                " or use another model.",
                 taken=True,
             ) from None
 
 
 def _named_cost(data: Any, settings: Settings) -> float | None:
     """What the reply says it cost, in US dollars, for providers whose replies say it."""
-    named: Any = at(data, *settings.cost_field.split(".")) if settings.cost_field else None
-    known = isinstance(named, int | float) and not isinstance(named, bool) and 0 <= named < _MOST_DOLLARS
+    named: Any = (
+        at(data, *settings.cost_field.split(".")) if settings.cost_field else None
+    )
+    known = (
+        isinstance(named, int | float)
+        and not isinstance(named, bool)
+        and 0 <= named < _MOST_DOLLARS
+    )
     return float(named) if known else None
 
 
@@ -246,9 +318,12 @@ class Sampling:
 
 
 def sampling(request: Generate, settings: Settings) -> Sampling:
-    """The sampling fields of a request. With a seed, draw n gets seed + n: one seed would draw the same answer each time.
+    """The sampling fields of a request.
 
-    Raises Rejected for a temperature and a top_p together where the model takes only one of them and both matter.
+    With a seed, draw n gets seed + n: one seed would draw the same answer each time.
+
+    Raises Rejected for a temperature and a top_p together where the model takes only one of them
+    and both matter.
     """
 
     def chosen(name: str, override: Any, asked: Any) -> Any:
@@ -259,7 +334,11 @@ def sampling(request: Generate, settings: Settings) -> Sampling:
     seed = chosen("seed", settings.seed, request.seed)
     temperature = chosen("temperature", settings.temperature, request.temperature)
     top_p = chosen("top_p", settings.top_p, request.top_p)
-    if "temperature+top_p" in settings.refuses and temperature is not None and top_p is not None:
+    if (
+        "temperature+top_p" in settings.refuses
+        and temperature is not None
+        and top_p is not None
+    ):
         temperature, top_p = _one_of_two(temperature, top_p, settings)
     return Sampling(
         max_tokens=chosen("max_tokens", settings.max_tokens, request.max_tokens),
@@ -270,32 +349,39 @@ def sampling(request: Generate, settings: Settings) -> Sampling:
     )
 
 
-def _one_of_two(temperature: float, top_p: float, settings: Settings) -> tuple[float | None, float | None]:
+def _one_of_two(
+    temperature: float, top_p: float, settings: Settings
+) -> tuple[float | None, float | None]:
     """The one that says the same as both together."""
     if top_p == 1 or temperature == 0:
         return temperature, None
     if temperature == 1:
         return None, top_p
     raise Rejected(
-        f"'{settings.model}' takes a temperature or a top_p, not both ({temperature:g} and {top_p:g} were set): leave "
-        f"one of them out with -M top_p=1 or -M temperature=1."
+        f"'{settings.model}' takes a temperature or a top_p, not both ({temperature:g}"
+        f" and {top_p:g} were set): leave one of them out with -M top_p=1 or -M"
+        " temperature=1."
     )
 
 
 def refuse_prefill(request: Generate, settings: Settings) -> None:
-    """Raise Rejected where the prompt ends with the beginning of the answer, and the model does not go on from it."""
+    """Raise Rejected where the prompt ends with the beginning of the answer, and the model does not
+    go on from it.
+    """
     if "prefill" not in settings.refuses or not begins_the_answer(request):
         return
     raise Rejected(
-        f"'{settings.model}' does not continue the beginning of an answer (a prefill), at least with these "
-        f"arguments: use a prompt that ends with the user's turn."
+        f"'{settings.model}' does not continue the beginning of an answer (a prefill),"
+        " at least with these arguments: use a prompt that ends with the user's turn."
     )
 
 
 def begins_the_answer(request: Generate) -> bool:
     """Whether the prompt ends with the beginning of the answer (a prefill)."""
     prompt = request.prompt
-    return not isinstance(prompt, str) and bool(prompt) and prompt[-1].role == "assistant"
+    return (
+        not isinstance(prompt, str) and bool(prompt) and prompt[-1].role == "assistant"
+    )
 
 
 def turns(prompt: Prompt) -> tuple[Message, ...]:
@@ -306,38 +392,60 @@ def turns(prompt: Prompt) -> tuple[Message, ...]:
 def system_and_turns(prompt: Prompt) -> tuple[str, tuple[Message, ...]]:
     """The system messages as one text, and the other messages, for formats that keep them apart."""
     messages = turns(prompt)
-    system = "\n\n".join(message.text for message in messages if message.role == "system")
+    system = "\n\n".join(
+        message.text for message in messages if message.role == "system"
+    )
     return system, tuple(message for message in messages if message.role != "system")
 
 
-def system_and_talk(request: Generate, settings: Settings) -> tuple[str, tuple[Message, ...]]:
-    """As `system_and_turns`, for formats that need a turn. Raises Rejected for a prompt without one."""
+def system_and_talk(
+    request: Generate, settings: Settings
+) -> tuple[str, tuple[Message, ...]]:
+    """As `system_and_turns`, for formats that need a turn.
+
+    Raises Rejected for a prompt without one.
+    """
     system, talk = system_and_turns(request.prompt)
     if not talk:
-        raise Rejected(f"{settings.where} needs a user's turn; this prompt has only system messages.")
+        raise Rejected(
+            f"{settings.where} needs a user's turn; this prompt has only system"
+            " messages."
+        )
     return system, talk
 
 
 def merged(body: Mapping[str, Any], extra: Mapping[str, Any]) -> dict[str, Any]:
-    """`body` with `extra` over it, mappings merged key by key, so that one nested field can be added."""
+    """`body` with `extra` over it, mappings merged key by key, so that one nested field can be
+    added.
+    """
     out = dict(body)
     for name, value in extra.items():
         below = out.get(name)
         out[name] = (
-            merged(below, value) if isinstance(below, Mapping) and isinstance(value, Mapping) else value
+            merged(below, value)
+            if isinstance(below, Mapping) and isinstance(value, Mapping)
+            else value
         )
     return out
 
 
 def with_room_to_think(
-    body: dict[str, Any], limit: tuple[str, ...], budget: tuple[str, ...], settings: Settings, *, above: bool
+    body: dict[str, Any],
+    limit: tuple[str, ...],
+    budget: tuple[str, ...],
+    settings: Settings,
+    *,
+    above: bool,
 ) -> dict[str, Any]:
-    """`body` with a limit that leaves the answer its room where the limit counts the tokens of thinking too.
+    """`body` with a limit that leaves the answer its room where the limit counts the tokens of
+    thinking too.
 
-    limit, budget: where in the body they stand. A task's limit is for the answer, so the budget comes on top of it; a limit
-    that the person set is sent as it is. above: the limit must be above the budget. Raises Rejected where it is not.
+    limit, budget: where in the body they stand. A task's limit is for the answer, so the budget
+    comes on top of it; a limit that the person set is sent as it is. above: the limit must be above
+    the budget. Raises Rejected where it is not.
     """
-    most, thinking = at(body, *limit), at(body, *budget)
+    most = at(body, *limit)
+    thinking = at(body, *budget)
     if type(most) is not int or type(thinking) is not int or thinking <= 0:
         return body
     if settings.max_tokens is None and at(settings.extra_body, *limit) is None:
@@ -347,7 +455,8 @@ def with_room_to_think(
         return merged(body, more)
     if above and most <= thinking:
         raise Rejected(
-            f"max_tokens ({most}) must be above the budget for thinking ({thinking}), which it includes."
+            f"max_tokens ({most}) must be above the budget for thinking ({thinking}),"
+            " which it includes."
         )
     return body
 
@@ -357,7 +466,9 @@ _MOST_NAMES = 100
 
 
 class Gathering:
-    """What gatherers have in common: unless a format says otherwise, only an event of its own ends an answer."""
+    """What gatherers have in common: unless a format says otherwise, only an event of its own ends
+    an answer.
+    """
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
@@ -401,16 +512,24 @@ def table(value: Any) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}
 
 
-def an_object(data: Any, settings: Settings, expected: str = "a JSON object") -> Mapping[str, Any]:
+def an_object(
+    data: Any, settings: Settings, expected: str = "a JSON object"
+) -> Mapping[str, Any]:
     """`data`; raises BadReply where it is not a JSON object."""
     if not isinstance(data, Mapping):
         raise not_documented(settings, expected, data)
     return data
 
 
-def sound(data: Any, settings: Settings, expected: str = "a JSON object") -> Mapping[str, Any]:
+def sound(
+    data: Any, settings: Settings, expected: str = "a JSON object"
+) -> Mapping[str, Any]:
     """As `an_object`; raises the error that it carries in an `error` field, too."""
-    fault = fault_within(settings.where, an_object(data, settings, expected), key_source=settings.key_source)
+    fault = fault_within(
+        settings.where,
+        an_object(data, settings, expected),
+        key_source=settings.key_source,
+    )
     if fault is not None:
         raise fault
     found: Mapping[str, Any] = data
@@ -418,48 +537,94 @@ def sound(data: Any, settings: Settings, expected: str = "a JSON object") -> Map
 
 
 _NO_TEXT = frozenset(
-    (LENGTH, CONTENT_FILTER, REFUSAL, "tool_use", "tool_calls", "function_call", "TOOL_CALL", TOOL_CALL)
+    (
+        LENGTH,
+        CONTENT_FILTER,
+        REFUSAL,
+        "tool_use",
+        "tool_calls",
+        "function_call",
+        "TOOL_CALL",
+        TOOL_CALL,
+    )
 )
 """Finish reasons of replies that have no content for a reason."""
 _BROKEN_OFF = frozenset(
-    ("error", "abort", "aborted", "canceled", "cancelled", "network_error", "insufficient_system_resource")
+    (
+        "error",
+        "abort",
+        "aborted",
+        "canceled",
+        "cancelled",
+        "network_error",
+        "insufficient_system_resource",
+    )
 )
-"""Finish reasons (in small letters) of answers that the provider did not bring to an end: what is there is none."""
-_UNFINISHED = frozenset((
-    "other", "malformed_response", "missing_thought_signature", "malformed_model_output", "pause_turn", "incomplete", "user_cancel",
-))  # fmt: skip
-"""Those of answers that neither the model nor a limit ended: text that stands there is a part of one. Without any it is an empty reply.
-The first line is Google's, the second Amazon's, Anthropic's, OpenAI's and Cohere's."""
+"""Finish reasons (in small letters) of answers that the provider did not bring to an end: what is
+there is none.
+"""
+_UNFINISHED = frozenset(
+    (
+        "other",
+        "malformed_response",
+        "missing_thought_signature",
+        "malformed_model_output",
+        "pause_turn",
+        "incomplete",
+        "user_cancel",
+    )
+)
+"""Those of answers that neither the model nor a limit ended: text that stands there is a part of
+one. Without any it is an empty reply. The first line is Google's, the second Amazon's, Anthropic's,
+OpenAI's and Cohere's.
+"""
 _FINISHES = {
     word: meaning
     for meaning, words in {
-        TOOL_CALL: "malformed_function_call unexpected_tool_call too_many_tool_calls malformed_tool_use",
+        TOOL_CALL: (
+            "malformed_function_call unexpected_tool_call too_many_tool_calls"
+            " malformed_tool_use"
+        ),
         "stop": "stop end_turn stop_sequence complete eos_token",
-        LENGTH: "length max_tokens max_output_tokens max_length model_length model_context_window_exceeded error_limit",
-        CONTENT_FILTER: "content_filter content-filter content_filtered safety recitation blocklist prohibited_content spii sensitive language "
-        "model_armor image_safety image_prohibited_content image_recitation guardrail_intervened error_toxic",
+        LENGTH: (
+            "length max_tokens max_output_tokens max_length model_length"
+            " model_context_window_exceeded error_limit"
+        ),
+        CONTENT_FILTER: (
+            "content_filter content-filter content_filtered safety recitation blocklist"
+            " prohibited_content spii sensitive language model_armor image_safety"
+            " image_prohibited_content image_recitation guardrail_intervened"
+            " error_toxic"
+        ),
     }.items()
     for word in words.split()
 }
-"""Our words for those of all formats, in small letters: gateways use the words of one in another."""
+"""Our words for those of all formats, in small letters: gateways use the words of one in another.
+"""
 
 
 def finish_of(reason: Any) -> str:
     """The finish reason by our word for it, else the provider's, "" where there is none."""
     if not isinstance(reason, str):
         return ""
-    # Google's gateway for OpenAI's interface says which filter: "content_filter: PROHIBITED_CONTENT".
+    # Google's gateway for OpenAI's interface says which filter: "content_filter:
+    # PROHIBITED_CONTENT".
     return _FINISHES.get(reason.lower().partition(":")[0], reason)
 
 
 def cut_here(text: str, finish_reason: str, stop: tuple[str, ...]) -> tuple[str, str]:
-    """(text, finish reason) after those stop strings that the interface does not take are applied here."""
+    """(text, finish reason) after those stop strings that the interface does not take are applied
+    here.
+    """
     short = stop_at(text, stop)
     return (text, finish_reason) if short == text else (short, "stop")
 
 
-def stopped_at(choice: Mapping[str, Any], names: Iterable[str], stop: Collection[str]) -> str | None:
-    """The stop string that a reply names as its end: "" where it says that it was none of them, None where it says nothing.
+def stopped_at(
+    choice: Mapping[str, Any], names: Iterable[str], stop: Collection[str]
+) -> str | None:
+    """The stop string that a reply names as its end: "" where it says that it was none of them,
+    None where it says nothing.
 
     names: the fields that may say it. A number there is a token's.
     """
@@ -478,7 +643,9 @@ def count(value: Any) -> int:
     return whole if type(whole) is int and 0 < whole < _MOST_TOKENS else 0
 
 
-def usage_of(data: Any, read: str, written: str, reasoning: str = "", cached: str = "") -> Usage:
+def usage_of(
+    data: Any, read: str, written: str, reasoning: str = "", cached: str = ""
+) -> Usage:
     """Token counts. Each is the sum of what stands at its dotted places, with spaces between."""
 
     def total(places: str) -> int:

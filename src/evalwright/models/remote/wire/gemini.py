@@ -1,4 +1,6 @@
-"""Gemini's generateContent: the model in the path, turns of user and model, thoughts as parts, a stream without a last event."""
+"""Gemini's generateContent: the model in the path, turns of user and model, thoughts as parts, a
+stream without a last event.
+"""
 
 from __future__ import annotations
 
@@ -16,25 +18,33 @@ from evalwright.core.responses import TokenLogProb, Usage
 from evalwright.models.remote.http_faults import Filtered, clean
 from evalwright.models.remote.wire import format as form
 from evalwright.models.remote.wire.format import Said, Settings, Wire
-from evalwright.models.remote.wire.options import NoLogProbs, at_place, parts, read_tokens
+from evalwright.models.remote.wire.options import (
+    NoLogProbs,
+    at_place,
+    parts,
+    read_tokens,
+)
 
 MOST_STOPS = 5
 """Stop strings that the interface takes; the others are applied here."""
 
-_LIMIT, _BUDGET = (
-    ("generationConfig", "maxOutputTokens"),
-    ("generationConfig", "thinkingConfig", "thinkingBudget"),
-)
+_LIMIT = ("generationConfig", "maxOutputTokens")
+_BUDGET = ("generationConfig", "thinkingConfig", "thinkingBudget")
 
 
 def path_of(settings: Settings, method: str) -> str:
-    """Where a model's method is; a name with a slash ("tunedModels/mine") says its collection itself."""
+    """Where a model's method is; a name with a slash ("tunedModels/mine") says its collection
+    itself.
+    """
     name = settings.model if "/" in settings.model else f"models/{settings.model}"
     return f"/{quote(name, safe='/-._~')}:{method}"
 
 
 def gemini_payload(request: Generate, settings: Settings) -> dict[str, Any]:
-    """The body. A prefill stays the last turn of the model. Raises Rejected for a prompt without a turn."""
+    """The body.
+
+    A prefill stays the last turn of the model. Raises Rejected for a prompt without a turn.
+    """
     system, talk = form.system_and_talk(request, settings)
     told = form.sampling(request, settings)
     config = {
@@ -46,7 +56,10 @@ def gemini_payload(request: Generate, settings: Settings) -> dict[str, Any]:
     }
     body: dict[str, Any] = {
         "contents": [
-            {"role": "model" if turn.role == "assistant" else "user", "parts": parts(turn, _part)}
+            {
+                "role": "model" if turn.role == "assistant" else "user",
+                "parts": parts(turn, _part),
+            }
             for turn in talk
         ],
         "generationConfig": form.given(config),
@@ -64,7 +77,10 @@ def _part(part: Part) -> dict[str, Any]:
 
 
 def _schema(schema: str) -> dict[str, Any]:
-    config = {"responseMimeType": "application/json", "responseJsonSchema": json.loads(schema)}
+    config = {
+        "responseMimeType": "application/json",
+        "responseJsonSchema": json.loads(schema),
+    }
     return {"generationConfig": config}
 
 
@@ -76,7 +92,8 @@ def _logprobs(alternatives: int) -> dict[str, Any]:
 def _tokens(data: Any) -> list[TokenLogProb]:
     """The chosen token of each step, beside the most probable ones."""
     found = form.at((form.table(data).get("candidates") or [None])[0], "logprobsResult")
-    chosen, steps = form.at(found, "chosenCandidates"), form.at(found, "topCandidates") or []
+    chosen = form.at(found, "chosenCandidates")
+    steps = form.at(found, "topCandidates") or []
     if not isinstance(chosen, list) or not chosen or not isinstance(steps, list):
         raise NoLogProbs
     rows = [
@@ -87,9 +104,13 @@ def _tokens(data: Any) -> list[TokenLogProb]:
 
 
 def gemini_said(data: Any, request: Generate, settings: Settings) -> Said:
-    """What a GenerateContentResponse says. Raises Filtered where it has no candidate because the prompt was blocked."""
+    """What a GenerateContentResponse says.
+
+    Raises Filtered where it has no candidate because the prompt was blocked.
+    """
     form.sound(data, settings)
-    usage, model = gemini_usage(data), data.get("modelVersion")
+    usage = gemini_usage(data)
+    model = data.get("modelVersion")
     candidate = _candidate(data, settings)
     text, reasoning, called = _parts(candidate, data, settings)
     if not (text or reasoning or called):
@@ -98,7 +119,9 @@ def gemini_said(data: Any, request: Generate, settings: Settings) -> Said:
         return Said("", reasoning, CONTENT_FILTER, usage, model)
     finish = form.finish_of(candidate.get("finishReason"))
     text, finish = form.cut_here(text, finish, request.stop[MOST_STOPS:])
-    return Said(text, reasoning, finish, usage, model, excused=called, calls_tool=called)
+    return Said(
+        text, reasoning, finish, usage, model, excused=called, calls_tool=called
+    )
 
 
 def gemini_usage(data: Any) -> Usage:
@@ -115,12 +138,18 @@ def gemini_usage(data: Any) -> Usage:
 def _candidate(data: Mapping[str, Any], settings: Settings) -> Mapping[str, Any]:
     """The first candidate. Raises Filtered where there is none because the prompt was blocked."""
     candidates = data.get("candidates")
-    if isinstance(candidates, list) and candidates and isinstance(candidates[0], Mapping):
+    if (
+        isinstance(candidates, list)
+        and candidates
+        and isinstance(candidates[0], Mapping)
+    ):
         return candidates[0]
     _refuse_blocked_prompt(data, settings)
     if not candidates and "usageMetadata" in data:
         raise EmptyReply(f"{settings.where} sent no candidate.")
-    raise form.not_documented(settings, "candidates[0] or promptFeedback.blockReason", data)
+    raise form.not_documented(
+        settings, "candidates[0] or promptFeedback.blockReason", data
+    )
 
 
 def _refuse_blocked_prompt(data: Mapping[str, Any], settings: Settings) -> None:
@@ -129,33 +158,49 @@ def _refuse_blocked_prompt(data: Mapping[str, Any], settings: Settings) -> None:
     reason = feedback.get("blockReason")
     if reason or _is_blocked(feedback):
         why = f" ({clean(str(reason), 40)})" if reason else ""
-        raise Filtered(f"{settings.where} stopped the prompt by its content filter{why}.")
+        raise Filtered(
+            f"{settings.where} stopped the prompt by its content filter{why}."
+        )
 
 
 def _is_blocked(rated: Mapping[str, Any]) -> bool:
     """Whether a safety rating, of a prompt or of a candidate, says that it was blocked."""
     ratings = rated.get("safetyRatings")
-    return isinstance(ratings, list) and any(form.at(rating, "blocked") is True for rating in ratings)
+    return isinstance(ratings, list) and any(
+        form.at(rating, "blocked") is True for rating in ratings
+    )
 
 
-def _parts(candidate: Mapping[str, Any], data: Any, settings: Settings) -> tuple[str, str, bool]:
-    """(text, thoughts, whether a tool was called). Content and parts are left out where there is nothing in them."""
+def _parts(
+    candidate: Mapping[str, Any], data: Any, settings: Settings
+) -> tuple[str, str, bool]:
+    """(text, thoughts, whether a tool was called).
+
+    Content and parts are left out where there is nothing in them.
+    """
     content = candidate.get("content") or {}
     parts = content.get("parts") or [] if isinstance(content, Mapping) else None
-    if not isinstance(parts, list) or not all(isinstance(part, Mapping) for part in parts):
+    if not isinstance(parts, list) or not all(
+        isinstance(part, Mapping) for part in parts
+    ):
         raise form.not_documented(settings, "content.parts as a list", data)
     text: list[str] = []
     thoughts: list[str] = []
     for part in parts:
         if isinstance(said := part.get("text"), str):
             (thoughts if part.get("thought") else text).append(said)
-    return "".join(text), "".join(thoughts), any("functionCall" in part for part in parts)
+    return (
+        "".join(text),
+        "".join(thoughts),
+        any("functionCall" in part for part in parts),
+    )
 
 
 class GeminiGatherer(form.Gathering):
     """The chunks of a streamed answer, each a reply of its own, put together as one.
 
-    Some models write a finish reason into every chunk, so the answer is whole when the stream ends and one was seen.
+    Some models write a finish reason into every chunk, so the answer is whole when the stream ends
+    and one was seen.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -169,7 +214,9 @@ class GeminiGatherer(form.Gathering):
         """Take a chunk."""
         form.sound(data, self.settings, "a chunk as a JSON object")
         self.note_name(data.get("modelVersion"))
-        self._head.update((name, value) for name, value in data.items() if name != "candidates")
+        self._head.update(
+            (name, value) for name, value in data.items() if name != "candidates"
+        )
         candidates = data.get("candidates")
         if isinstance(candidates, list) and candidates:
             candidate = candidates[0]
@@ -178,7 +225,9 @@ class GeminiGatherer(form.Gathering):
             parts = form.at(candidate, "content", "parts")
             new_parts = parts if isinstance(parts, list) else []
             self._parts.extend(new_parts)
-            self.has_text = self.has_text or any(form.at(part, "text") for part in new_parts)
+            self.has_text = self.has_text or any(
+                form.at(part, "text") for part in new_parts
+            )
             for name, rows in form.table(candidate.get("logprobsResult")).items():
                 if isinstance(rows, list):
                     self._logprobs.setdefault(name, []).extend(rows)
@@ -208,7 +257,9 @@ WIRE = Wire(
     said=gemini_said,
     usage=gemini_usage,
     gather=GeminiGatherer,
-    stream_path=lambda settings: path_of(settings, "streamGenerateContent") + "?alt=sse",
+    stream_path=lambda settings: (
+        path_of(settings, "streamGenerateContent") + "?alt=sse"
+    ),
     stream_payload=lambda body: body,
     names_limit=False,
     model_in_path=True,

@@ -1,4 +1,6 @@
-"""OpenAI's embeddings, which most providers and local servers speak: a text goes out, its vector comes back."""
+"""OpenAI's embeddings, which most providers and local servers speak: a text goes out, its vector
+comes back.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,14 @@ from typing import Any
 
 from evalwright.core.requests import Embed
 from evalwright.core.responses import Usage
-from evalwright.models.remote.wire.format import SAMPLING, Said, Settings, Wire, not_documented, sound
+from evalwright.models.remote.wire.format import (
+    SAMPLING,
+    Said,
+    Settings,
+    Wire,
+    not_documented,
+    sound,
+)
 from evalwright.models.remote.wire.openai_text import reply_usage
 
 _MOST_DIMENSIONS = 1_000_000
@@ -22,29 +31,50 @@ def embedding_payload(request: Embed, settings: Settings) -> dict[str, Any]:
 
 
 def embedding_said(data: Any, request: Embed, settings: Settings) -> Said:
-    """The vector. Raises BadReply where there is not exactly one of finite numbers, or the error that a 200 carries."""
+    """The vector.
+
+    Raises BadReply where there is not exactly one of finite numbers, or the error that a 200
+    carries.
+    """
     items = sound(data, settings).get("data")
-    if not isinstance(items, list) or len(items) != 1 or not isinstance(items[0], Mapping):
+    if (
+        not isinstance(items, list)
+        or len(items) != 1
+        or not isinstance(items[0], Mapping)
+    ):
         raise not_documented(settings, "exactly one embedding in data", _brief(data))
     vector = _vector(items[0].get("embedding"), data, settings)
-    return Said("", usage=_usage(data), model=data.get("model"), excused=True, values=vector)
+    return Said(
+        "", usage=_usage(data), model=data.get("model"), excused=True, values=vector
+    )
 
 
 def _usage(data: Any) -> Usage:
     return replace(reply_usage(data), output_tokens=0, reasoning_tokens=0)
 
 
-def _vector(values: Any, data: Mapping[str, Any], settings: Settings) -> tuple[float, ...]:
+def _vector(
+    values: Any, data: Mapping[str, Any], settings: Settings
+) -> tuple[float, ...]:
     if not isinstance(values, list) or not 0 < len(values) <= _MOST_DIMENSIONS:
-        raise not_documented(settings, "data[0].embedding as a list of numbers", _brief(data))
-    if any(isinstance(value, bool) or not isinstance(value, int | float) for value in values):
-        raise not_documented(settings, "only numbers in data[0].embedding", _brief(data))
+        raise not_documented(
+            settings, "data[0].embedding as a list of numbers", _brief(data)
+        )
+    if any(
+        isinstance(value, bool) or not isinstance(value, int | float)
+        for value in values
+    ):
+        raise not_documented(
+            settings, "only numbers in data[0].embedding", _brief(data)
+        )
     try:
         vector = tuple(map(float, values))
     except OverflowError:
         vector = (math.inf,)
     if not all(map(math.isfinite, vector)):
-        raise not_documented(settings, "finite numbers in data[0].embedding", _brief(data))
+        raise not_documented(
+            settings, "finite numbers in data[0].embedding", _brief(data)
+        )
     return vector
 
 
@@ -52,7 +82,9 @@ def _brief(data: Any) -> Any:
     """The reply with long lists cut, for messages."""
     if isinstance(data, Mapping):
         return {name: _brief(value) for name, value in data.items()}
-    return [_brief(value) for value in data[:_SHOWN]] if isinstance(data, list) else data
+    return (
+        [_brief(value) for value in data[:_SHOWN]] if isinstance(data, list) else data
+    )
 
 
 WIRE = Wire(

@@ -1,7 +1,7 @@
 """OpenAI's responses: items in, items out, with the reasoning's summary apart.
 
-A reply is a list of output items of several kinds, of which any may be missing: they are told apart by their type, never by
-their place. A stream ends with the whole reply in its last event.
+A reply is a list of output items of several kinds, of which any may be missing: they are told apart
+by their type, never by their place. A stream ends with the whole reply in its last event.
 """
 
 from __future__ import annotations
@@ -15,24 +15,43 @@ from evalwright.core.images import Image
 from evalwright.core.outcomes import CONTENT_FILTER, LENGTH, REFUSAL
 from evalwright.core.requests import Generate, Message, Part
 from evalwright.core.responses import TokenLogProb, Usage
-from evalwright.models.remote.http_faults import Filtered, clean, error_for, server_message, status_of
+from evalwright.models.remote.http_faults import (
+    Filtered,
+    clean,
+    error_for,
+    server_message,
+    status_of,
+)
 from evalwright.models.remote.wire import format as form
 from evalwright.models.remote.wire.format import Said, Settings, Wire
-from evalwright.models.remote.wire.options import ALL_IMAGES, SCHEMA_NAME, NoLogProbs, content, read_tokens
+from evalwright.models.remote.wire.options import (
+    ALL_IMAGES,
+    SCHEMA_NAME,
+    NoLogProbs,
+    content,
+    read_tokens,
+)
 
 _POLICIES = ("bio_policy", "misalignment_policy_violation")
 _TEXT_DELTAS = ("_text.delta", "refusal.delta")
-"""Ends of the names of events with a piece of text: of the answer, of a refusal, of the reasoning or its summary."""
+"""Ends of the names of events with a piece of text: of the answer, of a refusal, of the reasoning
+or its summary.
+"""
 _ENDS = ("response.completed", "response.incomplete", "response.failed")
 
 
 def responses_payload(request: Generate, settings: Settings) -> dict[str, Any]:
-    """The body. System messages are the instructions. Raises Rejected for a prefill, which would not be continued."""
+    """The body.
+
+    System messages are the instructions. Raises Rejected for a prefill, which would not be
+    continued.
+    """
     system, turns = form.system_and_turns(request.prompt)
     if turns and turns[-1].role == "assistant":
         raise Rejected(
-            f"The responses interface of {settings.where} does not continue the beginning of an answer: use "
-            f"interface=chat, or leave out the last message of the assistant."
+            f"The responses interface of {settings.where} does not continue the"
+            " beginning of an answer: use interface=chat, or leave out the last"
+            " message of the assistant."
         )
     told = form.sampling(request, settings)
     fields = {
@@ -64,7 +83,11 @@ def _part(part: Part) -> dict[str, Any]:
 
 def _tokens(data: Any) -> list[TokenLogProb]:
     """Of all texts of a response, in their order."""
-    items = [item for item in form.table(data).get("output") or () if isinstance(item, Mapping)]
+    items = [
+        item
+        for item in form.table(data).get("output") or ()
+        if isinstance(item, Mapping)
+    ]
     found = [
         part.get("logprobs")
         for item in items
@@ -74,7 +97,11 @@ def _tokens(data: Any) -> list[TokenLogProb]:
     ]
     if not found or not all(isinstance(rows, list) and rows for rows in found):
         raise NoLogProbs
-    return [token for rows in found for token in read_tokens(rows, "token", "logprob", "top_logprobs")]
+    return [
+        token
+        for rows in found
+        for token in read_tokens(rows, "token", "logprob", "top_logprobs")
+    ]
 
 
 def response_said(data: Any, request: Generate, settings: Settings) -> Said:
@@ -90,41 +117,70 @@ def response_said(data: Any, request: Generate, settings: Settings) -> Said:
     items = [item for item in output if isinstance(item, Mapping)]
     text, refusal, reasoning = (_texts(items, *kind) for kind in _KINDS)
     if refusal and not text.strip() and finish != CONTENT_FILTER:
-        text, finish = refusal, REFUSAL
+        text = refusal
+        finish = REFUSAL
     called = any(str(item.get("type", "")).endswith("_call") for item in items)
     return Said(
-        text, reasoning, finish, response_usage(data), data.get("model"), excused=called, calls_tool=called
+        text,
+        reasoning,
+        finish,
+        response_usage(data),
+        data.get("model"),
+        excused=called,
+        calls_tool=called,
     )
 
 
 def response_usage(data: Any) -> Usage:
     """Tokens."""
-    thought, cached = "output_tokens_details.reasoning_tokens", "input_tokens_details.cached_tokens"
-    return form.usage_of(form.at(data, "usage"), "input_tokens", "output_tokens", thought, cached)
+    thought = "output_tokens_details.reasoning_tokens"
+    cached = "input_tokens_details.cached_tokens"
+    return form.usage_of(
+        form.at(data, "usage"), "input_tokens", "output_tokens", thought, cached
+    )
 
 
 _KINDS = (
     ("message", ("content",), "output_text", "text", ""),
     ("message", ("content",), "refusal", "refusal", ""),
-    ("reasoning", ("content", "summary"), "reasoning_text summary_text", "text", "\n\n"),
+    (
+        "reasoning",
+        ("content", "summary"),
+        "reasoning_text summary_text",
+        "text",
+        "\n\n",
+    ),
 )
-"""Item type, its lists of parts (the first that has some counts), the parts' types, their field, what stands between."""
+"""Item type, its lists of parts (the first that has some counts), the parts' types, their field,
+what stands between.
+"""
 
 
 def _texts(
-    items: list[Mapping[str, Any]], kind: str, lists: tuple[str, ...], types: str, field: str, between: str
+    items: list[Mapping[str, Any]],
+    kind: str,
+    lists: tuple[str, ...],
+    types: str,
+    field: str,
+    between: str,
 ) -> str:
     found: list[str] = []
     for item in items:
         if item.get("type") == kind:
-            each = (list(_parts(item.get(name), types.split(), field)) for name in lists)
+            each = (
+                list(_parts(item.get(name), types.split(), field)) for name in lists
+            )
             found += next(filter(None, each), [])
     return between.join(found)
 
 
 def _parts(parts: Any, types: list[str], field: str) -> Iterator[str]:
     for part in parts if isinstance(parts, list) else ():
-        if isinstance(part, Mapping) and part.get("type") in types and isinstance(part.get(field), str):
+        if (
+            isinstance(part, Mapping)
+            and part.get("type") in types
+            and isinstance(part.get(field), str)
+        ):
             yield part[field]
 
 
@@ -132,9 +188,13 @@ def _finish(status: Any, data: Mapping[str, Any], settings: Settings) -> str:
     if status == "completed":
         return "stop"
     if status != "incomplete":
-        raise form.not_documented(settings, "status completed, incomplete or failed", data)
+        raise form.not_documented(
+            settings, "status completed, incomplete or failed", data
+        )
     finish = form.finish_of(form.at(data, "incomplete_details", "reason"))
-    return finish if finish in (LENGTH, CONTENT_FILTER) else f"incomplete {finish}".strip()
+    return (
+        finish if finish in (LENGTH, CONTENT_FILTER) else f"incomplete {finish}".strip()
+    )
 
 
 def _failure(error: Any, settings: Settings) -> RequestError:
@@ -142,7 +202,9 @@ def _failure(error: Any, settings: Settings) -> RequestError:
     code = form.at(error, "code")
     said = server_message({"error": error}) or "it gave no reason"
     if code in _POLICIES:
-        return Filtered(f"{settings.where} stopped the answer by its policy: {clean(said, 300)}")
+        return Filtered(
+            f"{settings.where} stopped the answer by its policy: {clean(said, 300)}"
+        )
     return error_for(
         settings.where,
         status_of(code),
@@ -153,7 +215,10 @@ def _failure(error: Any, settings: Settings) -> RequestError:
 
 
 class ResponsesGatherer(form.Gathering):
-    """The events of a streamed response. The last one carries the whole reply; pieces before it are not needed."""
+    """The events of a streamed response.
+
+    The last one carries the whole reply; pieces before it are not needed.
+    """
 
     def __init__(self, settings: Settings) -> None:
         super().__init__(settings)
@@ -161,8 +226,13 @@ class ResponsesGatherer(form.Gathering):
         self._reply: dict[str, Any] = {}
 
     def add(self, event: str, data: Any) -> bool:
-        """Take an event; completed, incomplete and failed end the answer, and an error event raises."""
-        kind = form.an_object(data, self.settings, "an event as a JSON object").get("type") or event
+        """Take an event; completed, incomplete and failed end the answer, and an error event
+        raises.
+        """
+        kind = (
+            form.an_object(data, self.settings, "an event as a JSON object").get("type")
+            or event
+        )
         self.note_name(form.at(data, "response", "model"))
         if kind == "error":
             raise _failure(form.table(data.get("error")) or data, self.settings)
@@ -173,11 +243,15 @@ class ResponsesGatherer(form.Gathering):
         if kind not in _ENDS:
             return False
         if not isinstance(data.get("response"), Mapping):
-            raise form.not_documented(self.settings, "the whole response in the last event", data)
+            raise form.not_documented(
+                self.settings, "the whole response in the last event", data
+            )
         self._reply = dict(data["response"])
         if not self._reply.get("output") and self._items:
             # Some servers leave the items out of the last event.
-            self._reply["output"] = [self._items[place] for place in sorted(self._items)]
+            self._reply["output"] = [
+                self._items[place] for place in sorted(self._items)
+            ]
         return True
 
     def result(self) -> Any:

@@ -1,4 +1,6 @@
-"""OpenAI's chat completions, which most providers and servers speak, and its completions, as base models are served."""
+"""OpenAI's chat completions, which most providers and servers speak, and its completions, as base
+models are served.
+"""
 
 from __future__ import annotations
 
@@ -31,10 +33,15 @@ def chat_payload(request: Generate, settings: Settings) -> dict[str, Any]:
 
 def chat_messages(prompt: Prompt) -> list[dict[str, Any]]:
     """The prompt as the messages of a body."""
-    return [{"role": turn.role, "content": content(turn, openai_part)} for turn in form.turns(prompt)]
+    return [
+        {"role": turn.role, "content": content(turn, openai_part)}
+        for turn in form.turns(prompt)
+    ]
 
 
-def with_sampling(body: dict[str, Any], request: Generate, settings: Settings) -> dict[str, Any]:
+def with_sampling(
+    body: dict[str, Any], request: Generate, settings: Settings
+) -> dict[str, Any]:
     """The body with its sampling fields and the model's extra fields."""
     told = form.sampling(request, settings)
     fields = {
@@ -55,11 +62,15 @@ def chat_said(data: Any, request: Generate, settings: Settings) -> Said:
         raise form.not_documented(settings, "choices[0].message", data)
     text, reasoning = _content(message.get("content"), data, settings)
     thoughts = (message.get(name) for name in settings.reasoning_fields)
-    reasoning = next((found for found in thoughts if isinstance(found, str) and found), reasoning)
-    finish, usage = form.finish_of(choice.get("finish_reason")), read_usage(data.get("usage"))
+    reasoning = next(
+        (found for found in thoughts if isinstance(found, str) and found), reasoning
+    )
+    finish = form.finish_of(choice.get("finish_reason"))
+    usage = read_usage(data.get("usage"))
     refusal = _refusal(message)
     if refusal and not text.strip() and finish != CONTENT_FILTER:
-        text, finish = refusal, REFUSAL
+        text = refusal
+        finish = REFUSAL
     called = bool(message.get("tool_calls") or message.get("function_call"))
     stopped_at = form.stopped_at(choice, STOP_FIELDS, request.stop)
     return Said(
@@ -81,7 +92,11 @@ STOP_FIELDS = ("stop_reason", "matched_stop")
 def first_choice(data: Any, settings: Settings) -> Mapping[str, Any]:
     """A reply's first choice. Raises BadReply, or the error that a 200 carries."""
     choices = form.sound(data, settings).get("choices")
-    if not isinstance(choices, list) or not choices or not isinstance(choices[0], Mapping):
+    if (
+        not isinstance(choices, list)
+        or not choices
+        or not isinstance(choices[0], Mapping)
+    ):
         raise form.not_documented(settings, "choices[0]", data)
     found: Mapping[str, Any] = choices[0]
     return found
@@ -95,14 +110,17 @@ def _content(content: Any, data: Any, settings: Settings) -> tuple[str, str]:
         return content, ""
     if not isinstance(content, list):
         raise form.not_documented(settings, "choices[0].message.content as text", data)
-    texts, thoughts = [], []
+    texts = []
+    thoughts = []
     for part in content:
         if isinstance(part, str):
             texts.append(part)
         elif isinstance(part, Mapping):
             kind = part.get("type", "text")
             if kind in ("thinking", "reasoning"):
-                thoughts.append(_content(part.get(kind) or part.get("text"), data, settings)[0])
+                thoughts.append(
+                    _content(part.get(kind) or part.get("text"), data, settings)[0]
+                )
             elif isinstance(found := part.get("text"), str):
                 texts.append(found)
     return "".join(texts), "".join(thoughts)
@@ -116,18 +134,27 @@ def _refusal(message: Mapping[str, Any]) -> str:
         if isinstance(parts, list)
         else [message]
     )
-    return "".join(said for place in places if isinstance(said := place.get("refusal"), str))
+    return "".join(
+        said for place in places if isinstance(said := place.get("refusal"), str)
+    )
 
 
 def read_usage(usage: Any) -> Usage:
-    """Token counts; what the server does not say is 0. Cached tokens also by DeepSeek's name, and by Moonshot's."""
+    """Token counts; what the server does not say is 0.
+
+    Cached tokens also by DeepSeek's name, and by Moonshot's.
+    """
     if not isinstance(usage, Mapping):
         return Usage()
-    read, written = form.count(usage.get("prompt_tokens")), form.count(usage.get("completion_tokens"))
-    reasoning = form.count(form.at(usage, "completion_tokens_details", "reasoning_tokens")) or form.count(
-        usage.get("reasoning_tokens")
-    )
-    if reasoning and form.count(usage.get("total_tokens")) == read + written + reasoning:
+    read = form.count(usage.get("prompt_tokens"))
+    written = form.count(usage.get("completion_tokens"))
+    reasoning = form.count(
+        form.at(usage, "completion_tokens_details", "reasoning_tokens")
+    ) or form.count(usage.get("reasoning_tokens"))
+    if (
+        reasoning
+        and form.count(usage.get("total_tokens")) == read + written + reasoning
+    ):
         # xAI counts reasoning beside the completion; it is paid as output all the same.
         written += reasoning
     cached = (
@@ -146,7 +173,8 @@ def reply_usage(data: Any) -> Usage:
 class CompletionGatherer(form.Gathering):
     """The chunks of a streamed completion, put together as the completion would have been.
 
-    `[DONE]` ends it, or the stream's own end once a chunk has said why the answer ended: some servers leave `[DONE]` out.
+    `[DONE]` ends it, or the stream's own end once a chunk has said why the answer ended: some
+    servers leave `[DONE]` out.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -164,17 +192,23 @@ class CompletionGatherer(form.Gathering):
             return True
         form.sound(data, self.settings, "a chunk as a JSON object")
         self.note_name(data.get("model"))
-        self._head.update((name, data[name]) for name in ("id", "model") if data.get(name))
+        self._head.update(
+            (name, data[name]) for name in ("id", "model") if data.get(name)
+        )
         self._usage = data.get("usage") or self._usage
         choices = data.get("choices")
         for choice in choices if isinstance(choices, list) else ():
             if isinstance(choice, Mapping) and choice.get("index", 0) == 0:
                 self._take(choice)
                 for name, part in form.table(choice.get("logprobs")).items():
-                    self._logprobs.setdefault(name, []).extend(part if isinstance(part, list) else ())
+                    self._logprobs.setdefault(name, []).extend(
+                        part if isinstance(part, list) else ()
+                    )
                 self._finish = choice.get("finish_reason") or self._finish
                 if choice.get("finish_reason"):
-                    self._stop = {name: choice[name] for name in STOP_FIELDS if name in choice}
+                    self._stop = {
+                        name: choice[name] for name in STOP_FIELDS if name in choice
+                    }
         return False
 
     def ended(self) -> bool:
@@ -190,7 +224,12 @@ class CompletionGatherer(form.Gathering):
         return {"text": "".join(self._texts)}
 
     def result(self) -> Any:
-        choice = {"index": 0, **self._said(), "finish_reason": self._finish, **self._stop}
+        choice = {
+            "index": 0,
+            **self._said(),
+            "finish_reason": self._finish,
+            **self._stop,
+        }
         if self._logprobs:
             choice["logprobs"] = self._logprobs
         return {**self._head, "choices": [choice], "usage": self._usage}
@@ -218,7 +257,9 @@ class ChatGatherer(CompletionGatherer):
                 self._called = True
 
     def _said(self) -> dict[str, Any]:
-        message: dict[str, Any] = {name: "".join(parts) for name, parts in self._parts.items()}
+        message: dict[str, Any] = {
+            name: "".join(parts) for name, parts in self._parts.items()
+        }
         message = {"role": "assistant", "content": None, **message}
         return {"message": {**message, "tool_calls": [{}]} if self._called else message}
 
@@ -261,8 +302,8 @@ def text_of(prompt: Prompt, settings: Settings) -> str:
     if isinstance(prompt, str):
         return prompt
     raise Rejected(
-        f"The completions interface of {settings.where} takes text, not chat messages; use interface=chat, "
-        f"or write the prompt as text."
+        f"The completions interface of {settings.where} takes text, not chat messages;"
+        " use interface=chat, or write the prompt as text."
     )
 
 
@@ -272,9 +313,18 @@ def completion_said(data: Any, request: Generate, settings: Settings) -> Said:
     text = choice.get("text")
     if not isinstance(text, str):
         raise form.not_documented(settings, "choices[0].text", data)
-    finish, usage = form.finish_of(choice.get("finish_reason")), read_usage(data.get("usage"))
+    finish = form.finish_of(choice.get("finish_reason"))
+    usage = read_usage(data.get("usage"))
     stopped_at = form.stopped_at(choice, STOP_FIELDS, request.stop)
-    return Said(text, "", finish, usage, data.get("model"), may_be_empty=True, stopped_at=stopped_at)
+    return Said(
+        text,
+        "",
+        finish,
+        usage,
+        data.get("model"),
+        may_be_empty=True,
+        stopped_at=stopped_at,
+    )
 
 
 COMPLETIONS = Wire(

@@ -1,9 +1,11 @@
-"""Formats that are OpenAI's chat with small differences: Azure's two, Hugging Face's router, Mistral's own.
+"""Formats that are OpenAI's chat with small differences: Azure's two, Hugging Face's router,
+Mistral's own.
 
-Azure OpenAI has an address for each deployment and a dated version in it, Azure AI model inference one address for many models.
-A prompt that their content filter stops is a 400 (`http_faults.Filtered`).
-Hugging Face's router passes on the words of the servers behind it; a model is `org/name`, or `org/name:provider`.
-Mistral has names of its own and refuses whatever it does not know.
+Azure OpenAI has an address for each deployment and a dated version in it, Azure AI model inference
+one address for many models. A prompt that their content filter stops is a 400
+(`http_faults.Filtered`). Hugging Face's router passes on the words of the servers behind it; a
+model is `org/name`, or `org/name:provider`. Mistral has names of its own and refuses whatever it
+does not know.
 """
 
 from __future__ import annotations
@@ -13,12 +15,27 @@ from typing import Any
 from urllib.parse import quote
 
 from evalwright.core.requests import Generate
-from evalwright.models.remote.wire.format import Said, Settings, given, merged, sampling, turns
-from evalwright.models.remote.wire.openai_text import CHAT, chat_messages, chat_payload, chat_said
+from evalwright.models.remote.wire.format import (
+    Said,
+    Settings,
+    given,
+    merged,
+    sampling,
+    turns,
+)
+from evalwright.models.remote.wire.openai_text import (
+    CHAT,
+    chat_messages,
+    chat_payload,
+    chat_said,
+)
 from evalwright.models.remote.wire.options import OPENAI_CHAT
 
-INFERENCE_VERSION, AZURE_OPENAI_VERSION = "2024-05-01-preview", "2024-10-21"
-"""The newest of the one, the newest that is no preview of the other; another is named by the variable api_version."""
+INFERENCE_VERSION = "2024-05-01-preview"
+AZURE_OPENAI_VERSION = "2024-10-21"
+"""The newest of the one, the newest that is no preview of the other; another is named by the
+variable api_version.
+"""
 
 
 def _versioned(path: str, settings: Settings, default: str) -> str:
@@ -52,12 +69,16 @@ def mistral_payload(request: Generate, settings: Settings) -> dict[str, Any]:
         "stop": list(told.stop) or None,
         "random_seed": told.seed,
     }
-    return merged({"model": settings.model, "messages": messages, **given(fields)}, settings.extra_body)
+    return merged(
+        {"model": settings.model, "messages": messages, **given(fields)},
+        settings.extra_body,
+    )
 
 
 def mistral_said(data: Any, request: Generate, settings: Settings) -> Said:
     """What a chat completion says. It may repeat the prefix that the answer was begun with."""
-    found, last = chat_said(data, request, settings), turns(request.prompt)[-1:]
+    found = chat_said(data, request, settings)
+    last = turns(request.prompt)[-1:]
     begun = last[0].text if last and last[0].role == "assistant" else ""
     return replace(found, text=found.text.removeprefix(begun))
 
@@ -66,7 +87,9 @@ AZURE_INFERENCE = replace(
     CHAT,
     name="azure-inference",
     path=lambda settings: _versioned("", settings, INFERENCE_VERSION),
-    options={name: option for name, option in OPENAI_CHAT.items() if name != "top_logprobs"},
+    options={
+        name: option for name, option in OPENAI_CHAT.items() if name != "top_logprobs"
+    },
 )
 AZURE_OPENAI = replace(
     CHAT,

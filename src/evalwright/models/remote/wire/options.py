@@ -1,8 +1,8 @@
-"""What wire formats carry besides text and plain sampling: options of a request as fields of a body, images as parts, and the
-log-probabilities of an answer's tokens read back.
+"""What wire formats carry besides text and plain sampling: options of a request as fields of a
+body, images as parts, and the log-probabilities of an answer's tokens read back.
 
-Each format has one table of options, from an option's name to what its value is in the body. What stands in no table is refused
-before anything is sent.
+Each format has one table of options, from an option's name to what its value is in the body. What
+stands in no table is refused before anything is sent.
 """
 
 from __future__ import annotations
@@ -39,11 +39,18 @@ def at_place(place: str) -> Callable[[Any], Mapping[str, Any]]:
 
 def fields_of(request: Generate, options: Options) -> list[Mapping[str, Any]]:
     """The fields of the options that a request uses."""
-    return [options[name](value) for name, value in request.options().items() if name in options]
+    return [
+        options[name](value)
+        for name, value in request.options().items()
+        if name in options
+    ]
 
 
 def _openai_logprobs(alternatives: int) -> Mapping[str, Any]:
-    return {"logprobs": True, **({"top_logprobs": alternatives} if alternatives else {})}
+    return {
+        "logprobs": True,
+        **({"top_logprobs": alternatives} if alternatives else {}),
+    }
 
 
 def _openai_schema(schema: str) -> Mapping[str, Any]:
@@ -59,7 +66,11 @@ SAMPLERS: Options = {
     "length_penalty": at_place("length_penalty"),
 }
 """What servers of open models add to OpenAI's fields."""
-OPENAI_CHAT: Options = {**SAMPLERS, "top_logprobs": _openai_logprobs, "json_schema": _openai_schema}
+OPENAI_CHAT: Options = {
+    **SAMPLERS,
+    "top_logprobs": _openai_logprobs,
+    "json_schema": _openai_schema,
+}
 OPENAI_COMPLETIONS: Options = {**SAMPLERS, "top_logprobs": at_place("logprobs")}
 
 
@@ -95,18 +106,23 @@ def chat_tokens(data: Any) -> list[TokenLogProb]:
 
 
 def completion_tokens(data: Any) -> list[TokenLogProb]:
-    """Of a completion: three lists side by side in `choices[0].logprobs`, or llama.cpp's one as in a chat. Raises NoLogProbs."""
+    """Of a completion: three lists side by side in `choices[0].logprobs`, or llama.cpp's one as in
+    a chat. Raises NoLogProbs.
+    """
     try:
         found = data["choices"][0]["logprobs"]
         if "content" in found:
             return chat_tokens(data)
-        tokens, values = found["tokens"], found["token_logprobs"]
+        tokens = found["tokens"]
+        values = found["token_logprobs"]
         others = found.get("top_logprobs") or [{}] * len(tokens)
         rows = [
             {
                 "token": token,
                 "logprob": value,
-                "others": [{"token": t, "logprob": v} for t, v in (other or {}).items()],
+                "others": [
+                    {"token": t, "logprob": v} for t, v in (other or {}).items()
+                ],
             }
             for token, value, other in zip(tokens, values, others, strict=True)
         ]
@@ -116,13 +132,18 @@ def completion_tokens(data: Any) -> list[TokenLogProb]:
 
 
 def read_tokens(rows: Any, text: str, value: str, others: str) -> list[TokenLogProb]:
-    """Rows of a token's text, its value and, in `others`, rows of alternatives of the same form. Raises NoLogProbs."""
+    """Rows of a token's text, its value and, in `others`, rows of alternatives of the same form.
+
+    Raises NoLogProbs.
+    """
     if not isinstance(rows, list):
         raise NoLogProbs
     found = []
     for row in rows:
         more = (row.get(others) if isinstance(row, Mapping) else None) or ()
-        pairs = sorted((_pair(one, text, value) for one in _rows(more)), key=lambda pair: -pair[1])
+        pairs = sorted(
+            (_pair(one, text, value) for one in _rows(more)), key=lambda pair: -pair[1]
+        )
         found.append(TokenLogProb(*_pair(row, text, value), tuple(pairs)))
     return found
 
@@ -138,7 +159,9 @@ _ROUNDING = 0.1
 
 
 def _pair(row: Any, text: str, value: str) -> tuple[str, float]:
-    token, number = (row.get(text), row.get(value)) if isinstance(row, Mapping) else (None, None)
+    token, number = (
+        (row.get(text), row.get(value)) if isinstance(row, Mapping) else (None, None)
+    )
     if (
         not isinstance(token, str)
         or not isinstance(number, int | float)

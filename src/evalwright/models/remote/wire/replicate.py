@@ -1,7 +1,10 @@
-"""Replicate: a prediction is made, and looked at until it has ended. Models have inputs, not messages.
+"""Replicate: a prediction is made, and looked at until it has ended.
 
-`owner/name` is one of its official models, `owner/name:version` or a bare version hash any other. A prediction names its own
-address; only one below the base URL is followed, because the key goes with it.
+Models have inputs, not messages.
+
+`owner/name` is one of its official models, `owner/name:version` or a bare version hash any other. A
+prediction names its own address; only one below the base URL is followed, because the key goes with
+it.
 """
 
 from __future__ import annotations
@@ -17,7 +20,10 @@ from evalwright.models.remote.http_faults import clean
 from evalwright.models.remote.wire import format as form
 from evalwright.models.remote.wire.format import Said, Settings, Wire
 
-_NAME = re.compile(r"(?P<model>\w[\w.-]*/\w[\w.-]*)?(?:(?(model):)(?P<version>[0-9a-f]{64}))?", re.ASCII)
+_NAME = re.compile(
+    r"(?P<model>\w[\w.-]*/\w[\w.-]*)?(?:(?(model):)(?P<version>[0-9a-f]{64}))?",
+    re.ASCII,
+)
 _RUNNING = ("starting", "processing")
 _ENDED_BADLY = ("failed", "canceled", "aborted")
 
@@ -29,26 +35,37 @@ def path(settings: Settings) -> str:
 
 
 def _model(settings: Settings) -> tuple[str, str]:
-    """(owner/name, version), one of them "" where the other says enough. Raises Rejected for other names."""
+    """(owner/name, version), one of them "" where the other says enough.
+
+    Raises Rejected for other names.
+    """
     match = _NAME.fullmatch(settings.model)
     if not settings.model or match is None:
         raise Rejected(
-            f"'{clean(settings.model, 80)}' is not a model of {settings.where}: write owner/name, owner/name:version, or the "
-            f"version's 64 hexadecimal digits."
+            f"'{clean(settings.model, 80)}' is not a model of {settings.where}: write"
+            " owner/name, owner/name:version, or the version's 64 hexadecimal digits."
         )
     return match["model"] or "", match["version"] or ""
 
 
 def replicate_payload(request: Generate, settings: Settings) -> dict[str, Any]:
-    """The body: one prompt and one system prompt. Raises Rejected for a conversation, which has no input."""
+    """The body: one prompt and one system prompt.
+
+    Raises Rejected for a conversation, which has no input.
+    """
     system, turns = form.system_and_turns(request.prompt)
     if len(turns) != 1 or turns[0].role != "user":
         raise Rejected(
-            f"The models of {settings.where} take one prompt and one system prompt, no conversation and no beginning of an "
-            f"answer: use a single message of the user, or write the prompt as text."
+            f"The models of {settings.where} take one prompt and one system prompt, no"
+            " conversation and no beginning of an answer: use a single message of the"
+            " user, or write the prompt as text."
         )
     told = form.sampling(request, settings)
-    prompt = turns[0].text if settings.system_field or not system else f"{system}\n\n{turns[0].text}"
+    prompt = (
+        turns[0].text
+        if settings.system_field or not system
+        else f"{system}\n\n{turns[0].text}"
+    )
     fields = {
         settings.system_field: system or None,
         settings.tokens_field: told.max_tokens,
@@ -87,15 +104,19 @@ def _status(data: Any, settings: Settings) -> str:
 
 
 def _below(reply: Reply, name: str, settings: Settings) -> str:
-    """The path below the base URL of one of a prediction's addresses. Raises Rejected for any other address."""
+    """The path below the base URL of one of a prediction's addresses.
+
+    Raises Rejected for any other address.
+    """
     url = form.at(reply.data, "urls", name)
     if not isinstance(url, str):
         raise form.not_documented(settings, f"urls.{name}", reply.data)
     rest = url.removeprefix(settings.base_url)
     if rest == url or not re.fullmatch(r"/predictions/[\w-]+(/cancel)?", rest):
         raise Rejected(
-            f"{settings.where} names another address for the prediction ({clean(url, 100)}); it was not followed, because "
-            f"the key would be sent to it."
+            f"{settings.where} names another address for the prediction"
+            f" ({clean(url, 100)}); it was not followed, because the key would be sent"
+            " to it."
         )
     return rest
 
@@ -105,7 +126,10 @@ def prediction_said(data: Any, request: Generate, settings: Settings) -> Said:
     status = _status(data, settings)
     if status in _ENDED_BADLY:
         said = clean(str(data.get("error") or "it gave no reason"), 300)
-        raise Overloaded(f"{settings.where} did not answer, the prediction has {_words(status)}: {said}")
+        raise Overloaded(
+            f"{settings.where} did not answer, the prediction has {_words(status)}:"
+            f" {said}"
+        )
     output = data.get("output")
     if isinstance(output, list) and all(isinstance(piece, str) for piece in output):
         output = "".join(output)
@@ -118,7 +142,9 @@ def prediction_said(data: Any, request: Generate, settings: Settings) -> Said:
 
 
 def _usage(data: Any) -> Usage:
-    return form.usage_of(form.at(data, "metrics"), "input_token_count", "output_token_count")
+    return form.usage_of(
+        form.at(data, "metrics"), "input_token_count", "output_token_count"
+    )
 
 
 def _words(status: str) -> str:
@@ -133,6 +159,7 @@ WIRE = Wire(
     usage=_usage,
     model_in_path=True,
     polling=Polling(ended, look, cancel),
-    # Some models have an input for stop strings and some have not, so the answer is cut here, where it is exact.
+    # Some models have an input for stop strings and some have not, so the answer is cut here, where
+    # it is exact.
     lacks=frozenset({"stop"}),
 )

@@ -1,4 +1,6 @@
-"""Vectara's query of a corpus: the prompt is the query, and a model of theirs (Mockingbird) writes a summary of what is found."""
+"""Vectara's query of a corpus: the prompt is the query, and a model of theirs (Mockingbird) writes
+a summary of what is found.
+"""
 
 from __future__ import annotations
 
@@ -12,14 +14,21 @@ from evalwright.models.remote.wire.format import Said, Settings, Wire
 
 
 def query_payload(request: Generate, settings: Settings) -> dict[str, Any]:
-    """The body. Nothing is kept as a conversation. Raises Rejected for a prompt of several turns, which is no query."""
+    """The body.
+
+    Nothing is kept as a conversation. Raises Rejected for a prompt of several turns, which is no
+    query.
+    """
     system, talk = form.system_and_talk(request, settings)
     if len(talk) != 1 or talk[0].role != "user":
         raise Rejected(
-            f"{settings.where} takes one query, no conversation: use a single message of the user."
+            f"{settings.where} takes one query, no conversation: use a single message"
+            " of the user."
         )
     told = form.sampling(request, settings)
-    parameters = form.given({"max_tokens": told.max_tokens, "temperature": told.temperature})
+    parameters = form.given(
+        {"max_tokens": told.max_tokens, "temperature": told.temperature}
+    )
     generation: dict[str, Any] = {"generation_preset_name": settings.model}
     if parameters:
         generation["model_parameters"] = parameters

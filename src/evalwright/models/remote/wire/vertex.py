@@ -1,4 +1,6 @@
-"""Vertex AI: the formats of `gemini` and `anthropic` below a project and a location, the model in the path."""
+"""Vertex AI: the formats of `gemini` and `anthropic` below a project and a location, the model in
+the path.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,11 @@ def _path(publisher: str, method: str) -> Callable[[Settings], str]:
     """Where a model's method is; a name with a slash ("endpoints/123") says its collection itself."""
 
     def path(settings: Settings) -> str:
-        name = settings.model if "/" in settings.model else f"publishers/{publisher}/models/{settings.model}"
+        name = (
+            settings.model
+            if "/" in settings.model
+            else f"publishers/{publisher}/models/{settings.model}"
+        )
         return f"/{quote(name, safe='/@-._~')}:{method}"
 
     return path
