@@ -16,7 +16,7 @@ PICTURE = (
 )
 
 WIDTH = 1000
-HEIGHT = 745
+HEIGHT = 730
 IMPORTS_TOP = 698
 LINE_HEIGHT = 17
 STEP_RADIUS = 10
@@ -51,9 +51,8 @@ svg { font-family: system-ui, "Segoe UI", Helvetica, Arial, sans-serif; font-siz
 
 
 IMPORTS = (
-    "Imports go one way, from the first to the last: core, bounded, statistics, models, engine,",
-    "strategies, scorers, metrics, tasks, runs, trackers, evaluation, analysis, reports, api,",
-    "compat, cli.",
+    "Imports go one way: core, bounded, statistics, models, engine, strategies, scorers, metrics,",
+    "tasks, runs, trackers, evaluation, analysis, reports, api, compat, cli.",
 )
 
 
@@ -97,7 +96,7 @@ BOXES = (
     Box(
         "core/ · bounded.py · statistics/",
         (
-            "imported by all rooms: nouns and errors; a process with limits; arrays in, numbers out",
+            "imported by all rooms: nouns, errors; a process with limits; arrays in, numbers out",
         ),
         30,
         626,
@@ -170,7 +169,8 @@ def draw() -> str:
 def _arrow_head(name: str, style: str) -> str:
     return (
         f'<marker id="{name}" viewBox="0 0 10 10" refX="9" refY="5" '
-        f'markerWidth="7" markerHeight="7" orient="auto"><path class="{style}" d="M0 0 L10 5 L0 10 z"/></marker>'
+        f'markerWidth="7" markerHeight="7" orient="auto">'
+        f'<path class="{style}" d="M0 0 L10 5 L0 10 z"/></marker>'
     )
 
 
