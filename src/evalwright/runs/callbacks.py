@@ -41,20 +41,35 @@ class RunStarted(Protocol):
 
 
 class Callback:
-    """Derive from it, or have one of its methods: those that are missing are not called.
+    """Is called when runs and samples start and finish. Derive from it, or have one of its methods.
 
-    Samples are told on the event loop, so a method that takes long holds up all requests; runs are
-    told in a thread.
+    `sample_finished` is called on the event loop and holds up all requests while it works; the
+    other two are called in a thread. A callback that raises costs no sample: it is not called
+    again, and the error is reported at the end.
     """
 
     def run_started(self, run: RunStarted) -> None:
-        """Before a run's first request."""
+        """Called before a run's first request.
+
+        Args:
+            run: the run that starts: its `id`, `folder` and `total`, the number of answers it
+                needs.
+        """
 
     def sample_finished(self, run_id: str, record: SampleRecord) -> None:
-        """After a sample was answered, scored and kept; in the order in which they finish."""
+        """Called after a sample was answered, scored and recorded, in the order of finishing.
+
+        Args:
+            run_id: the run's name.
+            record: the sample with its answer and scores.
+        """
 
     def run_finished(self, run: Run) -> None:
-        """After the run was written."""
+        """Called after a run was written.
+
+        Args:
+            run: the finished run.
+        """
 
 
 def check_callbacks(callbacks: Any) -> list[Any]:

@@ -84,18 +84,26 @@ def merge_runs(
     out: str | Path | None = None,
     dialect: Mapping[str, Any] | None = None,
 ) -> list[Run]:
-    """Make whole runs of their shards; one for each model.
+    """Merge the shards of runs: the runs that one process would have made, one per model.
 
     Samples, metrics, counts and costs are those of the whole run.
 
-    runs: shards, or names: that of a whole run, or of the evaluation, for all of its shards in
-    `runs_folder`. name: of the merged run, where there is one (default: that of the whole run).
-    out: its parent folder (default: beside the shards). dialect: as of `score_run`, for tasks of
-    another framework whose metrics are Python.
+    Args:
+        runs: shards, or names: of a whole run, or of an evaluation, for all its shards in
+            `runs_folder`.
+        name: name of the merged run, where there is one; without it, that of the whole run.
+        runs_folder: the folder in which names are looked up.
+        out: the merged runs' parent folder; without it, that of the shards.
+        dialect: as for `score_run`, for tasks of another framework whose metrics are Python.
 
-    Raises ShardsMissing where shards are missing, RunError where they are changed, or of different
-    evaluations, UnknownName for an unknown run, and ConfigurationError where another run has the
-    name.
+    Returns:
+        The merged runs.
+
+    Raises:
+        ShardsMissing: shards are missing.
+        RunError: shards were changed, or belong to different evaluations.
+        UnknownName: there is no such run.
+        ConfigurationError: another run has the name.
     """
     listed = [runs] if isinstance(runs, (Run, str, Path)) else runs
     folder = Path(runs_folder)

@@ -46,7 +46,17 @@ _LINE_KEYS = {"task", "index", "id", "draw", "input", "targets", "scores"}
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Run(Shown):
-    """One evaluation of one model. `data` is `run.json` as it stands; `folder` is where it lies."""
+    """A finished run: one model evaluated on one or more tasks.
+
+    Made by `evaluate` or `open_run`. `print` shows its scores; `to_frame`, `plot`, `report` and
+    `save` show more of it.
+
+    Args:
+        folder: the run's folder.
+        data: the content of `run.json`.
+        numbers_from: what the numbers in `data` were computed from here; None where they are as
+            they were recorded.
+    """
 
     folder: Path
     data: Mapping[str, Any]

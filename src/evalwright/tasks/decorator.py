@@ -69,11 +69,27 @@ def task(
     language: str = "",
     domain: str = "",
 ) -> Callable[[Function], Function]:
-    """Register a function that gives a Task or a definition mapping.
+    """Register a function that returns a task.
 
-    The function takes nothing, or `chat`. Raises ConfigurationError at registration where the name
-    or the signature does not fit. The first line of the docstring is the description, unless one is
-    given.
+    The function takes no argument, or one called `chat`, which says whether the model takes
+    messages. It returns a Task, or a mapping with the keys of a task file::
+
+        @task("capitals", description="Capitals of the world.")
+        def capitals():
+            return {"dataset": {"rows": [{"input": "Capital of France?", "target": "Paris"}]}}
+
+    Args:
+        name: the name to run it by.
+        description: one line for lists; without it, the first line of the docstring.
+        version: the task's version; change it whenever scores may change.
+        language: language code for lists, such as "ko".
+        domain: field for lists, such as "geography".
+
+    Returns:
+        The decorator.
+
+    Raises:
+        ConfigurationError: the name or the function's parameters do not fit; when registering.
     """
 
     def register(function: Function) -> Function:

@@ -36,14 +36,26 @@ def load_task(
     num_fewshot: int | None = None,
     trust: Sequence[str | Path] = (),
 ) -> Task:
-    """The task of that name or file. Its data is read once and every row is checked.
+    """Load a task by name or from a file. Its data are read once, and every row is checked.
 
-    name_or_path: a bundled name, one from `folders` or $EVALWRIGHT_TASKS, one registered with
-    `@task`, a path to a YAML file, or `file.yaml:member`. chat: whether the model under test takes
-    messages. prompt_format: overrules the file's own. overrides: values put over the file's, keys
-    nested or dotted, file names from the working folder. num_fewshot: shots in place of the file's
-    own number. trust: folders whose task files may read files anywhere. Raises UnknownName with the
-    closest names, TaskError with file and line, DatasetError with file and row.
+    Args:
+        name_or_path: a bundled name, one from `folders` or $EVALWRIGHT_TASKS, one registered with
+            `@task`, a path to a YAML, CSV or JSONL file, or `file.yaml:member`.
+        prompt_format: "auto", "chat" or "text", in place of the file's own.
+        chat: whether the model under test takes messages.
+        overrides: settings in place of the file's, keys nested or dotted; file names in them are
+            relative to the working folder.
+        folders: further folders with task files.
+        num_fewshot: number of worked examples in place of the file's own.
+        trust: folders whose task files may read files anywhere.
+
+    Returns:
+        The task.
+
+    Raises:
+        UnknownName: there is no such task; the message has the closest names.
+        TaskError: the definition cannot be used; the message has file and line.
+        DatasetError: the data cannot be read; the message has file and row.
     """
     how: dict[str, Any] = {
         "prompt_format": prompt_format,
