@@ -59,11 +59,11 @@ class BuiltInMethod(BaseScalingMethod):
             self.name, self.kwargs, published=published, roles=tuple(roles)
         )
 
-        async def one(door: SampleDoor, sample: Sample) -> None:
+        async def predict(door: SampleDoor, sample: Sample) -> None:
             answer = await strategy(sample, door, 0)
             data[int(sample.id)]["prediction"] = row_of(sample, answer)["prediction"]
 
-        asked_alone(roles, data, one, at_once=False)
+        asked_alone(roles, data, predict, at_once=False)
         return data
 
 
