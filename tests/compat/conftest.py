@@ -14,11 +14,9 @@ MANY_FILES = 1000
 @pytest.fixture(autouse=True, scope="session")
 def _shipped_tasks_read_once() -> Iterator[None]:
     """The thousands of task files of the released package are read once in this process, and not for the new home of each test."""
-    from evalwright.compat.indexes import State
-    from evalwright.compat.lm_eval.tasks import index
+    from evalwright.compat.indexes import State, kept
 
     read_before: dict[tuple[str, Path, tuple[State, ...]], Any] = {}
-    kept = index.kept
 
     def kept_in_memory(system: str, folder: Path, files: list[State], made: Callable[[], Any]) -> Any:
         state = (system, folder, tuple(files))
@@ -29,7 +27,7 @@ def _shipped_tasks_read_once() -> Iterator[None]:
         return read_before[state]
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(index, "kept", kept_in_memory)
+        patch.setattr("evalwright.compat.lm_eval.tasks.index.kept", kept_in_memory)
         yield
 
 
