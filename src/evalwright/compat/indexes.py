@@ -24,7 +24,7 @@ State = tuple[str, int, int]
 
 
 def kept(
-    system: str, folder: Path, files: Iterable[State], made: Callable[[], Any]
+    system: str, folder: Path, files: Iterable[State], build: Callable[[], Any]
 ) -> Any:
     """What is made of a folder, for one state of its files.
 
@@ -39,10 +39,10 @@ def kept(
     ).hexdigest()
     cache = home_folder() / system / f"index-{name}.json"
     with suppress(OSError, ValueError, LookupError, TypeError):
-        data = from_json(ordinary(cache).read_text(encoding="utf-8"))
-        if data["state"] == state and unchanged(data["made"].get("outside", {})):
-            return data["made"]
-    data = {"state": state, "made": made()}
+        stored = from_json(ordinary(cache).read_text(encoding="utf-8"))
+        if stored["state"] == state and unchanged(stored["made"].get("outside", {})):
+            return stored["made"]
+    stored = {"state": state, "made": build()}
     with suppress(OSError):  # a folder that cannot be written costs only time
-        write_text(cache.resolve(), json.dumps(data, separators=(",", ":")))
-    return data["made"]
+        write_text(cache.resolve(), json.dumps(stored, separators=(",", ":")))
+    return stored["made"]

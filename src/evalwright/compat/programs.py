@@ -75,16 +75,16 @@ class Exporter:
 
     about: str
     make: Callable[..., Exports]
-    out: str
+    default_folder: str
     out_help: str
-    several: bool = False
+    takes_several_runs: bool = False
     options: Sequence[click.Parameter] = ()
 
 
 def later(target: str) -> Callable[..., Any]:
     """A function that is imported when it is called. target: "module:function" in this room."""
-    return lambda *given, **options: resolve_name(f"evalwright.compat.{target}")(
-        *given, **options
+    return lambda *arguments, **options: resolve_name(f"evalwright.compat.{target}")(
+        *arguments, **options
     )
 
 
@@ -100,8 +100,8 @@ def scoring_option(text: str, **settings: Any) -> click.Option:
 
 def imports_of(
     runs: Sequence[Run],
-    told: Callable[[Run], Sequence[str]],
-    kept: Sequence[str],
+    describe_run: Callable[[Run], Sequence[str]],
+    shown_keys: Sequence[str],
     left_out: Sequence[str] = (),
 ) -> Imports:
     """What an import made. told: what stands behind a run's name, and further lines; kept: as of
@@ -109,21 +109,23 @@ def imports_of(
     """
     lines: list[str] = []
     for run in runs:
-        first, *more = told(run)
+        first, *further_lines = describe_run(run)
         notes = run.data["configuration"]["imported"]["notes"]
-        lines += [f"Imported: {run.folder} ({run.model}: {first}", *more]
+        lines += [f"Imported: {run.folder} ({run.model}: {first}", *further_lines]
         lines += [f"  Note: {note.removesuffix('.')}." for note in notes]
-    return Imports(lines, {"runs": [record_of(run, kept) for run in runs]}, left_out)
+    return Imports(
+        lines, {"runs": [record_of(run, shown_keys) for run in runs]}, left_out
+    )
 
 
-def record_of(run: Run, kept: Sequence[str]) -> dict[str, Any]:
+def record_of(run: Run, shown_keys: Sequence[str]) -> dict[str, Any]:
     """An imported run for other programs. kept: what of `imported` in its configuration is shown."""
     imported = run.data["configuration"]["imported"]
     return {
         "id": run.id,
         "model": run.model,
         "folder": str(run.folder),
-        **{key: imported[key] for key in kept},
+        **{key: imported[key] for key in shown_keys},
         "metrics": {
             task.name: {
                 metric.label: metric.estimate.as_dict() for metric in task.metrics

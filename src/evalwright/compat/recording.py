@@ -88,10 +88,10 @@ def replacing(path: Path) -> Iterator[Path]:
 def read_whole(path: Path, most: int, hint: str = "") -> bytes:
     """A file of at most so many bytes. hint: what to do with a larger one. Raises RunError."""
     with opened(path) as file:
-        data = file.read(most + 1)
-    if len(data) > most:
+        content = file.read(most + 1)
+    if len(content) > most:
         raise RunError(f"{path} has more than the {most >> 20:,} MiB allowed{hint}.")
-    return data
+    return content
 
 
 def read_rows(path: Path) -> Iterator[tuple[str, int, dict[str, Any]]]:
@@ -154,14 +154,14 @@ def check_depth(value: Any, where: str, left: int = 100) -> None:
     """
     if not left:
         raise RunError(f"{where} is nested too deeply.")
-    for part in (
+    for child in (
         value.values()
         if isinstance(value, dict)
         else value
         if isinstance(value, list)
         else ()
     ):
-        check_depth(part, where, left - 1)
+        check_depth(child, where, left - 1)
 
 
 def count_of(value: Any) -> int:
@@ -169,7 +169,7 @@ def count_of(value: Any) -> int:
     return value if isinstance(value, int) and 0 <= value < 1 << 53 else 0
 
 
-def file_name(text: str, other: str, most: int = 100) -> str:
+def file_name(text: str, fallback: str, most: int = 100) -> str:
     """A text as a part of a file's name: letters, digits, '.', '_' and '-'. other: in place of an
     empty one.
     """
@@ -177,7 +177,7 @@ def file_name(text: str, other: str, most: int = 100) -> str:
         "".join(sign if sign.isalnum() or sign in "._-" else "-" for sign in text)[
             :most
         ]
-        or other
+        or fallback
     )
 
 
@@ -186,21 +186,21 @@ def number(value: Any) -> float | None:
     if not isinstance(value, (int, float)) or isinstance(value, bool):
         return None
     try:
-        made = float(value)
+        real = float(value)
     except OverflowError:
         return None
-    return made if math.isfinite(made) else None
+    return real if math.isfinite(real) else None
 
 
-def nothing_at(path: Path, wanted: str) -> RunError:
+def nothing_at(path: Path, advice: str) -> RunError:
     """What to say of a path that does not exist. wanted: what to name instead."""
     try:
-        beside = [one.name for one in path.parent.iterdir()]
+        beside = [sibling.name for sibling in path.parent.iterdir()]
     except OSError:
         beside = []
     near = closest(path.name, beside)
     meant = f" Did you mean '{path.parent / near[0]}'?" if near else ""
-    return RunError(f"'{path}' does not exist.{meant} {wanted}")
+    return RunError(f"'{path}' does not exist.{meant} {advice}")
 
 
 def digest_of(files: Sequence[Path]) -> str:
@@ -218,10 +218,10 @@ def started(stamps: Sequence[str], files: Sequence[Path]) -> str:
     """
     for stamp in stamps:
         try:
-            found = datetime.fromisoformat(stamp)
+            time = datetime.fromisoformat(stamp)
         except ValueError:
             continue
-        return (found if found.tzinfo else found.replace(tzinfo=UTC)).isoformat()
+        return (time if time.tzinfo else time.replace(tzinfo=UTC)).isoformat()
     changed = min(path.stat().st_mtime for path in files)
     return datetime.fromtimestamp(int(changed), UTC).isoformat()
 
@@ -246,24 +246,27 @@ class Recorded(BaseModel):
             raise RunError(f"{where} is not an object.")
         name = str(first["loc"][0])
         must = next(
-            one.description
-            for key, one in cls.model_fields.items()
-            if name in (key, one.title)
+            model_field.description
+            for key, model_field in cls.model_fields.items()
+            if name in (key, model_field.title)
         )
-        shown = (
+        received = (
             "missing"
             if first["type"] == "missing"
             else printable(repr(first["input"])[:60])
         )
-        raise RunError(f"{where}: '{name}' must be {must}, not {shown}.")
+        raise RunError(f"{where}: '{name}' must be {must}, not {received}.")
 
 
-def field(*names: str, must: str = "text", **more: Any) -> Any:
+def field(*names: str, must: str = "text", **options: Any) -> Any:
     """A field of a Recorded, under the first of several names that a row has. must: what it must
     be, for errors.
     """
     return Field(
-        validation_alias=AliasChoices(*names), title=names[0], description=must, **more
+        validation_alias=AliasChoices(*names),
+        title=names[0],
+        description=must,
+        **options,
     )
 
 
@@ -297,14 +300,14 @@ class Destination:
     alone: there is one run.
     """
 
-    def __init__(self, out: Path, name: str, *, alone: bool) -> None:
-        self.out = out
+    def __init__(self, folder: Path, name: str, *, alone: bool) -> None:
+        self.out = folder
         self.name = name
         self.alone = alone
         self._taken: set[Path] = set()
 
     def place(
-        self, model: str, parts: Sequence[str], made_from: Mapping[str, Any] | str
+        self, model: str, qualifiers: Sequence[str], made_from: Mapping[str, Any] | str
     ) -> Place:
         """The folder of a run.
 
@@ -314,16 +317,20 @@ class Destination:
         on disk.
         """
         if self.name:
-            wanted = _slug(check_run_name(self.name)) or "run"
-            wanted = wanted if self.alone else f"{wanted}-{_slug(model) or 'model'}"
-        else:
-            wanted = "--".join(
-                part for part in (_slug(model) or "model", *map(_slug, parts)) if part
+            run_name = _slug(check_run_name(self.name)) or "run"
+            run_name = (
+                run_name if self.alone else f"{run_name}-{_slug(model) or 'model'}"
             )
-        folder = self.out / wanted
+        else:
+            run_name = "--".join(
+                segment
+                for segment in (_slug(model) or "model", *map(_slug, qualifiers))
+                if segment
+            )
+        folder = self.out / run_name
         count = 2
         while Path(str(folder).lower()) in self._taken:
-            folder = self.out / f"{wanted}-{count}"
+            folder = self.out / f"{run_name}-{count}"
             count += 1
         self._taken.add(Path(str(folder).lower()))
         identity = (
@@ -340,9 +347,11 @@ class Destination:
 
 
 def _slug(text: str) -> str:
-    kept = "".join(char if char.isalnum() or char in "._+-" else "-" for char in text)
+    cleaned = "".join(
+        char if char.isalnum() or char in "._+-" else "-" for char in text
+    )
     # Bytes count: a name of 100 characters may be too long for a folder.
-    return kept.strip(".-").encode()[:100].decode(errors="ignore").strip(".-")
+    return cleaned.strip(".-").encode()[:100].decode(errors="ignore").strip(".-")
 
 
 class Place(NamedTuple):
@@ -372,7 +381,7 @@ class Place(NamedTuple):
 
 
 def task_record(
-    result: TaskResult,
+    task_result: TaskResult,
     source: str,
     *,
     description: str,
@@ -388,7 +397,7 @@ def task_record(
     options.
     """
     return {
-        **result.as_dict(),
+        **task_result.as_dict(),
         "description": description,
         "metadata": {"imported": source, **(metadata or {})},
         "definition": {"dialect": source, **definition},
@@ -405,7 +414,7 @@ def not_scored(*_: Any) -> Any:
 
 
 def run_record(
-    place: Place,
+    run_folder: Place,
     *,
     started: str,
     model: str,
@@ -415,17 +424,17 @@ def run_record(
     seconds: float = 0.0,
     facts: Mapping[str, Any] | None = None,
     environment: Mapping[str, Any] | None = None,
-    **more: Any,
+    **sections: Any,
 ) -> dict[str, Any]:
     """A run's `run.json`. code: what names the model's fingerprint; facts: what else is known of
     the model; more: further parts.
     """
-    name = place.folder.name
+    name = run_folder.folder.name
     return {
         "schema": SCHEMA_VERSION,
         "evalwright": __version__,
         "id": name,
-        "identity": place.identity,
+        "identity": run_folder.identity,
         "started": started,
         "seconds": seconds,
         "model": {
@@ -445,5 +454,5 @@ def run_record(
         "environment": dict(environment or UNKNOWN),
         "usage": Counts().as_dict(),
         "tasks": list(tasks),
-        **more,
+        **sections,
     }

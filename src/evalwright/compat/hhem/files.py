@@ -34,7 +34,7 @@ from evalwright.tasks.files import failing_as
 JUDGMENTS = ("judgments.jsonl", "judgements.jsonl")
 SUMMARIES = "summaries.jsonl"
 STATS = "stats.jsonl"
-_WANTED = "Name the engine's output folder, a company's folder in it, or one model's."
+_ADVICE = "Name the engine's output folder, a company's folder in it, or one model's."
 
 _SETTINGS = {
     "api_type",
@@ -107,7 +107,7 @@ Date = Annotated[
 ]
 """The last one counts, so what is no date would be taken for the last judgment, or for one of many.
 """
-_UID = "the id of a summary"
+_UID_MEANING = "the id of a summary"
 
 
 class Judgment(Recorded):
@@ -115,7 +115,7 @@ class Judgment(Recorded):
     files only.
     """
 
-    uid: Uid = field("summary_uid", must=_UID)
+    uid: Uid = field("summary_uid", must=_UID_MEANING)
     score: Annotated[float | None, BeforeValidator(_score)] = field(
         "hhem_score", must="a number from 0 to 1", default=None, ge=0, le=1
     )
@@ -134,7 +134,7 @@ class Judgment(Recorded):
 class Summary(Recorded):
     """A line of summaries.jsonl. text: None where it is no text."""
 
-    uid: Uid = field("summary_uid", must=_UID)
+    uid: Uid = field("summary_uid", must=_UID_MEANING)
     article: Annotated[str, BeforeValidator(_article)] = field(
         "article_id", must="the id of an article"
     )
@@ -183,8 +183,8 @@ class Folder:
     @property
     def files(self) -> list[Path]:
         """What there is of its files."""
-        found = [self.judgments] if self.judgments else []
-        return found + [
+        paths = [self.judgments] if self.judgments else []
+        return paths + [
             path for name in (SUMMARIES, STATS) if (path := self.path / name).is_file()
         ]
 
@@ -197,20 +197,20 @@ def find_folders(path: Path) -> list[Folder]:
     if path.is_file() and path.name in (*JUDGMENTS, SUMMARIES, STATS):
         path = path.parent
     if not path.exists():
-        raise nothing_at(path, _WANTED)
+        raise nothing_at(path, _ADVICE)
     if not path.is_dir():
         raise RunError(
-            f"'{path}' is not a folder of the HHEM leaderboard engine. {_WANTED}"
+            f"'{path}' is not a folder of the HHEM leaderboard engine. {_ADVICE}"
         )
     names = {*JUDGMENTS, SUMMARIES, STATS}
     with failing_as(RunError, f"'{path}' cannot be read"):
-        places = sorted(
+        folders = sorted(
             {file.parent for file in path.rglob("*.jsonl") if file.name in names}
         )
-    if not places:
-        files = [one.name for one in sorted(path.iterdir())][:200]
+    if not folders:
+        files = [child.name for child in sorted(path.iterdir())][:200]
         near = [name for name in files if closest(name, [*JUDGMENTS, STATS])][:1]
-        held = (
+        hint = (
             f" The closest is '{path / near[0]}'."
             if near
             else ""
@@ -219,18 +219,21 @@ def find_folders(path: Path) -> list[Folder]:
         )
         raise RunError(
             f"'{path}' has no results of the HHEM leaderboard engine: no"
-            f" <company>/<model>/judgments.jsonl.{held} {_WANTED}"
+            f" <company>/<model>/judgments.jsonl.{hint} {_ADVICE}"
         )
-    return [_folder(place) for place in places]
+    return [_folder(folder) for folder in folders]
 
 
-def _folder(place: Path) -> Folder:
-    whole = place.resolve()
+def _folder(folder: Path) -> Folder:
+    resolved = folder.resolve()
     judgments = next(
-        (place / name for name in JUDGMENTS if (place / name).is_file()), None
+        (folder / name for name in JUDGMENTS if (folder / name).is_file()), None
     )
     return Folder(
-        place, printable(whole.parent.name), printable(whole.name) or "model", judgments
+        folder,
+        printable(resolved.parent.name),
+        printable(resolved.name) or "model",
+        judgments,
     )
 
 
@@ -264,14 +267,16 @@ def read_published(folder: Folder) -> list[Published]:
 
 
 def _published(row: Mapping[str, Any], where: str) -> Published:
-    given = {key: row[key] for key in sorted(_SETTINGS & row.keys())}
-    kept = {
+    settings = {key: row[key] for key in sorted(_SETTINGS & row.keys())}
+    plain_settings = {
         key: value
-        for key, value in given.items()
+        for key, value in settings.items()
         if isinstance(value, str | int | float | None)
     }
     left_out = tuple(sorted(printable(key) for key in row.keys() - _SETTINGS - _FACTS))
-    return Published.of({**row, "\0settings": kept, "\0left_out": left_out}, where)
+    return Published.of(
+        {**row, "\0settings": plain_settings, "\0left_out": left_out}, where
+    )
 
 
 def read_articles(path: Path) -> dict[str, dict[str, str]]:
@@ -287,27 +292,29 @@ def read_articles(path: Path) -> dict[str, dict[str, str]]:
         if "article_id" not in (rows.fieldnames or ()):
             raise RunError(
                 f"{path} has no column 'article_id', but"
-                f" {_listed(rows.fieldnames or ())}. --articles takes the data set's"
+                f" {_quote_names(rows.fieldnames or ())}. --articles takes the data set's"
                 " CSV: article_id, text, and category, text_type or dataset."
             )
-        out: dict[str, dict[str, str]] = {}
+        slices_by_article: dict[str, dict[str, str]] = {}
         for row in rows:
             article = printable((row["article_id"] or "").strip())
-            if not article or article in out:
-                what = (
+            if not article or article in slices_by_article:
+                problem = (
                     f"the article '{article}' a second time"
                     if article
                     else "no 'article_id'"
                 )
-                raise RunError(f"{path}, line {rows.line_num} has {what}.")
-            out[article] = {key: printable(row[key]) for key in SLICES if row.get(key)}
-        return out
+                raise RunError(f"{path}, line {rows.line_num} has {problem}.")
+            slices_by_article[article] = {
+                key: printable(row[key]) for key in SLICES if row.get(key)
+            }
+        return slices_by_article
 
 
 SLICES = ("category", "text_type", "dataset")
 
 
-def _listed(names: Sequence[str]) -> str:
+def _quote_names(names: Sequence[str]) -> str:
     return (
         ", ".join(f"'{printable(name or '')}'" for name in list(names)[:8])
         or "no columns at all"

@@ -37,24 +37,26 @@ def odd_orders(scores: Sequence[Sequence[float]]) -> dict[int, float]:
     rows = len(scores[0]) if scores else 0
     if len(scores) < _LEAST_RUNS or rows < _LEAST_ROWS:
         return {}
-    standard = np.stack([_standardised(np.asarray(one, float)) for one in scores])
+    standard = np.stack(
+        [_standardised(np.asarray(run_scores, float)) for run_scores in scores]
+    )
     there = ~np.isnan(standard)
     filled = np.where(there, standard, 0.0)
     total = filled.sum(axis=0)
     count = there.sum(axis=0)
-    out = {}
-    for place in range(len(scores)):
-        others = count - there[place]
-        both = there[place] & (others > 0)
-        if both.sum() < _LEAST_ROWS:
+    odd_runs = {}
+    for run_index in range(len(scores)):
+        others = count - there[run_index]
+        shared = there[run_index] & (others > 0)
+        if shared.sum() < _LEAST_ROWS:
             continue
-        mean = (total - filled[place])[both] / others[both]
-        if not mean.std() or not filled[place][both].std():
+        mean = (total - filled[run_index])[shared] / others[shared]
+        if not mean.std() or not filled[run_index][shared].std():
             continue
-        found = float(np.corrcoef(filled[place][both], mean)[0, 1])
-        if found < LEAST_CORRELATION:
-            out[place] = found
-    return out
+        correlation = float(np.corrcoef(filled[run_index][shared], mean)[0, 1])
+        if correlation < LEAST_CORRELATION:
+            odd_runs[run_index] = correlation
+    return odd_runs
 
 
 def _standardised(values: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -63,5 +65,7 @@ def _standardised(values: NDArray[np.float64]) -> NDArray[np.float64]:
     if np.isnan(values).all():
         return values
     spread = float(np.nanstd(values))
-    made: NDArray[np.float64] = (values - float(np.nanmean(values))) / (spread or 1.0)
-    return made
+    standardised: NDArray[np.float64] = (values - float(np.nanmean(values))) / (
+        spread or 1.0
+    )
+    return standardised

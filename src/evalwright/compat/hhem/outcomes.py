@@ -114,11 +114,17 @@ def _by_text(text: str) -> RowOutcome:
 def _by_words(words: int) -> RowOutcome:
     """The sentences have different lengths, so the number of words names most of them."""
     if words in _BY_WORDS:
-        label, *what = _BY_WORDS[words]
-        return _failed(*what) if label == FAILED else RowOutcome(label, "".join(what))
+        label, *details = _BY_WORDS[words]
+        return (
+            _failed(*details)
+            if label == FAILED
+            else RowOutcome(label, "".join(details))
+        )
     if words < MIN_WORDS:
-        more = {2: ", or a thread that failed", 5: ", or nothing at all"}.get(words, "")
-        return RowOutcome(SHORT, f"{words} words{more}")
+        alternative = {2: ", or a thread that failed", 5: ", or nothing at all"}.get(
+            words, ""
+        )
+        return RowOutcome(SHORT, f"{words} words{alternative}")
     return _ran_on(words)
 
 

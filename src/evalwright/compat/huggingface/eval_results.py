@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from evalwright._version import __version__
-from evalwright.compat.huggingface.hf_results import one_metric, one_task
+from evalwright.compat.huggingface.hf_results import select_metric, select_task
 from evalwright.compat.recording import writing
 from evalwright.core.errors import ConfigurationError, UnknownName
 from evalwright.metrics.registry import BOUNDED
@@ -33,7 +33,7 @@ _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
 
 def export_eval_results(
     run: Run,
-    out: Path,
+    repository: Path,
     *,
     dataset: str,
     task_id: str,
@@ -57,11 +57,11 @@ def export_eval_results(
     """
     import yaml
 
-    found = one_task(run, task)
+    task_result = select_task(run, task)
     name = name or dataset.rpartition("/")[2]
     where = {key: text for key, text in (source or {}).items() if text}
     _check(dataset, task_id, name, unit, where)
-    chosen = one_metric(found, metric)
+    chosen = select_metric(task_result, metric)
     row: dict[str, Any] = {
         "dataset": {
             "id": dataset,
@@ -76,9 +76,9 @@ def export_eval_results(
     if framework:
         row["evaluation_framework"] = framework
     row["notes"] = "; ".join(
-        part for part in (notes.strip(), _notes(run, found, chosen, unit)) if part
+        note for note in (notes.strip(), _notes(run, task_result, chosen, unit)) if note
     )
-    file = out / FOLDER / f"{name}.yaml"
+    file = repository / FOLDER / f"{name}.yaml"
     with writing(file):
         write_text(
             file, yaml.safe_dump([row], sort_keys=False, allow_unicode=True, width=100)
@@ -121,29 +121,29 @@ def _number(metric: MetricResult, value: float, unit: str) -> float:
 def _notes(run: Run, task: TaskResult, metric: MetricResult, unit: str) -> str:
     """The unit first, then how sure the number is and what it is of."""
     estimate = metric.estimate
-    shown = UNITS[unit] if metric.kind in BOUNDED else "its own unit"
-    parts = [
-        f"{metric.label} in {shown}, {'lower' if metric.less_is_better else 'higher'}"
+    unit_text = UNITS[unit] if metric.kind in BOUNDED else "its own unit"
+    notes = [
+        f"{metric.label} in {unit_text}, {'lower' if metric.less_is_better else 'higher'}"
         " is better"
     ]
     as_published = run.is_as_published(task.name, metric.label)
     if as_published:
-        parts.append(AS_PUBLISHED)
+        notes.append(AS_PUBLISHED)
     elif estimate.low == estimate.low and estimate.high == estimate.high:
         low, high = (
             _number(metric, end, unit) for end in (estimate.low, estimate.high)
         )
-        parts.append(
+        notes.append(
             f"{100 * estimate.level:g}% interval {low} to {high} ({estimate.method})"
         )
     failed = (
         f", {estimate.n_missing} failed ones left out" if estimate.n_missing else ""
     )
-    parts.append(f"{estimate.n} items{failed}")
-    parts.append(f"task {task.name} version {task.version}")
+    notes.append(f"{estimate.n} items{failed}")
+    notes.append(f"task {task.name} version {task.version}")
     if judge := _judge(run, task):
-        parts.append(f"judge {judge}")
-    return "; ".join([*parts, f"evalwright {__version__}"])
+        notes.append(f"judge {judge}")
+    return "; ".join([*notes, f"evalwright {__version__}"])
 
 
 def _judge(run: Run, task: TaskResult) -> str:
@@ -151,7 +151,7 @@ def _judge(run: Run, task: TaskResult) -> str:
     role = run.data.get("roles", {}).get("judge", {})
     if role.get("name"):
         return str(role["name"])
-    found = next(
+    judge = next(
         (
             t["definition"].get("judge")
             for t in run.data["tasks"]
@@ -159,4 +159,4 @@ def _judge(run: Run, task: TaskResult) -> str:
         ),
         None,
     )
-    return found if isinstance(found, str) else ""
+    return judge if isinstance(judge, str) else ""

@@ -48,8 +48,8 @@ def get_rolling_token_windows(
 
 def make_disjoint_window(pair: Window) -> Window:
     """A window with its input cut to what is not predicted in it."""
-    given, predicted = pair
-    return given[: len(given) - len(predicted) + 1], predicted
+    inputs, predicted = pair
+    return inputs[: len(inputs) - len(predicted) + 1], predicted
 
 
 def simple_parse_args_string(args_string: str | None) -> dict[str, Any]:
@@ -57,15 +57,15 @@ def simple_parse_args_string(args_string: str | None) -> dict[str, Any]:
 
     Raises ConfigurationError.
     """
-    out: dict[str, Any] = {}
-    for part in filter(None, (args_string or "").strip().split(",")):
-        key, equals, value = part.partition("=")
+    arguments: dict[str, Any] = {}
+    for pair in filter(None, (args_string or "").strip().split(",")):
+        key, equals, value = pair.partition("=")
         if not equals or not key:
             raise ConfigurationError(
-                f"'{part}' is not an argument of the form key=value."
+                f"'{pair}' is not an argument of the form key=value."
             )
-        out[key] = handle_arg_string(value)
-    return out
+        arguments[key] = handle_arg_string(value)
+    return arguments
 
 
 def handle_arg_string(arg: str) -> Any:
@@ -76,9 +76,9 @@ def handle_arg_string(arg: str) -> Any:
     words = {"true": True, "false": False, "none": None}
     if arg.lower() in words:
         return words[arg.lower()]
-    for kind in (int, float) if arg.lstrip("+-").isdigit() else (float,):
+    for number_type in (int, float) if arg.lstrip("+-").isdigit() else (float,):
         try:
-            return kind(arg)
+            return number_type(arg)
         except ValueError:
             pass
     return arg
@@ -86,10 +86,10 @@ def handle_arg_string(arg: str) -> Any:
 
 def group(arr: Iterable[Any], fn: Callable[[Any], Hashable]) -> list[list[Any]]:
     """The items that share `fn`'s value, in the order in which each value came first."""
-    found: dict[Hashable, list[Any]] = {}
-    for item in arr:
-        found.setdefault(fn(item), []).append(item)
-    return list(found.values())
+    groups: dict[Hashable, list[Any]] = {}
+    for element in arr:
+        groups.setdefault(fn(element), []).append(element)
+    return list(groups.values())
 
 
 class Reorderer:
@@ -98,26 +98,26 @@ class Reorderer:
     def __init__(self, arr: Sequence[Any], fn: Callable[[Any], Any]) -> None:
         self._arr = arr
         # Equal keys stand together where the first of them came, as a stable sort leaves them.
-        self._order = sorted(range(len(arr)), key=lambda place: fn(arr[place]))
+        self._order = sorted(range(len(arr)), key=lambda index: fn(arr[index]))
 
     def get_reordered(self) -> list[Any]:
         """The items in order."""
-        return [self._arr[place] for place in self._order]
+        return [self._arr[index] for index in self._order]
 
     def get_original(self, newarr: Sequence[Any]) -> list[Any]:
         """Results of the ordered items, in the items' order."""
         return restored(self._order, newarr)
 
 
-def restored(order: Sequence[int], results: Iterable[Any]) -> list[Any]:
+def restored(order: Sequence[int], responses: Iterable[Any]) -> list[Any]:
     """Results that came in this order of places, each at its place.
 
     Raises ValueError where they are not as many.
     """
-    out: list[Any] = [None] * len(order)
-    for place, result in zip(order, results, strict=True):
-        out[place] = result
-    return out
+    original: list[Any] = [None] * len(order)
+    for index, response in zip(order, responses, strict=True):
+        original[index] = response
+    return original
 
 
 def create_iterator(
@@ -173,30 +173,38 @@ def make_table(
     from evalwright.compat.lm_eval.runs.names import depths
     from evalwright.reports.text import inert
 
-    found = result_dict[column]
+    metrics_by_name = result_dict[column]
     title = "Groups" if column == "groups" else "Tasks"
     rows: list[Sequence[Any]] = [
         (title, "Version", "Filter", "n-shot", "Metric", "", "Value", "", "Stderr")
     ]
-    names = sorted(found) if sort_results else found
+    names = sorted(metrics_by_name) if sort_results else metrics_by_name
     for name, depth in depths(result_dict.get("group_subtasks", {}), names):
-        alias = f"{' ' * depth + '- ' if depth else ''}{found[name].get('alias', name)}"
+        alias = f"{' ' * depth + '- ' if depth else ''}{metrics_by_name[name].get('alias', name)}"
         first = [alias, str(result_dict["versions"].get(name, "N/A"))]
         better = result_dict.get("higher_is_better", {}).get(name, {})
-        for key in sorted(found[name]):
+        for key in sorted(metrics_by_name[name]):
             metric, comma, pipeline = key.partition(",")
             if not comma or metric.endswith("_stderr"):
                 continue
-            error = found[name].get(f"{metric}_stderr,{pipeline}")
+            error = metrics_by_name[name].get(f"{metric}_stderr,{pipeline}")
             arrow = {True: "↑", False: "↓"}.get(better.get(metric), "")
             shots = str(result_dict.get("n-shot", {}).get(name, ""))
             ends = ("", "") if error is None else ("±", error)
             rows.append(
-                (*first, pipeline, shots, metric, arrow, found[name][key], *ends)
+                (
+                    *first,
+                    pipeline,
+                    shots,
+                    metric,
+                    arrow,
+                    metrics_by_name[name][key],
+                    *ends,
+                )
             )
             first = ["", ""]
     cells = [
-        [f"{one:.4f}" if isinstance(one, float) else str(one) for one in row]
+        [f"{cell:.4f}" if isinstance(cell, float) else str(cell) for cell in row]
         for row in rows
     ]
     texts = [[inert(cell).replace("|", "\\|") for cell in row] for row in cells]
@@ -253,15 +261,15 @@ def call_json(
     verify: check certificates, or the file with those of the authorities. Raises Refused, OSError
     (not reached), ValueError (no JSON).
     """
-    data = None if body is None else json.dumps(body).encode()
+    payload = None if body is None else json.dumps(body).encode()
     request = Request(
-        url, data, {"Content-Type": "application/json", **(headers or {})}
+        url, payload, {"Content-Type": "application/json", **(headers or {})}
     )
     if request.type not in ("http", "https"):
         raise ConfigurationError(
             f"base_url must begin with http:// or https://, not {url!r}."
         )
-    opener = build_opener(_NoRedirects, HTTPSHandler(context=trusting(verify)))
+    opener = build_opener(_NoRedirects, HTTPSHandler(context=ssl_context(verify)))
     try:
         with opener.open(request, timeout=timeout) as reply:
             return json.loads(reply.read(LARGEST))
@@ -274,7 +282,7 @@ def call_json(
         ) from error
 
 
-def trusting(verify: bool | str) -> ssl.SSLContext:
+def ssl_context(verify: bool | str) -> ssl.SSLContext:
     """How certificates are checked. verify: the authorities of the system, those of a file, or
     (False) not at all.
     """
@@ -348,18 +356,24 @@ class RemoteTokenizer:
     def encode(self, text: str) -> list[int]:
         """The tokens of a text, without special ones."""
         body = {"prompt": text, "add_special_tokens": False}
-        return list(self._part("tokenize", body, "tokens", list, "list of tokens"))
+        return list(
+            self._call_field("tokenize", body, "tokens", list, "list of tokens")
+        )
 
     def decode(self, tokens: list[int]) -> str:
         """The text of tokens."""
-        return str(self._part("detokenize", {"tokens": tokens}, "prompt", str, "text"))
+        return str(
+            self._call_field("detokenize", {"tokens": tokens}, "prompt", str, "text")
+        )
 
-    def _part(self, path: str, body: Any, name: str, kind: type, what: str) -> Any:
-        found = self._call(path, body)
-        part = found.get(name) if isinstance(found, dict) else None
-        if not isinstance(part, kind):
-            raise RuntimeError(f"The server's /{path} gave no {what}.")
-        return part
+    def _call_field(
+        self, path: str, body: Any, name: str, expected_type: type, description: str
+    ) -> Any:
+        reply = self._call(path, body)
+        content = reply.get(name) if isinstance(reply, dict) else None
+        if not isinstance(content, expected_type):
+            raise RuntimeError(f"The server's /{path} gave no {description}.")
+        return content
 
     def batch_decode(self, tokens_list: list[list[int]]) -> list[str]:
         """The text of each."""
@@ -388,14 +402,16 @@ class RemoteTokenizer:
 
 
 def check_remote_tokenizer_support(
-    base_url: str, timeout: int = 5, *more: Any, **how: Any
+    base_url: str, timeout: int = 5, *arguments: Any, **options: Any
 ) -> bool:
     """Whether a server tells its tokenizer and tokenises.
 
     The arguments are those of RemoteTokenizer.
     """
     try:
-        found = RemoteTokenizer(base_url, timeout, *more, **how)
-        return "eos_token" in found.tokenizer_info and bool(found.encode("test"))
+        tokenizer = RemoteTokenizer(base_url, timeout, *arguments, **options)
+        return "eos_token" in tokenizer.tokenizer_info and bool(
+            tokenizer.encode("test")
+        )
     except (RuntimeError, ValueError):
         return False

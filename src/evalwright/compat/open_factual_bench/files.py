@@ -128,13 +128,13 @@ def find_files(path: Path) -> list[Path]:
             path, "Name a result file of open-factual-bench, or the folder with them."
         )
     folders = [path, path / "results"]
-    found = [
-        one
+    candidates = [
+        file
         for folder in folders
         if folder.is_dir()
-        for one in sorted(folder.glob("*.json"))
+        for file in sorted(folder.glob("*.json"))
     ]
-    runs = [one for one in found if one.is_file() and _looks_like_a_run(one)]
+    runs = [file for file in candidates if file.is_file() and _looks_like_a_run(file)]
     if not runs:
         raise RunError(
             f"'{path}' has no run of open-factual-bench: no JSON file with `config` and"
@@ -144,11 +144,11 @@ def find_files(path: Path) -> list[Path]:
 
 
 def _looks_like_a_run(path: Path) -> bool:
-    data = _json(path)
+    document = _json(path)
     return (
-        isinstance(data, dict)
-        and isinstance(data.get("results"), list)
-        and "config" in data
+        isinstance(document, dict)
+        and isinstance(document.get("results"), list)
+        and "config" in document
     )
 
 
@@ -157,28 +157,28 @@ def _looks_like_a_run(path: Path) -> bool:
 
 def read_run(path: Path) -> RecordedRun:
     """A run from its JSON file. Raises RunError with the file and what is wrong in it."""
-    data = _json(path)
-    if not isinstance(data, dict) or not isinstance(data.get("results"), list):
+    document = _json(path)
+    if not isinstance(document, dict) or not isinstance(document.get("results"), list):
         raise RunError(
             f"{path} is not a run of open-factual-bench: it has no list `results`."
         )
-    settings = mapping(data.get("config"))
-    summary = mapping(data.get("summary"))
-    rows = enumerate(data["results"], 1)
-    results = tuple(
-        Result.of(_flat(row), f"{path}, row {place} of `results`")
-        for place, row in rows
+    settings = mapping(document.get("config"))
+    summary = mapping(document.get("summary"))
+    rows = enumerate(document["results"], 1)
+    run_results = tuple(
+        Result.of(_flat(row), f"{path}, row {position} of `results`")
+        for position, row in rows
     )
-    if not results:
+    if not run_results:
         raise RunError(f"{path} has no row in `results`.")
     seen: set[str] = set()
-    for row in results:
+    for row in run_results:
         if row.id in seen:
             raise RunError(f"{path}: the task '{row.id}' occurs twice in `results`.")
         seen.add(row.id)
     return RecordedRun(
         path,
-        _name(data.get("run_id")) or path.stem,
+        _name(document.get("run_id")) or path.stem,
         _name(settings.get("model_id")) or "unknown model",
         _name(settings.get("hardware")),
         {
@@ -191,7 +191,7 @@ def read_run(path: Path) -> RecordedRun:
             for key in _COUNTS
             if isinstance(summary.get(key), int | float)
         },
-        results,
+        run_results,
     )
 
 
@@ -217,34 +217,37 @@ def read_questions(path: Path) -> dict[str, Question]:
     rows = list(_question_rows(path))
     if not rows:
         raise RunError(f"{path} has no question of open-factual-bench.")
-    out: dict[str, Question] = {}
+    questions: dict[str, Question] = {}
     for where, row in rows:
-        found = Question.of(_flat(row), where)
-        if found.id in out:
-            raise RunError(f"{where}: the task '{found.id}' occurs twice.")
-        out[found.id] = found
-    return out
+        question = Question.of(_flat(row), where)
+        if question.id in questions:
+            raise RunError(f"{where}: the task '{question.id}' occurs twice.")
+        questions[question.id] = question
+    return questions
 
 
 def _question_rows(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    kind = path.suffix.lower()
-    if kind == ".py":
+    suffix = path.suffix.lower()
+    if suffix == ".py":
         yield from _python_rows(path)
-    elif kind == ".csv":
+    elif suffix == ".csv":
         with failing_as(RunError, f"{path} is not CSV", csv.Error):
             rows = list(csv.DictReader(_text(path).splitlines(keepends=True)))
-        yield from ((f"{path}, row {place}", row) for place, row in enumerate(rows, 1))
-    elif kind == ".jsonl":
+        yield from (
+            (f"{path}, row {position}", row) for position, row in enumerate(rows, 1)
+        )
+    elif suffix == ".jsonl":
         yield from ((where, row) for where, _, row in read_rows(path))
     else:
-        data = _json(path)
-        listed = data.get("tasks") if isinstance(data, dict) else data
+        document = _json(path)
+        listed = document.get("tasks") if isinstance(document, dict) else document
         if not isinstance(listed, list):
             raise RunError(
                 f"{path} is neither a list of questions nor an object with `tasks`."
             )
         yield from (
-            (f"{path}, question {place}", row) for place, row in enumerate(listed, 1)
+            (f"{path}, question {position}", row)
+            for position, row in enumerate(listed, 1)
         )
 
 
@@ -288,8 +291,10 @@ def _called(node: ast.expr) -> str:
 
 def _text(path: Path) -> str:
     try:
-        data = read_whole(path, MOST_BYTES, ": it is not a file of open-factual-bench")
-        return data.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
+        content = read_whole(
+            path, MOST_BYTES, ": it is not a file of open-factual-bench"
+        )
+        return content.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
     except UnicodeDecodeError as error:
         raise RunError(
             f"{path} is not UTF-8: {error.reason} at byte {error.start}."

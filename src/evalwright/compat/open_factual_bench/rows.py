@@ -87,15 +87,15 @@ class Judged:
         )
 
 
-def _sample_of(result: Result, question: Question | None) -> Sample:
+def _sample_of(row: Result, question: Question | None) -> Sample:
     """The sample of a row.
 
     A sub-domain takes the place of its domain, as in the benchmark's own tables.
     """
     if question is None:
-        return Sample(result.id)
+        return Sample(row.id)
     return Sample(
-        result.id,
+        row.id,
         question.question,
         (question.reference,),
         metadata=metadata_of(question),
@@ -116,29 +116,31 @@ def metadata_of(question: Question) -> dict[str, Any]:
     return {key: value for key, value in metadata.items() if value}
 
 
-def _answer_of(found: Result) -> Answer:
+def _answer_of(row: Result) -> Answer:
     response = Response(
-        found.response, usage=Usage(output_tokens=found.tokens), latency=found.latency
+        row.response, usage=Usage(output_tokens=row.tokens), latency=row.latency
     )
-    return Answer(found.response, responses=(response,))
+    return Answer(row.response, responses=(response,))
 
 
 def judge_rows(
     run: RecordedRun, questions: Mapping[str, Question] | None, scoring: str
 ) -> list[Judged]:
     """Every row of a run. scoring: whose verdict becomes the score, "published" or "corrected"."""
-    out = []
+    judged = []
     for row in run.results:
         question = (questions or {}).get(row.id)
         stress = bool(row.label) or (
             question is not None and question.type == STRESS_TYPE
         )
-        out.append((_judge_stress if stress else _judge_short)(row, question, scoring))
-    return out
+        judged.append(
+            (_judge_stress if stress else _judge_short)(row, question, scoring)
+        )
+    return judged
 
 
 def _judge_short(row: Result, question: Question | None, scoring: str) -> Judged:
-    recorded = "" if row.correct is None else _word(row.correct)
+    recorded = "" if row.correct is None else _verdict_word(row.correct)
     if question is None:
         missing = scoring == "corrected" and row.correct is not None
         score = None
@@ -151,7 +153,7 @@ def _judge_short(row: Result, question: Question | None, scoring: str) -> Judged
         )
         return Judged(row, None, False, recorded, "", "", score, "", failure)
     right = published_correct(row.response, question.reference)
-    published = "" if right is None else _word(right)
+    published = "" if right is None else _verdict_word(right)
     if not is_graded(question.reference):
         why = "its reference is not a short answer"
         return Judged(row, question, False, recorded, published, "", None, why)
@@ -181,7 +183,7 @@ def _judge_stress(row: Result, question: Question | None, scoring: str) -> Judge
     )
 
 
-def _word(correct: bool) -> str:
+def _verdict_word(correct: bool) -> str:
     return "correct" if correct else "incorrect"
 
 
@@ -191,16 +193,18 @@ def _failure(message: str) -> Failure:
 
 def _scored(scorer: Scorer, row: Result, question: Question) -> Score:
     """The score by rules alone."""
-    given = _sample_of(row, question), _answer_of(row)
-    found: Any = (
-        scorer.function(*given, _no_model) if scorer.asks else scorer.function(*given)
+    arguments = _sample_of(row, question), _answer_of(row)
+    outcome: Any = (
+        scorer.function(*arguments, _no_model)
+        if scorer.asks
+        else scorer.function(*arguments)
     )
-    if inspect.isawaitable(found):
-        found = run_blocking(lambda: found)
-    if isinstance(found, NoScore):
-        return Score(0.0, found.reason or UNCLEAR, found.reason)
-    made: Score = found
-    return made
+    if inspect.isawaitable(outcome):
+        outcome = run_blocking(lambda: outcome)
+    if isinstance(outcome, NoScore):
+        return Score(0.0, outcome.reason or UNCLEAR, outcome.reason)
+    score: Score = outcome
+    return score
 
 
 async def _no_model(*_: Any) -> Any:
@@ -214,19 +218,19 @@ def differences(rows: list[Judged]) -> list[dict[str, str]]:
     """Rows of which the record, the benchmark's arithmetic and our scorers do not say the same,
     with the reason.
     """
-    out = []
+    differing = []
     for row in rows:
         words = {
             "recorded": row.recorded,
             "published": row.published,
             "corrected": row.corrected,
         }
-        said = [one for one in words.values() if one]
+        verdicts = [verdict for verdict in words.values() if verdict]
         if row.stress:
-            kinds = {_GROUPS.get(one, UNCLEAR) for one in said}
+            kinds = {_GROUPS.get(verdict, UNCLEAR) for verdict in verdicts}
         else:
             # An answer that was not attempted is not correct either.
-            kinds = {str(one == "correct") for one in said}
+            kinds = {str(verdict == "correct") for verdict in verdicts}
         if len(kinds) > 1:
             reference = (
                 row.question.reference if row.question and not row.stress else ""
@@ -236,8 +240,8 @@ def differences(rows: list[Judged]) -> list[dict[str, str]]:
                 "response": row.result.response,
                 "reference": reference,
             }
-            out.append({**about, **words, "why": row.why})
-    return out
+            differing.append({**about, **words, "why": row.why})
+    return differing
 
 
 def runaway(run: RecordedRun) -> list[str]:
@@ -256,9 +260,9 @@ def runaway(run: RecordedRun) -> list[str]:
     )
     if len(full) < 3:
         return []
-    whole = full[len(full) // 2]
+    full_latency = full[len(full) // 2]
     return [
         row.id
         for row in run.results
-        if row.latency > 0.8 * whole and 0 < row.tokens < 0.5 * limit
+        if row.latency > 0.8 * full_latency and 0 < row.tokens < 0.5 * limit
     ]

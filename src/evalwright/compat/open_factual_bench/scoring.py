@@ -61,8 +61,10 @@ def is_graded(reference: str) -> bool:
     """Whether an answer is compared with this reference at all: no placeholder, and not a
     description.
     """
-    found = reference.strip()
-    return not ("[" in found and "]" in found) and len(found) <= LONGEST_REFERENCE
+    stripped = reference.strip()
+    return (
+        not ("[" in stripped and "]" in stripped) and len(stripped) <= LONGEST_REFERENCE
+    )
 
 
 def published_correct(answer: str, reference: str) -> bool | None:
@@ -73,41 +75,42 @@ def published_correct(answer: str, reference: str) -> bool | None:
     """
     if not is_graded(reference):
         return None
-    given = _folded(answer)
-    wanted = _folded(reference)
-    return wanted in given or _close(given, wanted)
+    folded_answer = _folded(answer)
+    folded_reference = _folded(reference)
+    return folded_reference in folded_answer or _close(folded_answer, folded_reference)
 
 
 def published_label(answer: str) -> str:
     """The label of an answer to a stress question, one of the three above."""
-    found = answer.strip()
-    if len(found) < _FEWEST_CHARACTERS:
+    stripped = answer.strip()
+    if len(stripped) < _FEWEST_CHARACTERS:
         return UNCLEAR
-    if _SAYS_NO.search(found):
+    if _SAYS_NO.search(stripped):
         return REFUSED
-    if _TWO_CAPITALISED.search(found):
+    if _TWO_CAPITALISED.search(stripped):
         return CANDIDATE
     return (
         CANDIDATE
-        if len(found.split()) <= _FEW_WORDS and not found.endswith("?")
+        if len(stripped.split()) <= _FEW_WORDS and not stripped.endswith("?")
         else UNCLEAR
     )
 
 
 def _folded(text: str) -> str:
-    found = " ".join(unicodedata.normalize("NFKD", text).lower().split())
-    found = found.replace("`", "").rstrip(".,;:!?")
-    article = _ARTICLE.match(found)
-    found = found[article.end() :] if article else found
+    folded = " ".join(unicodedata.normalize("NFKD", text).lower().split())
+    folded = folded.replace("`", "").rstrip(".,;:!?")
+    article = _ARTICLE.match(folded)
+    folded = folded[article.end() :] if article else folded
     return _NUMBER_WORD.sub(
-        lambda word: _DIGITS.get(word.group(), word.group()), found.strip()
+        lambda word: _DIGITS.get(word.group(), word.group()), folded.strip()
     )
 
 
-def _close(given: str, wanted: str) -> bool:
+def _close(answer: str, reference: str) -> bool:
     try:
         return (
-            abs(float(given.replace(",", "")) - float(wanted.replace(",", ""))) < _NEAR
+            abs(float(answer.replace(",", "")) - float(reference.replace(",", "")))
+            < _NEAR
         )
     except ValueError:
         return False

@@ -66,11 +66,13 @@ def write_tasks(
     Raises RunError.
     """
     short = [
-        one
-        for one in questions.values()
-        if one.type != STRESS_TYPE and is_graded(one.reference)
+        question
+        for question in questions.values()
+        if question.type != STRESS_TYPE and is_graded(question.reference)
     ]
-    stress = [one for one in questions.values() if one.type == STRESS_TYPE]
+    stress = [
+        question for question in questions.values() if question.type == STRESS_TYPE
+    ]
     kinds = (
         (short, "short-answer", "accuracy", "Facts from memory, in a short phrase."),
         (
@@ -94,12 +96,12 @@ def write_tasks(
             "metric": metric,
         }
         lines = ""
-        for one in rows:
+        for question in rows:
             row = {
-                "id": one.id,
-                "question": one.question,
-                "reference": one.reference,
-                **metadata_of(one),
+                "id": question.id,
+                "question": question.question,
+                "reference": question.reference,
+                **metadata_of(question),
             }
             lines += json.dumps(row, ensure_ascii=False) + "\n"
         write_file(folder / f"{name}.jsonl", lines)

@@ -46,5 +46,5 @@ class Instance:
     def __iter__(self) -> Iterator[Any]:
         return iter(self.args)
 
-    def __getitem__(self, place: int) -> Any:
-        return self.args[place]
+    def __getitem__(self, index: int) -> Any:
+        return self.args[index]

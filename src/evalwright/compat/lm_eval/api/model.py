@@ -24,7 +24,7 @@ from evalwright.compat.lm_eval.api.registry import METHODS
 from evalwright.compat.lm_eval.utils import simple_parse_args_string
 from evalwright.core.errors import ConfigurationError
 
-Made = TypeVar("Made", bound="LM")
+ModelClass = TypeVar("ModelClass", bound="LM")
 eval_logger = logging.getLogger(__name__)
 
 
@@ -81,10 +81,10 @@ class LM(ABC):  # noqa: B024 - a method that is left out is an ability that the 
 
     @classmethod
     def create_from_arg_string(
-        cls: type[Made],
+        cls: type[ModelClass],
         arg_string: str,
         additional_config: Mapping[str, Any] | None = None,
-    ) -> Made:
+    ) -> ModelClass:
         """A model from "key=value,key=value", read as `utils.simple_parse_args_string` does."""
         return cls.create_from_arg_obj(
             simple_parse_args_string(arg_string), additional_config
@@ -92,19 +92,19 @@ class LM(ABC):  # noqa: B024 - a method that is left out is an ability that the 
 
     @classmethod
     def create_from_arg_obj(
-        cls: type[Made],
+        cls: type[ModelClass],
         arg_dict: Mapping[str, Any],
         additional_config: Mapping[str, Any] | None = None,
-    ) -> Made:
+    ) -> ModelClass:
         """A model from a mapping of arguments; those of `additional_config` that are None are left
         out.
         """
-        more = {
+        extra_config = {
             key: value
             for key, value in (additional_config or {}).items()
             if value is not None
         }
-        return cls(**arg_dict, **more)
+        return cls(**arg_dict, **extra_config)
 
     @property
     def device(self) -> Any:
@@ -147,11 +147,11 @@ def hash_args(attr: str, args: Iterable[Any]) -> str:
     Images and bytes count by their content.
     """
     return hashlib.sha256(
-        json.dumps([attr, *args], default=_digested).encode()
+        json.dumps([attr, *args], default=_content_hash).encode()
     ).hexdigest()
 
 
-def _digested(value: Any) -> dict[str, str]:
+def _content_hash(value: Any) -> dict[str, str]:
     if isinstance(value, bytes | bytearray):
         return {"__bytes_sha256__": hashlib.sha256(value).hexdigest()}
     if type(value).__module__.startswith("PIL."):
@@ -176,7 +176,7 @@ class CacheHook:
             self.dbdict[hash_args(attr, req)] = res
 
 
-class _Results:
+class _ResultStore:
     """Results by key in a SQLite file, as JSON: nothing is unpickled."""
 
     def __init__(self, path: str) -> None:
@@ -192,9 +192,9 @@ class _Results:
         return self.get(key) is not None
 
     def __getitem__(self, key: str) -> Any:
-        if (found := self.get(key)) is None:
+        if (cached := self.get(key)) is None:
             raise KeyError(key)
-        return found
+        return cached
 
     def __setitem__(self, key: str, result: Any) -> None:
         with self._lock, self._file:
@@ -209,13 +209,13 @@ class _Results:
 
     def get(self, key: str) -> Any:
         with self._lock:
-            found = self._file.execute(
+            row = self._file.execute(
                 "SELECT result FROM results WHERE key=?", (key,)
             ).fetchone()
-        if found is None:
+        if row is None:
             return None
-        result = json.loads(found[0])
-        return tuple(result) if isinstance(result, list) else result
+        cached = json.loads(row[0])
+        return tuple(cached) if isinstance(cached, list) else cached
 
     def commit(self) -> None:
         """Nothing waits to be written."""
@@ -235,14 +235,14 @@ class CachingLM:
     def __init__(self, lm: Any, cache_db: str) -> None:
         self.lm = lm
         self.cache_db = cache_db
-        self.dbdict = _Results(cache_db)
+        self.dbdict = _ResultStore(cache_db)
         lm.set_cache_hook(self.get_cache_hook())
 
     def __getattr__(self, name: str) -> Any:
         if name == "lm":  # not made yet, as in a copy
             raise AttributeError(name)
-        found = getattr(self.lm, name)
-        return partial(self._cached, name) if name in METHODS else found
+        attribute = getattr(self.lm, name)
+        return partial(self._cached, name) if name in METHODS else attribute
 
     def _cached(self, method: str, requests: list[Instance]) -> list[Any]:
         def key_of(request: Instance) -> str:
@@ -252,18 +252,20 @@ class CachingLM:
             return "" if sampled else hash_args(method, request.args)
 
         keys = list(map(key_of, requests))
-        results = [self.dbdict.get(key) if key else None for key in keys]
-        waiting = [place for place, result in enumerate(results) if result is None]
-        found = (
-            getattr(self.lm, method)([requests[place] for place in waiting])
+        responses = [self.dbdict.get(key) if key else None for key in keys]
+        waiting = [
+            index for index, response in enumerate(responses) if response is None
+        ]
+        computed = (
+            getattr(self.lm, method)([requests[index] for index in waiting])
             if waiting
             else ()
         )
-        for place, result in zip(waiting, found, strict=True):
-            results[place] = result
-            if keys[place]:
-                self.dbdict[keys[place]] = result
-        return results
+        for index, response in zip(waiting, computed, strict=True):
+            responses[index] = response
+            if keys[index]:
+                self.dbdict[keys[index]] = response
+        return responses
 
     def get_cache_hook(self) -> CacheHook:
         """A hook that stores in this file."""
@@ -344,12 +346,12 @@ class TemplateLM(LM):
         assert context, (
             "The context is empty: `loglikelihood` puts the prefix token in its place."
         )
-        bare = context.rstrip()
-        continuation = context[len(bare) :] + continuation
-        head = self.tok_encode(bare)
+        stripped = context.rstrip()
+        continuation = context[len(stripped) :] + continuation
+        head = self.tok_encode(stripped)
         if self.backend != "causal":
             return head, self.tok_encode(continuation, add_special_tokens=False)
-        return head, self.tok_encode(bare + continuation)[len(head) :]
+        return head, self.tok_encode(stripped + continuation)[len(head) :]
 
     def chat_template(self, chat_template: bool | str = False) -> str | None:
         """The tokenizer's template, by name where it has several. None where `chat_template` is
@@ -359,17 +361,17 @@ class TemplateLM(LM):
             return ""
         if chat_template is False or chat_template is None:
             return None
-        found = getattr(self.tokenizer, "chat_template", None)
-        found = found or getattr(self.tokenizer, "default_chat_template", None)
-        if isinstance(found, Mapping):
+        template = getattr(self.tokenizer, "chat_template", None)
+        template = template or getattr(self.tokenizer, "default_chat_template", None)
+        if isinstance(template, Mapping):
             name = chat_template if isinstance(chat_template, str) else "default"
-            if name not in found:
+            if name not in template:
                 raise ValueError(
                     f"The tokenizer has no chat template {name!r}, only"
-                    f" {sorted(found)}."
+                    f" {sorted(template)}."
                 )
-            found = found[name]
-        return found if isinstance(found, str) else None
+            template = template[name]
+        return template if isinstance(template, str) else None
 
 
 def argument_string(arguments: Mapping[str, Any]) -> str:
@@ -377,10 +379,10 @@ def argument_string(arguments: Mapping[str, Any]) -> str:
 
     Raises ConfigurationError where a value holds a comma.
     """
-    parts = [f"{key}={value}" for key, value in arguments.items()]
-    if found := [part for part in parts if "," in part]:
+    pairs = [f"{key}={value}" for key, value in arguments.items()]
+    if ambiguous := [pair for pair in pairs if "," in pair]:
         raise ConfigurationError(
-            f"This model takes its arguments as 'key=value,key=value', so '{found[0]}'"
+            f"This model takes its arguments as 'key=value,key=value', so '{ambiguous[0]}'"
             " cannot contain a comma."
         )
-    return ",".join(parts)
+    return ",".join(pairs)

@@ -55,32 +55,35 @@ def register_model(*names: str) -> Callable[[Class], Class]:
     taken by another class.
     """
 
-    def register(found: Class) -> Class:
-        if not inspect.isclass(found):
+    def register(model_class: Class) -> Class:
+        if not inspect.isclass(model_class):
             raise ConfigurationError(
-                f"`register_model` registers a class, not {type(found).__name__}"
+                f"`register_model` registers a class, not {type(model_class).__name__}"
                 f" ({', '.join(names)})."
             )
-        if not any(callable(getattr(found, method, None)) for method in METHODS):
+        if not any(callable(getattr(model_class, method, None)) for method in METHODS):
             raise ConfigurationError(
-                f"The model class {found.__name__} has none of the methods"
+                f"The model class {model_class.__name__} has none of the methods"
                 f" {', '.join(METHODS)}."
             )
-        own = found.__module__, found.__qualname__
-        for name in names or (found.__name__,):
+        qualified_name = model_class.__module__, model_class.__qualname__
+        for name in names or (model_class.__name__,):
             if not name or "@" in name:
                 raise ConfigurationError(
                     f"'{name}' cannot be a model's name: it must be non-empty and"
                     " without '@'."
                 )
-            known = MODEL_REGISTRY.get(name)
-            if known is not None and (known.__module__, known.__qualname__) != own:
+            registered = MODEL_REGISTRY.get(name)
+            if (
+                registered is not None
+                and (registered.__module__, registered.__qualname__) != qualified_name
+            ):
                 raise ConfigurationError(
                     f"The model name '{name}' is already that of the class"
-                    f" {known.__qualname__}."
+                    f" {registered.__qualname__}."
                 )
-            MODEL_REGISTRY[name] = found
-        return found
+            MODEL_REGISTRY[name] = model_class
+        return model_class
 
     return register
 
@@ -91,5 +94,5 @@ def get_model(name: str) -> type:
         return MODEL_REGISTRY[name]
     if name not in BUILT_IN:
         raise UnknownName("model class", name, sorted({*MODEL_REGISTRY, *BUILT_IN}))
-    found: type = resolve_name(_MODELS + BUILT_IN[name])
-    return found
+    model_class: type = resolve_name(_MODELS + BUILT_IN[name])
+    return model_class

@@ -61,7 +61,9 @@ def class_in_file(model: str) -> tuple[str, str]:
         ]
         raise UnknownName(f"class in '{file}'", class_name, classes)
     registered = [
-        name for name, known in MODEL_REGISTRY.items() if known is model_class
+        name
+        for name, registered_class in MODEL_REGISTRY.items()
+        if registered_class is model_class
     ]
     if registered:
         return registered[0], file

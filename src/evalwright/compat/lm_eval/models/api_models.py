@@ -28,7 +28,7 @@ from evalwright.compat.lm_eval.utils import (
     eval_logger,
     get_rolling_token_windows,
     make_disjoint_window,
-    trusting,
+    ssl_context,
 )
 
 LMEVAL_MODEL_NONE_ANSWER_PLACEHOLDER = os.environ.get(
@@ -51,16 +51,19 @@ class JsonChatStr(NamedTuple):
 
 def create_image_prompt(imgs: list[Any], chat: Any, fmt: str = "PNG") -> Any:
     """A conversation whose last message has these PIL images before its text."""
-    parts: list[dict[str, Any]] = []
+    blocks: list[dict[str, Any]] = []
     for image in imgs:
         written = BytesIO()
         image.save(written, format=fmt)
-        data = base64.b64encode(written.getvalue()).decode()
-        address = {"url": f"data:image/{fmt.lower()};base64,{data}", "detail": "auto"}
-        parts.append({"type": "image_url", "image_url": address})
+        encoded = base64.b64encode(written.getvalue()).decode()
+        address = {
+            "url": f"data:image/{fmt.lower()};base64,{encoded}",
+            "detail": "auto",
+        }
+        blocks.append({"type": "image_url", "image_url": address})
     last = chat[-1]
     content = last["content"]
-    last["content"] = parts + (
+    last["content"] = blocks + (
         content if isinstance(content, list) else [{"type": "text", "text": content}]
     )
     last.pop("type", None)
@@ -69,12 +72,12 @@ def create_image_prompt(imgs: list[Any], chat: Any, fmt: str = "PNG") -> Any:
 
 async def _read(response: Any) -> bytes:
     """A reply's bytes. Raises ValueError where they are too many."""
-    out = bytearray()
-    async for part in response.content.iter_any():
-        out += part
-        if len(out) > LARGEST:
+    reply = bytearray()
+    async for chunk in response.content.iter_any():
+        reply += chunk
+        if len(reply) > LARGEST:
             raise ValueError(f"The reply is longer than {LARGEST:,} bytes.")
-    return bytes(out)
+    return bytes(reply)
 
 
 class TemplateAPI(TemplateLM):
@@ -180,10 +183,10 @@ class TemplateAPI(TemplateLM):
             return tiktoken.encoding_for_model(self.model)
         import transformers
 
-        found = transformers.AutoTokenizer.from_pretrained(
+        loaded = transformers.AutoTokenizer.from_pretrained(
             name or self.model, **loading
         )
-        return configure_pad_token(found) if name is None else found
+        return configure_pad_token(loaded) if name is None else loaded
 
     def _create_payload(
         self,
@@ -323,7 +326,7 @@ class TemplateAPI(TemplateLM):
         return messages[0] if self._batch_size <= 1 else messages
 
     def _payload(
-        self, messages: Sequence[Any], generate: bool, gen_kwargs: Any, more: Any
+        self, messages: Sequence[Any], generate: bool, gen_kwargs: Any, options: Any
     ) -> Any:
         return self._create_payload(
             self.create_message(messages),
@@ -333,7 +336,7 @@ class TemplateAPI(TemplateLM):
             ),  # a class may take from it what it has read
             seed=self._seed,
             eos=self.eos_string,
-            **more,
+            **options,
         )
 
     def _trusted(self) -> bool | str:
@@ -382,28 +385,30 @@ class TemplateAPI(TemplateLM):
                     response.status, text, response.headers.get("Retry-After")
                 )
             outputs = json.loads(await _read(response))
-        told = {} if generate else {"tokens": list(messages), "ctxlens": ctxlens}
+        scoring_inputs = (
+            {} if generate else {"tokens": list(messages), "ctxlens": ctxlens}
+        )
         return self._parsed(
-            outputs, generate, cache_keys or [None] * len(messages), **told
+            outputs, generate, cache_keys or [None] * len(messages), **scoring_inputs
         )
 
     def _parsed(
-        self, outputs: Any, generate: bool, keys: Sequence[Any], **told: Any
+        self, outputs: Any, generate: bool, keys: Sequence[Any], **scoring_inputs: Any
     ) -> list[Any]:
         """The results in the server's answer; the cache is told of each that has a key, which
         windows of a rolling text have not.
         """
-        found: list[Any] = (
+        answers: list[Any] = (
             self.parse_generations if generate else self.parse_logprobs
-        )(outputs=outputs, **told)
-        for answer, key in zip(found, keys, strict=True):
+        )(outputs=outputs, **scoring_inputs)
+        for answer, key in zip(answers, keys, strict=True):
             if key is not None and answer is not None:
                 self.cache_hook.add_partial(
                     "generate_until" if generate else "loglikelihood", key, answer
                 )
         return [
-            LMEVAL_MODEL_NONE_ANSWER_PLACEHOLDER if one is None else one
-            for one in found
+            LMEVAL_MODEL_NONE_ANSWER_PLACEHOLDER if answer is None else answer
+            for answer in answers
         ]
 
     def _call(self, **request: Any) -> Any:
@@ -459,17 +464,25 @@ class TemplateAPI(TemplateLM):
         )
         async with ClientSession(
             connector=TCPConnector(
-                limit=self._concurrent, ssl=trusting(self._trusted())
+                limit=self._concurrent, ssl=ssl_context(self._trusted())
             ),
             timeout=ClientTimeout(total=self.timeout),
             trust_env=True,
         ) as session:
-            own = {"session": session, "sem": sem, "generate": generate, **kwargs}
+            shared_arguments = {
+                "session": session,
+                "sem": sem,
+                "generate": generate,
+                **kwargs,
+            }
             async with asyncio.TaskGroup() as group:
                 tasks = [
                     group.create_task(
                         self._acall(
-                            messages=texts, cache_keys=keys, ctxlens=lengths, **own
+                            messages=texts,
+                            cache_keys=keys,
+                            ctxlens=lengths,
+                            **shared_arguments,
                         )
                     )
                     for texts, keys, lengths in batches
@@ -477,17 +490,17 @@ class TemplateAPI(TemplateLM):
             return [task.result() for task in tasks]
 
     def _all(
-        self, requests: Sequence[Any], keys: Sequence[Any], **more: Any
+        self, requests: Sequence[Any], keys: Sequence[Any], **options: Any
     ) -> list[Any]:
         """The results of `get_batched_requests` as one list, outside of any event loop."""
         try:
-            found = asyncio.run(self.get_batched_requests(requests, keys, **more))
+            batches = asyncio.run(self.get_batched_requests(requests, keys, **options))
         except* Exception as errors:
             first: BaseException = errors
             while isinstance(first, BaseExceptionGroup):
                 first = first.exceptions[0]
             raise first from None
-        return [result for batch in found for result in batch]
+        return [response for batch in batches for response in batch]
 
     def batch_loglikelihood_requests(
         self, chunks: Iterable[list[LogLikelihoodInputs]]
@@ -501,15 +514,15 @@ class TemplateAPI(TemplateLM):
         for chunk in chunks:
             for key, context, continuation in chunk:
                 context = context or [self.prefix_token_id or 0]  # of white space alone
-                whole = context + continuation
-                lost = max(0, len(whole) - self.max_length)
+                tokens = context + continuation
+                lost = max(0, len(tokens) - self.max_length)
                 if lost:
                     eval_logger.warning(
                         "%d tokens of a context are cut to fit %d.",
                         lost,
                         self.max_length,
                     )
-                inputs.append(whole[lost:])
+                inputs.append(tokens[lost:])
                 lengths.append(len(context) - lost)
                 keys.append(key)
         return inputs, lengths, keys
@@ -522,20 +535,26 @@ class TemplateAPI(TemplateLM):
             " continuation's: set tokenizer=NAME."
         )
         order = Collator(
-            requests, lambda one: (-len(one[1] + one[2]), tuple(one[1] + one[2]))
+            requests,
+            lambda request: (
+                -len(request[1] + request[2]),
+                tuple(request[1] + request[2]),
+            ),
         )
-        results: list[Any] = []
+        responses: list[Any] = []
         for chunk in order.get_batched(
             n=self._batch_size if self._concurrent <= 1 else 0
         ):
             inputs, lengths, keys = self.batch_loglikelihood_requests([chunk])
             if self._concurrent > 1:
-                results += self._all(inputs, keys, generate=False, ctxlens=lengths)
+                responses += self._all(inputs, keys, generate=False, ctxlens=lengths)
                 continue
             outputs = self._call(messages=inputs, generate=False)
             listed = [outputs] if isinstance(outputs, dict) else outputs
-            results += self._parsed(listed, False, keys, tokens=inputs, ctxlens=lengths)
-        return order.get_original(results)
+            responses += self._parsed(
+                listed, False, keys, tokens=inputs, ctxlens=lengths
+            )
+        return order.get_original(responses)
 
     def generate_until(
         self, requests: list[Instance], disable_tqdm: bool = False
@@ -546,21 +565,21 @@ class TemplateAPI(TemplateLM):
             assert self.tokenizer is None, (
                 "Images are sent without a tokenizer: set tokenizer_backend=None."
             )
-            shown = [
+            conversations = [
                 create_image_prompt(
                     request.args[2]["visual"][: self.max_images],
                     json.loads(prompt.prompt),
                 )
                 for prompt, request in zip(prompts, requests, strict=True)
             ]
-            prompts = [JsonChatStr(json.dumps(chat)) for chat in shown]
+            prompts = [JsonChatStr(json.dumps(chat)) for chat in conversations]
         tokens: list[Any] = [None] * len(prompts)
         if self.tokenized_requests and prompts:
             tokens = self.tok_encode(prompts, add_special_tokens=self.add_bos_token)
         settings_of = [request.args[1] for request in requests]
-        items = list(zip(prompts, settings_of, tokens, strict=True))
-        order = Collator(items, lambda one: -len(one[0]), group_by="gen_kwargs")
-        results: list[str] = []
+        prompt_rows = list(zip(prompts, settings_of, tokens, strict=True))
+        order = Collator(prompt_rows, lambda row: -len(row[0]), group_by="gen_kwargs")
+        responses: list[str] = []
         for chunk in order.get_batched(
             n=self._batch_size if self._concurrent <= 1 else 0
         ):
@@ -571,26 +590,31 @@ class TemplateAPI(TemplateLM):
                 room = self.max_length - settings.get(
                     "max_gen_toks", self._max_gen_toks
                 )
-                sent = [one[-room:] for one in encoded]
+                sent = [tokens[-room:] for tokens in encoded]
             if self._concurrent > 1:
-                results += self._all(sent, keys, generate=True, gen_kwargs=settings)
+                responses += self._all(sent, keys, generate=True, gen_kwargs=settings)
                 continue
             outputs = self._call(
                 messages=sent, generate=True, gen_kwargs=copy.deepcopy(settings)
             )
-            results += self._parsed(outputs, True, keys, contexts=contexts)
-        return order.get_original(results)
+            responses += self._parsed(outputs, True, keys, contexts=contexts)
+        return order.get_original(responses)
 
     def loglikelihood_rolling(
         self, requests: list[Instance], disable_tqdm: bool = False
     ) -> list[float]:
         """The log-probability of each text, in windows."""
-        out = []
+        totals = []
         for (text,) in (request.args for request in requests):
             windows = get_rolling_token_windows(
                 self.tok_encode(text), self.prefix_token_id or 0, self.max_length - 1, 1
             )
             pairs: Any = [(None, *make_disjoint_window(window)) for window in windows]
-            out.append(sum(value for value, _ in self._loglikelihood_tokens(pairs)))
-            self.cache_hook.add_partial("loglikelihood_rolling", (text,), out[-1])
-        return out
+            totals.append(
+                sum(
+                    log_likelihood
+                    for log_likelihood, _ in self._loglikelihood_tokens(pairs)
+                )
+            )
+            self.cache_hook.add_partial("loglikelihood_rolling", (text,), totals[-1])
+        return totals

@@ -16,7 +16,7 @@ import torch.nn.functional as F
 from jinja2 import TemplateError
 
 from evalwright.compat.lm_eval.api.instance import Instance
-from evalwright.compat.lm_eval.models.opened import Opened
+from evalwright.compat.lm_eval.models.opened import TransformersLoader
 from evalwright.compat.lm_eval.models.utils import (
     Collator,
     _add_special_kwargs,
@@ -40,7 +40,7 @@ Tokens = tuple[Any, list[int], list[int]]
 """(context and continuation), the context's tokens, the continuation's tokens."""
 
 
-class HFLM(Opened):
+class HFLM(TransformersLoader):
     """A causal or an encoder-decoder model with its tokenizer.
 
     pretrained: a repository, a folder, or a model that was loaded already (with `tokenizer`, a name
@@ -65,12 +65,12 @@ class HFLM(Opened):
         """The tokens of a text; its special ones as the tokenizer has them, unless the text begins
         with the prefix token itself.
         """
-        how = _add_special_kwargs(add_special_tokens, self.add_bos_token)
+        encoding_options = _add_special_kwargs(add_special_tokens, self.add_bos_token)
         if add_special_tokens is None and self.prefix_token_id is not None:
             prefix = self.tokenizer.decode(self.prefix_token_id)
             if has_bos_prefix(string, prefix):
-                how["add_special_tokens"] = False
-        tokens: list[int] = self.tokenizer.encode(string, **how)
+                encoding_options["add_special_tokens"] = False
+        tokens: list[int] = self.tokenizer.encode(string, **encoding_options)
         return tokens[-left_truncate_len:] if left_truncate_len else tokens
 
     def tok_batch_encode(
@@ -89,7 +89,7 @@ class HFLM(Opened):
         before = self.tokenizer.padding_side
         self.tokenizer.padding_side = padding_side
         try:
-            found = self.tokenizer(
+            encoded = self.tokenizer(
                 list(strings),
                 truncation=truncation,
                 padding="longest",
@@ -98,14 +98,16 @@ class HFLM(Opened):
             )
         finally:
             self.tokenizer.padding_side = before
-        kept = slice(-left_truncate_len if left_truncate_len else None, None)
-        if found["input_ids"].shape[1] > (
-            left_truncate_len or found["input_ids"].shape[1]
+        kept_columns = slice(-left_truncate_len if left_truncate_len else None, None)
+        if encoded["input_ids"].shape[1] > (
+            left_truncate_len or encoded["input_ids"].shape[1]
         ):
             eval_logger.warning(
                 "Contexts are cut to their last %d tokens.", left_truncate_len
             )
-        return found["input_ids"][:, kept], found["attention_mask"][:, kept]
+        return encoded["input_ids"][:, kept_columns], encoded["attention_mask"][
+            :, kept_columns
+        ]
 
     def tok_decode(self, tokens: Any, skip_special_tokens: bool = True) -> str:
         """The text of tokens."""
@@ -131,8 +133,8 @@ class HFLM(Opened):
             eval_logger.warning(
                 "The chat template failed; it is tried without system messages."
             )
-            rest = [turn for turn in chat_history if turn["role"] != "system"]
-            return self.tokenizer.apply_chat_template(rest, **how)
+            without_system = [turn for turn in chat_history if turn["role"] != "system"]
+            return self.tokenizer.apply_chat_template(without_system, **how)
 
     # The model
 
@@ -206,13 +208,15 @@ class HFLM(Opened):
                 ones = torch.ones(
                     (size, max(length, 1)), dtype=torch.long, device=self.device
                 )
-                more = (
+                extra_inputs = (
                     {}
                     if self.backend == "causal"
                     else {"attn_mask": ones, "labels": ones}
                 )
                 F.log_softmax(
-                    self._model_call(ones, **more), dim=-1, dtype=self.softmax_dtype
+                    self._model_call(ones, **extra_inputs),
+                    dim=-1,
+                    dtype=self.softmax_dtype,
                 )
                 break
             except torch.cuda.OutOfMemoryError:
@@ -225,10 +229,14 @@ class HFLM(Opened):
         """Rows of the batch at a place: found anew for each of the `batch_schedule` parts of the
         requests.
         """
-        part = pos // max(int(len(n_reordered_requests) / self.batch_schedule), 1)
-        if part not in self.batch_sizes:
-            self.batch_sizes[part] = self._detect_batch_size(n_reordered_requests, pos)
-        return self.batch_sizes[part]
+        schedule_index = pos // max(
+            int(len(n_reordered_requests) / self.batch_schedule), 1
+        )
+        if schedule_index not in self.batch_sizes:
+            self.batch_sizes[schedule_index] = self._detect_batch_size(
+                n_reordered_requests, pos
+            )
+        return self.batch_sizes[schedule_index]
 
     def loglikelihood(
         self, requests: list[Instance], disable_tqdm: bool = False
@@ -250,13 +258,13 @@ class HFLM(Opened):
         """The log-probability of each text, in windows as long as the model takes in."""
         owners: list[int] = []
         windows: list[Tokens] = []
-        for place, (text,) in enumerate(request.args for request in requests):
-            found = get_rolling_token_windows(
+        for index, (text,) in enumerate(request.args for request in requests):
+            text_windows = get_rolling_token_windows(
                 self.tok_encode(text), self.prefix_token_id, self.max_length, 1
             )
-            new = [(None, *make_disjoint_window(window)) for window in found]
+            new = [(None, *make_disjoint_window(window)) for window in text_windows]
             windows += new
-            owners += [place] * len(new)
+            owners += [index] * len(new)
         size = (
             self._detect_batch_size() if self.batch_size == "auto" else self.batch_size
         )
@@ -266,10 +274,10 @@ class HFLM(Opened):
             values = self._loglikelihood_tokens(
                 batch, disable_tqdm=True, override_bs=len(batch)
             )
-            for place, (value, _) in zip(
+            for index, (log_likelihood, _) in zip(
                 owners[start : start + size], values, strict=True
             ):
-                totals[place] += value
+                totals[index] += log_likelihood
         for request, total in zip(requests, totals, strict=True):
             self.cache_hook.add_partial("loglikelihood_rolling", request.args, total)
         return totals
@@ -288,29 +296,32 @@ class HFLM(Opened):
         causal = self.backend == "causal"
         order = Collator(
             requests,
-            sort_fn=lambda one: (-len(one[1] + one[2]), tuple(one[1] + one[2])),
-            group_fn=lambda one: one[1] + one[2][:-1],
+            sort_fn=lambda request: (
+                -len(request[1] + request[2]),
+                tuple(request[1] + request[2]),
+            ),
+            group_fn=lambda request: request[1] + request[2][:-1],
             group_by="contexts" if causal and self.logits_cache else None,
         )
         auto = self.batch_size == "auto"
         schedule = self._batch_scheduler if auto and not override_bs else None
         if schedule:
             self.batch_sizes = {}
-        results: list[tuple[float, bool]] = []
+        responses: list[tuple[float, bool]] = []
         for chunk in order.get_batched(
             (override_bs or 0) if auto else self.batch_size, schedule
         ):
             inputs, lengths, labels = self._rows(chunk)
             longest = max(lengths)
-            more: dict[str, Any] = {}
+            extra_inputs: dict[str, Any] = {}
             if not causal:
                 masks = [torch.ones_like(row) for row in inputs]
                 most = max(len(row) for row in labels)
-                more = {
+                extra_inputs = {
                     "attn_mask": pad_and_concat(longest, masks),
                     "labels": pad_and_concat(most, labels),
                 }
-            logits = self._model_call(pad_and_concat(longest, inputs), **more)
+            logits = self._model_call(pad_and_concat(longest, inputs), **extra_inputs)
             for (strings, context, continuation), row, length in zip(
                 chunk,
                 F.log_softmax(logits, dim=-1, dtype=self.softmax_dtype),
@@ -323,18 +334,25 @@ class HFLM(Opened):
                 chosen = self._select_cont_toks(
                     row, contlen=len(continuation), inplen=end
                 )
-                for name, tokens, one in order.get_cache(
+                for name, tokens, token_logits in order.get_cache(
                     strings, context, continuation, chosen[None]
                 ):
-                    wanted = torch.tensor(tokens, device=self.device)
-                    one = one[0, -len(tokens) :]
-                    value = one.gather(1, wanted[:, None]).sum()
-                    results.append(
-                        (float(value), bool((one.argmax(-1) == wanted).all()))
+                    target_tokens = torch.tensor(tokens, device=self.device)
+                    token_logits = token_logits[0, -len(tokens) :]
+                    log_likelihood = token_logits.gather(
+                        1, target_tokens[:, None]
+                    ).sum()
+                    responses.append(
+                        (
+                            float(log_likelihood),
+                            bool((token_logits.argmax(-1) == target_tokens).all()),
+                        )
                     )
                     if name is not None:  # windows of a rolling text have none
-                        self.cache_hook.add_partial("loglikelihood", name, results[-1])
-        return order.get_original(results)
+                        self.cache_hook.add_partial(
+                            "loglikelihood", name, responses[-1]
+                        )
+        return order.get_original(responses)
 
     def _rows(self, chunk: Sequence[Tokens]) -> tuple[list[Any], list[int], list[Any]]:
         """What the model is given for each request, how many tokens that are, and (encoder-decoder)
@@ -367,14 +385,14 @@ class HFLM(Opened):
         )
         order = Collator(
             [request.args for request in requests],
-            sort_fn=lambda one: (-len(self.tok_encode(one[0])), one[0]),
+            sort_fn=lambda request: (-len(self.tok_encode(request[0])), request[0]),
             group_by="gen_kwargs",
         )
         ending = self.tok_decode(self.eot_token_id, skip_special_tokens=False)
-        results: list[str] = []
+        responses: list[str] = []
         for chunk in order.get_batched(n=size):
-            contexts, (given, *_) = zip(*chunk, strict=True)
-            settings = normalize_gen_kwargs(given, self.max_gen_toks)
+            contexts, (gen_kwargs, *_) = zip(*chunk, strict=True)
+            settings = normalize_gen_kwargs(gen_kwargs, self.max_gen_toks)
             until = handle_stop_sequences(settings.pop("until"), eos=ending)
             most = settings.pop("max_gen_toks")
             room = (
@@ -401,11 +419,11 @@ class HFLM(Opened):
                 answer = (
                     tokens[context.shape[1] :] if self.backend == "causal" else tokens
                 )
-                results.append(self._answer(answer, until))
+                responses.append(self._answer(answer, until))
                 self.cache_hook.add_partial(
-                    "generate_until", (prompt, given), results[-1]
+                    "generate_until", (prompt, gen_kwargs), responses[-1]
                 )
-        return order.get_original(results)
+        return order.get_original(responses)
 
     def _answer(self, tokens: list[int], until: list[str]) -> str:
         """The text of what was written: after its reasoning, up to the first stop string."""

@@ -19,13 +19,13 @@ def _settings(
     gen_kwargs: dict[str, Any] | None, limit: int, eos: str | None
 ) -> tuple[int, dict[str, Any]]:
     """The most tokens of an answer, and the other settings under OpenAI's names."""
-    given = dict(gen_kwargs or {})
-    given.pop("do_sample", None)
-    own = given.pop("max_gen_toks", limit)
-    most = given.pop("max_tokens", own)
-    temperature = given.pop("temperature", 0)
-    stop = handle_stop_sequences(given.pop("until", None), eos)
-    return most, {"temperature": temperature, "stop": stop, **given}
+    settings = dict(gen_kwargs or {})
+    settings.pop("do_sample", None)
+    task_limit = settings.pop("max_gen_toks", limit)
+    most = settings.pop("max_tokens", task_limit)
+    temperature = settings.pop("temperature", 0)
+    stop = handle_stop_sequences(settings.pop("until", None), eos)
+    return most, {"temperature": temperature, "stop": stop, **settings}
 
 
 def _listed(outputs: Any) -> list[Any]:
@@ -83,32 +83,32 @@ class LocalCompletionsAPI(TemplateAPI):
         **kwargs: Any,
     ) -> list[tuple[float, bool]]:
         """Of echoed prompts: what stands between the context and the one token that was generated."""
-        out = []
-        for found in _listed(outputs):
-            choices = sorted(found["choices"], key=lambda choice: choice["index"])
+        log_likelihoods = []
+        for output in _listed(outputs):
+            choices = sorted(output["choices"], key=lambda choice: choice["index"])
             for choice, length in zip(choices, ctxlens or (), strict=False):
                 assert length > 0, "The context must have at least one token."
                 values = choice["logprobs"]["token_logprobs"][length:-1]
                 best = choice["logprobs"]["top_logprobs"][length:-1]
                 greedy = all(
-                    value == max(top.values())
-                    for value, top in zip(values, best, strict=False)
+                    log_likelihood == max(top.values())
+                    for log_likelihood, top in zip(values, best, strict=False)
                 )
-                out.append((sum(values), greedy))
-        return out
+                log_likelihoods.append((sum(values), greedy))
+        return log_likelihoods
 
     @staticmethod
     def parse_generations(outputs: Any, **kwargs: Any) -> list[str]:
         """The texts, in the order of the prompts."""
-        out: list[str] = []
-        for found in _listed(outputs):
-            out += [
+        texts: list[str] = []
+        for output in _listed(outputs):
+            texts += [
                 choice["text"]
                 for choice in sorted(
-                    found["choices"], key=lambda choice: choice["index"]
+                    output["choices"], key=lambda choice: choice["index"]
                 )
             ]
-        return out
+        return texts
 
     @cached_property
     def api_key(self) -> str:
@@ -129,11 +129,11 @@ class LocalChatCompletion(LocalCompletionsAPI):
         think_end_token: str | None = None,
         **kwargs: Any,
     ) -> None:
-        own = {
+        tokenizer_options = {
             "tokenizer_backend": tokenizer_backend,
             "tokenized_requests": bool(tokenized_requests),
         }
-        super().__init__(base_url=base_url, **own, **kwargs)
+        super().__init__(base_url=base_url, **tokenizer_options, **kwargs)
         self.think_end_token = think_end_token
         self._batch_size = 1
 
@@ -147,7 +147,7 @@ class LocalChatCompletion(LocalCompletionsAPI):
         **kwargs: Any,
     ) -> dict[str, Any]:
         if not isinstance(messages, list) or not all(
-            isinstance(one, dict) for one in messages
+            isinstance(message, dict) for message in messages
         ):
             raise ValueError(
                 "Chat completions take messages: apply the chat template"
@@ -165,17 +165,17 @@ class LocalChatCompletion(LocalCompletionsAPI):
 
     def parse_generations(self, outputs: Any, **kwargs: Any) -> list[Any]:  # type: ignore[override]
         """The texts; "" where an answer has none because it was filtered."""
-        out: list[Any] = []
-        for found in _listed(outputs):
+        answers: list[Any] = []
+        for output in _listed(outputs):
             try:
                 texts = {
                     choice["index"]: choice["message"]["content"]
-                    for choice in found["choices"]
+                    for choice in output["choices"]
                 }
             except (KeyError, TypeError) as error:
                 eval_logger.warning("A reply has no answer: %r", error)
                 texts = {0: ""}
-            out += [
+            answers += [
                 (
                     None
                     if text is None
@@ -183,7 +183,7 @@ class LocalChatCompletion(LocalCompletionsAPI):
                 )
                 for _, text in sorted(texts.items())
             ]
-        return out
+        return answers
 
     def tok_encode(self, string: Any, *arguments: Any, **kwargs: Any) -> Any:
         """Messages stay messages."""

@@ -24,7 +24,7 @@ from evalwright.core.errors import ConfigurationError, MissingExtra
 from evalwright.evaluation.processes import check_one_process
 
 
-class Opened(TemplateLM):
+class TransformersLoader(TemplateLM):
     """What a model of transformers is and how it is opened: `HFLM` without its computations."""
 
     AUTO_MODEL_CLASS: Any = None
@@ -121,11 +121,11 @@ class Opened(TemplateLM):
         self._get_backend(
             self.config, backend=backend, trust_remote_code=trust_remote_code
         )
-        own: dict[str, Any] = {
+        tokenizer_options: dict[str, Any] = {
             "use_fast_tokenizer": use_fast_tokenizer,
             "add_bos_token": add_bos_token,
         }
-        self._create_tokenizer(pretrained, tokenizer, **files, **own)
+        self._create_tokenizer(pretrained, tokenizer, **files, **tokenizer_options)
         if named:
             self._create_model(
                 pretrained=pretrained,
@@ -176,11 +176,11 @@ class Opened(TemplateLM):
         **how: Any,
     ) -> None:
         """Set `_config`."""
-        more = {"gguf_file": gguf_file} if gguf_file else {}
-        found = transformers.AutoConfig.from_pretrained(
-            pretrained, revision=str(revision), **how, **more
+        gguf_option = {"gguf_file": gguf_file} if gguf_file else {}
+        config = transformers.AutoConfig.from_pretrained(
+            pretrained, revision=str(revision), **how, **gguf_option
         )
-        self._config = found
+        self._config = config
 
     def _get_backend(self, config: Any, backend: str = "default", **how: Any) -> None:
         """Set `backend`, and `AUTO_MODEL_CLASS` where the class has none.
@@ -200,8 +200,8 @@ class Opened(TemplateLM):
             backend if backend != "default" else "seq2seq" if two_sided else "causal"
         )
         if self.AUTO_MODEL_CLASS is None:
-            kind = "CausalLM" if self.backend == "causal" else "Seq2SeqLM"
-            self.AUTO_MODEL_CLASS = getattr(transformers, f"AutoModelFor{kind}")
+            head = "CausalLM" if self.backend == "causal" else "Seq2SeqLM"
+            self.AUTO_MODEL_CLASS = getattr(transformers, f"AutoModelFor{head}")
 
     def _create_tokenizer(
         self,

@@ -88,16 +88,21 @@ def served_model(client: str, model: str, **arguments: Any) -> RemoteModel:
     }
     for name in client_arguments:
         if name not in ARGUMENTS:
-            known = sorted(ARGUMENTS)
+            known_names = sorted(ARGUMENTS)
             raise UnknownName(
-                f"argument of 'lm/{client}'", name, known, f"Known: {', '.join(known)}."
+                f"argument of 'lm/{client}'",
+                name,
+                known_names,
+                f"Known: {', '.join(known_names)}.",
             )
     if client in ANTHROPIC:
         return ServedMessages(client, model, client_arguments)
     return ServedModel(client, model, client_arguments)
 
 
-def _sending(client_arguments: Mapping[str, Any], ending: str) -> dict[str, Any]:
+def _sending_arguments(
+    client_arguments: Mapping[str, Any], ending: str
+) -> dict[str, Any]:
     """The arguments of a remote model of ours: where and how fast requests are sent."""
     names = {
         "num_concurrent": "max_concurrency",
@@ -118,13 +123,13 @@ def _sending(client_arguments: Mapping[str, Any], ending: str) -> dict[str, Any]
     return sending
 
 
-def _row(name: str) -> Provider:
+def _provider(name: str) -> Provider:
     row = find(name)
     assert row is not None
     return row
 
 
-def written_settings(request: Generate) -> dict[str, Any]:
+def published_settings(request: Generate) -> dict[str, Any]:
     """A request's settings of generation under the published names: as a task wrote them, where it
     carries them so.
     """
@@ -170,16 +175,16 @@ class ServedModel(OpenAIModel):
         echo = (
             None if is_chat or client == "local-completions" else model in ECHO_MODELS
         )
-        sending = _sending(client_arguments, ending)
+        sending = _sending_arguments(client_arguments, ending)
         super().__init__(
-            _row("openai"),
+            _provider("openai"),
             model,
             interface="chat" if is_chat else "completions",
             echo=echo,
             **sending,
         )
         self.carries = CARRIED
-        self.wire = self._own_wire(self.wire)
+        self.wire = self._published_wire(self.wire)
 
     def _open_client(self, model: str) -> Any:
         """The class that writes bodies. Without a tokenizer texts are sent, which is said."""
@@ -202,10 +207,10 @@ class ServedModel(OpenAIModel):
         try:
             return client(model=model, **arguments)
         except Exception as error:
-            wanted = arguments.get("tokenizer") or arguments.get(
+            tokenizer_requested = arguments.get("tokenizer") or arguments.get(
                 "tokenizer_backend"
             ) not in (None, "auto")
-            if wanted:
+            if tokenizer_requested:
                 raise ConfigurationError(
                     f"The tokenizer of 'lm/{self._client_name}/{model}' cannot be"
                     f" opened: {type(error).__name__}: {error}"
@@ -220,20 +225,22 @@ class ServedModel(OpenAIModel):
             )
             return client(model=model, **{**arguments, "tokenizer_backend": None})
 
-    def _own_wire(self, wire: Wire) -> Wire:
-        said = wire.said
+    def _published_wire(self, wire: Wire) -> Wire:
+        parse_reply = wire.said
         thinking_end = self._client_arguments.get("think_end_token")
 
-        def answer_said(data: Any, request: Any, settings: Settings) -> Said:
-            whole = said(data, request, settings)
+        def parse_without_reasoning(
+            body: Any, request: Any, settings: Settings
+        ) -> Said:
+            parsed = parse_reply(body, request, settings)
             return replace(
-                whole, text=postprocess_generated_text(whole.text, None, thinking_end)
+                parsed, text=postprocess_generated_text(parsed.text, None, thinking_end)
             )
 
         return replace(
             wire,
             payload=self._payload,
-            said=said if thinking_end is None else answer_said,
+            said=parse_reply if thinking_end is None else parse_without_reasoning,
             options={},
         )
 
@@ -287,7 +294,7 @@ class ServedModel(OpenAIModel):
 
     def _payload(self, request: Generate, settings: Settings) -> dict[str, Any]:
         """The body of a request to generate."""
-        written = written_settings(request)
+        written = published_settings(request)
         seed = self._client._seed + (request.draw if request.stop else 0)
         return self._body(
             self._prompt(request.prompt, written),
@@ -300,8 +307,10 @@ class ServedModel(OpenAIModel):
         """As there: the end's text is among the stop strings unless several requests are on their
         way at a time.
         """
-        more = {} if self._concurrent else {"eos": self._client.eos_string}
-        body: dict[str, Any] = self._client._create_payload(message, **how, **more)
+        end_option = {} if self._concurrent else {"eos": self._client.eos_string}
+        body: dict[str, Any] = self._client._create_payload(
+            message, **how, **end_option
+        )
         return body
 
     def _prompt(self, prompt: Prompt, written: Mapping[str, Any]) -> Any:
@@ -345,19 +354,21 @@ class ServedModel(OpenAIModel):
         greedy = True
         scored = 0
         for context, continuation in self._encoded(request):
-            value, is_greedy = await self._score(context, continuation, replies)
-            total = total + value
+            log_likelihood, is_greedy = await self._score(
+                context, continuation, replies
+            )
+            total = total + log_likelihood
             greedy = greedy and is_greedy
             scored = scored + len(continuation)
-        known = [reply for reply in replies if reply is not None]
+        received = [reply for reply in replies if reply is not None]
         return Response(
             finish_reason="stop",
             log_likelihood=min(total, 0.0),
             is_greedy=greedy,
             tokens_scored=scored,
-            usage=sum((reply_usage(reply.data) for reply in known), Usage()),
-            latency=sum(reply.seconds for reply in known),
-            rate_limits=known[-1].rate_limits if known else None,
+            usage=sum((reply_usage(reply.data) for reply in received), Usage()),
+            latency=sum(reply.seconds for reply in received),
+            rate_limits=received[-1].rate_limits if received else None,
         )
 
     def _encoded(self, request: Request) -> Iterator[tuple[list[int], list[int]]]:
@@ -400,8 +411,8 @@ class ServedModel(OpenAIModel):
             parsed: LogLikelihoods = client.parse_logprobs(
                 reply.data, tokens=inputs, ctxlens=lengths
             )
-            value, is_greedy = parsed[0]
-            return float(value), bool(is_greedy)
+            log_likelihood, is_greedy = parsed[0]
+            return float(log_likelihood), bool(is_greedy)
         except RequestError:
             raise
         except (
@@ -432,9 +443,9 @@ class ServedMessages(ApiModel):
         self._limit = int(client_arguments.get("max_gen_toks", 256))
         self._concurrent = int(client_arguments.get("num_concurrent", 1)) > 1
         super().__init__(
-            _row("anthropic"),
+            _provider("anthropic"),
             model,
-            **_sending(client_arguments, ENDPOINTS["anthropic"]),
+            **_sending_arguments(client_arguments, ENDPOINTS["anthropic"]),
         )
         self.carries = CARRIED
         self.wire = replace(self.wire, payload=self._payload, options={})
@@ -448,7 +459,7 @@ class ServedMessages(ApiModel):
 
     def _payload(self, request: Generate, settings: Settings) -> dict[str, Any]:
         """The body of a request: a system message apart, every content as one block."""
-        written = written_settings(request)
+        written = published_settings(request)
         written.pop("do_sample", None)
         prompt = request.prompt
         turns = (

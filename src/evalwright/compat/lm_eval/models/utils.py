@@ -57,9 +57,9 @@ def chunks(
 ) -> Iterator[list[Any]]:
     """Lists of `n` items (0: all), or of as many as `fn(place, items)` says."""
     batch: list[Any] = []
-    for place, item in enumerate(_iter):
-        batch.append(item)
-        if len(batch) == (fn(place, _iter) if fn else n):
+    for index, element in enumerate(_iter):
+        batch.append(element)
+        if len(batch) == (fn(index, _iter) if fn else n):
             yield batch
             batch = []
     if batch:
@@ -77,8 +77,8 @@ class Collator:
     def __init__(
         self,
         arr: Sequence[Any],
-        sort_fn: Callable[[Any], Any] = lambda x: x,
-        group_fn: Callable[[Any], Any] = lambda x: x[1],
+        sort_fn: Callable[[Any], Any] = lambda element: element,
+        group_fn: Callable[[Any], Any] = lambda element: element[1],
         group_by: Literal["gen_kwargs", "contexts"] | None = None,
     ) -> None:
         self._group_by = group_by
@@ -89,7 +89,7 @@ class Collator:
         self._groups: dict[Any, list[tuple[int, Any]]] = (
             {None: placed}
             if group_by is None
-            else self.group(placed, lambda one: group_fn(one[1]), group_by)
+            else self.group(placed, lambda pair: group_fn(pair[1]), group_by)
         )
 
     def get_batched(
@@ -101,20 +101,20 @@ class Collator:
         """
         if self._group_by == "contexts":
             longest = [
-                max(found, key=lambda one: len(one[1][-1]))
-                for found in self._groups.values()
+                max(members, key=lambda pair: len(pair[1][-1]))
+                for members in self._groups.values()
             ]
             yield from self.get_chunks(
-                [item for _, item in self._sorted(longest)], n, batch_fn
+                [element for _, element in self._sorted(longest)], n, batch_fn
             )
             return
-        for found in self._groups.values():
-            ordered = self._sorted(found)
-            self._order += [place for place, _ in ordered]
-            yield from self.get_chunks([item for _, item in ordered], n, batch_fn)
+        for members in self._groups.values():
+            ordered = self._sorted(members)
+            self._order += [index for index, _ in ordered]
+            yield from self.get_chunks([element for _, element in ordered], n, batch_fn)
 
     def _sorted(self, placed: list[tuple[int, Any]]) -> list[tuple[int, Any]]:
-        return sorted(placed, key=lambda one: self._sort_fn(one[1]))
+        return sorted(placed, key=lambda pair: self._sort_fn(pair[1]))
 
     def get_cache(
         self, req_str: Any, cxt_toks: list[int], cont_toks: list[int], logits: Any
@@ -125,13 +125,13 @@ class Collator:
         if self._group_by != "contexts":
             yield req_str, cont_toks, logits
             return
-        found = self._groups.pop((*cxt_toks, *cont_toks[:-1]))
-        self._order += [place for place, _ in found]
-        if len(found) == 1:
+        members = self._groups.pop((*cxt_toks, *cont_toks[:-1]))
+        self._order += [index for index, _ in members]
+        if len(members) == 1:
             yield req_str, cont_toks, logits
         else:
-            for _, item in found:
-                yield item[0], item[-1], logits
+            for _, element in members:
+                yield element[0], element[-1], logits
 
     def get_original(self, newarr: Sequence[Any]) -> list[Any]:
         """Results in the order of the items."""
@@ -147,11 +147,15 @@ class Collator:
     ) -> dict[Any, list[Any]]:
         """Items by `fn`'s value: tokens, or settings, of which every value counts."""
 
-        def key(item: Any) -> Hashable:
-            value = fn(item)
-            return tuple(value) if group_by == "contexts" else _frozen(value)
+        def key(element: Any) -> Hashable:
+            group_value = fn(element)
+            return (
+                tuple(group_value)
+                if group_by == "contexts"
+                else _hashable_key(group_value)
+            )
 
-        return {key(found[0]): found for found in group(arr, key)}
+        return {key(members[0]): members for members in group(arr, key)}
 
     @staticmethod
     def get_chunks(
@@ -161,28 +165,31 @@ class Collator:
         return chunks(tuple(_iter), n, fn)
 
 
-def _frozen(value: Any) -> Hashable:
+def _hashable_key(settings: Any) -> Hashable:
     """Nested settings as something that can be a key; different ones give different keys."""
-    if isinstance(value, Mapping):
+    if isinstance(settings, Mapping):
         return (
             "mapping",
-            *sorted((str(name), _frozen(one)) for name, one in value.items()),
+            *sorted(
+                (str(name), _hashable_key(setting))
+                for name, setting in settings.items()
+            ),
         )
-    if isinstance(value, list | tuple | set):
-        return ("list", *map(_frozen, value))
-    return (type(value).__name__, repr(value))
+    if isinstance(settings, list | tuple | set):
+        return ("list", *map(_hashable_key, settings))
+    return (type(settings).__name__, repr(settings))
 
 
 class Grouper:
     """Items by `fn`'s value, and results by the same keys back in the order of the items."""
 
     def __init__(self, arr: Sequence[Any], fn: Callable[[Any], Hashable]) -> None:
-        placed = group(enumerate(arr), lambda one: fn(one[1]))
+        placed = group(enumerate(arr), lambda pair: fn(pair[1]))
         self._places = {
-            fn(found[0][1]): [place for place, _ in found] for found in placed
+            fn(members[0][1]): [index for index, _ in members] for members in placed
         }
         self._grouped = {
-            fn(found[0][1]): [item for _, item in found] for found in placed
+            fn(members[0][1]): [element for _, element in members] for members in placed
         }
 
     def get_grouped(self) -> dict[Any, list[Any]]:
@@ -199,7 +206,7 @@ class Grouper:
 def undistribute(iterable: Iterable[Iterable[Any]]) -> list[Any]:
     """Items that were dealt out to several lists in turn, in their order again; None is left out."""
     turns = zip_longest(*map(list, iterable))
-    return [item for item in chain.from_iterable(turns) if item is not None]
+    return [element for element in chain.from_iterable(turns) if element is not None]
 
 
 def retry_on_specific_exceptions(
@@ -265,10 +272,10 @@ def resolve_max_length(
     """
     config = getattr(config, "text_config", None) or config
     for name in ("n_positions", "max_position_embeddings", "n_ctx"):
-        if (found := getattr(config, name, None)) is not None:
-            return int(found)
-    found = getattr(tokenizer, "model_max_length", None)
-    return default if found is None or found == TOKENIZER_INFINITY else int(found)
+        if (length := getattr(config, name, None)) is not None:
+            return int(length)
+    length = getattr(tokenizer, "model_max_length", None)
+    return default if length is None or length == TOKENIZER_INFINITY else int(length)
 
 
 def handle_stop_sequences(until: str | list[str] | None, eos: str | None) -> list[str]:
@@ -294,7 +301,9 @@ def normalize_gen_kwargs(
     Without sampling the temperature is 0; `do_sample` is whether the temperature is above 0 where
     it is not given.
     """
-    out = {name: value for name, value in gen_kwargs.items() if name not in _LIMITS}
+    settings = {
+        name: setting for name, setting in gen_kwargs.items() if name not in _LIMITS
+    }
     limits = {
         name: gen_kwargs[name] for name in _LIMITS if gen_kwargs.get(name) is not None
     }
@@ -302,25 +311,25 @@ def normalize_gen_kwargs(
         warning_once(
             eval_logger, f"Several limits are given: {limits}. The first counts."
         )
-    until = out.get("until", [])
-    out["until"] = list(until) if isinstance(until, list) else [until]
-    out["max_gen_toks"] = int(next(iter(limits.values()), default_max_gen_toks))
-    temperature = float(out.get("temperature", 0.0))
-    if out.get("do_sample") is None:
-        out["do_sample"] = temperature > 0
-    elif out["do_sample"] is False:
+    until = settings.get("until", [])
+    settings["until"] = list(until) if isinstance(until, list) else [until]
+    settings["max_gen_toks"] = int(next(iter(limits.values()), default_max_gen_toks))
+    temperature = float(settings.get("temperature", 0.0))
+    if settings.get("do_sample") is None:
+        settings["do_sample"] = temperature > 0
+    elif settings["do_sample"] is False:
         if temperature:
             warning_once(
                 eval_logger,
                 f"do_sample=False: temperature={temperature} has no effect.",
             )
-        out["temperature"] = 0.0
+        settings["temperature"] = 0.0
     elif not temperature:
         warning_once(
             eval_logger,
             "do_sample=True with temperature 0 samples nothing: set a temperature.",
         )
-    return out
+    return settings
 
 
 def truncate_tokens(
@@ -354,15 +363,15 @@ def maybe_truncate(
     room = max_model_len - len(tokens)
     if max_gen_toks <= room:
         return tokens, max_gen_toks
-    said = (
+    overflow = (
         f"{len(tokens)} tokens and {max_gen_toks} to generate do not fit into"
         f" {max_model_len}"
     )
     if not shrink_gen_toks:
-        maybe_warn(f"{said}: the context is cut at its {side}.", verbose)
+        maybe_warn(f"{overflow}: the context is cut at its {side}.", verbose)
         return truncate_tokens(tokens, max_model_len - max_gen_toks, side), max_gen_toks
     if room >= min_gen_toks:
-        maybe_warn(f"{said}: at most {room} are generated.", verbose)
+        maybe_warn(f"{overflow}: at most {room} are generated.", verbose)
         return tokens, room
     if max_model_len <= min_gen_toks:
         raise ValueError(
@@ -370,7 +379,7 @@ def maybe_truncate(
             f" {min_gen_toks}."
         )
     maybe_warn(
-        f"{said}: the context is cut at its {side}, and {min_gen_toks} are generated.",
+        f"{overflow}: the context is cut at its {side}, and {min_gen_toks} are generated.",
         verbose,
     )
     return truncate_tokens(tokens, max_model_len - min_gen_toks, side), min_gen_toks
@@ -411,11 +420,11 @@ def replace_placeholders(
     """A text with the model's token in place of its first placeholders; the others stay, or go
     where they are that token themselves.
     """
-    first, *parts = string.split(default_placeholder)
+    first, *segments = string.split(default_placeholder)
     left = default_placeholder if default_placeholder != image_token else ""
     return first + "".join(
-        (image_token if place < max_images else left) + part
-        for place, part in enumerate(parts)
+        (image_token if index < max_images else left) + segment
+        for index, segment in enumerate(segments)
     )
 
 

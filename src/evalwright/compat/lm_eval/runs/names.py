@@ -13,9 +13,9 @@ from evalwright.metrics.registry import LOWER_IS_BETTER
 NO_FILTER = "none"
 NOT_AVAILABLE = "N/A"
 
-NAMING = ("peft", "delta", "pretrained", "model", "path", "engine")
+MODEL_NAME_ARGUMENTS = ("peft", "delta", "pretrained", "model", "path", "engine")
 """Arguments that name the model in its results, the first that is there."""
-TRACKED = (
+PROMPT_FACTS = (
     "system_instruction",
     "system_instruction_sha",
     "fewshot_as_multiturn",
@@ -24,7 +24,7 @@ TRACKED = (
 )
 """What results say of how prompts were made."""
 
-COUNTED = {
+COUNT_UNITS = {
     "bits_per_byte": "bytes",
     "byte_perplexity": "bytes",
     "token_perplexity": "tokens",
@@ -35,7 +35,7 @@ COUNTED = {
 The one per token is ours alone.
 """
 
-_OURS = {
+_KIND_BY_METRIC = {
     **dict.fromkeys(
         ("acc", "acc_all", "acc_bytes", "acc_mutual_info", "acc_norm"), "accuracy"
     ),
@@ -46,7 +46,7 @@ _NORMALISED = {"characters": "acc_norm", "bytes": "acc_bytes"}
 
 def our_kind(metric: str) -> str:
     """Our metric of that name; names without a counterpart are kept, with dashes."""
-    return _OURS.get(metric, metric.replace("_", "-"))
+    return _KIND_BY_METRIC.get(metric, metric.replace("_", "-"))
 
 
 def their_metric(label: str, kind: str, scorer: Mapping[str, Any]) -> str:
@@ -88,11 +88,11 @@ def file_safe(model: str) -> str:
     return name if name.strip(". ") else "model"
 
 
-def spelled(value: Any) -> Any:
+def stringify(response: Any) -> Any:
     """Every number and truth value in nested lists as text, which is how they write responses."""
-    if isinstance(value, (list, tuple)):
-        return [spelled(part) for part in value]
-    return str(value)
+    if isinstance(response, (list, tuple)):
+        return [stringify(element) for element in response]
+    return str(response)
 
 
 def depths(

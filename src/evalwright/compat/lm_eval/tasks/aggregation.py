@@ -30,9 +30,9 @@ Items = Sequence[Any]
 Aggregation = Callable[[Items], Any]
 
 CHUNK = 1_000
-LEVEL = 0.95
+CONFIDENCE_LEVEL = 0.95
 _Z95 = 1.959963984540054
-SLOW = frozenset({"bleu", "chrf", "chrf++", "ter"})
+CORPUS_METRICS = frozenset({"bleu", "chrf", "chrf++", "ter"})
 """Metrics of which 100 replicates are drawn."""
 
 
@@ -43,8 +43,8 @@ def mean(items: Items) -> Any:
 
 def nanmean(items: Items) -> float:
     """The mean of what is a number."""
-    kept = [float(item) for item in items if not math.isnan(item)]
-    return sum(kept) / len(kept) if kept else math.nan
+    numbers = [float(item) for item in items if not math.isnan(item)]
+    return sum(numbers) / len(numbers) if numbers else math.nan
 
 
 def upper_median(items: Items) -> Any:
@@ -106,13 +106,16 @@ def corpus_counts(name: str, items: Items) -> NDArray[np.float64]:
     import numpy as np
 
     require(what=f"The metric '{name}'", extra="lm-eval")
-    spread = [(one,) if isinstance(one, str) else tuple(one) for one, _ in items]
-    least = min(map(len, spread))
+    references_by_item = [
+        (references,) if isinstance(references, str) else tuple(references)
+        for references, _ in items
+    ]
+    least = min(map(len, references_by_item))
     plain = [text if isinstance(text, str) else text[0] for _, text in items]
     return np.array(
         [
-            _counts(name, text, own[:least])
-            for text, own in zip(plain, spread, strict=True)
+            _counts(name, text, references[:least])
+            for text, references in zip(plain, references_by_item, strict=True)
         ]
     )
 
@@ -131,11 +134,13 @@ BUILT_IN: dict[str, Aggregation] = {
     "nanmean": nanmean,
     "perplexity": perplexity,
     "weighted_perplexity": weighted_perplexity,
-    **{name: partial(corpus_score, name) for name in SLOW},
-    **{name: partial(labels.value, name) for name in ("f1", "matthews_corrcoef")},
+    **{name: partial(corpus_score, name) for name in CORPUS_METRICS},
+    **{
+        name: partial(labels.label_metric, name) for name in ("f1", "matthews_corrcoef")
+    },
 }
 
-BOOTSTRAPPED = SLOW | {
+BOOTSTRAPPED = CORPUS_METRICS | {
     "f1",
     "macro_f1",
     "matthews_corrcoef",
@@ -146,15 +151,17 @@ BOOTSTRAPPED = SLOW | {
 """Aggregations whose standard error is a bootstrap's."""
 
 
-def named(given: Any, metric: str, task: str) -> tuple[str, Aggregation]:
+def resolve_aggregation(
+    setting: Any, metric: str, task: str
+) -> tuple[str, Aggregation]:
     """The name and function of an aggregation; the name is "" where the task brings its own
     function.
 
     Raises UnknownName, or TaskError where a metric names none and has none of its own.
     """
-    if callable(given):
-        return "", given
-    name = TABLES["aggregations"].get(metric) if given is None else str(given)
+    if callable(setting):
+        return "", setting
+    name = TABLES["aggregations"].get(metric) if setting is None else str(setting)
     if name is None:
         raise TaskError(
             f"The task '{task}': the metric '{metric}' needs the key `aggregation`,"
@@ -178,12 +185,13 @@ def standard_error(
         return deviation([float(item) for item in items]) / math.sqrt(len(items))
     if name not in BOOTSTRAPPED:
         return None
-    if metric in SLOW:
+    if metric in CORPUS_METRICS:
         iterations = min(iterations, 100)
     size = min(CHUNK, iterations)
-    over = _over_rows(name, items)
+    score_draws = _bootstrap_scorer(name, items)
     chunks = [
-        over(_draws(chunk, size, len(items))) for chunk in range(iterations // size)
+        score_draws(_draws(chunk, size, len(items)))
+        for chunk in range(iterations // size)
     ]
     return deviation([value for chunk in chunks for value in chunk])
 
@@ -203,14 +211,24 @@ def by_error(
     """
     if error is None or not math.isfinite(error):
         return Estimate(
-            value, math.nan, math.nan, LEVEL, n, n_missing, None, None, method
+            value,
+            math.nan,
+            math.nan,
+            CONFIDENCE_LEVEL,
+            n,
+            n_missing,
+            None,
+            None,
+            method,
         )
     low = value - _Z95 * error
     high = value + _Z95 * error
     if value_range is not None:
         low = max(low, min(value_range[0], value))
         high = min(high, max(value_range[1], value))
-    return Estimate(value, low, high, LEVEL, n, n_missing, None, error, method)
+    return Estimate(
+        value, low, high, CONFIDENCE_LEVEL, n, n_missing, None, error, method
+    )
 
 
 def deviation(values: Sequence[float]) -> float:
@@ -234,12 +252,14 @@ def _draws(seed: int, rows: int, n: int) -> NDArray[np.int64]:
     return np.floor(generator.random_sample((rows, n)) * n).astype(np.int64)
 
 
-def _over_rows(name: str, items: Items) -> Callable[[NDArray[np.int64]], list[float]]:
+def _bootstrap_scorer(
+    name: str, items: Items
+) -> Callable[[NDArray[np.int64]], list[float]]:
     import numpy as np
 
-    if name in labels.KINDS:
-        return labels.over(name, items)
-    if name in SLOW:
+    if name in labels.LABEL_METRICS:
+        return labels.label_metric_over_draws(name, items)
+    if name in CORPUS_METRICS:
         table = corpus_counts(name, items)
         return lambda draws: [
             float(corpus.SCORES[name](table[row].sum(axis=0))) for row in draws
@@ -259,8 +279,8 @@ def _nanmeans(values: NDArray[np.float64]) -> list[float]:
     sums = np.where(there, values, 0.0).sum(axis=1)
     counts = there.sum(axis=1)
     return [
-        float(one)
-        for one in np.divide(
+        float(row_mean)
+        for row_mean in np.divide(
             sums, counts, out=np.full(counts.shape, math.nan), where=counts > 0
         )
     ]

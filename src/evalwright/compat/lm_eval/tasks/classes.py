@@ -17,8 +17,8 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
-from evalwright.compat.lm_eval.tasks.asking import Arguments, value_of
-from evalwright.compat.lm_eval.tasks.compiling import TaskWork, shown
+from evalwright.compat.lm_eval.tasks.asking import Arguments, published_response
+from evalwright.compat.lm_eval.tasks.compiling import TaskWork, try_render
 from evalwright.compat.lm_eval.tasks.config import (
     Definition,
     FewShot,
@@ -29,11 +29,11 @@ from evalwright.compat.lm_eval.tasks.files import (
     FunctionRef,
     Unavailable,
     has_code_metric,
-    reasons,
+    refusal_reasons,
 )
 from evalwright.compat.lm_eval.tasks.functions import Functions, install_command
 from evalwright.compat.lm_eval.tasks.options import Options
-from evalwright.compat.lm_eval.tasks.prompts import digest_of
+from evalwright.compat.lm_eval.tasks.prompts import row_digest
 from evalwright.compat.lm_eval.tasks.results import Group
 from evalwright.compat.lm_eval.tasks.splits import fixed_chance, quiet, reported
 from evalwright.core.errors import (
@@ -53,10 +53,10 @@ STRUCTURE = ("tag", "group", "task_list", "class")
 
 def require_package(task: str) -> None:
     """Import the released package. Raises ConfigurationError with the command that installs it."""
-    known = sys.modules.get("lm_eval")
+    package = sys.modules.get("lm_eval")
     missing = (
-        hasattr(known, "__evalwright__")
-        if known
+        hasattr(package, "__evalwright__")
+        if package
         else importlib.util.find_spec("lm_eval") is None
     )
     about = (
@@ -77,7 +77,7 @@ def require_package(task: str) -> None:
         ) from error
 
 
-def _own(settings: Mapping[str, Any]) -> dict[str, Any]:
+def _class_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in settings.items() if key not in STRUCTURE}
 
 
@@ -92,19 +92,19 @@ def construct(cls: Any, settings: Mapping[str, Any]) -> Any:
     unsafe = bool(settings.get("unsafe_code")) or has_code_metric(
         vars(module) if module else {}
     )
-    for reason in reasons(name, unsafe=unsafe, multimodal=False):
+    for reason in refusal_reasons(name, unsafe=unsafe, multimodal=False):
         raise reason
     makes: Callable[..., Any] = cls
     takes_config = "config" in inspect.signature(makes).parameters
-    said = f"The class {cls.__name__} of the task '{name}' cannot be made"
-    with reported(DatasetError, said), fixed_chance(), quiet():
-        task = makes(config=_own(settings)) if takes_config else makes()
+    problem = f"The class {cls.__name__} of the task '{name}' cannot be made"
+    with reported(DatasetError, problem), fixed_chance(), quiet():
+        task = makes(config=_class_settings(settings)) if takes_config else makes()
     if hasattr(getattr(task, "config", None), "task"):
         task.config.task = name
     unsafe, multimodal = (
         bool(getattr(task, key, False)) for key in ("UNSAFE_CODE", "MULTIMODAL")
     )
-    for reason in reasons(name, unsafe=unsafe, multimodal=multimodal):
+    for reason in refusal_reasons(name, unsafe=unsafe, multimodal=multimodal):
         raise reason
     return task
 
@@ -122,11 +122,12 @@ class Conversation(str):
         """Called as the package calls a model's template. how: whether the answer is begun, which
         the last turn says too.
         """
-        made = cls(
+        conversation = cls(
             _MARK + "\n".join(f"{turn['role']}: {turn['content']}" for turn in turns)
         )
-        made.messages = tuple(Message(turn["role"], turn["content"]) for turn in turns)  # type: ignore[arg-type]
-        return made
+        messages = (Message(turn["role"], turn["content"]) for turn in turns)  # type: ignore[arg-type]
+        conversation.messages = tuple(messages)
+        return conversation
 
 
 def prompt_of(context: Any, task: str) -> Prompt:
@@ -164,16 +165,17 @@ class ClassWork(TaskWork):
         )
         task.set_config(key="num_fewshot", value=self.num_fewshot)
         if options.generation and task.get_config("output_type") == "generate_until":
-            known = dict(task.get_config("generation_kwargs") or {})
+            generation_kwargs = dict(task.get_config("generation_kwargs") or {})
             task.set_config(
-                key="generation_kwargs", value={**known, **options.generation}
+                key="generation_kwargs",
+                value={**generation_kwargs, **options.generation},
             )
-        self.pipelines = {one.name: one for one in task._filters}
+        self.pipelines = {ensemble.name: ensemble for ensemble in task._filters}
 
     @cached_property
     def rows(self) -> Any:
-        said = f"The class of the task '{self.name}' fails on its data"
-        with reported(DatasetError, said), fixed_chance(), quiet():
+        problem = f"The class of the task '{self.name}' fails on its data"
+        with reported(DatasetError, problem), fixed_chance(), quiet():
             rows = self.task.eval_docs
             rows = rows if hasattr(rows, "__getitem__") else list(rows)
         if not len(rows):
@@ -194,19 +196,19 @@ class ClassWork(TaskWork):
 
     def sample(self, index: int) -> Sample:
         doc = self.row(index)
-        target = shown(self.task.doc_to_target, doc)
+        target = try_render(self.task.doc_to_target, doc)
         targets = (
             tuple(map(str, target)) if isinstance(target, list) else (str(target),)
         )
-        text = str(shown(self.task.doc_to_text, doc))
-        whole = {
+        text = str(try_render(self.task.doc_to_text, doc))
+        metadata = {
             "doc": doc if isinstance(doc, Mapping) else str(doc),
             "lm_eval": {"target": str(target)},
         }
-        return Sample(str(index), text, targets, metadata=whole)
+        return Sample(str(index), text, targets, metadata=metadata)
 
     def hashed(self, row: Any) -> bytes:
-        return digest_of(row).encode()
+        return row_digest(row).encode()
 
     # -- asking
     # -----------------------------------------------------------------------------------------------------
@@ -218,7 +220,7 @@ class ClassWork(TaskWork):
         doc = self.row(index)
         if self.num_fewshot:
             self._avoid(doc)
-        self.task.set_fewshot_seed(seed=f"{self.options.seed}:{digest_of(doc)}")
+        self.task.set_fewshot_seed(seed=f"{self.options.seed}:{row_digest(doc)}")
         return self._context(doc)
 
     @cached_property
@@ -244,46 +246,46 @@ class ClassWork(TaskWork):
         sampler = getattr(self.task, "sampler", None)
         if sampler is None:
             return
-        own = doc if digest_of(doc) in self._pooled else None
+        excluded_doc = doc if row_digest(doc) in self._pooled else None
         draw = type(sampler).sample.__get__(sampler)
 
-        def sample(n: int, eval_doc: Any = None, **more: Any) -> Any:
-            return draw(n=n, eval_doc=own, **more)
+        def sample(n: int, eval_doc: Any = None, **options: Any) -> Any:
+            return draw(n=n, eval_doc=excluded_doc, **options)
 
         sampler.sample = sample
 
     @cached_property
     def _pooled(self) -> frozenset[str]:
-        return frozenset(map(digest_of, self.pool))
+        return frozenset(map(row_digest, self.pool))
 
     def instances(self, index: int) -> list[Any]:
         """The row's requests in the package's form."""
-        found = self.task.construct_requests(
+        requests = self.task.construct_requests(
             doc=self.row(index),
             ctx=self.context(index),
             metadata=(self.name, index, self.repeats),
             apply_chat_template=self.options.chat,
             chat_template=Conversation.of if self.options.chat else None,
         )
-        return list(found) if isinstance(found, list | tuple) else [found]
+        return list(requests) if isinstance(requests, list | tuple) else [requests]
 
-    def asked(self, sample: Sample) -> list[Arguments]:
+    def make_requests(self, sample: Sample) -> list[Arguments]:
         return [
             self._arguments(instance) for instance in self.instances(int(sample.id))
         ]
 
     def _arguments(self, instance: Any) -> Arguments:
-        first, *rest = instance.args
+        first, *remaining = instance.args
         if instance.request_type == "loglikelihood_rolling":
             return Arguments(str(first), rolling=True)
-        if not rest:
+        if not remaining:
             raise TaskError(
                 f"The task '{self.name}' makes a request without a continuation or"
                 " settings."
             )
         return Arguments(
             prompt_of(first, self.name),
-            rest[0] if isinstance(rest[0], str) else dict(rest[0]),
+            remaining[0] if isinstance(remaining[0], str) else dict(remaining[0]),
         )
 
     # -- scoring
@@ -297,18 +299,22 @@ class ClassWork(TaskWork):
                 f"The row asks {len(instances) * repeats} requests, and"
                 f" {len(answer.responses)} responses are there."
             )
-        for place, instance in enumerate(instances):
-            own = answer.responses[place * repeats : (place + 1) * repeats]
+        for index, instance in enumerate(instances):
+            responses = answer.responses[index * repeats : (index + 1) * repeats]
             instance.resps = [
-                value_of(one, instance.request_type, self.options.published)
-                for one in own
+                published_response(
+                    response, instance.request_type, self.options.published
+                )
+                for response in responses
             ]
         pipeline.apply(instances)
-        instances.sort(key=lambda one: one.idx)
-        results = [one.filtered_resps[pipeline.name] for one in instances]
-        came = [one.resps for one in instances]
+        instances.sort(key=lambda instance: instance.idx)
+        filtered = [instance.filtered_resps[pipeline.name] for instance in instances]
+        came = [instance.resps for instance in instances]
         return self.metrics.score(
-            self.task.process_results(self.row(int(sample.id)), results), results, came
+            self.task.process_results(self.row(int(sample.id)), filtered),
+            filtered,
+            came,
         )
 
 
@@ -357,23 +363,27 @@ def compile_class(
     resolved = functions.resolve(dict(settings), name)
     if isinstance(resolved["class"], Unavailable):
         raise resolved["class"].reason
-    made = construct(resolved["class"], resolved)
-    work = ClassWork(made, name, options)
+    task_object = construct(resolved["class"], resolved)
+    work = ClassWork(task_object, name, options)
     needs = _needs(work)
     if generated is not None and needs == {"generate"}:
-        work = ClassWork(made, name, generated)
+        work = ClassWork(task_object, name, generated)
         needs = _needs(work)
     metadata = settings.get("metadata") or {}
-    version = metadata.get("version", getattr(made, "VERSION", None))
+    version = metadata.get("version", getattr(task_object, "VERSION", None))
     return work.compiled(
         needs,
         settings={
-            key: value for key, value in _own(settings).items() if key != "metadata"
+            key: value
+            for key, value in _class_settings(settings).items()
+            if key != "metadata"
         },
         metadata=metadata,
         version=str(version if version is not None else "N/A"),
         groups=groups,
-        more={"class": f"{type(made).__module__}.{type(made).__qualname__}"},
+        extra_definition={
+            "class": f"{type(task_object).__module__}.{type(task_object).__qualname__}"
+        },
     )
 
 
@@ -383,13 +393,17 @@ def _needs(work: ClassWork) -> set[Ability]:
         TaskError,
         f"The first row of the task '{work.name}' cannot be turned into requests",
     ):
-        first = work.asked(Sample("0", ""))
+        first = work.make_requests(Sample("0", ""))
     needs: set[Ability] = set()
-    for asked in first:
-        if asked.rolling:
+    for arguments in first:
+        if arguments.rolling:
             needs.add("rolling")
             continue
-        needs.add("generate" if isinstance(asked.rest, Mapping) else "log-likelihood")
-        if not isinstance(asked.context, str):
+        needs.add(
+            "generate"
+            if isinstance(arguments.second_argument, Mapping)
+            else "log-likelihood"
+        )
+        if not isinstance(arguments.context, str):
             needs.add("chat")
     return needs

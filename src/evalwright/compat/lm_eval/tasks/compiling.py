@@ -20,7 +20,7 @@ from evalwright.compat.lm_eval.tasks.asking import (
     Arguments,
     Questions,
     Strategy,
-    answers_of,
+    published_responses,
 )
 from evalwright.compat.lm_eval.tasks.config import Definition, TaskConfig
 from evalwright.compat.lm_eval.tasks.estimates import Metrics
@@ -28,7 +28,7 @@ from evalwright.compat.lm_eval.tasks.files import FunctionRef, is_sandboxed
 from evalwright.compat.lm_eval.tasks.filters import Pipeline
 from evalwright.compat.lm_eval.tasks.index import Index
 from evalwright.compat.lm_eval.tasks.options import DIALECT, PREFIX, Options
-from evalwright.compat.lm_eval.tasks.prompts import Prompts, Shots
+from evalwright.compat.lm_eval.tasks.prompts import Prompts, FewShotSampler
 from evalwright.compat.lm_eval.tasks.rendering import Doc, Fields, template
 from evalwright.compat.lm_eval.tasks.results import Group
 from evalwright.compat.lm_eval.tasks.scoring import Scoring, require_trust
@@ -41,7 +41,7 @@ from evalwright.core.samples import Answer, Sample, Score
 from evalwright.core.tasks import Scorer, Task
 from evalwright.scorers.code.unit_tests import turns
 
-MOST_REPEATS = 10_000
+MAX_REPEATS = 10_000
 """The most repeats of a request; published tasks have up to 64."""
 
 
@@ -52,7 +52,7 @@ class TaskWork:
 
     repeats: of every request; shots: those that the task itself wants. pipelines: of filters, by
     name. rows: those that are asked; pool: those that shots are drawn from, none where no shots are
-    wanted; hashed: what a row adds to the content hash; sample: that of the row at a place; asked:
+    wanted; hashed: what a row adds to the content hash; sample: that of the row at a place; make_requests:
     its requests; score: a row's worth by metric, as the published runner has it, as one Score, with
     the pipeline by name.
     """
@@ -63,7 +63,7 @@ class TaskWork:
     pool: Any
     hashed: Callable[[Any], bytes]
     sample: Callable[[int], Sample]
-    asked: Callable[[Sample], list[Arguments]]
+    make_requests: Callable[[Sample], list[Arguments]]
     score: Callable[..., Score]
 
     def __init__(
@@ -73,10 +73,10 @@ class TaskWork:
         self.options = options
         # Requests are made before the first is sent, so a file from elsewhere must not want any
         # number of them.
-        if type(repeats) is not int or not 1 <= repeats <= MOST_REPEATS:
+        if type(repeats) is not int or not 1 <= repeats <= MAX_REPEATS:
             raise TaskError(
                 f"The task '{definition.name}' has `repeats: {str(repeats)[:40]}`; it"
-                f" must be a whole number from 1 to {MOST_REPEATS:,}."
+                f" must be a whole number from 1 to {MAX_REPEATS:,}."
             )
         self.repeats = repeats
         self.metrics = Metrics(definition, options)
@@ -119,7 +119,7 @@ class TaskWork:
         metadata: Mapping[str, Any],
         version: str,
         groups: Sequence[Group],
-        more: Mapping[str, Any] | None = None,
+        extra_definition: Mapping[str, Any] | None = None,
     ) -> Task:
         """The Task.
 
@@ -129,7 +129,7 @@ class TaskWork:
         """
         name = self.definition.name
         options = self.options
-        own = self.definition.metrics
+        metrics = self.definition.metrics
         alias = str(settings.get("task_alias") or name)
         how = {"scoring": options.scoring}
         generation = plain({**self.definition.generation, **options.generation})
@@ -138,7 +138,7 @@ class TaskWork:
             samples=self.samples,
             strategy=Strategy(
                 needs,
-                self.asked,
+                self.make_requests,
                 self.repeats,
                 options.published,
                 generation,
@@ -155,7 +155,7 @@ class TaskWork:
                 for key, pipeline in self.pipelines.items()
             ),
             metrics=self.metrics.specs(
-                {key: [one.name for one in own] for key in self.pipelines}
+                {key: [metric.name for metric in metrics] for key in self.pipelines}
             ),
             version=version,
             description=f"{alias} ({options.scoring})",
@@ -175,7 +175,7 @@ class TaskWork:
                 "dialect": DIALECT,
                 "task": name,
                 "alias": alias,
-                **(more or {}),
+                **(extra_definition or {}),
                 **how,
                 "num_fewshot": self.num_fewshot,
                 "chat": options.chat,
@@ -197,7 +197,7 @@ class TaskWork:
                     else {}
                 ),
                 "higher_is_better": {
-                    metric.name: metric.higher_is_better for metric in own
+                    metric.name: metric.higher_is_better for metric in metrics
                 },
                 "groups": [group.as_dict() for group in groups],
             },
@@ -242,7 +242,7 @@ class Samples:
         chosen = self._work.options.samples.get(name)
         if chosen is None:
             return rows
-        if beyond := [place for place in chosen if place not in rows]:
+        if beyond := [index for index in chosen if index not in rows]:
             raise DatasetError(
                 f"The task '{name}' has {len(rows):,} rows, from 0: it has no row"
                 f" {beyond[0]:,}."
@@ -265,7 +265,7 @@ class Samples:
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
+class OpenedTask:
     """A task whose data is open: its rows, what they are asked, and how they are scored."""
 
     rows: Any
@@ -293,12 +293,12 @@ class Work(TaskWork):
         )
         self.lacking = lacking
         self.runs_programs = is_sandboxed(
-            [getattr(definition.config, one.name) for one in fields(TaskConfig)]
+            [getattr(definition.config, field.name) for field in fields(TaskConfig)]
         )
         self.pipelines = {pipeline.name: pipeline for pipeline in definition.pipelines}
 
     @cached_property
-    def opened(self) -> Opened:
+    def opened(self) -> OpenedTask:
         """Opens the data."""
         if self.lacking:
             raise self.lacking[0]
@@ -315,10 +315,10 @@ class Work(TaskWork):
         scoring = scoring_of(definition, rows[0], columns, options, "first row")
         shots = None
         if count and definition.config.output_type != "loglikelihood_rolling":
-            shots = Shots(definition, splits.pool(), rows, count, options)
+            shots = FewShotSampler(definition, splits.pool(), rows, count, options)
         fields = scoring.fields
         prompts = Prompts(definition, fields, shots, options, scoring.multiple_input)
-        return Opened(
+        return OpenedTask(
             rows, fields, Questions(definition, fields, prompts, options), scoring
         )
 
@@ -335,20 +335,24 @@ class Work(TaskWork):
         text = json.dumps(row, default=_name, ensure_ascii=False, sort_keys=True)
         return text.encode("utf-8", "surrogatepass") + b"\n"
 
-    def asked(self, sample: Sample) -> list[Arguments]:
+    def make_requests(self, sample: Sample) -> list[Arguments]:
         """A sample's requests. Its row is read anew, because the task's own Python may change it."""
         index = int(sample.id)
         return self.opened.questions(index, self.rows[index])
 
     def sample(self, index: int) -> Sample:
         doc = self.rows[index]
-        own = self.opened.fields
-        return Sample(str(index), str(shown(own.text, doc)), **_gold(own, doc))
+        fields = self.opened.fields
+        return Sample(
+            str(index), str(try_render(fields.text, doc)), **_gold(fields, doc)
+        )
 
     def came(self, answer: Answer) -> list[list[Any]]:
         """The answers to each request of a row."""
-        kind = self.definition.config.output_type
-        return answers_of(answer, kind, self.repeats, self.options.published)
+        output_type = self.definition.config.output_type
+        return published_responses(
+            answer, output_type, self.repeats, self.options.published
+        )
 
     def score(self, sample: Sample, answer: Answer, *, pipeline: Pipeline) -> Score:
         return self.scored(
@@ -360,8 +364,8 @@ class Work(TaskWork):
     ) -> Score:
         """The Score of the answers to a row, with what the pipeline took."""
         came = self.came(answer)
-        taken = pipeline(came, doc)
-        return self.metrics.score(scoring(doc, taken), taken, came)
+        filtered = pipeline(came, doc)
+        return self.metrics.score(scoring(doc, filtered), filtered, came)
 
 
 def scoring_of(
@@ -369,24 +373,24 @@ def scoring_of(
     row: Doc,
     columns: Collection[str],
     options: Options,
-    what: str,
+    row_name: str,
 ) -> Scoring:
     """The scoring of a task.
 
     What its first row is decides whether rows have several inputs or several right answers.
 
-    what: that row, for errors. Raises TaskError where it cannot be read.
+    row_name: that row, for errors. Raises TaskError where it cannot be read.
     """
     require_trust(definition, options)
     fields = Fields(definition.config, columns, strict=options.published)
     with reported(
-        TaskError, f"The {what} of the task '{definition.name}' cannot be read"
+        TaskError, f"The {row_name} of the task '{definition.name}' cannot be read"
     ):
         text = fields.text(row)
         target = fields.target(row)
-    several = isinstance(text, int) and fields.has_choices
+    multiple_input = isinstance(text, int) and fields.has_choices
     return Scoring(
-        definition, fields, several, isinstance(target, list), options.published
+        definition, fields, multiple_input, isinstance(target, list), options.published
     )
 
 
@@ -396,7 +400,7 @@ def _name(value: Any) -> str:
     return type(value).__name__ if " at 0x" in text else text
 
 
-def shown(function: Callable[[Any], Any], doc: Any) -> Any:
+def try_render(function: Callable[[Any], Any], doc: Any) -> Any:
     """What is shown of a row; what goes wrong here is reported when the row is asked."""
     try:
         return function(doc)
@@ -413,29 +417,29 @@ def _gold(fields: Fields, doc: Doc) -> dict[str, Any]:
         choices = tuple(map(str, fields.choices(doc))) if fields.has_choices else ()
     except Exception:
         return {"metadata": {"doc": doc}}
-    told = isinstance(target, str) and not fields.has_choices
+    target_is_text = isinstance(target, str) and not fields.has_choices
     listed = target if isinstance(target, list) else [target]
-    places = [
+    indices = [
         (
-            int(one)
-            if isinstance(one, int)
-            else choices.index(str(one))
-            if str(one) in choices
+            int(answer)
+            if isinstance(answer, int)
+            else choices.index(str(answer))
+            if str(answer) in choices
             else -1
         )
-        for one in listed
+        for answer in listed
     ]
-    right = [place if 0 <= place < len(choices) else -1 for place in places]
+    valid_indices = [index if 0 <= index < len(choices) else -1 for index in indices]
     return {
         "targets": tuple(
-            str(one) if place < 0 else choices[place]
-            for one, place in zip(listed, right, strict=True)
+            str(answer) if index < 0 else choices[index]
+            for answer, index in zip(listed, valid_indices, strict=True)
         ),
         "choices": choices,
-        "gold": tuple(place for place in right if place >= 0),
+        "gold": tuple(index for index in valid_indices if index >= 0),
         "metadata": {
             "doc": doc,
-            **({} if told else {"lm_eval": {"target": str(target)}}),
+            **({} if target_is_text else {"lm_eval": {"target": str(target)}}),
         },
     }
 
@@ -466,12 +470,12 @@ def compile_definition(
     if options.chat and config.output_type != "loglikelihood_rolling":
         needs.add("chat")
     metadata = config.metadata or {}
-    given = (
-        (one.name, getattr(config, one.name))
-        for one in fields(config)
-        if one.name != "metadata"
+    pairs = (
+        (field.name, getattr(config, field.name))
+        for field in fields(config)
+        if field.name != "metadata"
     )
-    settings = {name: value for name, value in given if value is not None}
+    settings = {name: value for name, value in pairs if value is not None}
     return Work(definition, options, lacking).compiled(
         needs,
         settings=settings,
@@ -483,13 +487,16 @@ def compile_definition(
 
 def sources(settings: Mapping[str, Any]) -> dict[str, Any]:
     """The settings that are functions, or metrics with some, with the source of each function."""
-    out = {name: _source(value) for name, value in settings.items() if callable(value)}
-    metrics = [dict(one) for one in settings.get("metric_list") or ()]
-    if any(callable(part) for one in metrics for part in one.values()):
-        out["metric_list"] = [
-            {key: _source(part) for key, part in one.items()} for one in metrics
+    function_sources = {
+        name: _source(value) for name, value in settings.items() if callable(value)
+    }
+    metrics = [dict(metric) for metric in settings.get("metric_list") or ()]
+    if any(callable(setting) for metric in metrics for setting in metric.values()):
+        function_sources["metric_list"] = [
+            {key: _source(setting) for key, setting in metric.items()}
+            for metric in metrics
         ]
-    return out
+    return function_sources
 
 
 def _source(value: Any) -> Any:
@@ -508,9 +515,9 @@ run.
 def plain(value: Any) -> Any:
     """JSON of a setting; a function becomes its name."""
     if isinstance(value, Mapping):
-        return {str(key): plain(item) for key, item in value.items()}
+        return {str(key): plain(element) for key, element in value.items()}
     if isinstance(value, list | tuple):
-        return [plain(item) for item in value]
+        return [plain(element) for element in value]
     if isinstance(value, FunctionRef):
         return str(value)
     if callable(value):

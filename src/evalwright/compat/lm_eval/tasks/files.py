@@ -14,7 +14,7 @@ from typing import Any
 import yaml
 
 from evalwright.compat.lm_eval.tables import TABLES
-from evalwright.compat.lm_eval.tasks.options import trusting
+from evalwright.compat.lm_eval.tasks.options import trust_advice
 from evalwright.compat.lm_eval.tasks.programs import CODE_METRIC, runs_in_sandbox
 from evalwright.core.errors import ConfigurationError, EvalwrightError, TaskError
 from evalwright.tasks.files import failing_as
@@ -44,18 +44,21 @@ class Unavailable:
         self.__name__ = ref.name.rpartition(".")[2]
         self.reason = reason
 
-    def __call__(self, *arguments: Any, **more: Any) -> Any:
+    def __call__(self, *arguments: Any, **keywords: Any) -> Any:
         raise self.reason
 
 
-def replaced(value: Any, instead: Callable[[FunctionRef], Any]) -> Any:
+def replace_functions(value: Any, replacement: Callable[[FunctionRef], Any]) -> Any:
     """The value with every `!function` in it replaced."""
     if isinstance(value, FunctionRef):
-        return instead(value)
+        return replacement(value)
     if isinstance(value, dict):
-        return {key: replaced(item, instead) for key, item in value.items()}
+        return {
+            key: replace_functions(element, replacement)
+            for key, element in value.items()
+        }
     return (
-        [replaced(item, instead) for item in value]
+        [replace_functions(element, replacement) for element in value]
         if isinstance(value, list)
         else value
     )
@@ -65,14 +68,14 @@ def unavailable_in(value: Any) -> list[EvalwrightError]:
     """Why functions in a task's settings cannot be used."""
     if isinstance(value, Unavailable):
         return [value.reason]
-    parts = (
+    children = (
         value.values()
         if isinstance(value, dict)
         else value
         if isinstance(value, list)
         else ()
     )
-    return [reason for part in parts for reason in unavailable_in(part)]
+    return [reason for child in children for reason in unavailable_in(child)]
 
 
 class _Loader(_Base):  # type: ignore[misc]
@@ -112,10 +115,10 @@ class Files:
             raise TaskError(f"The task file '{path}' includes itself.")
         if path not in self._parsed:
             self._parsed[path] = parse(path)
-        own = self._parsed[path]
-        if "include" not in own:
-            return own
-        included = own["include"]
+        settings = self._parsed[path]
+        if "include" not in settings:
+            return settings
+        included = settings["include"]
         merged: dict[str, Any] = {}
         for name in included if isinstance(included, list) else [included]:
             beside = path.parent / str(name)
@@ -125,13 +128,17 @@ class Files:
                     " folder of task files. Name a folder that holds both with"
                     " --task-root (of `evalwright lm-eval`: --include_path; from"
                     " Python: include_path), or allow it with"
-                    f" {trusting(beside.resolve().parent)}."
+                    f" {trust_advice(beside.resolve().parent)}."
                 )
-            other = self._read(beside, (*within, path))
+            included_settings = self._read(beside, (*within, path))
             merged.update(
-                (key, value) for key, value in other.items() if key != "task_list"
+                (key, value)
+                for key, value in included_settings.items()
+                if key != "task_list"
             )
-        merged.update((key, value) for key, value in own.items() if key != "include")
+        merged.update(
+            (key, value) for key, value in settings.items() if key != "include"
+        )
         return merged
 
 
@@ -140,11 +147,11 @@ def parse(path: Path) -> dict[str, Any]:
     with failing_as(TaskError, f"The task file '{path}' cannot be read"):
         if not path.is_file():  # a device or a pipe may never end
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
-        data = path.read_bytes()
-    loader = _Loader(data)
+        content = path.read_bytes()
+    loader = _Loader(content)
     loader.folder = path.parent
     try:
-        if too_deep(data.decode("utf-8", "replace")):
+        if too_deep(content.decode("utf-8", "replace")):
             raise ValueError("it is nested too deeply")
         node = loader.get_single_node()
         if node is not None and expanded_size(node) > MAX_NODES:
@@ -152,7 +159,7 @@ def parse(path: Path) -> dict[str, Any]:
                 f"with its aliases (*) written out it has more than {MAX_NODES:,}"
                 " values"
             )
-        value = None if node is None else loader.construct_document(node)
+        document = None if node is None else loader.construct_document(node)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         line = f", line {mark.line + 1}" if mark else ""
@@ -169,26 +176,26 @@ def parse(path: Path) -> dict[str, Any]:
         raise TaskError(f"{path}: this YAML cannot be used: {error}.") from None
     finally:
         loader.dispose()
-    if not isinstance(value, dict):
+    if not isinstance(document, dict):
         raise TaskError(f"{path}: a task file is a mapping of keys to values.")
-    return value
+    return document
 
 
 Settings = Mapping[str, Any]
-_METRICS = ("evaluate", "evaluate_modules")
+_EVALUATE_MODULES = ("evaluate", "evaluate_modules")
 """Where metrics of the library `evaluate` come from: itself, and what it loads."""
 
 
-def reasons(task: str, **wanted: Any) -> list[EvalwrightError]:
+def refusal_reasons(task: str, **grounds: Any) -> list[EvalwrightError]:
     """Why a task is not run: `unsafe`, it would run code that the model wrote; `multimodal`, it
     shows images or plays sound; or its `prompt` is elsewhere.
     """
-    said = [
+    sentences = [
         TABLES["refused"][name].replace("{prompt}", str(value))
-        for name, value in wanted.items()
+        for name, value in grounds.items()
         if value
     ]
-    return [ConfigurationError(f"The task '{task}' {text}") for text in said]
+    return [ConfigurationError(f"The task '{task}' {text}") for text in sentences]
 
 
 def refusals(
@@ -206,7 +213,7 @@ def refusals(
         _scores_code(settings)
         or (bool(settings.get("unsafe_code")) and not is_sandboxed(settings))
     )
-    return reasons(
+    return refusal_reasons(
         task, unsafe=unsafe, multimodal=shows, prompt=settings.get("use_prompt")
     )
 
@@ -220,11 +227,11 @@ def is_sandboxed(settings: Any) -> bool:
 
 def _functions(value: Any) -> Iterator[Any]:
     if isinstance(value, Mapping):
-        for part in value.values():
-            yield from _functions(part)
+        for child in value.values():
+            yield from _functions(child)
     elif isinstance(value, list | tuple):
-        for part in value:
-            yield from _functions(part)
+        for child in value:
+            yield from _functions(child)
     elif callable(value):
         yield value
 
@@ -232,7 +239,7 @@ def _functions(value: Any) -> Iterator[Any]:
 def _scores_code(settings: Settings) -> bool:
     entries = settings.get("metric_list")
     names = [
-        entry.get("metric") for entry in entries or () if isinstance(entry, Mapping)
+        metric.get("metric") for metric in entries or () if isinstance(metric, Mapping)
     ]
     return CODE_METRIC in names or any(
         has_code_metric(getattr(function, "__globals__", None) or {})
@@ -240,13 +247,13 @@ def _scores_code(settings: Settings) -> bool:
     )
 
 
-def has_code_metric(known: Mapping[str, Any]) -> bool:
+def has_code_metric(module_names: Mapping[str, Any]) -> bool:
     """Whether a module's names hold the metric of the library `evaluate` that runs code in this
     process.
     """
     loaded = [
         value
-        for value in list(known.values())
-        if type(value).__module__.startswith(_METRICS)
+        for value in list(module_names.values())
+        if type(value).__module__.startswith(_EVALUATE_MODULES)
     ]
     return any(getattr(value, "name", None) == CODE_METRIC for value in loaded)

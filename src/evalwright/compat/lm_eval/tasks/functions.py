@@ -29,8 +29,12 @@ from evalwright.compat.lm_eval.api import metrics
 from evalwright.compat.lm_eval.filters import extraction
 from evalwright.compat.lm_eval.tables import TABLES
 from evalwright.compat.lm_eval.tasks import labels, squad_metrics
-from evalwright.compat.lm_eval.tasks.files import FunctionRef, Unavailable, replaced
-from evalwright.compat.lm_eval.tasks.options import Options, trusting
+from evalwright.compat.lm_eval.tasks.files import (
+    FunctionRef,
+    Unavailable,
+    replace_functions,
+)
+from evalwright.compat.lm_eval.tasks.options import Options, trust_advice
 from evalwright.compat.lm_eval.tasks.programs import code_metric_in_sandbox
 from evalwright.compat.lm_eval.tasks.registered import (
     register_aggregation,
@@ -41,7 +45,9 @@ from evalwright.core.errors import TaskError, UnknownName
 EXTRAS: dict[str, list[str]] = TABLES["extras"]
 _ELSEWHERE = {"tinyBenchmarks": "git+https://github.com/felipemaiapolo/tinyBenchmarks"}
 """Not on PyPI, so in no extra."""
-_CAUGHT = frozenset(("bert_score", "nltk", "pymorphy3", "rouge_score", "sacrebleu"))
+_SILENTLY_MISSING = frozenset(
+    ("bert_score", "nltk", "pymorphy3", "rouge_score", "sacrebleu")
+)
 """Modules of tasks catch that these are missing, and then give zeros, or fail when an answer is
 scored.
 """
@@ -68,13 +74,13 @@ def advice(error: BaseException) -> str:
     or of another release; or nothing.
     """
     chain: list[BaseException] = []
-    one: BaseException | None = error
-    while one is not None and one not in chain:
-        chain.append(one)
-        one = one.__cause__ or one.__context__
-    for one in chain:
-        if isinstance(one, ModuleNotFoundError) and one.name:
-            return f" Install it with: {install_command(one.name)}"
+    cause: BaseException | None = error
+    while cause is not None and cause not in chain:
+        chain.append(cause)
+        cause = cause.__cause__ or cause.__context__
+    for cause in chain:
+        if isinstance(cause, ModuleNotFoundError) and cause.name:
+            return f" Install it with: {install_command(cause.name)}"
     if model := _SPACY_MODEL.search(str(error)):
         return f" Install it with: python -m spacy download {model[1]}"
     for named in _THEIR_EXTRA.findall(" ".join(map(str, chain))):
@@ -94,7 +100,11 @@ def missing_without_error(path: Path) -> str | None:
     there is none.
     """
     return next(
-        (name for name in imported_by(path) if name in _CAUGHT and not _is_here(name)),
+        (
+            name
+            for name in imported_by(path)
+            if name in _SILENTLY_MISSING and not _is_here(name)
+        ),
         None,
     )
 
@@ -107,7 +117,7 @@ def imported_by(path: Path) -> Iterator[str]:
         tree = ast.parse(path.read_bytes())
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            yield from (one.name.partition(".")[0] for one in node.names)
+            yield from (alias.name.partition(".")[0] for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and not node.level:
             yield str(node.module).partition(".")[0]
 
@@ -135,15 +145,15 @@ class _Finder(MetaPathFinder):
         if name == "transformers.data.metrics.squad_metrics":
             return importlib.util.spec_from_file_location(name, squad_metrics.__file__)
         for root in self.roots if name.startswith("lm_eval.tasks.") else ():
-            place = root.joinpath(*name.split(".")[2:])
-            if (file := place.with_suffix(".py")).is_file():
+            module_path = root.joinpath(*name.split(".")[2:])
+            if (file := module_path.with_suffix(".py")).is_file():
                 return importlib.util.spec_from_file_location(name, file)
-            below = [str(place)]
-            if (file := place / "__init__.py").is_file():
+            below = [str(module_path)]
+            if (file := module_path / "__init__.py").is_file():
                 return importlib.util.spec_from_file_location(
                     name, file, submodule_search_locations=below
                 )
-            if place.is_dir():
+            if module_path.is_dir():
                 spec = ModuleSpec(name, None, is_package=True)
                 spec.submodule_search_locations = below
                 return spec
@@ -159,12 +169,12 @@ def install(roots: Sequence[Path]) -> None:
     """
     if _finder not in sys.meta_path:
         sys.meta_path.append(_finder)
-    known = sys.modules.get("lm_eval")
-    if not hasattr(known, "__evalwright__") and (
-        known or importlib.util.find_spec("lm_eval")
+    installed = sys.modules.get("lm_eval")
+    if not hasattr(installed, "__evalwright__") and (
+        installed or importlib.util.find_spec("lm_eval")
     ):
         return
-    if known is None:
+    if installed is None:
         for name, contents in _modules().items():
             module = ModuleType(name)
             module.__path__ = []
@@ -181,8 +191,8 @@ def _modules() -> dict[str, dict[str, Any]]:
     return {
         "lm_eval": {},
         "lm_eval.utils": {
-            "weighted_f1_score": partial(labels.value, "weighted_f1"),
-            "general_detokenize": detokenized,
+            "weighted_f1_score": partial(labels.label_metric, "weighted_f1"),
+            "general_detokenize": detokenise,
             "eval_logger": logging.getLogger("lm_eval"),
             "logging": logging,
         },
@@ -209,8 +219,8 @@ def _modules() -> dict[str, dict[str, Any]]:
 def _absent(*names: str) -> dict[str, type]:
     """Classes that modules may name and build on, each of which says what it lacks when it is made."""
 
-    def made(name: str) -> type:
-        def refuse(self: Any, *arguments: Any, **more: Any) -> None:
+    def placeholder(name: str) -> type:
+        def refuse(self: Any, *arguments: Any, **keywords: Any) -> None:
             raise TaskError(
                 f"This task is a Python class built on lm_eval's {name}: install the"
                 f" package to run it: {install_command('lm_eval')}"
@@ -218,13 +228,13 @@ def _absent(*names: str) -> dict[str, type]:
 
         return type(name, (), {"__init__": refuse})
 
-    return {name: made(name) for name in names}
+    return {name: placeholder(name) for name in names}
 
 
 _JOINS = ((" n't", "n't"), (" )", ")"), ("( ", "("), ('" ', '"'), (' "', '"'))
 
 
-def detokenized(text: str) -> str:
+def detokenise(text: str) -> str:
     """Text without the spaces that a tokenised corpus has around punctuation."""
     for apart, joined in _JOINS:
         text = text.replace(apart, joined)
@@ -254,7 +264,7 @@ class Functions:
         if not self.is_trusted(ref.folder):
             raise TaskError(
                 f"The task '{task}' runs Python code ({ref}, in '{ref.folder}'). Read"
-                f" it, and allow it with {trusting(ref.folder)} or a folder above it."
+                f" it, and allow it with {trust_advice(ref.folder)} or a folder above it."
             )
 
     def resolve(self, value: Any, task: str) -> Any:
@@ -266,7 +276,7 @@ class Functions:
             except _NotImported as error:
                 return Unavailable(ref, error)
 
-        return replaced(value, loaded)
+        return replace_functions(value, loaded)
 
     def load(self, ref: FunctionRef, task: str) -> Callable[..., Any]:
         """The function or class that `ref` names, for the task of that name."""
@@ -279,14 +289,14 @@ class Functions:
             )
         module = self._module(module_name, ref, task)
         try:
-            found: Callable[..., Any] = getattr(module, name)
+            function: Callable[..., Any] = getattr(module, name)
         except AttributeError:
             raise UnknownName(
                 f"function in '{module.__file__}'",
                 name,
                 [key for key in vars(module) if key[:1] != "_"],
             ) from None
-        return found
+        return function
 
     def _module(self, name: str, ref: FunctionRef, task: str) -> ModuleType:
         install(self._roots)
@@ -310,10 +320,10 @@ class Functions:
             Exception,
             SystemExit,
         ) as error:  # some modules leave the process where a program is missing
-            said = " ".join(str(error).split()).removesuffix(".")
+            message = " ".join(str(error).split()).removesuffix(".")
             raise _NotImported(
                 f"The task '{task}' needs {ref}, and its module cannot be imported:"
-                f" {type(error).__name__}: {said}.{advice(error)}"
+                f" {type(error).__name__}: {message}.{advice(error)}"
             ) from error
 
     def _code_metric(self, path: Path) -> AbstractContextManager[None]:
@@ -327,7 +337,7 @@ class Functions:
     def _name_of(self, path: Path) -> str:
         for root in self._roots:
             if path.is_relative_to(root):
-                parts = path.relative_to(root).with_suffix("").parts
+                segments = path.relative_to(root).with_suffix("").parts
                 return ".".join(
                     (
                         (
@@ -335,7 +345,7 @@ class Functions:
                             if root.name == "tasks"
                             else f"lm_eval_tasks_{root.name}"
                         ),
-                        *parts,
+                        *segments,
                     )
                 )
         return str(path.with_suffix(""))
@@ -344,12 +354,12 @@ class Functions:
 def load_file(path: Path, name: str) -> ModuleType:
     """The module of a file under a name, imported once for each state of the file."""
     stamp = path.stat().st_mtime_ns
-    known = sys.modules.get(name)
-    if known is not None and getattr(known, "__evalwright_stamp__", None) == (
+    loaded = sys.modules.get(name)
+    if loaded is not None and getattr(loaded, "__evalwright_stamp__", None) == (
         str(path),
         stamp,
     ):
-        return known
+        return loaded
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
         raise TaskError(f"The file '{path}' cannot be imported.")

@@ -19,13 +19,13 @@ from evalwright.compat.lm_eval.tasks.options import (
     DIALECT,
     Options,
     installed_tasks,
-    paths_of,
+    as_paths,
 )
 from evalwright.core.errors import TaskError, UnknownName
 from evalwright.tasks.dialects import Listed
 from evalwright.tasks.index import stamp
 
-_SKIPPED = {"__pycache__", ".ipynb_checkpoints"}
+_SKIPPED_FOLDERS = {"__pycache__", ".ipynb_checkpoints"}
 
 
 class Index(Mapping[str, Listed]):
@@ -38,8 +38,8 @@ class Index(Mapping[str, Listed]):
         self._entries: dict[str, Listed] = {}
         self.problems: dict[str, str] = {}
         for folder in folders:
-            entries, problems = _of_folder(folder)
-            self._entries.update((entry.name, entry) for entry in entries)
+            entries, problems = _read_folder_index(folder)
+            self._entries.update((listed.name, listed) for listed in entries)
             self.problems.update(problems)
 
     def __getitem__(self, name: str) -> Listed:
@@ -50,11 +50,11 @@ class Index(Mapping[str, Listed]):
             hint = f"`evalwright tasks list --dialect {DIALECT}` shows all of them."
             # A file that is called as the task is wanted comes first.
             problems = sorted(
-                self.problems.items(), key=lambda one: Path(one[0]).stem != name
+                self.problems.items(), key=lambda problem: Path(problem[0]).stem != name
             )
             if unread := [text for _, text in problems if "names no task" not in text]:
-                more = f" (and {len(unread) - 1} more files)" if unread[1:] else ""
-                hint += f" Not used: {unread[0]}{more}"
+                suffix = f" (and {len(unread) - 1} more files)" if unread[1:] else ""
+                hint += f" Not used: {unread[0]}{suffix}"
             raise UnknownName("lm-eval task", name, self._entries, hint) from None
 
     def __contains__(self, name: object) -> bool:
@@ -67,16 +67,16 @@ class Index(Mapping[str, Listed]):
         return len(self._entries)
 
 
-def _of_folder(folder: Path) -> tuple[list[Listed], dict[str, str]]:
+def _read_folder_index(folder: Path) -> tuple[list[Listed], dict[str, str]]:
     files = sorted(_yaml_files(str(folder)))
-    found = kept(
+    index = kept(
         DIALECT, folder, files, lambda: _read(folder, [path for path, *_ in files])
     )
     entries = [
-        Listed(name, kind, path, tuple(own))
-        for name, kind, path, own in found["entries"]
+        Listed(name, kind, path, tuple(members))
+        for name, kind, path, members in index["entries"]
     ]
-    return entries, dict(found["problems"])
+    return entries, dict(index["problems"])
 
 
 def _yaml_files(folder: str) -> Iterator[State]:
@@ -89,22 +89,22 @@ def _yaml_files(folder: str) -> Iterator[State]:
     stack = [folder]
     while stack:
         try:
-            items = list(os.scandir(stack.pop()))
+            children = list(os.scandir(stack.pop()))
         except OSError:
             continue
-        for item in items:
+        for child in children:
             with suppress(OSError):
-                if item.is_symlink() and (
-                    item.is_dir()
-                    or not Path(item.path).resolve().is_relative_to(folder)
+                if child.is_symlink() and (
+                    child.is_dir()
+                    or not Path(child.path).resolve().is_relative_to(folder)
                 ):
                     continue
-                if item.is_dir():
-                    if item.name not in _SKIPPED:
-                        stack.append(item.path)
-                elif item.name.endswith("yaml"):
-                    status = item.stat()
-                    yield item.path, status.st_size, status.st_mtime_ns
+                if child.is_dir():
+                    if child.name not in _SKIPPED_FOLDERS:
+                        stack.append(child.path)
+                elif child.name.endswith("yaml"):
+                    status = child.stat()
+                    yield child.path, status.st_size, status.st_mtime_ns
 
 
 def _read(folder: Path, paths: Sequence[str]) -> dict[str, Any]:
@@ -129,8 +129,8 @@ def _read(folder: Path, paths: Sequence[str]) -> dict[str, Any]:
         if str(used) not in set(paths)
     }
     rows = [
-        [entry.name, entry.kind, entry.path, entry.members]
-        for entry in entries.values()
+        [listed.name, listed.kind, listed.path, listed.members]
+        for listed in entries.values()
     ]
     return {"outside": outside, "entries": rows, "problems": problems}
 
@@ -140,7 +140,7 @@ def names(roots: Sequence[Path]) -> Sequence[Listed]:
     return list(Index(Options(roots=tuple(roots)).folders()).values())
 
 
-def named(config: Mapping[str, Any]) -> tuple[str, str | None]:
+def kind_and_name(config: Mapping[str, Any]) -> tuple[str, str | None]:
     """Kind and name of what a task file stands for."""
     kind = "python" if "class" in config else "group" if "group" in config else "task"
     name = config.get("group" if kind == "group" else "task")
@@ -153,7 +153,7 @@ def _register(
     entries: dict[str, Listed],
     tags: dict[str, set[str]],
 ) -> None:
-    kind, name = named(config)
+    kind, name = kind_and_name(config)
     if name is None:
         raise TaskError(
             f"{path}: the file names no task and no group; other files include it."
@@ -166,8 +166,8 @@ def _register(
     entries[name] = Listed(name, kind, path)
     if kind != "group":
         tag = config.get("tag") or ()
-        for one in [tag] if isinstance(tag, str) else tag:
-            tags.setdefault(str(one), set()).add(name)
+        for tag_name in [tag] if isinstance(tag, str) else tag:
+            tags.setdefault(str(tag_name), set()).add(name)
 
 
 class TaskManager:
@@ -185,7 +185,7 @@ class TaskManager:
         include_defaults: bool = True,
         metadata: Mapping[str, Any] | None = None,
     ) -> None:
-        self.include_path = list(paths_of(include_path))
+        self.include_path = list(as_paths(include_path))
         self.include_defaults = include_defaults
         self.metadata = dict(metadata or {})
         roots = (*(installed_tasks() if include_defaults else ()), *self.include_path)
@@ -218,7 +218,7 @@ class TaskManager:
         return [
             name
             for name in self.all_tasks
-            if any(fnmatchcase(name, one) for one in task_list)
+            if any(fnmatchcase(name, pattern) for pattern in task_list)
         ]
 
     def _of(self, *kinds: str) -> list[str]:
@@ -236,8 +236,8 @@ def get_task_dict(
 ) -> Mapping[str, str]:
     """What `evaluate` takes. Raises UnknownName; tasks are opened when they are evaluated."""
     names = [task_name_list] if isinstance(task_name_list, str) else task_name_list
-    found = TaskDict((name, name) for name in names)
-    found.manager = task_manager or TaskManager()
+    task_dict = TaskDict((name, name) for name in names)
+    task_dict.manager = task_manager or TaskManager()
     for name in names:
-        found.manager.task_index[name]
-    return found
+        task_dict.manager.task_index[name]
+    return task_dict

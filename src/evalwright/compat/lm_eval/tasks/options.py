@@ -63,7 +63,8 @@ class Options:
         """Whether files of that folder may run."""
         real = folder.resolve()
         return any(
-            real.is_relative_to(Path(one).expanduser().resolve()) for one in self.trust
+            real.is_relative_to(Path(trusted).expanduser().resolve())
+            for trusted in self.trust
         )
 
     def is_beside(self, path: Path) -> bool:
@@ -75,12 +76,13 @@ class Options:
         here = Path.cwd().resolve()
         for named in self.named_folders:
             folder = named.expanduser().resolve()
-            places = [folder.parent, *([here] if folder.is_relative_to(here) else [])]
-            for place in places:
-                too_wide = place == place.parent or place == Path.home().resolve()
-                if not too_wide and real.is_relative_to(place):
+            bases = [folder.parent, *([here] if folder.is_relative_to(here) else [])]
+            for base in bases:
+                too_wide = base == base.parent or base == Path.home().resolve()
+                if not too_wide and real.is_relative_to(base):
                     return not any(
-                        part.startswith(".") for part in real.relative_to(place).parts
+                        segment.startswith(".")
+                        for segment in real.relative_to(base).parts
                     )
         return False
 
@@ -105,12 +107,12 @@ class Options:
         return roots
 
 
-def trusting(folder: Path | str) -> str:
+def trust_advice(folder: Path | str) -> str:
     """How a person trusts a folder, on a command line and in Python."""
     return f"--trust '{folder}' (from Python: trust=['{folder}'])"
 
 
-def paths_of(folders: Any) -> tuple[Path, ...]:
+def as_paths(folders: Any) -> tuple[Path, ...]:
     """One folder, several or none as paths."""
     return tuple(
         map(Path, [folders] if isinstance(folders, str | Path) else folders or ())
@@ -123,8 +125,8 @@ def installed_tasks() -> tuple[Path, ...]:
         spec = importlib.util.find_spec("lm_eval")
     except ValueError:  # a module of that name that was put together in this process
         spec = None
-    places = [
-        Path(place) / "tasks"
-        for place in (spec.submodule_search_locations or [] if spec else [])
+    locations = [
+        Path(location) / "tasks"
+        for location in (spec.submodule_search_locations or [] if spec else [])
     ]
-    return tuple(folder.resolve() for folder in places[:1] if folder.is_dir())
+    return tuple(folder.resolve() for folder in locations[:1] if folder.is_dir())

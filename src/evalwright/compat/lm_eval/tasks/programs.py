@@ -99,7 +99,7 @@ def code_metric_in_sandbox() -> Iterator[None]:
     """
     if importlib.util.find_spec("evaluate") is None and "evaluate" not in sys.modules:
         stand_in = ModuleType("evaluate")
-        stand_in.__dict__["load"] = _loading(_not_installed)
+        stand_in.__dict__["load"] = _intercept_load(_not_installed)
         sys.modules["evaluate"] = stand_in
         try:
             yield
@@ -108,14 +108,14 @@ def code_metric_in_sandbox() -> Iterator[None]:
         return
     library: Any = importlib.import_module("evaluate")
     load = library.load
-    library.load = _loading(load)
+    library.load = _intercept_load(load)
     try:
         yield
     finally:
         library.load = load
 
 
-def _loading(load: Callable[..., Any]) -> Callable[..., Any]:
+def _intercept_load(load: Callable[..., Any]) -> Callable[..., Any]:
     def loaded(path: str, *arguments: Any, **how: Any) -> Any:
         return (
             SandboxedCodeEval()
@@ -139,4 +139,6 @@ def runs_in_sandbox(functions: Iterator[Callable[..., Any]]) -> bool:
 
 
 def _has_sandboxed_metric(names: Mapping[str, Any]) -> bool:
-    return any(isinstance(value, SandboxedCodeEval) for value in list(names.values()))
+    return any(
+        isinstance(attribute, SandboxedCodeEval) for attribute in list(names.values())
+    )

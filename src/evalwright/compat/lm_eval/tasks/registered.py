@@ -85,8 +85,8 @@ def registered_aggregation(name: str) -> Callable[..., Any] | None:
 
 
 def _in_package(registry: str, name: str) -> Any:
-    known: Any = getattr(sys.modules.get("lm_eval.api.registry"), registry, {})
-    return known.get(name) if name in known else None
+    registrations: Any = getattr(sys.modules.get("lm_eval.api.registry"), registry, {})
+    return registrations.get(name) if name in registrations else None
 
 
 def _name_in_package(aggregation: Any) -> str | None:

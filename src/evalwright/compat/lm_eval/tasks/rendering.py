@@ -98,7 +98,7 @@ class Fields:
         self.strict = strict
         self.has_choices = config.doc_to_choice is not None
 
-    def _found(
+    def _evaluate_setting(
         self, key: str, doc: Doc, setting: Any, literal: Any
     ) -> tuple[Any, bool]:
         """The value of a setting, or of another in its place, and whether it is rendered text.
@@ -121,20 +121,22 @@ class Fields:
         """The question; a number where the rows' choices are the contexts and this is the right
         one.
         """
-        found, rendered = self._found("doc_to_text", doc, setting, int)
-        if rendered and self.has_choices and found.isdigit():
-            return ast.literal_eval(found) if self.strict else int(found)
-        return found
+        content, rendered = self._evaluate_setting("doc_to_text", doc, setting, int)
+        if rendered and self.has_choices and content.isdigit():
+            return ast.literal_eval(content) if self.strict else int(content)
+        return content
 
     def target(self, doc: Doc, setting: Any = None) -> Any:
         """The answer: text, a list of texts, or the number of a choice (or a list of them)."""
-        found, rendered = self._found("doc_to_target", doc, setting, int | list)
-        if rendered and self.has_choices and found.isdigit():
-            return self._choice_number(found, doc)
-        if rendered and len(found) >= 2 and found[0] == "[" and found[-1] == "]":
+        content, rendered = self._evaluate_setting(
+            "doc_to_target", doc, setting, int | list
+        )
+        if rendered and self.has_choices and content.isdigit():
+            return self._choice_number(content, doc)
+        if rendered and len(content) >= 2 and content[0] == "[" and content[-1] == "]":
             with suppress(SyntaxError, ValueError):
-                return ast.literal_eval(found)
-        return found
+                return ast.literal_eval(content)
+        return content
 
     def choices(self, doc: Doc, setting: Any = None) -> Any:
         """The options of a row."""
@@ -145,8 +147,8 @@ class Fields:
             )
         if isinstance(setting, Mapping):
             return list(setting.values())
-        found, rendered = self._found("doc_to_choice", doc, setting, list)
-        return ast.literal_eval(found) if rendered else found
+        content, rendered = self._evaluate_setting("doc_to_choice", doc, setting, list)
+        return ast.literal_eval(content) if rendered else content
 
     def _choice_number(self, digits: str, doc: Doc) -> Any:
         """A number of digits is a choice's place; in corrected scoring only where it can be one and
@@ -157,7 +159,7 @@ class Fields:
         choices = self.choices(doc)
         # Choices "0", "1", ... that are at their own places mean the same either way.
         in_order = all(
-            str(choice) == str(place) for place, choice in enumerate(choices)
+            str(choice) == str(index) for index, choice in enumerate(choices)
         )
         return (
             int(digits)

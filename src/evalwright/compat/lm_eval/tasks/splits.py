@@ -20,7 +20,7 @@ from typing import Any
 
 from evalwright.compat.lm_eval.tasks.config import Definition
 from evalwright.compat.lm_eval.tasks.functions import advice
-from evalwright.compat.lm_eval.tasks.options import Options, trusting
+from evalwright.compat.lm_eval.tasks.options import Options, trust_advice
 from evalwright.core.errors import (
     DatasetError,
     EvalwrightError,
@@ -72,7 +72,7 @@ _ARCHIVES = (
 """How files begin that `datasets` would unpack, whatever their name is."""
 
 
-def checked_source(
+def check_source(
     definition: Definition, options: Options
 ) -> tuple[str, dict[str, Any]]:
     """What `datasets.load_dataset` is called with: the path and the settings.
@@ -81,8 +81,8 @@ def checked_source(
     """
     config = definition.config
     path = str(config.dataset_path)
-    given = dict(config.dataset_kwargs or {})
-    given.pop("trust_remote_code", None)
+    dataset_kwargs = dict(config.dataset_kwargs or {})
+    dataset_kwargs.pop("trust_remote_code", None)
     if path == "pandas":
         raise TaskError(
             f"The task '{config.task}' reads pickled data (`dataset_path: pandas`),"
@@ -92,15 +92,18 @@ def checked_source(
     folder = definition.folder
     folders = [*([folder] if folder else []), *options.folders()]
     if folder is not None and options.trusts(folder):
-        if path in FORMATS and given.get("data_files") is not None:
-            given["data_files"] = _each(
-                given["data_files"], lambda name: _found(str(name), folders) or name
+        if path in FORMATS and dataset_kwargs.get("data_files") is not None:
+            dataset_kwargs["data_files"] = _map_names(
+                dataset_kwargs["data_files"],
+                lambda name: _find_files(str(name), folders) or name,
             )
-        return path, given
+        return path, dataset_kwargs
     try:
-        return _checked(path, given, folders, options)
+        return _checked(path, dataset_kwargs, folders, options)
     except _Refused as error:
-        allow = f" Allow what its files name with {trusting(folder)}." if folder else ""
+        allow = (
+            f" Allow what its files name with {trust_advice(folder)}." if folder else ""
+        )
         raise TaskError(f"The task '{config.task}' {error}.{allow}") from None
 
 
@@ -109,33 +112,35 @@ class _Refused(Exception):
 
 
 def _checked(
-    path: str, given: dict[str, Any], folders: Sequence[Path], options: Options
+    path: str, settings: dict[str, Any], folders: Sequence[Path], options: Options
 ) -> tuple[str, dict[str, Any]]:
-    if odd := sorted(map(str, given.keys() - _SETTINGS)):
+    if odd := sorted(map(str, settings.keys() - _SETTINGS)):
         raise _Refused(
             f"has the setting `dataset_kwargs.{odd[0]}`; known are"
             f" {', '.join(sorted(_SETTINGS))}"
         )
-    files = given.get("data_files")
+    files = settings.get("data_files")
     if path in FORMATS:
-        if files is None or given.get("data_dir") is not None:
+        if files is None or settings.get("data_dir") is not None:
             raise _Refused("must name each file in `dataset_kwargs.data_files`")
         return path, {
-            **given,
-            "data_files": _each(files, lambda name: _local(name, folders, options)),
+            **settings,
+            "data_files": _map_names(
+                files, lambda name: _local(name, folders, options)
+            ),
         }
     if not _HUB_ID.fullmatch(path) or path in _builders():
         raise _Refused(
             f"has the `dataset_path` '{path}': only data sets of the hub and"
             f" {', '.join(FORMATS)} are read"
         )
-    given |= {
-        key: _each(given[key], _in_repository)
+    settings |= {
+        key: _map_names(settings[key], _in_repository)
         for key in ("data_files", "data_dir")
-        if given.get(key) is not None
+        if settings.get(key) is not None
     }
     # A folder here of the same name is not the data set that was meant.
-    return f"hf://datasets/{path}" if Path(path).exists() else path, given
+    return f"hf://datasets/{path}" if Path(path).exists() else path, settings
 
 
 def _builders() -> set[str]:
@@ -144,16 +149,18 @@ def _builders() -> set[str]:
     return {module.name for module in pkgutil.iter_modules(packaged_modules.__path__)}
 
 
-def _each(value: Any, check: Any) -> Any:
+def _map_names(value: Any, check: Any) -> Any:
     """The value with every name in it checked, and replaced by what the check gives."""
     if isinstance(value, Mapping):
-        return {str(key): _each(part, check) for key, part in value.items()}
+        return {str(key): _map_names(child, check) for key, child in value.items()}
     if isinstance(value, list | tuple):
-        found = [check(part) for part in value]
+        checked = [check(child) for child in value]
         return [
             name
-            for part in found
-            for name in (part if isinstance(part, list) else [part])
+            for replacement in checked
+            for name in (
+                replacement if isinstance(replacement, list) else [replacement]
+            )
         ]
     return check(value)
 
@@ -177,20 +184,20 @@ def _local(name: Any, folders: Sequence[Path], options: Options) -> Any:
         return text
     if ":" in text:
         raise _Refused(f"reads '{text}': addresses are not opened")
-    if files := _found(text, folders):
+    if files := _find_files(text, folders):
         return [_within(file, folders, options) for file in files]
     raise DatasetError(f"The data file '{text}' does not exist.")
 
 
-def _found(text: str, folders: Sequence[Path]) -> list[str]:
+def _find_files(text: str, folders: Sequence[Path]) -> list[str]:
     """The local files of a name or a pattern: of the working folder, else of the first folder that
     has any.
     """
-    for place in (Path.cwd() / text, *(one / text for one in folders)):
-        found = [str(place)]
+    for pattern in (Path.cwd() / text, *(folder / text for folder in folders)):
+        matches = [str(pattern)]
         if glob.has_magic(text):
-            found = sorted(glob.glob(str(place), recursive=True))  # noqa: PTH207
-        if files := [one for one in found if Path(one).is_file()]:
+            matches = sorted(glob.glob(str(pattern), recursive=True))  # noqa: PTH207
+        if files := [match for match in matches if Path(match).is_file()]:
             return files
     return []
 
@@ -198,7 +205,7 @@ def _found(text: str, folders: Sequence[Path]) -> list[str]:
 def _within(file: str, folders: Sequence[Path], options: Options) -> str:
     real = Path(file).resolve()
     if not (
-        any(real.is_relative_to(one.resolve()) for one in folders)
+        any(real.is_relative_to(folder.resolve()) for folder in folders)
         or options.is_beside(real)
     ):
         raise _Refused(
@@ -269,10 +276,12 @@ class Splits:
 
     def _open(self) -> Any:
         config = self.definition.config
-        if (made := config.custom_dataset) is not None:
-            given = dict(config.dataset_kwargs or {})
-            given.pop("trust_remote_code", None)
-            return self._called(lambda: made(**(config.metadata or {}), **given))
+        if (make_dataset := config.custom_dataset) is not None:
+            dataset_kwargs = dict(config.dataset_kwargs or {})
+            dataset_kwargs.pop("trust_remote_code", None)
+            return self._called(
+                lambda: make_dataset(**(config.metadata or {}), **dataset_kwargs)
+            )
         if config.dataset_path is None:
             raise TaskError(
                 f"The task '{config.task}' names no data set (`dataset_path`)."
@@ -283,7 +292,7 @@ class Splits:
             raise MissingExtra(
                 f"The data set '{config.dataset_path}'", "lm-eval", "datasets"
             ) from None
-        path, settings = checked_source(self.definition, self.options)
+        path, settings = check_source(self.definition, self.options)
         label = f"{path} ({config.dataset_name})" if config.dataset_name else path
         repository = path.removeprefix("hf://datasets/")
         is_on_hub = (
@@ -307,13 +316,13 @@ class Splits:
 
     def _called(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """What a function of the task's gives, or a sentence that says that it failed."""
-        said = f"The Python of the task '{self.definition.name}' fails on its data"
-        with reported(DatasetError, said), fixed_chance(), quiet():
+        problem = f"The Python of the task '{self.definition.name}' fails on its data"
+        with reported(DatasetError, problem), fixed_chance(), quiet():
             return function(*arguments)
 
 
 @contextmanager
-def reported(kind: type[EvalwrightError], what: str) -> Iterator[None]:
+def reported(error_type: type[EvalwrightError], problem: str) -> Iterator[None]:
     """What somebody's Python raises as an error of ours that says what it failed at, and what to
     install where that is missing.
     """
@@ -322,8 +331,8 @@ def reported(kind: type[EvalwrightError], what: str) -> Iterator[None]:
     except EvalwrightError:
         raise
     except Exception as error:
-        raise kind(
-            f"{what}: {type(error).__name__}: {error}.{advice(error)}"
+        raise error_type(
+            f"{problem}: {type(error).__name__}: {error}.{advice(error)}"
         ) from error
 
 
