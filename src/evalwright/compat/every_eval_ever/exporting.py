@@ -1,8 +1,8 @@
-"""Writes runs as records of Every Eval Ever, schema 0.3.0: an aggregate for each task, and a row
+"""Exports runs as records of Every Eval Ever, schema 0.3.0: an aggregate for each task, and a row
 for each sample, draw and scorer.
 
-The same run gives the same bytes. A number that does not exist, and a sample that failed, has no
-place there: both are left out and counted.
+The same run gives the same bytes. The schema has no place for a number that does not exist or a
+sample that failed: both are left out and counted.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ EXPLANATION = "explanation"
 DRAW = "draw"
 CLUSTER = "cluster"
 PARTS = "parts"
-"""Keys of a row's metadata that are ours; a sample's own stand beside them after `KEPT`."""
+"""Our keys in a row's metadata; the sample's own keys follow `SAMPLE_PREFIX`."""
 SAMPLE_PREFIX = "sample."
 _DETAILS = ("n", "n_missing", "n_unsure", "n_clusters", "bounds")
 _SAMPLING = ("temperature", "top_p", "top_k", "max_tokens")
@@ -48,7 +48,7 @@ def export_eee(
     organisation: str = "unknown",
     relationship: str = "other",
 ) -> Exports:
-    """Write the tasks of runs under `out/data`; return the files, and what to know.
+    """Write the tasks of runs under `output_folder/data`, and return the files and notes.
 
     Raises RunError.
     """
@@ -110,7 +110,7 @@ def export_eee(
 
 
 def model_id(name: str) -> str:
-    """A model's name as ORGANISATION/MODEL."""
+    """A model's name in the form ORGANISATION/MODEL."""
     plain = name.removeprefix("hf/")
     return (
         plain if "/" in plain.strip("/") else f"unknown/{plain.strip('/') or 'model'}"
@@ -242,7 +242,10 @@ def _evaluation_result(
 def _rows(
     aggregate: Mapping[str, Any], records: Iterable[SampleRecord]
 ) -> tuple[list[dict[str, Any]], int]:
-    """The rows of a task, and how many draws have none. A row names the first metric of its scorer."""
+    """Build a task's rows, and count the draws without one.
+
+    A row names the first metric of its scorer.
+    """
     first: dict[str, str] = {}
     for evaluation in aggregate["evaluation_results"]:
         first.setdefault(

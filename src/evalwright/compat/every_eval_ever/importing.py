@@ -1,8 +1,6 @@
-"""Makes runs of records of Every Eval Ever: a run for each aggregate, with its samples where they
-lie beside it.
+"""Imports records of Every Eval Ever: one run for each aggregate, with the samples beside it.
 
-A number is made again from the rows that name it where it is a mean of their scores; any other is
-kept as published.
+A mean is computed again from the rows that name it; other numbers are kept as published.
 """
 
 from __future__ import annotations
@@ -19,9 +17,9 @@ from evalwright.compat.every_eval_ever.exporting import (
     CLUSTER,
     DRAW,
     EXPLANATION,
-    SAMPLE_PREFIX,
     LABEL,
     PARTS,
+    SAMPLE_PREFIX,
 )
 from evalwright.compat.recording import (
     Destination,
@@ -65,7 +63,7 @@ _MEANS = {
 
 
 class _Result(Recorded):
-    """One of `evaluation_results`."""
+    """An entry of `evaluation_results`."""
 
     name: str = field("evaluation_name")
     result_id: str = field("evaluation_result_id", default="")
@@ -82,7 +80,7 @@ class _Result(Recorded):
 
     @property
     def scorer(self) -> str:
-        """The scorer's name, where the record has it."""
+        """The scorer's name, if the record has one."""
         before = self.result_id.rpartition(":")[0]
         return str(
             mapping(self.metric.get("additional_details")).get("scorer")
@@ -92,7 +90,7 @@ class _Result(Recorded):
 
 
 class _Row(Recorded):
-    """A row of the samples."""
+    """A row of the samples file."""
 
     evaluation: dict[str, Any] = field("evaluation", must="an object")
     name: str = field("evaluation_name")
@@ -109,7 +107,7 @@ class _Row(Recorded):
 
 
 def import_eee(path: Path, runs_folder: Path, name: str = "") -> tuple[Run, ...]:
-    """Make a run of an aggregate, or of each in a folder, under `runs_folder`. Raises RunError."""
+    """Import an aggregate, or each one in a folder, as a run. Raises RunError."""
     if not path.exists():
         raise nothing_at(path, _ADVICE)
     files = sorted(path.rglob("*.json")) if path.is_dir() else [path]
@@ -202,9 +200,9 @@ def _import(path: Path, aggregate: Mapping[str, Any], destination: Destination) 
 def _records(
     task: str, rows: Sequence[_Row], scorers: Mapping[str, str], notes: list[str]
 ) -> list[SampleRecord]:
-    """Rows of one sample and draw are one record, with a score for each scorer.
+    """Build one record from the rows of a sample and draw, with a score for each scorer.
 
-    Raises RunError for a score that is there twice.
+    Raises RunError for a score that occurs twice.
     """
     repeated: dict[str, None] = {}
     scored_rows: dict[tuple[str, int], tuple[_Row, dict[str, Score]]] = {}
@@ -243,7 +241,8 @@ def _records(
             repeated[row.id] = None
         scored_rows[row.id, draw][1][scorer] = score
     if repeated:
-        named = f"{', '.join(map(printable, list(repeated)[:3]))}{', ...' if len(repeated) > 3 else ''}"
+        first_ids = ", ".join(map(printable, list(repeated)[:3]))
+        named = f"{first_ids}{', ...' if len(repeated) > 3 else ''}"
         notes.append(
             f"Samples of '{printable(task)}' with several rows that are not numbered,"
             f" read as repeats: {len(repeated)} ({named})."
@@ -263,7 +262,7 @@ def _records(
 
 
 def _repeat(metadata: Mapping[str, str]) -> int:
-    """Which draw a row is of; records made of logs of inspect_ai count epochs from 1."""
+    """The draw that a row belongs to; records made from inspect_ai's logs count epochs from 1."""
     repeat, first = (
         (metadata[DRAW], 0) if DRAW in metadata else (metadata.get("epoch", "1"), 1)
     )
@@ -420,7 +419,7 @@ def _task(
 
 
 def _published(evaluation: _Result) -> Estimate:
-    """The number as published, with its interval where it has one."""
+    """The published number, with its interval if it has one."""
     doubt = mapping(evaluation.details.get("uncertainty"))
     interval = mapping(doubt.get("confidence_interval"))
     error = number(mapping(doubt.get("standard_error")).get("value"))
@@ -458,7 +457,7 @@ def _parse_value(text: Any) -> Any:
 
 
 def _time(stamp: Any) -> str:
-    """A time, which may be one of Unix."""
+    """A timestamp, which may be Unix time, in ISO format."""
     with suppress(ValueError, OverflowError, OSError):
         return (
             datetime.fromtimestamp(float(stamp), UTC).isoformat()

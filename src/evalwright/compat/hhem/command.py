@@ -1,9 +1,9 @@
-"""`evalwright import hhem`, and `hhem-leaderboard`: the command of the HHEM leaderboard engine,
-carried out by ours.
+"""`evalwright import hhem`, and `hhem-leaderboard`: the leaderboard engine's command, run by our
+engine.
 
-Evaluations are suites in `leaderboard.yaml` of the working folder; where there is none, in the
-small example that comes with the package. `test` puts three questions to each model, as there; any
-other suite is run and made into a board.
+Evaluations are suites in `leaderboard.yaml` of the working folder, or else in the small example
+that comes with the package. As in the engine, `test` asks each model three questions; any other
+suite is run and made into a leaderboard.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _SHOWN_KEYS = (
     "differences",
     "notes",
 )
-"""What of an imported run other programs are told."""
+"""Facts about an imported run that --json shows."""
 
 
 def _import(
@@ -78,9 +78,7 @@ def _import(
 
 
 def _describe_run(run: Run) -> list[str]:
-    """One line for the run, one for what differs from what was published, and one for each thing to
-    know.
-    """
+    """Describe a run: its rates, differences from what was published, and notes."""
     (task,) = run.tasks
     imported = run.data["configuration"]["imported"]
     rates = []
@@ -95,11 +93,13 @@ def _describe_run(run: Run) -> list[str]:
     failed = f", {task.n_missing:,} failed or lost" if task.n_missing else ""
     scoring = ", as published" if imported["scoring"] == "published" else ""
     lines = [f"{rows}{failed}{scoring}): {', '.join(rates)}"]
-    differing = [
-        f"{_NAMES[difference['metric']]} {'n/a' if difference['ours'] is None else difference['ours']} "
-        f"(published {difference['published']})"
-        for difference in imported["differences"]
-    ]
+    differing = []
+    for difference in imported["differences"]:
+        ours = "n/a" if difference["ours"] is None else difference["ours"]
+        differing.append(
+            f"{_NAMES[difference['metric']]} {ours} (published"
+            f" {difference['published']})"
+        )
     if differing:
         lines.append(f"  Differs from what was published: {', '.join(differing)}")
     if imported["older_judgments_left_out"]:
@@ -146,7 +146,7 @@ _RUN_OPTIONS = (
     "accept_failures",
     "give_up",
 )
-"""Options that mean nothing to the suite `test`, which makes neither runs nor a board."""
+"""Options that the suite `test` does not take, because it makes no runs and no leaderboard."""
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
@@ -290,9 +290,9 @@ def _write_example() -> int:
 
 
 def _smoke(path: Path, trust_file: str | None) -> int:
-    """Three questions to each model of the suite, asked as its task asks.
+    """Ask each model of the suite three questions, as its task does.
 
-    A model that cannot be asked does not stop the others.
+    A model that cannot be reached does not stop the others.
     """
     from evalwright.evaluation.common_arguments import without_refused
     from evalwright.evaluation.configuration_file import read_configuration
@@ -339,7 +339,7 @@ def _smoke(path: Path, trust_file: str | None) -> int:
 
 
 def _answer_lines(answer: str) -> list[str]:
-    """An answer as lines below its verdict, as much of it as a person reads."""
+    """Wrap an answer below its verdict, shortened for reading."""
     text = " ".join(answer.split())
     if len(text) > SHOWN_ANSWER_CHARS:
         text = f"{text[:SHOWN_ANSWER_CHARS].rstrip()} … ({len(answer.split()):,} words)"
@@ -349,7 +349,7 @@ def _answer_lines(answer: str) -> list[str]:
 def _evaluate(
     evalwright: Evalwright, path: Path, suite: str, options: Mapping[str, Any]
 ) -> int:
-    """The suite's run, and a board of all its models in every form."""
+    """Run the suite, and make a leaderboard of its models in every format."""
     from evalwright.evaluation.configuration_file import read_configuration
     from evalwright.reports.markers import check_text_file
 
@@ -392,7 +392,7 @@ def _evaluate(
 def _refuse_baselines(
     configuration: Configuration, suite: str, path: Path, allowed: bool
 ) -> None:
-    """Raise ConfigurationError for a judge whose scores make no board, before any request is sent."""
+    """Raise ConfigurationError for a baseline judge, before any request is sent."""
     for role, spec in configuration.roles.items():
         if spec.model.startswith("baseline/") and not allowed:
             raise ConfigurationError(
@@ -405,7 +405,7 @@ def _refuse_baselines(
 def _run_command(
     path: Path, suite: str, name: str, options: Mapping[str, Any]
 ) -> list[str]:
-    """The arguments of `evalwright` that run the suite."""
+    """Arguments of `evalwright` that run the suite."""
     command = ["run", "--config", str(path), "--suite", suite, "--name", name]
     if options["trust_file"] is not None:
         command += ["--trust-file", options["trust_file"]]
@@ -418,7 +418,7 @@ def _run_command(
 
 
 def _board_command(runs: Sequence[Path], options: Mapping[str, Any]) -> list[str]:
-    """The arguments of `evalwright` that make the board of some runs in every form."""
+    """Arguments of `evalwright` that make the leaderboard of some runs in every format."""
     output = Path(options["output_dir"])
     forms = {"markdown": "md", "html": "html", "csv": "csv", "json-file": "json"}
     command = ["leaderboard", *map(str, runs)]

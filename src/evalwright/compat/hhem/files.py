@@ -1,10 +1,9 @@
-"""Finds and reads what the HHEM leaderboard engine leaves:
+"""Reads the files of the HHEM leaderboard engine:
 `<company>/<model>/{summaries,judgments,stats}.jsonl`.
 
-Older versions named their fields otherwise; the tables below say how. Nothing in the files is
-trusted: what is not as expected is a sentence that names file and line, and of the settings that
-the engine copied into its statistics only those known to be harmless are read, because keys stand
-among them.
+Older versions named fields differently; the tables below list these names. Nothing in the files is
+trusted: an unexpected value raises an error that names file and line. The engine copied its
+settings, keys included, into its statistics; only settings known to be harmless are read.
 """
 
 from __future__ import annotations
@@ -52,9 +51,9 @@ _SETTINGS = {
     "thinking_tokens",
     "threads",
 }
-"""Settings that come over.
+"""Settings that are imported.
 
-Anything else may be a key or say where one works, so only its name is kept.
+Any other may be a key or say where one works, so only its name is kept.
 """
 
 _FACTS = {
@@ -76,7 +75,7 @@ _FACTS = {
 
 
 def judge_name(version: str) -> str:
-    """One name for a judge: statistics say "2.3-API" where judgments say "HHEM-2.3-API"."""
+    """Unify judge names: statistics say "2.3-API" where judgments say "HHEM-2.3-API"."""
     name = printable(version)
     return f"HHEM-{name}" if name[:1].isdigit() else name
 
@@ -105,14 +104,14 @@ Number = Annotated[float | None, BeforeValidator(number)]
 Date = Annotated[
     str, Field(pattern=r"\A(\d{4}-\d\d-\d\d|\z)"), AfterValidator(printable)
 ]
-"""The last one counts, so what is no date would be taken for the last judgment, or for one of many.
-"""
+"""A date. The last judgment counts, so anything but a date could be mistaken for it."""
 _UID_MEANING = "the id of a summary"
 
 
 class Judgment(Recorded):
-    """A line of judgments.jsonl. score: None where the judge gave none. article, date_code: in old
-    files only.
+    """A line of judgments.jsonl.
+
+    score: None if the judge gave none. article, date_code: in old files only.
     """
 
     uid: Uid = field("summary_uid", must=_UID_MEANING)
@@ -132,7 +131,7 @@ class Judgment(Recorded):
 
 
 class Summary(Recorded):
-    """A line of summaries.jsonl. text: None where it is no text."""
+    """A line of summaries.jsonl. text: None if it is not text."""
 
     uid: Uid = field("summary_uid", must=_UID_MEANING)
     article: Annotated[str, BeforeValidator(_article)] = field(
@@ -148,8 +147,8 @@ class Summary(Recorded):
 
 
 class Published(Recorded):
-    """A line of stats.jsonl: rates in points of 100. left_out: names of fields that do not come
-    over.
+    """A line of stats.jsonl, with rates in percent. left_out: names of fields that are not
+    imported.
     """
 
     model: Clean = field("model_name", "llm", default="")
@@ -168,7 +167,7 @@ class Published(Recorded):
 
 @dataclass(frozen=True, slots=True)
 class Folder:
-    """One model's folder. company, name: of the folders, whatever the records in them say."""
+    """One model's folder. company, name: from the folder names, whatever the records say."""
 
     path: Path
     company: str
@@ -177,12 +176,12 @@ class Folder:
 
     @property
     def tree(self) -> Path:
-        """The folder of companies that it stands in."""
+        """The folder that contains the company's folder."""
         return self.path.resolve().parent.parent
 
     @property
     def files(self) -> list[Path]:
-        """What there is of its files."""
+        """The files that exist."""
         paths = [self.judgments] if self.judgments else []
         return paths + [
             path for name in (SUMMARIES, STATS) if (path := self.path / name).is_file()
@@ -190,9 +189,9 @@ class Folder:
 
 
 def find_folders(path: Path) -> list[Folder]:
-    """The model folders in an output tree, a company's folder or one model's, by name.
+    """Find the model folders in an output tree, a company's folder or one model's, sorted by name.
 
-    Raises RunError for none.
+    Raises RunError if there are none.
     """
     if path.is_file() and path.name in (*JUDGMENTS, SUMMARIES, STATS):
         path = path.parent
@@ -210,13 +209,9 @@ def find_folders(path: Path) -> list[Folder]:
     if not folders:
         files = [child.name for child in sorted(path.iterdir())][:200]
         near = [name for name in files if closest(name, [*JUDGMENTS, STATS])][:1]
-        hint = (
-            f" The closest is '{path / near[0]}'."
-            if near
-            else ""
-            if files
-            else " It is empty."
-        )
+        hint = "" if files else " It is empty."
+        if near:
+            hint = f" The closest is '{path / near[0]}'."
         raise RunError(
             f"'{path}' has no results of the HHEM leaderboard engine: no"
             f" <company>/<model>/judgments.jsonl.{hint} {_ADVICE}"
@@ -241,13 +236,13 @@ def _folder(folder: Path) -> Folder:
 
 
 def read_judgments(folder: Folder) -> list[Judgment]:
-    """The judgments in the order of the file; none where there is no file."""
+    """Read the judgments in file order; empty if there is no file."""
     rows = read_rows(folder.judgments) if folder.judgments else ()
     return [Judgment.of(row, where) for where, _, row in rows]
 
 
 def read_summaries(folder: Folder) -> list[Summary] | None:
-    """The summaries in the order of the file; None where there is no file."""
+    """Read the summaries in file order; None if there is no file."""
     path = folder.path / SUMMARIES
     return (
         [Summary.of(row, where) for where, _, row in read_rows(path)]
@@ -257,7 +252,7 @@ def read_summaries(folder: Folder) -> list[Summary] | None:
 
 
 def read_published(folder: Folder) -> list[Published]:
-    """What the engine published of the model, one for each pair of dates."""
+    """Read what the engine published of the model, one entry for each pair of dates."""
     path = folder.path / STATS
     return (
         [_published(row, where) for where, _, row in read_rows(path)]
@@ -280,7 +275,9 @@ def _published(row: Mapping[str, Any], where: str) -> Published:
 
 
 def read_articles(path: Path) -> dict[str, dict[str, str]]:
-    """`article_id` -> category, text_type and dataset, in the order of the CSV. Texts are not kept."""
+    """Read category, text_type and dataset by `article_id` from the CSV, in its order; texts are
+    dropped.
+    """
     # an annual report has more than the 128 KiB that are allowed otherwise
     csv.field_size_limit(1 << 27)
     broken = failing_as(

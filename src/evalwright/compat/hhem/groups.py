@@ -1,10 +1,9 @@
-"""Puts a model's judgments and summaries together, and apart again by what the engine reports as
-one line.
+"""Joins a model's judgments and summaries, and splits them into the groups that the engine reports.
 
-The engine joins both on `summary_uid`, which is no key: equal summaries of different articles may
-share one, so a row counted k times here and m times there counts k * m times. Here the k-th
-judgment of a uid belongs to its k-th summary, in the order in which the judge went through the
-articles; `joined` keeps what the engine's own join makes of them.
+The engine joins on `summary_uid`, which is not a key: equal summaries of different articles may
+share one, so a uid with k judgments and m summaries counts k * m times. Here the k-th judgment of a
+uid belongs to its k-th summary, in the order in which the judge went through the articles; `joined`
+keeps the engine's own join.
 """
 
 from __future__ import annotations
@@ -19,14 +18,14 @@ from evalwright.compat.hhem.files import Folder, Judgment, Published, Summary
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One article of a group: its judgment, its summary, or both."""
+    """One article of a group, with its judgment, its summary, or both."""
 
     judgment: Judgment | None
     summary: Summary | None
 
     @property
     def article(self) -> str:
-        """The article's id, "" where no file tells it."""
+        """The article's id, "" if no file has it."""
         if self.summary is not None:
             return self.summary.article
         return self.judgment.article if self.judgment else ""
@@ -34,11 +33,11 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """What the engine reports as one line: one model and date code, judged on one day by one judge.
+    """One line of the engine's report: a model and date code, judged on one day by one judge.
 
-    summary_date: "" where nothing tells it. rows: each judgment once, then summaries that were
-    never judged. joined: judgments as the engine counts them, each with how often. older: groups of
-    the model that are left out.
+    summary_date: "" if unknown. rows: each judgment once, then summaries that were never judged.
+    joined: each judgment with the number of times that the engine counts it. older: number of the
+    model's groups that are left out.
     """
 
     folder: Folder
@@ -55,7 +54,7 @@ class Group:
 
     @property
     def name(self) -> str:
-        """`company/model-datecode`, as the engine's board has it."""
+        """`company/model-datecode`, as on the engine's leaderboard."""
         code = f"-{self.date_code}" if self.date_code else ""
         model = self.model or self.folder.name
         return f"{self.folder.company}/{model}" + (
@@ -64,7 +63,7 @@ class Group:
 
     @property
     def articles(self) -> list[str] | None:
-        """The rows' article ids, None where not every row has one."""
+        """The rows' article ids; None if any row has none."""
         ids = [row.article for row in self.rows]
         return ids if all(ids) else None
 
@@ -74,10 +73,10 @@ DateKey = tuple[str, str]
 
 
 def split_groups(folder: Folder, *, every: bool = False) -> list[Group]:
-    """A model's groups: of each date code the one judged last, or all of them.
+    """A model's groups: for each date code the last judged one, or all of them.
 
-    That is what the engine's board shows, but for date codes that its configuration did not name:
-    those it loses.
+    This matches the engine's leaderboard, except that the engine loses date codes which its
+    configuration does not name.
     """
     batches: dict[tuple[str, str], list[Judgment]] = {}
     for judgment in files.read_judgments(folder):
@@ -178,7 +177,7 @@ def _with_summaries(
 def _linked(
     batch: Sequence[Judgment], summaries: Sequence[Summary]
 ) -> tuple[dict[DateKey, list[Row]], list[Judgment], dict[DateKey, list[Summary]]]:
-    """Rows by part, judgments without a summary, and summaries without a judgment by part."""
+    """Rows by date, judgments without a summary, and summaries without a judgment by date."""
     waiting: dict[str, list[Summary]] = {}
     for summary in summaries:
         waiting.setdefault(summary.uid, []).append(summary)
@@ -212,8 +211,9 @@ def _without_summaries(
     summaries: bool,
     published: Sequence[Published],
 ) -> list[Group]:
-    """The batch by the date codes of its judgments, which only old files have. summaries: whether
-    there are, of others.
+    """Split a batch by the date codes of its judgments, which only old files have.
+
+    summaries: whether the file has summaries, of other judgments.
     """
     codes: dict[str | None, list[Judgment]] = {}
     for judgment in batch:
@@ -244,9 +244,11 @@ def _without_summaries(
         count = Counter(judgment.uid for judgment in judgments)
         # The engine's join, as it would be with summaries of the same uids.
         joined = [(judgment, count[judgment.uid]) for judgment in judgments]
-        of = code if code is not None else any_line.date_code if any_line else ""
+        date_code = code
+        if date_code is None:
+            date_code = any_line.date_code if any_line else ""
         when = (
-            of,
+            date_code,
             published_line.summary_date if published_line else "",
             first.date,
             first.version,
@@ -284,8 +286,9 @@ def _find_published(
 
 @dataclass(frozen=True, slots=True)
 class DataSet:
-    """How many articles were to be summarised, and how that is known. articles: their slices by id,
-    where a CSV has them.
+    """The number of articles in the data set, and how it is known.
+
+    articles: slices by article id, if a CSV has them.
     """
 
     size: int
@@ -298,7 +301,7 @@ def measure_dataset(
     lengths: Sequence[int],
     articles: Mapping[str, Mapping[str, str]] | None,
 ) -> DataSet:
-    """The data set of a group. lengths: distinct rows of all groups in its tree."""
+    """Determine the data set of a group. lengths: number of articles in each group of its tree."""
     if articles is not None:
         return DataSet(len(articles), "the articles' CSV", articles)
     if len(lengths) > 1:
@@ -309,6 +312,6 @@ def measure_dataset(
 
 
 def count_articles(group: Group) -> int:
-    """Articles of a group, each once; rows where nothing tells articles."""
+    """The number of distinct articles in a group, or of rows if articles are unknown."""
     articles = group.articles
     return len(set(articles)) if articles else len(group.rows)

@@ -1,8 +1,7 @@
-"""Makes run folders of recorded runs of the HHEM leaderboard engine: one for each model, date code
-and judgment.
+"""Imports recorded runs of the HHEM leaderboard engine: one for each model, date code and judgment.
 
-Files are read twice, model by model: once to learn how long the data set is and whether rows stand
-in one order, and once to write the runs. So memory does not grow with the tree.
+Files are read twice, model by model: first to learn the length of the data set and whether rows are
+in one order, then to write the runs. So memory does not grow with the tree.
 """
 
 from __future__ import annotations
@@ -21,15 +20,15 @@ from evalwright.compat.hhem.files import SLICES, Folder, find_folders, read_arti
 from evalwright.compat.hhem.groups import (
     DataSet,
     Group,
+    count_articles,
     measure_dataset,
     split_groups,
-    count_articles,
 )
 from evalwright.compat.hhem.numbers import (
     PUBLISHED_SPECS,
     SPECS,
-    differences,
     compute_result,
+    differences,
     round_to_tenth,
 )
 from evalwright.compat.hhem.order import odd_orders
@@ -40,9 +39,9 @@ from evalwright.compat.hhem.rows import (
     THRESHOLD,
     WORDS,
     Names,
+    build_records,
     count_checks,
     name_rows,
-    build_records,
 )
 from evalwright.compat.recording import (
     Destination,
@@ -64,11 +63,10 @@ Articles = Mapping[str, Mapping[str, str]]
 
 @dataclass(slots=True)
 class _Plan:
-    """What the first reading says of one group, and then where its run goes and what its rows may
-    be compared with.
+    """A group as found in the first pass, then also where its run goes.
 
-    length: articles; scores: the judge's, where nothing but a row's place tells its article;
-    lengths: of all groups of the tree; odd: see `order.odd_orders`.
+    length: number of articles. scores: the judge's, if only a row's position tells its article.
+    lengths: of all groups in the tree. odd: see `order.odd_orders`.
     """
 
     folder: Folder
@@ -92,15 +90,20 @@ def import_hhem(
     articles: Path | None = None,
     every: bool = False,
 ) -> tuple[list[Run], list[str]]:
-    """Make a run of every judged model in `path`, under `runs_folder`; return them, and a sentence for each
-    folder of which none was made.
+    """Import every judged model in `path` as a run, and say which folders were left out.
 
-    path: the engine's output tree, a company's folder, or one model's. name: of the run; with
-    several, the model's name is added. scoring: "corrected" counts each judgment once, "published"
-    counts as the engine does. articles: the data set's CSV, whose category, text_type and dataset
-    become slices. every: also what was judged before the last time.
+    Args:
+        path: the engine's output tree, a company's folder, or one model's.
+        name: the run's name; with several runs, each model's name is added.
+        scoring: "corrected" counts each judgment once, "published" counts as the engine does.
+        articles: the data set's CSV, whose category, text_type and dataset become slices.
+        every: also import judgments before the last one.
 
-    Raises RunError for broken files, and where a run of that name was made from something else.
+    Returns:
+        The runs, and a sentence for each folder without one.
+
+    Raises:
+        RunError: a file is broken, or another run already has that name.
     """
     check_scoring(scoring)
     slices_by_article = read_articles(articles) if articles else None
@@ -151,9 +154,9 @@ def _plan(group: Group, group_index: int) -> _Plan:
 
 
 def _complete(plans: Sequence[_Plan], destination: Destination, scoring: str) -> None:
-    """Where each run goes, and what is known from all of them.
+    """Decide where each run goes, and collect what all groups of a tree share.
 
-    Raises RunError where a folder holds another run.
+    Raises RunError if a folder holds another run.
     """
     lengths: dict[Path, list[int]] = {}
     alike: dict[tuple[Path, int], list[_Plan]] = {}
@@ -234,7 +237,7 @@ def _import(
 
 
 def _lost(group: Group, names: Names, dataset: DataSet) -> int:
-    """How many articles of the data set have no row."""
+    """The number of articles in the data set that have no row."""
     if dataset.articles is not None and names.articles is not None:
         return len(dataset.articles.keys() - set(names.articles))
     return max(0, dataset.size - count_articles(group))

@@ -1,9 +1,9 @@
-"""The numbers of a group, by our statistics ("corrected") or by the engine's arithmetic
+"""Computes a group's metrics, by our statistics ("corrected") or the engine's arithmetic
 ("published").
 
-Corrected: each judgment counts once, what failed is counted apart, and lost rows are said.
-Published: the engine's join on `summary_uid` with its repetitions, rounded to one decimal as the
-engine rounds; the interval takes equal uids as one cluster.
+Corrected: each judgment counts once, failures are counted separately, and lost rows are reported.
+Published: the engine's join on `summary_uid` with its repetitions, rounded to one decimal; for the
+interval, equal uids are one cluster.
 """
 
 from __future__ import annotations
@@ -38,8 +38,9 @@ SPECS = (
     MetricSpec("answer-rate-of-dataset", "accuracy", RESPONSE),
     MetricSpec("answer-rate-of-replies", "accuracy", RESPONSE),
 )
-"""The engine's four, and what its answer rate leaves out: lost rows, and that a failed request is
-no refusal.
+"""The engine's four metrics, and answer rates over the whole data set and over replies only.
+
+The engine's answer rate leaves out lost rows, and counts a failed request as a refusal.
 """
 
 PUBLISHED_SPECS = SPECS[:4]
@@ -57,7 +58,7 @@ def compute_result(
     lost: int,
     scoring: str,
 ) -> TaskResult:
-    """The task's result, by slice too. lost: articles of the data set without a row."""
+    """Compute the task's result, also by slice. lost: number of articles without a row."""
     specs: Sequence[MetricSpec]
     if scoring == "published":
         tally = TaskTally((CONSISTENCY, RESPONSE, WORDS), SLICES)
@@ -74,7 +75,10 @@ def compute_result(
 
         def finished(metric: MetricResult) -> MetricResult:
             if metric.label == _OF_DATASET:
-                method = f"{metric.estimate.method}; size of the data set from {dataset.size_source}"
+                method = (
+                    f"{metric.estimate.method}; size of the data set from"
+                    f" {dataset.size_source}"
+                )
                 metric = replace(
                     metric, estimate=replace(metric.estimate, method=method)
                 )
@@ -118,9 +122,7 @@ def _map_metrics(
 def _corrected(
     names: Names, dataset: DataSet, records: Sequence[SampleRecord], lost: int
 ) -> Iterator[SampleRecord]:
-    """The rows as they are counted, and one for each lost article, which has no answer and fails
-    everywhere else.
-    """
+    """Yield each row once, and a failed record for each lost article."""
     for record in records:
         answered = record.scores[RESPONSE]
         scores = {**record.scores, _OF_DATASET: answered, _OF_REPLIES: answered}
@@ -147,7 +149,7 @@ def _corrected(
 
 
 def _joined(group: Group, names: Names, dataset: DataSet) -> Iterator[SampleRecord]:
-    """The rows as the engine joins them: each judgment as often as it counts it."""
+    """Yield each judgment as often as the engine's join counts it."""
     slices: dict[int, Mapping[str, str]] = {}
     if dataset.articles is not None and names.articles is not None:
         for row, article in zip(group.rows, names.articles, strict=True):
@@ -191,7 +193,7 @@ def _rounded(metric: MetricResult) -> MetricResult:
 
 
 def differences(group: Group, metrics: Sequence[MetricResult]) -> list[dict[str, Any]]:
-    """Where our numbers, to one decimal, are not those in the engine's own statistics."""
+    """List our numbers, to one decimal, that differ from the engine's own statistics."""
     published = group.published
     if published is None:
         return []
@@ -210,5 +212,5 @@ def differences(group: Group, metrics: Sequence[MetricResult]) -> list[dict[str,
 
 
 def round_to_tenth(value: float, scale: float) -> float | None:
-    """A number to one decimal as the engine rounds it; None for none."""
+    """Scale and round to one decimal as the engine does; None for nan."""
     return None if value != value else round(value * scale, 1)

@@ -1,10 +1,8 @@
-"""Whether the rows of runs stand in one order: articles that are hard to summarise faithfully are
-so for every model.
+"""Checks whether runs list their articles in one order: hard articles are hard for every model.
 
-Without summaries a row's place is all that says which article it is about. That is only worth
-something if all runs went through the articles in one order, so each run's judge scores are
-compared with the mean of the others'. (Lengths would not do: some models write summaries of one
-length, whatever the article's.)
+Without summaries only a row's position tells its article. That requires that all runs went through
+the articles in one order, so each run's judge scores are compared with the mean of the others'.
+(Lengths would not do: some models write summaries of one length, whatever the article's.)
 """
 
 from __future__ import annotations
@@ -17,20 +15,17 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 LEAST_CORRELATION = 0.1
-"""The public runs, which all went through their articles in one order, lie between 0.3 and 0.8;
-without a common order it is 0.
-"""
+"""Public runs, which share one order, correlate at 0.3 to 0.8; without a common order at 0."""
 
 _LEAST_RUNS = 4
 _LEAST_ROWS = 500
 
 
 def odd_orders(scores: Sequence[Sequence[float]]) -> dict[int, float]:
-    """Runs (place in the list -> correlation) whose scores have nothing to do with those of the
-    others.
+    """Find runs whose scores do not correlate with those of the others; returns correlation by run.
 
-    scores: the judge's for each row of each run, nan where a row is no summary; the same number of
-    rows in all. Nothing is said of few runs or few rows.
+    scores: the judge's for each row of each run, nan if a row is not a summary; all runs have as
+    many rows. Empty if there are too few runs or rows to tell.
     """
     import numpy as np
 

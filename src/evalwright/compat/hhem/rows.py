@@ -1,4 +1,4 @@
-"""A group's rows as sample records."""
+"""Converts a group's rows to sample records."""
 
 from __future__ import annotations
 
@@ -23,14 +23,12 @@ CONSISTENCY = "consistency"
 RESPONSE = "answered"
 WORDS = "words"
 THRESHOLD = 0.5
-"""A summary is consistent from this score on; the engine's scores are rounded, and hundreds are
-exactly this.
-"""
+"""From this score on a summary is consistent; scores are rounded, and hundreds are exactly 0.5."""
 
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """What rows are called, so that two runs pair by it. how: in words, for the record."""
+    """Names of a group's rows, by which two runs are paired. how: in words, for the record."""
 
     ids: tuple[str, ...]
     clusters: tuple[str, ...]
@@ -39,11 +37,12 @@ class Names:
 
 
 def name_rows(group: Group, dataset: DataSet, odd: float | None) -> Names:
-    """Ids by article, or by the row's place. odd: a correlation that says that places mean other
-    articles here.
+    """Name rows by article, or by position.
 
-    A place is given with the number of rows ("17 of 7731"): where rows were lost, all later ones
-    moved up, and must pair with nothing.
+    A position includes the number of rows ("17 of 7731"): where rows were lost, all later ones
+    moved up, and must not be paired.
+
+    odd: a correlation that shows that positions mean other articles in this run.
     """
     n = len(group.rows)
     articles = group.articles
@@ -87,7 +86,7 @@ def name_rows(group: Group, dataset: DataSet, odd: float | None) -> Names:
 def build_records(
     group: Group, names: Names, dataset: DataSet
 ) -> Iterator[SampleRecord]:
-    """The group's rows as records, in their order."""
+    """Yield the group's rows as records, in order."""
     for index, row in enumerate(group.rows):
         outcome = _outcome(row)
         failure = outcome.failure or _not_judged(row, outcome)
@@ -115,14 +114,14 @@ def _outcome(row: Row) -> RowOutcome:
 
 
 def _not_judged(row: Row, outcome: RowOutcome) -> Failure | None:
-    """A summary without a score of the judge is no summary that is wrong."""
+    """The failure of a summary without a score, which is not a wrong summary."""
     if outcome.label != ANSWERED or (row.judgment and row.judgment.score is not None):
         return None
     return Failure("not judged", "judge", "The files have no score for this summary.")
 
 
 def count_checks(group: Group) -> Counter[str]:
-    """What the summaries say about what was recorded."""
+    """Count where the summaries contradict what was recorded."""
     checks: Counter[str] = Counter()
     for row in group.rows:
         if (
@@ -162,9 +161,7 @@ def _answer(row: Row, outcome: RowOutcome) -> Answer | None:
 
 
 def _extra_metadata(row: Row, outcome: RowOutcome) -> dict[str, Any]:
-    """What has no other place in a record: the uid, and of rows that are no summaries what stood
-    there.
-    """
+    """Metadata without another place: the uid, and the text of rows that are not summaries."""
     source = row.judgment or row.summary
     metadata: dict[str, Any] = {"summary_uid": source.uid if source else ""}
     if row.judgment is not None and not row.judgment.valid:

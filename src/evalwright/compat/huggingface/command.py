@@ -72,7 +72,7 @@ def _eval_results(
 
 
 def _text(name: str, metavar: str, help: str, default: str = "") -> click.Option:
-    """An option that takes text."""
+    """Create an option that takes text."""
     return option(
         name, default=default, show_default=bool(default), metavar=metavar, help=help
     )

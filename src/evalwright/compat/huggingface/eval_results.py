@@ -1,9 +1,8 @@
-"""Writes a run as an entry for a model repository on the Hugging Face Hub:
-`.eval_results/<benchmark>.yaml`.
+"""Exports a run as an entry for a model repository on the Hub: `.eval_results/<benchmark>.yaml`.
 
 The fields are those of the Hub's documentation of evaluation results. A `value` there has no unit
-(published examples are 20.90 and 0.412), so the notes say it, with the interval and what the number
-rests on.
+(published examples are 20.90 and 0.412), so the notes give the unit, the interval and the number of
+samples.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from evalwright.tasks.files import write_text
 
 FOLDER = ".eval_results"
 UNITS = {"percent": "percent", "share": "share of 1"}
-"""Of a bounded metric, and as the notes say it."""
+"""Units of a bounded metric, and how the notes call them."""
 
 _DATASET = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?", re.ASCII)
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
@@ -46,14 +45,23 @@ def export_eval_results(
     task: str = "",
     metric: str = "",
 ) -> Path:
-    """Write `out/.eval_results/<name>.yaml` with one result, and return it. out: the model's
-    repository.
+    """Write `.eval_results/<name>.yaml` with one result into a model's repository, and return the
+    file.
 
-    dataset: the benchmark's id on the Hub; task_id: as the dataset's eval.yaml names it. name: of
-    the file, the dataset's where empty. unit: of a bounded metric, "percent" or "share". source:
-    url, name and user of a place where the result can be looked up. notes: put before ours. task,
-    metric: which number; the only task and its main metric where they are empty. Raises RunError,
-    UnknownName or ConfigurationError.
+    Args:
+        repository: the model's repository.
+        dataset: the benchmark's id on the Hub.
+        task_id: the task's id in the dataset's eval.yaml.
+        name: the file's name; default: the dataset's.
+        unit: of a bounded metric, "percent" or "share".
+        source: url, name and user of a place where the result can be looked up.
+        notes: text before our own notes.
+        task, metric: which number; default: the only task and its main metric.
+
+    Raises:
+        RunError: the run has several tasks, or no value.
+        UnknownName: the task, metric or unit is unknown.
+        ConfigurationError: an id, address or name is invalid.
     """
     import yaml
 
@@ -89,7 +97,7 @@ def export_eval_results(
 def _check(
     dataset: str, task_id: str, name: str, unit: str, source: Mapping[str, str]
 ) -> None:
-    """Raise for what the Hub would not take."""
+    """Raise for values that the Hub would reject."""
     if not _DATASET.fullmatch(dataset):
         raise ConfigurationError(
             f"'{dataset}' is not the id of a data set on the Hub: it must be"
@@ -119,7 +127,7 @@ def _number(metric: MetricResult, value: float, unit: str) -> float:
 
 
 def _notes(run: Run, task: TaskResult, metric: MetricResult, unit: str) -> str:
-    """The unit first, then how sure the number is and what it is of."""
+    """The unit, then the uncertainty of the number and what it is computed from."""
     estimate = metric.estimate
     unit_text = UNITS[unit] if metric.kind in BOUNDED else "its own unit"
     notes = [
@@ -147,7 +155,7 @@ def _notes(run: Run, task: TaskResult, metric: MetricResult, unit: str) -> str:
 
 
 def _judge(run: Run, task: TaskResult) -> str:
-    """The model that judged, or what an imported task says of it."""
+    """The judge model, or what an imported task says of it."""
     role = run.data.get("roles", {}).get("judge", {})
     if role.get("name"):
         return str(role["name"])

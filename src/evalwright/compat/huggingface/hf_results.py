@@ -1,10 +1,10 @@
-"""Writes a run as the structured results that leaderboard spaces on the Hugging Face Hub read: a
-JSON file for each model.
+"""Exports a run as the structured results of leaderboard spaces on the Hub: a JSON file for each
+model.
 
-The shape is that of the hallucination leaderboard's Hub files: `config`, `results`,
-`model_annotations`, `category_results` and `text_complexity_results`; rates in percent, everything
-to three decimals. What is not known is null: a model's precision, its revision, the numbers of a
-category without a sample. Intervals and counts stand beside them under `evalwright`.
+The format is that of the hallucination leaderboard's files: `config`, `results`,
+`model_annotations`, `category_results` and `text_complexity_results`; rates in percent, numbers to
+three decimals. Unknown values are null: a model's precision, its revision, the numbers of a
+category without samples. Intervals and counts are under `evalwright`.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ from evalwright.runs.simulations import refuse_left_out
 from evalwright.runs.writer import write_json
 
 NAMES = {"mean-words": "average_summary_length"}
-"""Their names of metrics, where they are not ours with underscores."""
+"""Hub names of metrics that are not ours with underscores."""
 
 COMPLEXITY = {
     "standard_text": "low_complexity_text",
     "intensive_text": "high_complexity_text",
 }
-"""Their names of the data set's text types."""
+"""Hub names of the data set's text types."""
 
 OF_ALL = (
     "hallucination_rate",
@@ -47,8 +47,9 @@ OF_ALL = (
     "average_summary_length",
 )
 OF_A_PART = ("hallucination_rate", "answer_rate", "average_summary_length")
-"""What they give of all samples and of a category, where the run has a hallucination rate; other
-runs give all they have.
+"""Metrics for all samples and for a category, if the run has a hallucination rate.
+
+Other runs export all their metrics.
 """
 
 Annotations = Mapping[str, Mapping[str, Any]]
@@ -62,11 +63,16 @@ def export_hf_results(
     annotations: Annotations | None = None,
     category: str = "category",
 ) -> Path:
-    """Write `out/<company>/<model>/results_<time>.json` and return it.
+    """Write `<company>/<model>/results_<time>.json` under a folder, and return the file.
 
-    task: the one whose numbers are written, where the run has several. annotations: by model, as
-    read by `read_annotations`. category: the slice key that gives `category_results`. Raises
-    RunError or UnknownName.
+    Args:
+        task: which task's numbers, if the run has several.
+        annotations: by model, as `read_annotations` returns them.
+        category: the slice key for `category_results`.
+
+    Raises:
+        RunError: the run has several tasks and none is named.
+        UnknownName: there is no such task.
     """
     task_result = select_task(run, task)
     name = labelled_name(run)
@@ -116,7 +122,7 @@ def export_hf_results(
 def select_task(run: Run, name: str) -> TaskResult:
     """The task of that name, or the only one.
 
-    Raises RunError where nothing says which, UnknownName for an unknown one.
+    Raises RunError if the name is missing, UnknownName if it is unknown.
     """
     refuse_left_out([run], "export")
     if name:
@@ -147,15 +153,13 @@ def select_metric(task: TaskResult, label: str) -> MetricResult:
 
 
 def hub_name(model: str) -> str:
-    """A model's name on the Hub: ours without the provider `hf` and without a revision."""
+    """A model's name on the Hub: without the provider `hf` and without a revision."""
     name = model.removeprefix("hf/")
     return name.partition("@")[0] if name != model else name
 
 
 def labelled_name(run: Run) -> str:
-    """company/model, with the label that the run's board shows in place of the model's own name
-    where it has one.
-    """
+    """company/model, with the run's label instead of the model's name if it has one."""
     name = hub_name(run.model)
     label = run.label
     if label in ("", run.model, name):
@@ -165,7 +169,7 @@ def labelled_name(run: Run) -> str:
 
 
 def read_annotations(file: Path) -> Annotations:
-    """The table of a YAML file: a mapping for each model's name.
+    """Read annotations by model from a YAML file.
 
     Raises ConfigurationError naming what is wrong.
     """
@@ -193,20 +197,20 @@ def is_annotated(annotations: Annotations, run: Run) -> bool:
 
 
 def _names(run: Run) -> tuple[str, ...]:
-    """What a table may call the run's model."""
+    """Names under which a table may list the run's model."""
     return run.model, hub_name(run.model), run.label, labelled_name(run)
 
 
 def _annotated(annotations: Annotations, run: Run) -> dict[str, Any]:
-    """The model's annotations; null for what the table tells of others and not of it."""
+    """The model's annotations; null for keys that only other models have."""
     keys = dict.fromkeys(key for fields in annotations.values() for key in fields)
     model_annotations = next(filter(None, map(annotations.get, _names(run))), {})
     return {key: model_annotations.get(key) for key in keys}
 
 
 def _model_fact(run: Run, key: str, form: str) -> str | None:
-    """What the record says of the model, where it is what the field is for: a branch is no hash,
-    and "auto" no precision.
+    """A fact about the model, if it has the right form: a branch is not a hash, "auto" not a
+    precision.
     """
     fact = str(run.data["model"].get(key, ""))
     return fact if re.fullmatch(form, fact) else None

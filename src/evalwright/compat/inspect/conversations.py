@@ -1,7 +1,7 @@
-"""Messages of inspect_ai as ours, and ours as theirs.
+"""Converts inspect_ai's messages to ours and back.
 
-We have text and images; a call of a tool and its result stand as text, and the messages that hold
-more are kept beside the sample.
+Ours hold text and images; tool calls and their results become text, and messages that hold more are
+kept with the sample.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ STOPS = {
     "content_filter": CONTENT_FILTER,
     "unknown": "",
 }
-"""Their reasons for the end of a reply, where ours have another name."""
+"""inspect_ai's stop reasons, where ours have another name."""
 _ROLES: Mapping[Any, Literal["system", "user", "assistant"]] = {
     "system": "system",
     "assistant": "assistant",
@@ -30,18 +30,12 @@ _ROLES: Mapping[Any, Literal["system", "user", "assistant"]] = {
 
 
 def content_of(message: Any) -> tuple[tuple[Part, ...], str, bool]:
-    """(parts, reasoning, whether something of it stands here as text alone) of a message's content."""
+    """A message's (parts, reasoning, whether something was replaced by text)."""
     content = mapping(message).get("content")
     parts: list[Part] = []
     thoughts: list[str] = []
     changed = False
-    for raw_block in (
-        [content]
-        if isinstance(content, str)
-        else content
-        if isinstance(content, list)
-        else []
-    ):
+    for raw_block in [content] if isinstance(content, str) else listed(content):
         block = (
             {"type": "text", "text": raw_block}
             if isinstance(raw_block, str)
@@ -61,8 +55,8 @@ def content_of(message: Any) -> tuple[tuple[Part, ...], str, bool]:
 
 
 def text_of(message: Any) -> str:
-    """A message as text, without its reasoning; an image by its hash, so that other images are
-    another question.
+    """A message's text without reasoning; images by hash, so that other images are another
+    question.
     """
     return "".join(
         part if isinstance(part, str) else image_name(part)
@@ -71,7 +65,7 @@ def text_of(message: Any) -> str:
 
 
 def prompt_of(messages: Sequence[Any]) -> tuple[Prompt, bool]:
-    """Messages as ours, and whether they hold more than ours can."""
+    """Convert messages to a prompt, and say whether they hold more than ours can."""
     turns = []
     lossy = False
     for message in map(mapping, messages):
@@ -103,9 +97,7 @@ def prompt_of(messages: Sequence[Any]) -> tuple[Prompt, bool]:
 
 
 def slim(content: Any) -> Any:
-    """Messages to be kept: an image by its hash, other bytes by their type, and without what only
-    their program needs.
-    """
+    """Shrink messages for storage: images by hash, other bytes by type, internal keys dropped."""
     if isinstance(content, str):
         return (
             f"[{content[5:45].partition(';')[0]}]"
@@ -125,7 +117,9 @@ def slim(content: Any) -> Any:
 
 
 def messages_from(prompt: Prompt) -> list[dict[str, Any]]:
-    """Our prompt as their messages; an image, whose bytes no record holds, by its name and hash."""
+    """Convert our prompt to inspect_ai's messages; images, whose bytes no record holds, by name and
+    hash.
+    """
     turns = (Message("user", prompt),) if isinstance(prompt, str) else prompt
 
     def content(turn: Message) -> Any:
@@ -140,7 +134,7 @@ def messages_from(prompt: Prompt) -> list[dict[str, Any]]:
 
 
 def image_name(image: Image) -> str:
-    """An image as text."""
+    """Describe an image as text."""
     return f"[image {image.source or image.media_type}, SHA-256 {image.digest}]"
 
 

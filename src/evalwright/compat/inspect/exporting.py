@@ -1,8 +1,7 @@
-"""Writes runs as logs of inspect_ai, an `.eval` file for each task: its samples and epochs, scores,
-errors and our numbers.
+"""Exports runs as logs of inspect_ai, an `.eval` file for each task.
 
 The same run gives the same bytes. What inspect_ai has no place for (passages, clusters, labels,
-parts of scores) stands in metadata under our name, from where an import takes it back.
+parts of scores) goes into metadata under our name, from where an import restores it.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ _INTERVAL = ("low", "high", "level", "n", "n_missing", "method", "bounds")
 
 
 def export_inspect(runs: Sequence[Run], folder: Path) -> Exports:
-    """Write a log for each task of each run; return the files, and what to know. Raises RunError."""
+    """Write a log for each task of each run, and return the files and notes. Raises RunError."""
     refuse_left_out(runs, "export")
     files = []
     notes = []
@@ -53,10 +52,9 @@ def export_inspect(runs: Sequence[Run], folder: Path) -> Exports:
         for name, records in groupby(run.samples(), key=lambda record: record.task):
             task = run.record(name)
             log = _Export(run, task)
-            path = (
-                folder
-                / f"{log.created.replace(':', '-')}_{file_name(name, 'log', 80)}_{log.ids['task_id']}.eval"
-            )
+            time = log.created.replace(":", "-")
+            task_name = file_name(name, "log", 80)
+            path = folder / f"{time}_{task_name}_{log.ids['task_id']}.eval"
             with writing(path):
                 log.write(path, records)
             files.append(path)
@@ -69,7 +67,7 @@ def export_inspect(runs: Sequence[Run], folder: Path) -> Exports:
 
 
 class _Export:
-    """One task of a run."""
+    """Exports one task of a run."""
 
     def __init__(self, run: Run, task: Mapping[str, Any]) -> None:
         self.run = run
@@ -114,7 +112,7 @@ class _Export:
         self.ended: set[str] = set()
 
     def write(self, path: Path, records: Iterable[SampleRecord]) -> None:
-        """Write the log, whole or not at all."""
+        """Write the log, completely or not at all."""
         with (
             replacing(path) as new,
             zipfile.ZipFile(new, "w", zipfile.ZIP_DEFLATED) as archive,
@@ -144,7 +142,6 @@ class _Export:
             _put(archive, "header.json", self._header())
 
     # -- the header
-    # ------------------------------------------------------------------------------------------------------
 
     def _spec(self) -> dict[str, Any]:
         run = self.run
@@ -238,7 +235,7 @@ class _Export:
         }
 
     def _scores(self) -> list[dict[str, Any]]:
-        """Our numbers, one entry for each scorer and reducer."""
+        """Our metrics, one entry for each scorer and reducer."""
         entries: dict[tuple[Any, ...], dict[str, Any]] = {}
         for metric in self.task["metrics"]:
             theirs = self.known.get(metric["label"], {})
@@ -282,7 +279,6 @@ class _Export:
         return list(entries.values())
 
     # -- samples
-    # ---------------------------------------------------------------------------------------------------------
 
     def _sample(self, record: SampleRecord) -> dict[str, Any]:
         sample = record.sample
@@ -348,7 +344,8 @@ class _Export:
         if record.failure is None:
             self.ended.add(f"{sample.id}\0{record.draw}")
         else:
-            failed = f"{'' if self.theirs else f'{record.failure.kind}: '}{record.failure.message}"
+            kind = "" if self.theirs else f"{record.failure.kind}: "
+            failed = f"{kind}{record.failure.message}"
         return {
             "id": name,
             "epoch": record.draw + 1,
@@ -425,7 +422,7 @@ def _our_fields(score: Score) -> dict[str, Any]:
 
 
 def _summary(sample: Mapping[str, Any]) -> dict[str, Any]:
-    """A sample without its large parts."""
+    """A sample without its large fields."""
     keys = ("id", "epoch", "target", "scores", "model_usage", "uuid", "total_time")
     short = sample["input"] if isinstance(sample["input"], str) else "[messages]"
     summary = {key: sample[key] for key in keys if key in sample}
@@ -454,7 +451,7 @@ def _used(usage: Any) -> Usage:
 
 
 def _counts(usage: Usage) -> dict[str, int]:
-    """Tokens in their words: those read from a cache stand beside the input."""
+    """Token counts under inspect_ai's names, where cached tokens are not part of the input."""
     counts = {
         "input_tokens": usage.input_tokens - usage.cached_tokens,
         "output_tokens": usage.output_tokens,

@@ -1,8 +1,8 @@
-"""Reads logs of inspect_ai, sample by sample: `.eval` (a zip archive of JSON, compressed with
-deflate or zstandard) and JSON.
+"""Reads logs of inspect_ai sample by sample, as `.eval` (a zip archive of JSON) or JSON.
 
-They are somebody else's files: names within an archive name nothing outside it, nothing is unpacked
-to disk, and what a log may unpack to is bounded, for each part and for the whole.
+Archives are compressed with deflate or zstandard. They are foreign files: names in an archive are
+never used as paths, nothing is unpacked to disk, and unpacked sizes are limited, of each member and
+in total.
 """
 
 from __future__ import annotations
@@ -33,9 +33,7 @@ ADVICE = "Name a log of inspect_ai (.eval or .json), or a folder with some."
 MAX_PART_BYTES = 1 << 28
 MAX_LOG_BYTES = 1 << 30
 MAX_UNPACK_RATIO = 200
-"""Bytes that one part of a log may unpack to, and a whole log, which may have more where it is that
-many times its file's size.
-"""
+"""Limits of unpacked size: of one member, of a log, and of a log relative to its file's size."""
 _ZSTANDARD = 93
 _ATTACHED = "attachment://"
 _RESOLVED_FIELDS = (
@@ -62,7 +60,7 @@ _UNREADABLE = (
 
 
 class LoggedSample(Recorded):
-    """A sample of a log, an epoch of it."""
+    """A sample of a log, in one epoch."""
 
     id: int | str = field("id", must="text or a whole number")
     epoch: int = field(
@@ -91,20 +89,20 @@ class LoggedSample(Recorded):
 
 @dataclass(frozen=True, slots=True)
 class Log:
-    """One log. header: everything but its samples and reductions."""
+    """One log. header: everything except samples and reductions."""
 
     path: Path
     header: Mapping[str, Any]
     document: Mapping[str, Any] | None = None
-    """Of a JSON log, all of it."""
+    """The whole document, of a JSON log."""
 
     @property
     def spec(self) -> Mapping[str, Any]:
-        """Its `eval`."""
+        """The header's `eval`."""
         return mapping(self.header.get("eval"))
 
     def samples(self) -> Iterator[tuple[str, LoggedSample]]:
-        """(where it stands, sample), as they lie. Raises RunError."""
+        """Yield (location, sample) in file order. Raises RunError."""
         for where, row in self._rows():
             sample = LoggedSample.of(row, where)
             check_depth([getattr(sample, name) for name in _RESOLVED_FIELDS], where)
@@ -118,7 +116,7 @@ class Log:
             )
 
     def reductions(self) -> list[Any]:
-        """Scores of samples over their epochs, as a reducer made them."""
+        """Scores of samples over their epochs, as reducers made them."""
         if self.document is not None:
             log_results = mapping(self.document.get("results"))
             reductions = self.document.get("reductions") or log_results.get(
@@ -157,7 +155,7 @@ class Log:
 
 
 def read_log(path: Path) -> Log:
-    """A log. Raises RunError for what is none."""
+    """Read a log. Raises RunError if it is not one."""
     with opened(path) as file:
         packed = file.read(2) == b"PK"
     document = None
@@ -199,9 +197,9 @@ def read_log(path: Path) -> Log:
 
 
 def find_logs(path: Path) -> tuple[list[Log], list[str]]:
-    """The logs at a path, and what of a folder was left out.
+    """Find the logs at a path, and list what was left out of a folder.
 
-    Of several tries of one task, the last. Raises RunError.
+    Of several attempts at one task, the last counts. Raises RunError.
     """
     if not path.exists():
         raise nothing_at(path, ADVICE)
@@ -235,7 +233,7 @@ def find_logs(path: Path) -> tuple[list[Log], list[str]]:
 
 
 class _Archive:
-    """A zip archive, read part by part."""
+    """Reads a zip archive member by member."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -253,11 +251,11 @@ class _Archive:
         self._zip.close()
 
     def where(self, name: str) -> str:
-        """A part, for people."""
+        """Describe a member in messages."""
         return f"{self.path}, {printable(name)}"
 
     def read(self, name: str) -> Any:
-        """A part's JSON. Raises RunError."""
+        """Parse a member's JSON. Raises RunError."""
         info = self._zip.NameToInfo[name]
         most = min(MAX_PART_BYTES, self._left)
         try:
@@ -277,7 +275,7 @@ class _Archive:
 
 
 def _opened(archive: zipfile.ZipFile, info: zipfile.ZipInfo, where: str) -> IO[bytes]:
-    """A part, unpacked as it is read. Python's own zipfile knows zstandard from 3.14 on."""
+    """Open a member for reading. Python's own zipfile supports zstandard from 3.14 on."""
     if info.compress_type != _ZSTANDARD or hasattr(zipfile, "ZIP_ZSTANDARD"):
         return archive.open(info)
     try:
@@ -305,9 +303,7 @@ def _opened(archive: zipfile.ZipFile, info: zipfile.ZipInfo, where: str) -> IO[b
 
 
 def _with_attachments(sample: LoggedSample, where: str) -> LoggedSample:
-    """Long texts and images stand apart, each under a name of its own; here they are put where they
-    belong.
-    """
+    """Resolve attachments: long texts and images that the log stores separately."""
     left = MAX_PART_BYTES
 
     def put(value: Any) -> Any:

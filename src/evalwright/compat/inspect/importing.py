@@ -1,5 +1,5 @@
-"""Makes runs of logs of inspect_ai: a run for each log, its epochs as draws, its metrics made again
-from its scores and checked.
+"""Imports logs of inspect_ai: a run for each log, epochs as draws, metrics computed again and
+checked.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ _PARTIES: tuple[tuple[str, Party], ...] = (
 
 
 def imports(path: Path, runs_folder: Path, name: str = "") -> Imports:
-    """A run for every log at `path`, for the command line."""
+    """Import every log at `path`, for the command line."""
     runs, left = import_inspect(path, runs_folder, name)
     return imports_of(runs, _describe_run, ("format", "file", "status", "notes"), left)
 
@@ -86,8 +86,9 @@ def _describe_run(run: Run) -> list[str]:
 def import_inspect(
     path: Path, runs_folder: Path, name: str = ""
 ) -> tuple[tuple[Run, ...], list[str]]:
-    """Make a run of a log, or of every log in a folder, under `runs_folder`; return them and what was left
-    out. Raises RunError.
+    """Import a log, or every log in a folder; return the runs and what was left out.
+
+    Raises RunError.
     """
     logs, left = find_logs(path)
     destination = Destination(runs_folder, name, alone=len(logs) == 1)
@@ -100,11 +101,11 @@ _NOTED_FACTS = {
     "retried": "were tried again after an error",
 }
 _VERSIONS = (1, 2)
-"""Versions of the format that are known."""
+"""Supported versions of the log format."""
 
 
 class _Import:
-    """One log, read twice: for what its samples have, and for their records."""
+    """Imports one log, in two passes: one for what its samples have, one for their records."""
 
     def __init__(self, log: Log) -> None:
         self.log = log
@@ -125,7 +126,6 @@ class _Import:
         self.specs, self.theirs, self.left = self._metrics()
 
     # -- what there is
-    # ---------------------------------------------------------------------------------------------------
 
     def _scan(self) -> None:
         pairs: set[tuple[str, int]] = set()
@@ -179,7 +179,7 @@ class _Import:
         self.places = {sample_id: position for position, sample_id in enumerate(ids)}
 
     def _metrics(self) -> tuple[list[MetricSpec], dict[str, dict[str, Any]], list[str]]:
-        """(our metrics, theirs by label, what is in the record only)."""
+        """Our metrics, inspect_ai's by label, and those that are kept only in the record."""
         if our_specs := self._own_metrics():
             return our_specs, {}, []
         specs = []
@@ -247,7 +247,7 @@ class _Import:
         return specs, theirs, left
 
     def _own_metrics(self) -> list[MetricSpec]:
-        """Those of a run of ours that was exported."""
+        """The metrics of an exported run of ours."""
         specs = []
         for metric in map(
             mapping,
@@ -267,9 +267,7 @@ class _Import:
         ]
 
     def _reduce(self, column: str, reducer: str) -> bool:
-        """Whether the log has the scores of a reducer that we lack; then they are a column of their
-        own.
-        """
+        """Whether the log has a reducer's scores; they then become a column of their own."""
         for reduction in map(mapping, self.log.reductions()):
             if (
                 reduction.get("scorer") == column
@@ -288,7 +286,6 @@ class _Import:
         return (column, reducer) in self.reduced
 
     # -- records
-    # ---------------------------------------------------------------------------------------------------------
 
     def run(self, destination: Destination) -> Run:
         """Write the run."""
@@ -510,7 +507,7 @@ class _Import:
         )
 
     def _notes(self, task_result: TaskResult) -> list[str]:
-        """What the log says that its samples do not, and why."""
+        """Note what the log says that its samples do not, and why."""
         notes = []
         header = self.log.header
         status = header.get("status", "started")
@@ -569,13 +566,13 @@ _MODEL_KEYS = ("model", "model_base_url", "model_args", "model_generate_config")
 
 
 def _option_index(letter: str, choices: Sequence[str]) -> int | None:
-    """Which option a letter names."""
+    """The index of the option that a letter names."""
     index = ord(letter) - 65 if len(letter) == 1 else -1
     return index if 0 <= index < len(choices) else None
 
 
 def _published(header: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """The log's own numbers, one for each scorer and reducer."""
+    """The log's own metrics, one entry for each scorer and reducer."""
     log_results = mapping(header.get("results"))
     first = mapping(log_results.get("scorer"))
     if first:
@@ -608,7 +605,7 @@ def _failure(error: Mapping[str, Any], ours: Any) -> Failure:
 
 
 def _usage(usage: Any) -> Usage:
-    """Tokens; with inspect_ai, those read from a cache stand beside the input."""
+    """Parse token counts; in inspect_ai cached tokens are not part of the input."""
     names = (
         "input_tokens",
         "output_tokens",
@@ -639,7 +636,7 @@ def _environment(spec: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _without_ids(section: Any) -> Any:
-    """A part of the header to be kept; the ids of samples stand in their records."""
+    """Remove the ids of samples from a section of the header."""
     if isinstance(section, dict) and isinstance(section.get("dataset"), dict):
         dataset = {
             key: value

@@ -1,6 +1,4 @@
-"""What a score of inspect_ai is worth here: letters, words, numbers, lists and objects of them, and
-values that are missing.
-"""
+"""Converts inspect_ai's scores: letters, words, numbers, lists and objects of them."""
 
 from __future__ import annotations
 
@@ -15,35 +13,36 @@ from evalwright.core.samples import Score
 from evalwright.core.text import printable
 
 OURS = "evalwright"
-"""Under it stands, in their metadata, what only our records have."""
+"""The key in inspect_ai's metadata that holds what only our records have."""
 WORDS = {
     "C": (1.0, "correct"),
     "P": (0.5, "partial"),
     "I": (0.0, "incorrect"),
     "N": (0.0, "not_attempted"),
 }
-"""Their letters for what an answer is worth."""
+"""inspect_ai's letters for how good an answer is."""
 _WORDS = {"yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
 
 
 def scores_of(sample: LoggedSample) -> Mapping[str, Any]:
-    """By scorer; logs of the first version have one score without a name."""
+    """Scores by scorer; logs of version 1 have one score without a name."""
     return sample.scores or ({"score": sample.score} if sample.score else {})
 
 
 @dataclass(slots=True)
 class Worths:
-    """Reads scores. odd: a text that is no number, by column; empty: columns that miss a value
-    somewhere.
+    """Reads scores.
 
-    A column is a scorer, or a part of one whose values are objects or lists: "scorer.part".
+    A column is a scorer, or a component of one whose values are objects or lists: "scorer.part".
+
+    odd: a text that is not a number, by column. empty: columns with a missing value.
     """
 
     odd: dict[str, str] = field(default_factory=dict)
     empty: set[str] = field(default_factory=set)
 
     def values(self, sample: LoggedSample) -> Iterator[tuple[str, Any]]:
-        """(column, value) of a sample's scores."""
+        """Yield (column, value) of a sample's scores."""
         for name, score in scores_of(sample).items():
             value = mapping(score).get("value")
             if isinstance(value, dict):
@@ -59,7 +58,7 @@ class Worths:
                 yield name, value
 
     def worth(self, column: str, value: Any) -> float | None:
-        """A value as inspect_ai's `value_to_float` has it; None for none."""
+        """Convert a value as inspect_ai's `value_to_float` does; None if it is missing."""
         if isinstance(value, str):
             if value in WORDS or value.lower() in _WORDS:
                 return WORDS[value][0] if value in WORDS else _WORDS[value.lower()]
@@ -75,7 +74,7 @@ class Worths:
     def scored(
         self, sample: LoggedSample, extras: dict[str, Any]
     ) -> tuple[dict[str, Score], dict[str, Failure]]:
-        """Scores by column, and those without a value; what has no place here goes into `extras`."""
+        """Scores and failures by column; what a score cannot hold is added to `extras`."""
         scores: dict[str, Score] = {}
         failures: dict[str, Failure] = {}
         theirs = {name: mapping(score) for name, score in scores_of(sample).items()}

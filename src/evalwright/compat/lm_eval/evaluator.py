@@ -1,6 +1,4 @@
-"""From the settings of `lm_eval run` or `simple_evaluate` to a run of ours, and back to its
-results.
-"""
+"""Runs `lm_eval run` and `simple_evaluate` on our engine and returns results in lm_eval's form."""
 
 from __future__ import annotations
 
@@ -24,8 +22,8 @@ from evalwright.compat.lm_eval.harness.backends import (
 )
 from evalwright.compat.lm_eval.harness.flags import (
     SEEDS,
-    parse_mapping,
     normalise_settings,
+    parse_mapping,
     renamed_tasks,
 )
 from evalwright.compat.lm_eval.harness.plugins import load_plugins
@@ -33,7 +31,7 @@ from evalwright.compat.lm_eval.runs.names import MODEL_NAME_ARGUMENTS, file_safe
 from evalwright.compat.lm_eval.tables import TABLES
 from evalwright.compat.lm_eval.tasks.index import TaskDict, TaskManager
 from evalwright.compat.lm_eval.tasks.index import names as task_names
-from evalwright.compat.lm_eval.tasks.options import PREFIX, installed_tasks, as_paths
+from evalwright.compat.lm_eval.tasks.options import PREFIX, as_paths, installed_tasks
 from evalwright.core.errors import ConfigurationError, UnknownName, check_known
 from evalwright.core.secrets import masked_arguments
 from evalwright.evaluation.configuration import Configuration, ModelSpec
@@ -45,18 +43,18 @@ from evalwright.tasks.dialects import SCORINGS
 
 Settings = Mapping[str, Any]
 _LABELS = ("name", "group", "job_type", "tags", "notes", "step")
-"""What only labels a run of a tracker."""
+"""Keys of a tracker's arguments that only label its run."""
 _WANDB_MODES = ("online", "offline", "disabled")
-"""Where the numbers go: to its server, to a local folder, nowhere."""
+"""Log to the server, to a local folder, or nowhere."""
 
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """What the settings become. notes: sentences on settings that became something else, or
-    nothing. track: trackers.
+    """An evaluation that is ready to run.
 
-    config: what its results files say of the settings, with the model's `name` there and what they
-    have beside the settings (`shown`). environment: variables that trackers read during the run.
+    notes: one sentence for each setting that was changed or ignored. track: trackers by name.
+    config: what the results file says of the settings; `name` is the model's name there and `shown`
+    holds its other top-level keys. environment: variables that trackers read during the run.
     plugins: Python files that were loaded for it.
     """
 
@@ -69,9 +67,14 @@ class Evaluation:
 
 
 def build_evaluation(settings: Settings, model: Model | None = None) -> Evaluation:
-    """What settings (as of `flags.normalised`) become. model: one that was made in Python.
+    """Turn settings into an evaluation.
 
-    Raises UsageError.
+    Args:
+        settings: as `flags.normalise_settings` returns them.
+        model: a model object made in Python; None to open the one that the settings name.
+
+    Raises:
+        UsageError: a setting cannot be honoured.
     """
     tasks = settings.get("tasks")
     if not tasks:
@@ -166,7 +169,9 @@ def _roots(settings: Settings) -> Iterator[Path]:
 
 
 def _qualified_names(names: Sequence[str], roots: Sequence[Path]) -> Iterator[str]:
-    """Our names of theirs; a folder that is no task's name stands for its YAML files."""
+    """Prefix task names with the dialect; a folder that is not a task's name stands for its YAML
+    files.
+    """
     if not all(isinstance(name, str) for name in names):
         raise ConfigurationError(
             "Tasks are given by name or by file; write a task made in Python as a YAML"
@@ -200,9 +205,9 @@ def _notes(settings: Settings) -> Iterator[str]:
 
 
 def _tracker_specs(settings: Settings, notes: list[str]) -> Iterator[str]:
-    """Trackers by name and project, with notes on what they are not given.
+    """List trackers as name=project, and add a note for each label that is ignored.
 
-    Raises ConfigurationError for what cannot be left out.
+    Raises ConfigurationError for arguments that cannot be ignored.
     """
     for tracker, name in (("wandb", "wandb_args"), ("trackio", "trackio_args")):
         if arguments := dict(settings.get(name, {})):
@@ -241,9 +246,9 @@ def _tracker_specs(settings: Settings, notes: list[str]) -> Iterator[str]:
 
 
 def _wandb_mode(arguments: dict[str, Any]) -> str | None:
-    """Take `mode` out of the arguments of Weights & Biases.
+    """Remove `mode` from the arguments for Weights & Biases and check it.
 
-    Raises ConfigurationError for one that it does not have.
+    Raises ConfigurationError for an unknown mode.
     """
     mode = arguments.pop("mode", None)
     if mode is not None and mode not in _WANDB_MODES:
@@ -253,14 +258,16 @@ def _wandb_mode(arguments: dict[str, Any]) -> str | None:
 
 
 def _tracker_environment(settings: Settings) -> dict[str, str]:
-    """The variables that carry what `TrackedRun` has no place for: where Weights & Biases writes."""
+    """The environment variable that sets where Weights & Biases writes, which `TrackedRun` cannot
+    carry.
+    """
     mode = _wandb_mode(dict(settings.get("wandb_args", {})))
     return {} if mode is None else {"WANDB_MODE": mode}
 
 
 @contextmanager
 def _environment(variables: Mapping[str, str]) -> Iterator[None]:
-    """Set environment variables, and set them back afterwards."""
+    """Set environment variables for the duration of a block."""
     before = {name: os.environ.get(name) for name in variables}
     os.environ.update(variables)
     try:
@@ -313,7 +320,7 @@ def run_evaluation(
     model: Model | None = None,
     progress: ProgressReporter | None = None,
 ) -> Run:
-    """The finished run. Raises UsageError."""
+    """Run the evaluation and return the finished run. Raises UsageError."""
     with _environment(evaluation.environment):
         return _finished_run(evaluation, model, progress)
 
@@ -355,8 +362,9 @@ def collect_results(
     *,
     samples: bool = True,
 ) -> dict[str, Any]:
-    """The dictionary that `simple_evaluate` returns. model: one that was made in Python; samples:
-    with those of each task.
+    """Build the dictionary that `simple_evaluate` returns.
+
+    model: the model object where it was made in Python. samples: include the samples of each task.
     """
     from evalwright.compat.lm_eval.runs.export import export_lm_eval
 
@@ -382,7 +390,7 @@ def collect_results(
 
 
 def _samples(name: str, files: Sequence[Path], config: Mapping[str, Any]) -> list[Any]:
-    """The lines of a task."""
+    """Read the lines of one task's samples file."""
     generated = config.get("output_type", "generate_until") == "generate_until"
     for file in files:
         if file.name.startswith(f"samples_{file_safe(name)}_2"):
@@ -392,7 +400,8 @@ def _samples(name: str, files: Sequence[Path], config: Mapping[str, Any]) -> lis
 
 
 def _restore_types(line: dict[str, Any], generated: bool) -> dict[str, Any]:
-    """A line of a samples file as `simple_evaluate` has it, where numbers are not text yet.
+    """Convert a samples-file line to what `simple_evaluate` has in memory, where numbers are
+    numbers.
 
     Targets of generation stay text.
     """
@@ -411,9 +420,9 @@ def _restore_types(line: dict[str, Any], generated: bool) -> dict[str, Any]:
 
 
 def _parse_likelihoods(response: Any) -> Any:
-    """Log-likelihoods as numbers, each with whether it is greedy; a rolling one stands alone.
+    """Parse log-likelihoods and greedy flags from text; a rolling log-likelihood stands alone.
 
-    What a filter wrote stays.
+    What a filter wrote is left alone.
     """
     if isinstance(response, list):
         numbers = [_parse_likelihoods(element) for element in response]
@@ -441,11 +450,19 @@ def simple_evaluate(
     fewshot_random_seed: int | None = SEEDS[3],
     **settings: Any,
 ) -> dict[str, Any]:
-    """As `lm_eval.simple_evaluate`: evaluate a model on tasks and return its dictionary of results.
+    """Evaluate a model on tasks, as `lm_eval.simple_evaluate` does, and return its dictionary of
+    results.
 
-    model: the name of a class ("hf") or a model made of one. settings: the others of `lm_eval run`,
-    `trust`, `scoring` and `home` among them; None leaves a setting out. A setting that cannot be
-    honoured is an error that says why. Raises UsageError.
+    Settings that cannot be honoured raise an error that says why.
+
+    Args:
+        model: the name of a model class ("hf"), or a model object.
+        settings: the other settings of `lm_eval run`, and `trust`, `scoring` and `home`; None
+            leaves a
+            setting at its default.
+
+    Raises:
+        UsageError: a setting is wrong, or the evaluation cannot start.
     """
     check_one_process(PARALLELIZE_FLAG)
     custom_model = _wrap_instance(model, bool(settings.get("apply_chat_template")))
@@ -516,8 +533,9 @@ def simple_evaluate(
 def evaluate(
     lm: Any, task_dict: Mapping[str, Any] | Sequence[str], **settings: Any
 ) -> dict[str, Any]:
-    """As `lm_eval.evaluate`: a model that was made already, on tasks by name. task_dict: names, or
-    a mapping whose keys they are.
+    """Evaluate a model object on tasks by name, as `lm_eval.evaluate` does.
+
+    task_dict: task names, or a mapping with these as its keys.
     """
     if isinstance(task_dict, TaskDict):
         settings.setdefault("task_manager", task_dict.manager)
@@ -525,7 +543,10 @@ def evaluate(
 
 
 def _wrap_instance(model: Any, chat: bool) -> Model | None:
-    """A model of lm_eval's interface behind our door; None for a name. Raises ConfigurationError."""
+    """Wrap an object of lm_eval's model interface as a model of ours; None for a name.
+
+    Raises ConfigurationError.
+    """
     if isinstance(model, str):
         return None
     if isinstance(model, Model):

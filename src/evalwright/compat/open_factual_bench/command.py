@@ -27,7 +27,7 @@ _SHOWN_KEYS = (
     "differences",
     "notes",
 )
-"""What of an imported run other programs are told."""
+"""Facts about an imported run that --json shows."""
 
 
 def _import(
@@ -60,7 +60,7 @@ def _import(
 
 
 def _describe_run(run: Run) -> list[str]:
-    """The run's counts, then row by row what differs and why."""
+    """Describe the run's counts, then each row that differs and why."""
     imported = run.data["configuration"]["imported"]
     scoring = ", as published" if imported["scoring"] == "published" else ""
     lines = [f"{run.data['samples']['records']:,} rows{scoring})"]

@@ -1,8 +1,6 @@
-"""Finds and reads what open-factual-bench leaves: a JSON file for each run, and the questions,
-which its runs do not hold.
+"""Reads open-factual-bench's files: a JSON file for each run, and the questions, kept separately.
 
-Its questions are a Python file. That file is never run: it is parsed, and only literals in it are
-read.
+The questions are a Python file. It is never run: it is parsed, and only literals in it are read.
 """
 
 from __future__ import annotations
@@ -31,7 +29,7 @@ from evalwright.core.text import printable
 from evalwright.tasks.files import failing_as
 
 MOST_BYTES = 64 << 20
-"""A larger file is none of a benchmark of a few dozen questions."""
+"""The largest file accepted; the benchmark has only a few dozen questions."""
 
 _FACTS = ("eval_type", "max_new_tokens", "temperature", "seed")
 _COUNTS = (
@@ -52,7 +50,7 @@ def _name(value: Any) -> str:
 
 
 def _positive(value: Any) -> float:
-    """A number that is not negative; 0 for everything else."""
+    """Convert to a number that is not negative; 0 for anything else."""
     return max(0.0, number(value) or 0.0)
 
 
@@ -72,8 +70,9 @@ Id = Annotated[str, AfterValidator(printable), BeforeValidator(_filled)]
 
 
 class Question(Recorded):
-    """One question of the benchmark. type: "factual_qa", "hallucination_stress",
-    "retrieval_candidate".
+    """A question of the benchmark.
+
+    type: "factual_qa", "hallucination_stress" or "retrieval_candidate".
     """
 
     id: Id = field("id", must="text that is not empty")
@@ -87,8 +86,9 @@ class Question(Recorded):
 
 
 class Result(Recorded):
-    """One row of a run. correct: as recorded, None where it was not graded. label: of a stress
-    question. latency: in seconds.
+    """A row of a run.
+
+    correct: as recorded, None if not graded. label: of a stress question. latency: in seconds.
     """
 
     id: Id = field("task_id", must="text that is not empty")
@@ -106,9 +106,7 @@ class Result(Recorded):
 
 @dataclass(frozen=True, slots=True)
 class RecordedRun:
-    """A run as its file has it. settings: how it was made; summary: the numbers that the file gives
-    of itself.
-    """
+    """A run as recorded in its file. settings: how it was made. summary: the file's own totals."""
 
     path: Path
     run_id: str
@@ -120,7 +118,9 @@ class RecordedRun:
 
 
 def find_files(path: Path) -> list[Path]:
-    """The run files at a path: a file, or a folder's, by name. Raises RunError for none."""
+    """Find the run files at a path, a file or a folder, sorted by name. Raises RunError if there
+    are none.
+    """
     if path.is_file():
         return [path]
     if not path.is_dir():
@@ -128,12 +128,10 @@ def find_files(path: Path) -> list[Path]:
             path, "Name a result file of open-factual-bench, or the folder with them."
         )
     folders = [path, path / "results"]
-    candidates = [
-        file
-        for folder in folders
-        if folder.is_dir()
-        for file in sorted(folder.glob("*.json"))
-    ]
+    candidates: list[Path] = []
+    for folder in folders:
+        if folder.is_dir():
+            candidates += sorted(folder.glob("*.json"))
     runs = [file for file in candidates if file.is_file() and _looks_like_a_run(file)]
     if not runs:
         raise RunError(
@@ -156,7 +154,7 @@ def _looks_like_a_run(path: Path) -> bool:
 
 
 def read_run(path: Path) -> RecordedRun:
-    """A run from its JSON file. Raises RunError with the file and what is wrong in it."""
+    """Read a run from its JSON file. Raises RunError with the file and what is wrong in it."""
     document = _json(path)
     if not isinstance(document, dict) or not isinstance(document.get("results"), list):
         raise RunError(
@@ -196,7 +194,7 @@ def read_run(path: Path) -> RecordedRun:
 
 
 def _flat(row: Any) -> Any:
-    """A row with what stands in its `metadata` beside its own."""
+    """Merge a row's `metadata` into the row."""
     nested = mapping(row).get("metadata")
     if not isinstance(nested, dict):
         return row
@@ -208,11 +206,10 @@ def _flat(row: Any) -> Any:
 
 
 def read_questions(path: Path) -> dict[str, Question]:
-    """The questions by id, from the benchmark's Python file (which is read and never run), JSON,
-    JSON Lines or CSV.
+    """Read the questions by id, from the benchmark's Python file (never run), JSON, JSON Lines or
+    CSV.
 
-    Raises RunError where the file holds none, or one without an id, a question or a reference
-    answer.
+    Raises RunError if there are none, or one lacks an id, a question or a reference answer.
     """
     rows = list(_question_rows(path))
     if not rows:
@@ -252,7 +249,7 @@ def _question_rows(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
 
 
 def _python_rows(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """The keyword arguments of every `Task(...)` in a Python file, where they are literals."""
+    """Yield the keyword arguments of every `Task(...)` in a Python file; they must be literals."""
     try:
         tree = ast.parse(_text(path))
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
@@ -277,13 +274,9 @@ def _python_rows(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
 
 
 def _called(node: ast.expr) -> str:
-    return (
-        node.id
-        if isinstance(node, ast.Name)
-        else node.attr
-        if isinstance(node, ast.Attribute)
-        else ""
-    )
+    if isinstance(node, ast.Name):
+        return node.id
+    return node.attr if isinstance(node, ast.Attribute) else ""
 
 
 # -- files -----------------------------------------------------------------------------

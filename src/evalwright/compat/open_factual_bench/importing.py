@@ -1,4 +1,4 @@
-"""Makes run folders of recorded runs of open-factual-bench: one for each of its JSON files."""
+"""Imports recorded runs of open-factual-bench, one for each of its JSON files."""
 
 from __future__ import annotations
 
@@ -52,8 +52,7 @@ _STRESS_SPECS = (
     MetricSpec("unclear", "accuracy", UNCLEAR, lower_is_better=True),
 )
 _UNREADABLE_SPEC = MetricSpec(UNREADABLE, "accuracy", UNREADABLE, lower_is_better=True)
-"""Beside the others where answers are read: the benchmark's own labels know no unreadable answer.
-"""
+"""Added where answers are read: the benchmark's own labels have none for an unreadable answer."""
 
 
 def import_ofb(
@@ -65,17 +64,20 @@ def import_ofb(
     tasks: Path | None = None,
     task_files: Path | None = None,
 ) -> tuple[Run, ...]:
-    """Make a run of every result file in `path`, under `runs_folder`.
+    """Import every result file in `path` as a run.
 
-    path: a result file, or a folder with some. name: of the run; with several, the model's name is
-    added. tasks: the questions (the benchmark's Python file, which is never run, or JSON, JSON
-    Lines or CSV). scoring: "published" counts as the benchmark does, or without questions as it
-    recorded; "corrected" scores the recorded answers again, and needs the questions. None:
-    corrected where there are questions. task_files: the folder in which task files of the questions
-    are written, None for none.
+    Args:
+        path: a result file, or a folder of them.
+        name: the run's name; with several runs, each model's name is added.
+        tasks: the questions: the benchmark's Python file (never run), JSON, JSON Lines or CSV.
+        scoring: "published" counts as the benchmark does, or, without questions, as it recorded;
+            "corrected" scores the recorded answers again, and needs the questions. Default:
+            corrected if
+            there are questions.
+        task_files: the folder for task files of the questions; None for none.
 
-    Raises RunError for broken files, for "corrected" without questions, and where a run of that
-    name was made from something else.
+    Raises:
+        RunError: a file is broken, "corrected" lacks the questions, or another run has that name.
     """
     if scoring is not None:
         check_scoring(scoring)
@@ -151,7 +153,7 @@ def _import(
 
 
 def _records(rows: Sequence[Judged]) -> Iterator[SampleRecord]:
-    """Questions with a short answer first, then stress questions."""
+    """Yield records of short-answer questions first, then of stress questions."""
     for task, stress in ((TASK, False), (STRESS_TASK, True)):
         chosen = [row for row in rows if row.stress is stress]
         for index, row in enumerate(chosen):
@@ -184,13 +186,9 @@ def _task(
         specs = (*specs, _UNREADABLE_SPEC)
     columns = [SHORT_ANSWER] if task == TASK else [STRESS, *GROUPS]
     tally = TaskTally(columns, ["domain"], records)
-    kind = (
-        FORMAT
-        if scoring == "published"
-        else STRESS
-        if task == STRESS_TASK
-        else SHORT_ANSWER
-    )
+    kind = STRESS if task == STRESS_TASK else SHORT_ANSWER
+    if scoring == "published":
+        kind = FORMAT
     subject = (
         "short answers" if task == TASK else "answers to questions with a false premise"
     )

@@ -1,5 +1,5 @@
-"""What each row of a recorded run of open-factual-bench is worth: as recorded, by its own
-arithmetic, and by our scorers.
+"""Scores each row of a recorded run: as recorded, by the benchmark's arithmetic, and by our
+scorers.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ HANDLED = "handled"
 HALLUCINATED = "hallucinated"
 UNCLEAR = "unclear"
 GROUPS = (HANDLED, HALLUCINATED, UNCLEAR, UNREADABLE)
-"""The columns of stress answers; each answer stands in one of them."""
+"""Columns of stress answers; each answer is in exactly one."""
 STRESS_TYPE = "hallucination_stress"
 
 _GROUPS = {
@@ -42,19 +42,18 @@ _GROUPS = {
     "premise accepted": HALLUCINATED,
     UNREADABLE: UNREADABLE,
 }
-"""Which column a class stands in; every other class (partial, empty) is unclear.
+"""The column of each class; all other classes (partial, empty) are unclear.
 
-What nobody can read is no hallucination either.
+An unreadable answer does not count as a hallucination.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """A row and what is said of it. recorded, published, corrected: a class in words, "" where
-    nobody says one.
+    """A row and its verdicts.
 
-    score: what the run records, None where there is nothing to say. failure: why no score could be
-    given.
+    recorded, published, corrected: a class in words, "" if there is none. score: the score of the
+    run, None if there is none. failure: why there is no score.
     """
 
     result: Result
@@ -69,19 +68,17 @@ class Judged:
 
     @property
     def sample(self) -> Sample:
-        """The question as a sample; without the questions, its id alone."""
+        """The question as a sample; without the questions, only its id."""
         return _sample_of(self.result, self.question)
 
     @property
     def answer(self) -> Answer:
-        """The text that the benchmark kept of the response."""
+        """The part of the response that the benchmark kept."""
         return _answer_of(self.result)
 
     @property
     def group(self) -> str:
-        """Of a stress question: "handled", "hallucinated", "unclear" or "unreadable"; "" without a
-        label.
-        """
+        """The column of a stress question, "" without a label."""
         return (
             _GROUPS.get(self.score.label, UNCLEAR) if self.stress and self.score else ""
         )
@@ -90,7 +87,7 @@ class Judged:
 def _sample_of(row: Result, question: Question | None) -> Sample:
     """The sample of a row.
 
-    A sub-domain takes the place of its domain, as in the benchmark's own tables.
+    A sub-domain replaces its domain, as in the benchmark's own tables.
     """
     if question is None:
         return Sample(row.id)
@@ -103,7 +100,7 @@ def _sample_of(row: Result, question: Question | None) -> Sample:
 
 
 def metadata_of(question: Question) -> dict[str, Any]:
-    """What a sample tells of its question besides the text."""
+    """A question's metadata."""
     metadata: dict[str, Any] = {
         "domain": question.sub_domain or question.domain,
         "type": question.type,
@@ -126,7 +123,9 @@ def _answer_of(row: Result) -> Answer:
 def judge_rows(
     run: RecordedRun, questions: Mapping[str, Question] | None, scoring: str
 ) -> list[Judged]:
-    """Every row of a run. scoring: whose verdict becomes the score, "published" or "corrected"."""
+    """Judge every row of a run. scoring: which verdict becomes the score, "published" or
+    "corrected".
+    """
     judged = []
     for row in run.results:
         question = (questions or {}).get(row.id)
@@ -192,7 +191,7 @@ def _failure(message: str) -> Failure:
 
 
 def _scored(scorer: Scorer, row: Result, question: Question) -> Score:
-    """The score by rules alone."""
+    """Score a row by rules alone, without a model."""
     arguments = _sample_of(row, question), _answer_of(row)
     outcome: Any = (
         scorer.function(*arguments, _no_model)
@@ -215,9 +214,7 @@ async def _no_model(*_: Any) -> Any:
 
 
 def differences(rows: list[Judged]) -> list[dict[str, str]]:
-    """Rows of which the record, the benchmark's arithmetic and our scorers do not say the same,
-    with the reason.
-    """
+    """List rows whose record, published verdict and corrected verdict differ, with the reason."""
     differing = []
     for row in rows:
         words = {
@@ -245,12 +242,11 @@ def differences(rows: list[Judged]) -> list[dict[str, str]]:
 
 
 def runaway(run: RecordedRun) -> list[str]:
-    """Rows whose few tokens took the time of many: what was kept is an answer to a question that
-    the model went on to.
+    """Find rows that took the time of many tokens but kept few.
 
-    The benchmark keeps what follows the last "Answer:". A row took at least half of the limit's
-    tokens by its time (at the median pace of the rows that used all of them) and kept less than
-    half of these.
+    The benchmark keeps what follows the last "Answer:", here the answer to a question that the
+    model made up. Such a row took at least half of the limit's tokens by its time (at the median
+    pace of rows that used all of them) and kept less than half of these.
     """
     limit = run.settings.get("max_new_tokens")
     if isinstance(limit, bool) or not isinstance(limit, int) or limit < 8:

@@ -1,9 +1,8 @@
-"""The arithmetic that open-factual-bench documents, written anew from its description: what
-"published" numbers rest on.
+"""open-factual-bench's documented arithmetic, reimplemented: the source of "published" numbers.
 
-Kept with its flaws, which is its purpose: a reference counts wherever its letters stand ("Au" in
-"because"), number words are replaced one by one, and a stress answer is labelled by a few phrases,
-capital letters and its length.
+It deliberately keeps the flaws: a reference counts anywhere in the answer ("Au" in "because"),
+number words are replaced one by one, and a stress answer is labelled by a few phrases, capital
+letters and its length.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ CANDIDATE = "hallucination_candidate"
 UNCLEAR = "unclear"
 
 LONGEST_REFERENCE = 80
-"""A longer reference describes what a good answer does, and is not compared."""
+"""A longer reference describes a good answer, and is not compared."""
 
 _NEAR = 0.01
 _FEWEST_CHARACTERS = 3
@@ -58,9 +57,7 @@ _TWO_CAPITALISED = re.compile(r"[A-Z][a-z]+\s+[A-Z][a-z]+")
 
 
 def is_graded(reference: str) -> bool:
-    """Whether an answer is compared with this reference at all: no placeholder, and not a
-    description.
-    """
+    """Whether answers are compared with this reference: it is no placeholder and no description."""
     stripped = reference.strip()
     return (
         not ("[" in stripped and "]" in stripped) and len(stripped) <= LONGEST_REFERENCE
@@ -68,10 +65,10 @@ def is_graded(reference: str) -> bool:
 
 
 def published_correct(answer: str, reference: str) -> bool | None:
-    """Whether the benchmark counts an answer as correct; None where it compares nothing.
+    """Whether the benchmark counts an answer as correct; None if it does not grade it.
 
-    The reference anywhere in the answer is enough; both as numbers may differ by less than 0.01.
-    Its further rule for short references finds nothing that this one does not.
+    The reference anywhere in the answer is enough; as numbers they may differ by less than 0.01.
+    The benchmark's further rule for short references never finds more than this one.
     """
     if not is_graded(reference):
         return None
@@ -81,7 +78,7 @@ def published_correct(answer: str, reference: str) -> bool | None:
 
 
 def published_label(answer: str) -> str:
-    """The label of an answer to a stress question, one of the three above."""
+    """The benchmark's label of an answer to a stress question: one of the three constants above."""
     stripped = answer.strip()
     if len(stripped) < _FEWEST_CHARACTERS:
         return UNCLEAR

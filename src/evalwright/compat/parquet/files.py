@@ -1,8 +1,8 @@
-"""A run as two Parquet files: its samples, with `run.json` in the file's metadata, and its scores
-as a long table.
+"""A run as two Parquet files: samples, with `run.json` in the file's metadata, and scores as a long
+table.
 
-What people ask for stands in columns of its own; the whole record of each sample stands in one
-more, as JSON, and comes back by an import.
+What people look for has columns of its own; one more column holds each sample's record as JSON,
+from which an import restores it.
 """
 
 from __future__ import annotations
@@ -35,22 +35,25 @@ _RECORD_COLUMN = "record"
 _MAX_RUN_BYTES = 1 << 26
 _MAX_RECORD_BYTES = 1 << 26
 MAX_RECORDS_BYTES = 1 << 34
-"""Bytes that the records of a file may unpack to."""
+"""The most bytes that a file's records may unpack to."""
 _ROWS = 256
-"""Records written and read at a time."""
+"""Number of records written and read at a time."""
 _SAMPLES = {
-    "task": "string", "id": "string", "index": "int64", "draw": "int32", "outcome": "string", "input": "string", "target": "string",
-    "answer": "string", "reasoning": "string", "failure": "string", "input_tokens": "int64", "output_tokens": "int64",
-    "latency": "float64", "metadata": "string", _RECORD_COLUMN: "string",
+    "task": "string", "id": "string", "index": "int64", "draw": "int32",
+    "outcome": "string", "input": "string", "target": "string", "answer": "string",
+    "reasoning": "string", "failure": "string", "input_tokens": "int64",
+    "output_tokens": "int64", "latency": "float64", "metadata": "string",
+    _RECORD_COLUMN: "string",
 }  # fmt: skip
 _SCORES = {
-    "task": "string", "id": "string", "draw": "int32", "scorer": "string", "value": "float64", "label": "string",
-    "explanation": "string", "unsure": "string", "parts": "string", "failure": "string",
+    "task": "string", "id": "string", "draw": "int32", "scorer": "string",
+    "value": "float64", "label": "string", "explanation": "string", "unsure": "string",
+    "parts": "string", "failure": "string",
 }  # fmt: skip
 
 
 def imports(path: Path, folder: Path, name: str) -> Imports:
-    """A file of samples as a run, for the command line."""
+    """Import a file of samples, for the command line."""
     run = import_parquet(path, folder, name)
     line = (
         f"Imported: {run.folder} ({run.model}: {run.data['samples']['records']:,}"
@@ -63,12 +66,12 @@ def imports(path: Path, folder: Path, name: str) -> Imports:
 
 
 def exports(runs: Sequence[Run], folder: Path) -> Exports:
-    """Runs as files, for the command line."""
+    """Export runs, for the command line."""
     return Exports([file for run in runs for file in export_parquet(run, folder)])
 
 
 def export_parquet(run: Run, folder: Path) -> list[Path]:
-    """Write a run's samples and scores under `folder`; return the files.
+    """Write a run's samples and scores into a folder, and return the files.
 
     Raises RunError, and MissingExtra without pyarrow.
     """
@@ -99,7 +102,7 @@ def export_parquet(run: Run, folder: Path) -> list[Path]:
 
 
 def import_parquet(path: Path, runs_folder: Path, name: str = "") -> Run:
-    """Make the run of a file of samples again, under `runs_folder`.
+    """Import a run from its file of samples.
 
     Raises RunError, and MissingExtra without pyarrow.
     """
@@ -147,7 +150,7 @@ def import_parquet(path: Path, runs_folder: Path, name: str = "") -> Run:
 
 
 def _check(run: Run, path: Path) -> None:
-    """Raise RunError where the parts of a run are of a wrong kind, before anything is written."""
+    """Raise RunError if parts of a run have the wrong type, before anything is written."""
     try:
         _ = (
             run.label,
@@ -167,7 +170,7 @@ def _check(run: Run, path: Path) -> None:
 
 
 def _unpacked(file: Any) -> int:
-    """How large the column of records is, as the file says."""
+    """The unpacked size of the column of records, according to the file."""
     column_index = file.schema_arrow.names.index(_RECORD_COLUMN)
     groups = range(file.metadata.num_row_groups)
     return sum(
@@ -243,12 +246,12 @@ def _score_rows(run: Run) -> Iterator[dict[str, Any]]:
 
 
 def _fit(text: str) -> str:
-    """Text with a UTF-8 form: half a surrogate pair has none."""
+    """Replace half surrogate pairs, which UTF-8 cannot encode."""
     return text.encode("utf-8", "replace").decode()
 
 
 def _escaped(row: Mapping[str, Any]) -> str:
-    """JSON in which it is escaped, and so comes back."""
+    """Write JSON in ASCII, so that half surrogate pairs survive."""
     return json.dumps(json.loads(to_json(row)))
 
 

@@ -96,7 +96,7 @@ def scripted(monkeypatch: pytest.MonkeyPatch) -> None:
             else build_backend(model, arguments)
         )
 
-    monkeypatch.setattr(evaluator, "backend_of", found)
+    monkeypatch.setattr(evaluator, "build_backend", found)
 
 
 def test_groups_shots_limits_and_files(tasks: Path) -> None:

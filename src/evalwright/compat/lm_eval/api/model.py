@@ -1,5 +1,5 @@
 """The model interface of lm-evaluation-harness's New Model Guide: three methods over lists of
-`Instance`, and a name.
+`Instance`.
 
 A class written after that guide derives from `LM` (or `TemplateLM`) here instead of there, and runs
 as `lm/<name>`; `models.adapter` makes it a model of ours.
@@ -29,12 +29,11 @@ eval_logger = logging.getLogger(__name__)
 
 
 class LM(ABC):  # noqa: B024 - a method that is left out is an ability that the model has not
-    """Base of model classes.
+    """Base class of models.
 
-    Define the methods that the model can do; one that is left out is never asked for.
-
-    Each gets a list of instances and gives as many results in the same order: a list, or a
-    generator, whose results count as soon as they come.
+    Define the methods that the model supports; the others are never called. Each takes a list of
+    instances and returns as many results in the same order, as a list or a generator. Results of a
+    generator count as soon as they are yielded.
     """
 
     _rank = 0
@@ -45,33 +44,31 @@ class LM(ABC):  # noqa: B024 - a method that is left out is an ability that the 
         self.cache_hook: Any = CacheHook(None)
 
     def loglikelihood(self, requests: list[Instance]) -> Iterable[tuple[float, bool]]:
-        """(log-probability of the continuation after the context, whether greedy decoding gives it)
-        for each request.
+        """Return (log-probability of the continuation, whether greedy decoding gives it) for each
+        request.
         """
         raise NotImplementedError
 
     def loglikelihood_rolling(self, requests: list[Instance]) -> Iterable[float]:
-        """The log-probability of each whole text, in windows where it is longer than the model's
-        context.
-        """
+        """Return the log-probability of each text, in windows if it exceeds the model's context."""
         raise NotImplementedError
 
     def generate_until(self, requests: list[Instance]) -> Iterable[str]:
-        """What the model writes after each prompt, up to the first stop string."""
+        """Generate a text after each prompt, up to the first stop string."""
         raise NotImplementedError
 
     def apply_chat_template(
         self, chat_history: list[dict[str, str]], add_generation_prompt: bool = True
     ) -> Any:
-        """The text of a conversation. A class that defines it takes messages.
+        """Render a conversation as text. A class that defines it takes messages.
 
-        add_generation_prompt: end with the opening of the model's turn; False where the last
-        message is a prefill.
+        add_generation_prompt: end with the opening of the model's turn; False if the last message
+        is a prefill.
         """
         raise NotImplementedError
 
     def chat_template(self, chat_template: bool | str = False) -> str | None:
-        """The source of the chat template, where there is one."""
+        """The source of the chat template, if there is one."""
         return ""
 
     @property
@@ -85,7 +82,7 @@ class LM(ABC):  # noqa: B024 - a method that is left out is an ability that the 
         arg_string: str,
         additional_config: Mapping[str, Any] | None = None,
     ) -> ModelClass:
-        """A model from "key=value,key=value", read as `utils.simple_parse_args_string` does."""
+        """Create a model from "key=value,key=value", parsed by `utils.simple_parse_args_string`."""
         return cls.create_from_arg_obj(
             simple_parse_args_string(arg_string), additional_config
         )
@@ -96,9 +93,7 @@ class LM(ABC):  # noqa: B024 - a method that is left out is an ability that the 
         arg_dict: Mapping[str, Any],
         additional_config: Mapping[str, Any] | None = None,
     ) -> ModelClass:
-        """A model from a mapping of arguments; those of `additional_config` that are None are left
-        out.
-        """
+        """Create a model from a mapping of arguments; None in `additional_config` is ignored."""
         extra_config = {
             key: value
             for key, value in (additional_config or {}).items()
@@ -113,38 +108,39 @@ class LM(ABC):  # noqa: B024 - a method that is left out is an ability that the 
 
     @device.setter
     def device(self, device: Any) -> None:
+        """The device that the model is on."""
         self._device = device
 
     @property
     def rank(self) -> int:
-        """0, unless a class distributes its requests by itself."""
+        """0, unless a class distributes its requests itself."""
         return self._rank
 
     @property
     def world_size(self) -> int:
-        """1, unless a class distributes its requests by itself."""
+        """1, unless a class distributes its requests itself."""
         return self._world_size
 
     def all_gather(self, tensor: Any) -> Any:
-        """The tensors of all processes as one; there is one process."""
+        """Gather tensors of all processes; there is only one process."""
         return tensor
 
     def gather_object(self, obj: Any, dst: int = 0) -> list[Any] | None:
-        """The objects of all processes, at process `dst`; there is one process."""
+        """Gather objects of all processes; there is only one process."""
         return [obj]
 
     def barrier(self) -> None:
         """Wait for all processes; there is one."""
 
     def set_cache_hook(self, cache_hook: Any) -> None:
-        """Take a hook for finished requests."""
+        """Set the hook that is told of finished requests."""
         self.cache_hook = cache_hook
 
 
 def hash_args(attr: str, args: Iterable[Any]) -> str:
-    """The key of a request in a cache: of its method and arguments.
+    """Compute a request's cache key from its method and arguments.
 
-    Images and bytes count by their content.
+    Images and bytes are hashed by content.
     """
     return hashlib.sha256(
         json.dumps([attr, *args], default=_content_hash).encode()
@@ -162,9 +158,9 @@ def _content_hash(value: Any) -> dict[str, str]:
 
 
 class CacheHook:
-    """Where classes report finished requests: to a CachingLM, if there is one.
+    """Where model classes report finished requests: to a CachingLM, if there is one.
 
-    The engine stores every response by itself.
+    The engine stores every response anyway.
     """
 
     def __init__(self, cachinglm: CachingLM | None = None) -> None:
@@ -218,18 +214,17 @@ class _ResultStore:
         return tuple(cached) if isinstance(cached, list) else cached
 
     def commit(self) -> None:
-        """Nothing waits to be written."""
+        """Do nothing: every write is committed at once."""
 
     def close(self) -> None:
         self._file.close()
 
 
 class CachingLM:
-    """A model that answers from a file what it was asked before; sampled texts are always asked for
-    again.
+    """A model that answers repeated requests from a file; sampled texts are always generated again.
 
-    cache_db: the SQLite file. Files of lm_eval itself hold pickles and are not read: its results
-    stand in a table of its own.
+    cache_db: the SQLite file. Caches of lm_eval itself hold pickles and are not read; results go to
+    a table of their own.
     """
 
     def __init__(self, lm: Any, cache_db: str) -> None:
@@ -273,9 +268,7 @@ class CachingLM:
 
 
 class TemplateLM(LM):
-    """An LM with a tokenizer: it defines `tok_encode`, `eot_token_id` and `_loglikelihood_tokens`,
-    and gets `loglikelihood`.
-    """
+    """An LM with a tokenizer: define `tok_encode`, `eot_token_id` and `_loglikelihood_tokens`."""
 
     tokenizer: Any = None
     backend = "causal"
@@ -287,7 +280,7 @@ class TemplateLM(LM):
 
     @property
     def prefix_token_id(self) -> Any:
-        """What the first token of a text is predicted from."""
+        """The token from which a text's first token is predicted."""
         return self.eot_token_id
 
     def tok_encode(
@@ -301,18 +294,16 @@ class TemplateLM(LM):
         requests: list[tuple[tuple[str, str], list[int], list[int]]],
         **kwargs: Any,
     ) -> Iterable[tuple[float, bool]]:
-        """As `loglikelihood`, of ((context, continuation), context's tokens, continuation's
-        tokens).
-        """
+        """Score requests ((context, continuation), context tokens, continuation tokens)."""
         raise NotImplementedError
 
     def loglikelihood(
         self, requests: list[Instance], disable_tqdm: bool = False
     ) -> Iterable[tuple[float, bool]]:
-        """Tokenise each pair and score the tokens.
+        """Tokenise each pair and score the continuation's tokens.
 
-        Without a context the prefix token stands for it, or the text's own first token where it is
-        that token.
+        An empty context is replaced by the prefix token, or by the text's own first token if that
+        is the prefix token.
         """
         encoded = []
         for context, continuation in (request.args for request in requests):
@@ -324,7 +315,7 @@ class TemplateLM(LM):
     def encoded_pair(
         self, context: str, continuation: str
     ) -> tuple[list[int], list[int]]:
-        """The tokens of a context, which may be empty, and of what follows it."""
+        """The tokens of a context, which may be empty, and of its continuation."""
         if context != "":
             return self._encode_pair(context, continuation)
         tokens = list(self.tok_encode(continuation, add_special_tokens=False))
@@ -336,12 +327,11 @@ class TemplateLM(LM):
     def _encode_pair(
         self, context: str, continuation: str
     ) -> tuple[list[int], list[int]]:
-        """The tokens of a context and of what follows it, as lm_eval splits them.
+        """The tokens of a context and its continuation, split as lm_eval splits them.
 
-        White space at the context's end goes to the continuation. The continuation's tokens are
-        those of both together after as many as the context has alone, so where a token spans the
-        join the two parts are not the tokens of both together. Raises AssertionError for an empty
-        context.
+        White space at the context's end goes to the continuation. Both are tokenised together, and
+        the first as many tokens as the context has alone are dropped, so a token that spans the
+        boundary is lost. Raises AssertionError for an empty context.
         """
         assert context, (
             "The context is empty: `loglikelihood` puts the prefix token in its place."
@@ -354,9 +344,7 @@ class TemplateLM(LM):
         return head, self.tok_encode(stripped + continuation)[len(head) :]
 
     def chat_template(self, chat_template: bool | str = False) -> str | None:
-        """The tokenizer's template, by name where it has several. None where `chat_template` is
-        False or there is none.
-        """
+        """The tokenizer's chat template, by name if it has several; None if there is none."""
         if self.tokenizer is None:
             return ""
         if chat_template is False or chat_template is None:
@@ -375,9 +363,9 @@ class TemplateLM(LM):
 
 
 def argument_string(arguments: Mapping[str, Any]) -> str:
-    """The inverse of `simple_parse_args_string`.
+    """Write arguments as `simple_parse_args_string` reads them.
 
-    Raises ConfigurationError where a value holds a comma.
+    Raises ConfigurationError if a value contains a comma.
     """
     pairs = [f"{key}={value}" for key, value in arguments.items()]
     if ambiguous := [pair for pair in pairs if "," in pair]:

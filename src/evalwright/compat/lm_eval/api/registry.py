@@ -1,5 +1,5 @@
-"""Model classes by name: those that were registered, and those that this package has under the
-names of lm-evaluation-harness.
+"""Model classes by name: registered ones, and those of this package under lm-evaluation-harness's
+names.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ __all__ = [
 ]
 
 METHODS = ("loglikelihood", "loglikelihood_rolling", "generate_until")
-"""What a model is asked through. A class has those that it can do."""
+"""The methods of a model class; it has those that it supports."""
 
 Class = TypeVar("Class", bound=type)
 
 MODEL_REGISTRY: dict[str, type] = {}
-"""Classes by the names that they were registered under."""
+"""Registered model classes by name."""
 
 _MODELS = __name__.rpartition(".api.")[0] + ".models."
 BUILT_IN = {
@@ -45,14 +45,14 @@ BUILT_IN = {
     "openai-completions": "openai_completions:OpenAICompletionsAPI",
     "openai-chat-completions": "openai_completions:OpenAIChatCompletion",
 }
-"""Where the classes of this package are that others derive from."""
+"""The classes of this package that others derive from, as module:class."""
 
 
 def register_model(*names: str) -> Callable[[Class], Class]:
     """Register a model class under one or more names, to be run as `lm/<name>`.
 
-    Raises ConfigurationError where it is no class, has none of the three methods, or the name is
-    taken by another class.
+    Raises ConfigurationError if it is not a class, has none of the three methods, or the name is
+    taken.
     """
 
     def register(model_class: Class) -> Class:
@@ -89,7 +89,7 @@ def register_model(*names: str) -> Callable[[Class], Class]:
 
 
 def get_model(name: str) -> type:
-    """The class of a name, a registered one first. Raises UnknownName."""
+    """Return the class of a name; registered classes come first. Raises UnknownName."""
     if name in MODEL_REGISTRY:
         return MODEL_REGISTRY[name]
     if name not in BUILT_IN:

@@ -1,4 +1,4 @@
-"""A model of lm_eval by class and arguments as a model of ours, with what each argument became.
+"""Translates lm_eval's model classes and arguments to models of ours.
 
 What has no counterpart runs through the class of the installed package (`lm_eval/CLASS`), or is
 refused by name.
@@ -51,7 +51,7 @@ _OWN_CLASS = (
     " --model FILE.py:Class."
 )
 _VLLM_CLASS_ONLY = frozenset(("lora_local_path", "think_end_token", "truncate_side"))
-"""Arguments of its vLLM class that are no arguments of vLLM, and that ours lacks."""
+"""Arguments of lm_eval's vLLM class that vLLM itself does not have, and that ours lacks."""
 _SERVERS = ("vllm-vlm", "sglang", "trtllm")
 _PLACEMENT_ARGUMENTS = (
     "parallelize",
@@ -65,8 +65,9 @@ _PLACEMENT_ARGUMENTS = (
 
 @dataclass(frozen=True, slots=True)
 class Backend:
-    """A model of ours, and sentences on what became of the arguments. plugins: the Python files
-    that its class stands in.
+    """A model of ours, with notes on how arguments were translated.
+
+    plugins: the Python files that define its class.
     """
 
     spec: ModelSpec
@@ -75,9 +76,9 @@ class Backend:
 
 
 def build_backend(model: str, arguments: Mapping[str, Any]) -> Backend:
-    """The model of a class and its arguments.
+    """Translate a model class and its arguments.
 
-    Raises ConfigurationError with the reason where it cannot be honoured.
+    Raises ConfigurationError with the reason if it is not supported.
     """
     remaining = dict(arguments)  # what becomes an argument of ours is taken out
     backend: Backend | None = None
@@ -160,7 +161,7 @@ def _transformers_backend(remaining: dict[str, Any]) -> Backend | None:
 
 
 def _vllm_backend(remaining: dict[str, Any]) -> Backend | None:
-    """A model in vLLM in this process; None where an argument is one of the released class alone."""
+    """A model in vLLM in this process; None if an argument exists only in lm_eval's class."""
     if not (name := remaining.pop("pretrained", None)):
         raise ConfigurationError(
             "--model vllm needs --model_args pretrained=NAME: a folder, or a model of"
@@ -215,7 +216,7 @@ def _llama_server_backend(model: str, remaining: dict[str, Any]) -> Backend | No
 def _move_arguments(
     remaining: dict[str, Any], names: Mapping[str, str], native: dict[str, Any]
 ) -> None:
-    """Move arguments under our names; what is None is as if it were not given."""
+    """Move arguments to `native` under our names; None counts as not given."""
     moved = {key: remaining.pop(key) for key in list(remaining) if key in names}
     native |= {names[key]: value for key, value in moved.items() if value is not None}
 
@@ -229,7 +230,7 @@ def _drop_needless(
 
 
 def _placement(remaining: dict[str, Any], notes: list[str]) -> dict[str, Any]:
-    """Over which devices the layers are spread; takes what says so out of the arguments."""
+    """Translate the arguments that spread layers over devices, and remove them from `remaining`."""
     placement = {
         key: value
         for key in _PLACEMENT_ARGUMENTS
@@ -280,9 +281,7 @@ def _devices() -> int:
 
 
 def _client_backend(client: str, remaining: dict[str, Any]) -> Backend | None:
-    """A model behind a server, asked as the released client asks it; None where an argument is one
-    of the class alone.
-    """
+    """A server's model, called as lm_eval's client calls it; None if ours lacks an argument."""
     names = [remaining.pop(key) for key in ("model", "pretrained") if key in remaining]
     if not names:
         raise ConfigurationError("The model needs --model_args model=NAME.")
@@ -313,7 +312,7 @@ def _client_backend(client: str, remaining: dict[str, Any]) -> Backend | None:
 def _package_backend(
     model: str, arguments: Mapping[str, Any], remaining: Mapping[str, Any]
 ) -> Backend:
-    """The class of the installed package. left: the arguments that ours lack."""
+    """A model class of the installed package. remaining: the arguments that ours lack."""
     if model not in CLASSES:
         if is_registered_with_package(model):
             return Backend(ModelSpec(f"lm_eval/{model}", dict(arguments)))

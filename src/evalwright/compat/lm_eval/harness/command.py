@@ -39,10 +39,10 @@ _ANYTHING = {
 
 
 class _Group(click.Group):
-    """`run` may be left out, as there."""
+    """Allows leaving out `run`, as lm_eval does."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """With `run` before flags that are not the group's."""
+        """Insert `run` before flags that are not the group's."""
         if args and args[0].startswith("-") and args[0] not in ("-h", "--help"):
             args = ["run", *args]
         return super().parse_args(ctx, args)
@@ -65,7 +65,7 @@ class _Run(click.Command):
     def format_options(
         self, ctx: click.Context, formatter: click.HelpFormatter
     ) -> None:
-        """The flags, from the parser's table."""
+        """List the flags from the parser's table."""
         with formatter.section("Options"):
             named = [
                 ((f"--{name}", short), text) for name, short, _, text in flags.FLAGS
@@ -144,7 +144,7 @@ def run(ctx: click.Context) -> int:
 
 
 def as_command(evaluation: Evaluation) -> str:
-    """The command of ours that does the same."""
+    """The equivalent `evalwright run` command."""
     configuration = evaluation.configuration
     (spec,) = configuration.models
     model = str(spec.as_dict()["model"])
@@ -199,7 +199,7 @@ def _run_native_command(
     evaluation: Evaluation,
     *more: str,
 ) -> Any:
-    """`evalwright tasks WHAT` on some tasks."""
+    """Run `evalwright tasks ACTION` on some tasks."""
     scoring = evaluation.configuration.dialect["scoring"]
     named = evaluation.configuration.dialect.get("named_folders")
     beside = ["-D", f"named_folders={_as_word(named)}"] if named else []
@@ -227,9 +227,7 @@ def _folders(evaluation: Evaluation) -> Iterator[str]:
 def _write_results(
     run: Run, results_json: Mapping[str, Any], settings: Mapping[str, Any]
 ) -> list[Path]:
-    """The files in their form, where --output_path says: a folder, or a JSON file whose name begins
-    that of the results.
-    """
+    """Write lm_eval's files to --output_path, a folder or the name of the results file."""
     from evalwright.compat.lm_eval.runs.export import export_lm_eval
     from evalwright.runs.writer import write_json
 
@@ -251,9 +249,7 @@ def _write_results(
 
 
 def _output_location(settings: Mapping[str, Any]) -> tuple[Path, str]:
-    """The folder of --output_path, and how the name of the results begins where that is a JSON
-    file.
-    """
+    """The folder of --output_path, and the stem of the results file if it names a JSON file."""
     path = Path(settings["output_path"])
     return (path.parent, path.stem) if path.suffix == ".json" else (path, "")
 
@@ -304,7 +300,7 @@ def validate(tasks: str, include_path: str | None) -> None:
         for name in names
         for task in load_tasks(name, dialect=configuration.dialect)
     ]
+    first_names = ", ".join(loaded_names[:20])
     ellipsis = ", ..." if loaded_names[20:] else ""
-    click.echo(
-        f"{counted(len(loaded_names), 'task')} can be read: {', '.join(loaded_names[:20])}{ellipsis}"
-    )
+    n_tasks = counted(len(loaded_names), "task")
+    click.echo(f"{n_tasks} can be read: {first_names}{ellipsis}")

@@ -1,8 +1,6 @@
-"""The flags of `lm_eval run` 0.4.13, and what they say, as one mapping with the names that its YAML
-`--config` uses.
+"""The flags of `lm_eval run` 0.4.13, parsed into one mapping with the names of its YAML `--config`.
 
-What command lines of older releases say that 0.4.13 does not know is refused with what to write in
-its place.
+Flags of older releases are refused with the current flag to use.
 """
 
 from __future__ import annotations
@@ -22,15 +20,15 @@ from evalwright.tasks.files import failing_as
 from evalwright.tasks.yaml_files import read_document
 
 SEEDS = (0, 1234, 1234, 1234)
-"""Of random, numpy, torch and shots."""
+"""Default seeds of random, numpy, torch and few-shot sampling."""
 
 DEFAULTS = {"model_args": {}, "batch_size": 1, "device": "cuda:0", "gen_kwargs": {}}
-"""What its command writes of settings that were not given; in Python they are None."""
+"""What lm_eval's command records for settings that were not given; in Python they are None."""
 
 FLAGS: list[list[str]] = TABLES["flags"]
-"""Name, short form, how it is read, what it says."""
+"""Each flag's name, short form, type and help."""
 NATIVE_FLAGS: list[list[str]] = TABLES["own"]
-"""Ours, beside theirs."""
+"""Our own flags, in addition to lm_eval's."""
 KINDS = {name: kind for name, _, kind, _ in FLAGS}
 _NAMES = [name for name, *_ in (*FLAGS, *NATIVE_FLAGS)]
 _COMMAND_LINE_ONLY = (
@@ -51,7 +49,7 @@ _COMMAND_LINE_ONLY_ARGUMENTS = (
     "auth_token",
     "api_key",
 )
-"""What only the person at the command line may set."""
+"""Model arguments that only the command line may set, not a file."""
 _TRUE = ("true", "1", "yes")
 _FALSE = ("false", "0", "no")
 _CACHING = ("true", "refresh", "delete")
@@ -59,7 +57,7 @@ _CACHING = ("true", "refresh", "delete")
 
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
-        """Wrong usage is an error of ours, with its exit code."""
+        """Raise wrong usage as an error of ours, with its exit code."""
         sentence = f"{message[0].upper()}{message[1:]}"
         raise ConfigurationError(
             f"{sentence}. `evalwright lm-eval --help` shows all flags."
@@ -77,7 +75,7 @@ _PARSER_OPTIONS: dict[str, dict[str, Any]] = {
 
 
 def parser() -> argparse.ArgumentParser:
-    """The parser of `lm_eval run`. What is not given is not in its result."""
+    """Create the parser of `lm_eval run`. Flags that are not given are absent from its result."""
     argument_parser = _Parser(
         prog="evalwright lm-eval", add_help=False, argument_default=argparse.SUPPRESS
     )
@@ -92,8 +90,9 @@ def parser() -> argparse.ArgumentParser:
 
 
 def read_arguments(arguments: Sequence[str]) -> dict[str, Any]:
-    """What a command line says, the file of --config below it; `named_folders` are those of the
-    command line. Raises ConfigurationError.
+    """Parse a command line; it overrides the file of --config.
+
+    `named_folders` holds only folders from the command line. Raises ConfigurationError.
     """
     if obsolete := renamed_flags(arguments):
         raise ConfigurationError(" ".join(obsolete))
@@ -106,7 +105,7 @@ def read_arguments(arguments: Sequence[str]) -> dict[str, Any]:
 
 
 def _underscored(word: str) -> str:
-    """A flag as there: with underscores."""
+    """Write a flag with underscores, as lm_eval does."""
     name, equals, value = word.partition("=")
     return (
         f"--{name[2:].replace('-', '_')}{equals}{value}"
@@ -116,7 +115,7 @@ def _underscored(word: str) -> str:
 
 
 def read_config(path: str) -> dict[str, Any]:
-    """The settings of a YAML file. Raises ConfigurationError and UnknownName."""
+    """Read the settings of a YAML file. Raises ConfigurationError and UnknownName."""
     document = read_document(Path(path), "settings file")
     if not isinstance(document.value, Mapping):
         raise ConfigurationError(
@@ -151,7 +150,7 @@ def read_config(path: str) -> dict[str, Any]:
 
 
 def normalise_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Settings with their values in one form: mappings, lists of names, four seeds, numbers.
+    """Convert settings to one form: mappings, lists of names, four seeds, numbers.
 
     Raises ConfigurationError, UnknownName.
     """
@@ -209,13 +208,13 @@ def _normalise_value(name: str, value: Any) -> Any:
 
 
 def names_a_file(model: Any) -> bool:
-    """Whether a model is named as a class in a Python file: `path.py:Class`."""
+    """Whether a model is given as a class in a Python file: `path.py:Class`."""
     return isinstance(model, str) and ".py:" in model
 
 
 def is_size(value: Any, *, auto: bool = True) -> bool:
-    """Whether a value is a batch's size: a whole number of at least 1, or, where that is known,
-    "auto" or "auto:N".
+    """Whether a value is a batch size: a whole number of at least 1, or, if allowed, "auto" or
+    "auto:N".
     """
     head, colon, number = str(value).partition(":")
     if auto and head == "auto" and not colon:
@@ -225,7 +224,7 @@ def is_size(value: Any, *, auto: bool = True) -> bool:
 
 
 def _check_settings(settings: Mapping[str, Any]) -> None:
-    """What lm_eval refuses too."""
+    """Raise for combinations that lm_eval refuses too."""
     if obsolete := renamed_values(settings):
         raise ConfigurationError(" ".join(obsolete))
     if settings.get("fewshot_as_multiturn") and not settings.get("apply_chat_template"):
@@ -240,7 +239,7 @@ def _check_settings(settings: Mapping[str, Any]) -> None:
 
 
 def split_names(text: Any) -> list[Any]:
-    """The names of a text with commas; what is no text stands alone."""
+    """Split a text at commas into names; anything but text becomes a list of one."""
     return (
         [name.strip() for name in text.split(",") if name.strip()]
         if isinstance(text, str)
@@ -249,7 +248,7 @@ def split_names(text: Any) -> list[Any]:
 
 
 def parse_mapping(name: str, value: Any) -> dict[str, Any]:
-    """`key=value` texts (with commas or one by one), a JSON object, or a mapping.
+    """Parse `key=value` texts, a JSON object, or a mapping.
 
     Raises ConfigurationError.
     """
@@ -280,12 +279,12 @@ def parse_mapping(name: str, value: Any) -> dict[str, Any]:
 
 
 def quoted(text: str) -> str:
-    """A text of the command line in a message."""
+    """Quote a command-line argument for a message, shortened to 80 characters."""
     return repr(text if len(text) <= 80 else f"{text[:77]}...")
 
 
 def _top_level(text: str) -> list[str]:
-    """The parts between commas that are in no bracket and no quotes."""
+    """Split at commas that are outside brackets and quotes."""
     segments = [""]
     depth = 0
     quote = ""
@@ -306,7 +305,7 @@ def _top_level(text: str) -> list[str]:
 
 
 def _parse_scalar(text: str) -> Any:
-    """A value as lm_eval reads it: true, false, numbers, Python's literals, else the text."""
+    """Parse a value as lm_eval does: true, false, numbers, Python literals, else text."""
     if text.lower() in ("true", "false"):
         return text.lower() == "true"
     if text.isnumeric() and text.isascii():
@@ -351,7 +350,7 @@ def _seeds(value: Any) -> tuple[int | None, ...]:
 
 
 def _rows(value: Any) -> dict[str, list[int]]:
-    """Rows by task. Raises ConfigurationError."""
+    """Parse --samples: row numbers by task. Raises ConfigurationError."""
     if isinstance(value, str):
         text = value
         try:
@@ -389,7 +388,7 @@ MODELS = _OLD["models"]
 
 
 def renamed_flags(arguments: Sequence[str]) -> list[str]:
-    """A sentence for each flag on a command line that is gone, and for its model class then."""
+    """Return a sentence for each obsolete flag of a command line, and for its model class."""
     words = [
         token
         for word in arguments
@@ -412,7 +411,7 @@ def renamed_flags(arguments: Sequence[str]) -> list[str]:
 
 
 def renamed_model(name: str) -> str:
-    """The sentence for a model class, which is "" for one that never was."""
+    """Return a sentence for an obsolete model class, "" if it never existed."""
     return (
         _sentence(f"--model {name}", f"--model {MODELS[name]}")
         if name in MODELS
@@ -421,9 +420,7 @@ def renamed_model(name: str) -> str:
 
 
 def renamed_values(settings: Mapping[str, Any]) -> list[str]:
-    """A sentence for each argument of a transformers class, and each list of tasks, that is gone.
-    settings: as of `normalised`.
-    """
+    """Return a sentence for each obsolete model argument or task list. settings: normalised."""
     model = str(settings.get("model", "hf"))
     lists = _OLD["lists"]
     ours = MODELS.get(model, model) in ("hf", "hf-auto", "huggingface")
@@ -449,7 +446,7 @@ def renamed_values(settings: Mapping[str, Any]) -> list[str]:
 
 
 def renamed_tasks(names: Iterable[str]) -> Iterator[str]:
-    """A sentence for each task that had another name; for when it is not found."""
+    """Yield a sentence for each task that was renamed; used when a task is not found."""
     for name in names:
         for old, new in _OLD["tasks"].items():
             if match := re.fullmatch(old, name):

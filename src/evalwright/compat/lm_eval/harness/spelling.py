@@ -1,6 +1,4 @@
-"""A native command that was given lm_eval's flags: the line that was meant, with its own flags or
-as `evalwright lm-eval`.
-"""
+"""Suggests the right command where lm_eval's flags were given to a native command."""
 
 from __future__ import annotations
 
@@ -12,21 +10,15 @@ from evalwright.compat.lm_eval.tables import TABLES
 
 _NOT_NEEDED: dict[str, str] = TABLES["not_needed"]
 _GENERATION = {"max_gen_toks": "max_tokens", "until": "stop"}
-"""Settings of generation that are called otherwise in our tasks."""
+"""Generation settings that our tasks name differently."""
 
 
 def _native_words(key: str, values: Sequence[str], foreign: bool) -> list[str] | None:
-    """What a flag becomes; None where our commands have nothing like it. foreign: whether the tasks
-    are lm_eval's.
-    """
+    """Translate a flag to ours; None if there is none. foreign: the tasks are lm_eval's."""
     pairs = [pair for text in values for pair in text.split(",")]
     if key == "model_args":
-        return [
-            word
-            for pair in pairs
-            if not pair.startswith("pretrained=")
-            for word in ("-M", pair)
-        ]
+        model_arguments = [pair for pair in pairs if not pair.startswith("pretrained=")]
+        return [word for pair in model_arguments for word in ("-M", pair)]
     if key == "gen_kwargs":
         named = [pair.partition("=")[::2] for pair in pairs]
         if foreign:
@@ -62,11 +54,13 @@ def meant(
     arguments: Sequence[str],
     native: Mapping[str, bool],
 ) -> str | None:
-    """What to say of an option that a command lacks and lm_eval has, with the line to write; None
-    for any other option.
+    """Suggest what to write instead of lm_eval's option; None for any other option.
 
-    command: its words, such as ("run",). arguments: all that was typed after it. native: the
-    command's own options, and whether each takes a value.
+    Args:
+        option: the unknown option.
+        command: the command's words, such as ("run",).
+        arguments: everything that was typed after the command.
+        native: the command's own options, and whether each takes a value.
     """
     name = _name(option)
     if name not in KINDS or option in native:
@@ -74,7 +68,10 @@ def meant(
     explanation = f"{option.partition('=')[0]} is an option of lm_eval."
     options = list(_split_options(arguments, native))
     typed = {_name(flag): values for flag, values in options if flag}
-    named = [word for flag, values in options for word in values if not flag]
+    named = []
+    for flag, values in options:
+        if not flag:
+            named += values
     model = next(iter(typed.get("model", ())), "")
     if (
         command == ("run",)
@@ -82,7 +79,10 @@ def meant(
         and all(_name(flag) in KINDS for flag in typed)
     ):
         before = ["--tasks", ",".join(named)] if named else []
-        words = [word for flag, values in options if flag for word in (flag, *values)]
+        words = []
+        for flag, values in options:
+            if flag:
+                words += [flag, *values]
         return f"{explanation} Write: {join(['evalwright', 'lm-eval', 'run', *before, *words])}"
     tasks = [task for text in typed.get("tasks", ()) for task in split_names(text)]
     foreign = bool(tasks) or any(word.startswith("lm-eval:") for word in named)
@@ -110,7 +110,8 @@ def meant(
             f" {', '.join(lost)}; `evalwright lm-eval --help` shows what takes it."
         )
     needless = f" Not needed: {', '.join(left)}." if left else ""
-    return f"{explanation} Write: {join(['evalwright', *command, *words])}{needless and '.'}{needless}"
+    command_line = join(["evalwright", *command, *words])
+    return f"{explanation} Write: {command_line}{needless and '.'}{needless}"
 
 
 def _name(option: str) -> str:
@@ -120,7 +121,7 @@ def _name(option: str) -> str:
 def _split_options(
     arguments: Sequence[str], native: Mapping[str, bool]
 ) -> Iterator[tuple[str, list[str]]]:
-    """(option, its values), in their order; what stands alone has no option."""
+    """Yield (option, its values) in order; positional arguments have the option ""."""
     left = list(arguments)
     while left:
         word = left.pop(0)

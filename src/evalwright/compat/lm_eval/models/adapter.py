@@ -1,9 +1,9 @@
-"""`lm/<name>` and `lm_eval/<backend>`: classes of lm-evaluation-harness's model interface as local
-models of ours.
+"""`lm/<name>` and `lm_eval/<backend>`: model classes of lm-evaluation-harness as local models of
+ours.
 
-All waiting requests of a kind are handed over in one call; what comes back is checked one by one. A
-method that a class does not have, or that only raises NotImplementedError, is an ability that the
-model has not, which is known before anything is asked.
+All waiting requests of one kind go to the class in one call, and each result is checked. A method
+that is missing, or only raises NotImplementedError, is an ability that the model lacks, known
+before any request is made.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from evalwright.compat.lm_eval.api import registry
 from evalwright.compat.lm_eval.api.instance import Instance, OutputType
 from evalwright.compat.lm_eval.api.model import argument_string
 from evalwright.compat.lm_eval.models.classes import (
-    SPEED_ONLY_ARGUMENTS,
     METHODS,
+    SPEED_ONLY_ARGUMENTS,
     abilities_of,
     check_arguments,
     check_sources,
@@ -70,16 +70,22 @@ ENTRY_POINTS = "evalwright.lm"
 
 
 class LMAdapter(LocalModel):
-    """A model class behind our door. The class is instantiated in `load`, in the worker thread.
+    """Runs a model class as a model of ours. The class is instantiated in `load`, in the worker
+    thread.
 
-    chat: whether it takes messages (None: whether it defines `apply_chat_template`). fingerprint:
-    what names its answers in the store, with the arguments. Without one nothing is shared between
-    runs, but for the transformers backend of the package of that release, of which is known what
-    answers. instance: a model of the class that was made already.
+    Generation settings of an lm-evaluation-harness task reach the class unchanged, and its text is
+    not cut: there, too, the class decides where to stop. In all other requests a text ends before
+    the first stop string.
 
-    Settings of generation that a task of lm-evaluation-harness carries as written reach the class
-    as they are, and its text is left as it comes: there, too, a class stops where it likes. For all
-    other requests a text ends before the first stop string.
+    Args:
+        model_class: the class.
+        arguments: what it is created with.
+        chat: whether it takes messages; None: whether it defines `apply_chat_template`.
+        fingerprint: names its answers in the store, together with the arguments. Without it nothing
+            is
+            shared between runs, except for the package's transformers backend.
+        release: the release of the package that the class comes from.
+        instance: a model object that was created already.
     """
 
     carries = frozenset(("generation_arguments",))
@@ -126,9 +132,7 @@ class LMAdapter(LocalModel):
         )
 
     def _content(self) -> dict[str, Any]:
-        """What names the weights, the tokenizer and the code that answer; empty where they cannot
-        be known.
-        """
+        """Identify weights, tokenizer and code by content; empty if that is not possible."""
         content = (
             content_of(self._arguments)
             if self._release and is_transformers(self._class)
@@ -156,7 +160,7 @@ class LMAdapter(LocalModel):
         }
 
     def describe(self) -> dict[str, Any]:
-        """With the class and its arguments; secrets are masked."""
+        """Describe the model, its class and its arguments; secrets are masked."""
         name = f"{self._class.__module__}.{self._class.__qualname__}"
         return {
             **super().describe(),
@@ -167,12 +171,12 @@ class LMAdapter(LocalModel):
         }
 
     def check(self) -> None:
-        """Raise where a file that the transformers backend is to open is not there."""
+        """Raise if a file that the transformers backend needs does not exist."""
         if self._instance is None and is_transformers(self._class):
             check_sources(self._arguments)
 
     def load(self) -> None:
-        """Make the model. Raises ModelError with the class's own words where it cannot be made."""
+        """Create the model. Raises ModelError with the class's own message if that fails."""
         if self._lm is not None:
             return
         try:
@@ -195,7 +199,7 @@ class LMAdapter(LocalModel):
         }
 
     def rendered(self, messages: Sequence[Message]) -> str:
-        """Messages as the text that the class's own template makes of them."""
+        """Render messages with the class's own chat template."""
         self.load()
         return str(self._text(tuple(messages)))
 
@@ -210,7 +214,7 @@ class LMAdapter(LocalModel):
     def answer_batch(
         self, requests: Sequence[Request]
     ) -> Iterator[tuple[int, Response | Failure]]:
-        """One call of the model's method for each kind of request that waits."""
+        """Call the model's methods, once for each kind of waiting request."""
         if self._lm is None:
             self.load()
         for request_type, (method, _) in METHODS.items():
@@ -283,7 +287,7 @@ class LMAdapter(LocalModel):
                 yield index, failure
 
     def _checked(self, method: str, n_requests: int, responses: Any) -> Iterator[Any]:
-        """As many results as requests. Raises ModelError where there are not."""
+        """Yield as many results as requests. Raises ModelError if the number differs."""
         if isinstance(responses, str | bytes | Mapping) or not isinstance(
             responses, Iterable
         ):
@@ -325,9 +329,9 @@ class LMAdapter(LocalModel):
         return self._text(request.prompt), _settings(request)
 
     def _text(self, prompt: Prompt) -> Any:
-        """Messages by the model's own template.
+        """Render messages with the model's own template.
 
-        What it gives is handed on as it is: some clients take more than text.
+        The result is passed on unchanged: some clients take more than text.
         """
         if isinstance(prompt, str):
             return prompt
@@ -387,7 +391,7 @@ class LMAdapter(LocalModel):
         )
 
     def _count(self, request: Any) -> int | None:
-        """How many tokens were scored, where the class has a tokenizer; else nobody knows."""
+        """The number of tokens scored, if the class has a tokenizer."""
         encode = getattr(self._lm, "tok_encode", None)
         if not callable(encode):
             return None
@@ -402,9 +406,7 @@ class LMAdapter(LocalModel):
 
 
 def _template_of(lm: Any) -> dict[str, Any]:
-    """The source of a class's chat template and the special tokens that it reads; empty where it
-    does not say.
-    """
+    """The source of a class's chat template and its special tokens; empty if unknown."""
     with suppress(Exception):  # the class's own code
         source = lm.chat_template(True)
         tokens = dict(getattr(getattr(lm, "tokenizer", None), "special_tokens_map", {}))
@@ -419,7 +421,7 @@ def _template_of(lm: Any) -> dict[str, Any]:
 
 
 def _describe_weights(lm: Any) -> dict[str, Any]:
-    """What a class says of its weights and its tokenizer, where it has them."""
+    """Describe a class's weights and tokenizer, if it has them."""
     facts: dict[str, Any] = {}
     with suppress(Exception):  # the class's own code
         if tokenizer := getattr(lm, "tokenizer", None):
@@ -440,10 +442,9 @@ def lm_model(
     fingerprint: str | None = None,
     **arguments: Any,
 ) -> Model:
-    """`lm/<name>`: a class registered with `register_model`, in a plug-in or under the entry point
-    group `evalwright.lm`.
+    """Create `lm/<name>`: a registered class, or one of the entry point group `evalwright.lm`.
 
-    `lm/<client>/<model>`: a model behind a server; see `served`.
+    `lm/<client>/<model>` is a model behind a server; see `served`.
     """
     client, _, served_name = name.partition("/")
     if served_name and client in CLIENTS:
@@ -498,9 +499,9 @@ def lm_model(
 def lm_eval_model(
     name: str, *, chat: bool = False, fingerprint: str | None = None, **arguments: Any
 ) -> LMAdapter:
-    """`lm_eval/<backend>`: a model class of the installed package lm_eval.
+    """Create `lm_eval/<backend>`: a model class of the installed package lm_eval.
 
-    chat: apply the model's chat template; the package, too, does so only on request.
+    chat: apply the model's chat template; like the package, only on request.
     """
     try:
         release = version("lm_eval")
@@ -530,7 +531,7 @@ def lm_eval_model(
 
 
 def _settings(request: Generate) -> dict[str, Any]:
-    """A request's settings under the names of the interface; what the task leaves open is left out."""
+    """A request's generation settings under lm_eval's names; unset ones are left out."""
     further = arguments_of(request)
     if "until" in further:
         return further

@@ -1,6 +1,4 @@
-"""Model classes that ask a server: `TemplateAPI`, to be derived from by what a request says and
-what an answer means.
-"""
+"""Base class of model classes that call a server: `TemplateAPI`."""
 
 from __future__ import annotations
 
@@ -34,23 +32,23 @@ from evalwright.compat.lm_eval.utils import (
 LMEVAL_MODEL_NONE_ANSWER_PLACEHOLDER = os.environ.get(
     "LMEVAL_MODEL_NONE_ANSWER_PLACEHOLDER", ""
 )
-"""What stands for an answer of a server that has no text."""
+"""Replaces a reply without text."""
 
 LogLikelihoodInputs = tuple[tuple[str, str], list[int], list[int]]
 
 
 class JsonChatStr(NamedTuple):
-    """A conversation as JSON: messages that go to the server as they are."""
+    """A conversation as JSON, sent to the server unchanged."""
 
     prompt: str
 
     def encode(self, encoding: str) -> bytes:
-        """The JSON's bytes."""
+        """The JSON as bytes."""
         return self.prompt.encode(encoding)
 
 
 def create_image_prompt(imgs: list[Any], chat: Any, fmt: str = "PNG") -> Any:
-    """A conversation whose last message has these PIL images before its text."""
+    """Insert PIL images before the text of a conversation's last message."""
     blocks: list[dict[str, Any]] = []
     for image in imgs:
         written = BytesIO()
@@ -71,7 +69,7 @@ def create_image_prompt(imgs: list[Any], chat: Any, fmt: str = "PNG") -> Any:
 
 
 async def _read(response: Any) -> bytes:
-    """A reply's bytes. Raises ValueError where they are too many."""
+    """Read a reply's bytes. Raises ValueError if it is too long."""
     reply = bytearray()
     async for chunk in response.content.iter_any():
         reply += chunk
@@ -83,15 +81,20 @@ async def _read(response: Any) -> bytes:
 class TemplateAPI(TemplateLM):
     """A model behind a server.
 
-    A class of it defines `_create_payload`, `parse_generations`, and `parse_logprobs` where it
-    scores.
+    Subclasses define `_create_payload`, `parse_generations`, and `parse_logprobs` to score.
 
-    model, pretrained: the model's name. base_url: the whole address. tokenizer_backend:
-    "huggingface", "tiktoken", "remote" (the server's own), or None; scoring needs one.
-    tokenized_requests: send token ids in place of texts. num_concurrent: requests at a time.
-    batch_size: prompts of one request. max_retries: attempts. max_length: tokens that the model
-    takes in, and one to generate. timeout: seconds of a request. header: in place of the one with
-    `api_key`.
+    Args:
+        model, pretrained: the model's name.
+        base_url: the full address of the endpoint.
+        tokenizer_backend: "huggingface", "tiktoken", "remote" (the server's own) or None; needed to
+            score.
+        tokenized_requests: send token ids instead of text.
+        num_concurrent: requests in flight at a time.
+        batch_size: prompts per request.
+        max_retries: attempts per request.
+        max_length: the context length, of which one token is for generation.
+        timeout: seconds per request.
+        header: replaces the header with `api_key`.
     """
 
     MULTIMODAL = True
@@ -198,7 +201,7 @@ class TemplateAPI(TemplateLM):
         eos: str | None = None,
         **kwargs: Any,
     ) -> dict[str, Any]:
-        """What is sent for a prompt: a text, token ids, messages, or a list of the first two."""
+        """Build the request body for texts, token ids or messages."""
         raise NotImplementedError
 
     @staticmethod
@@ -208,19 +211,20 @@ class TemplateAPI(TemplateLM):
         ctxlens: list[int] | None = None,
         **kwargs: Any,
     ) -> list[tuple[float, bool]]:
-        """(log-probability, whether greedy) of each continuation in the answers. ctxlens: how many
-        tokens stand before each.
+        """Extract (log-probability, whether greedy) of each continuation from the replies.
+
+        ctxlens: the number of context tokens of each.
         """
         raise NotImplementedError
 
     @staticmethod
     def parse_generations(outputs: Any, **kwargs: Any) -> list[str]:
-        """The texts in the answers."""
+        """Extract the texts from the replies."""
         raise NotImplementedError
 
     @cached_property
     def api_key(self) -> str:
-        """The key of the server."""
+        """The server's API key."""
         return ""
 
     @cached_property
@@ -230,15 +234,13 @@ class TemplateAPI(TemplateLM):
 
     @property
     def tokenizer_name(self) -> str:
-        """Not known."""
+        """Unknown, so empty."""
         return ""
 
     def apply_chat_template(
         self, chat_history: list[dict[str, str]], add_generation_prompt: bool = True
     ) -> Any:
-        """A conversation as text by the tokenizer's template, or, where texts are not sent as
-        tokens, as it is.
-        """
+        """Render a conversation with the tokenizer's template; kept as messages if text is sent."""
         if self.tokenizer_backend == "huggingface" and self.tokenized_requests:
             return self.tokenizer.apply_chat_template(
                 chat_history,
@@ -267,7 +269,7 @@ class TemplateAPI(TemplateLM):
 
     @cached_property
     def prefix_token_id(self) -> Any:
-        """What the first token of a text is predicted from."""
+        """The token from which a text's first token is predicted."""
         if self.tokenizer is None:
             return None
         if self.custom_prefix_token_id is not None:
@@ -283,8 +285,8 @@ class TemplateAPI(TemplateLM):
         truncation: bool = False,
         **kwargs: Any,
     ) -> Any:
-        """The tokens of a text, or of each of several. Special ones only where they are asked for,
-        or with `add_bos_token`.
+        """Tokenise one text or several. Special tokens are added only on request or with
+        `add_bos_token`.
         """
         if self.tokenizer_backend is None:
             return [string]
@@ -311,9 +313,7 @@ class TemplateAPI(TemplateLM):
         return list(getattr(self.tokenizer, name)(tokens))
 
     def create_message(self, messages: Sequence[Any], generate: bool = False) -> Any:
-        """A batch of prompts in the form that is sent: messages, token ids, or texts (one alone is
-        no list).
-        """
+        """Convert a batch of prompts to messages, token ids, texts or a single text."""
         if isinstance(messages[0], JsonChatStr):
             assert self._batch_size == 1, (
                 "Conversations are sent one by one: set batch_size=1."
@@ -350,7 +350,7 @@ class TemplateAPI(TemplateLM):
         gen_kwargs: dict[str, Any] | None = None,
         **kwargs: Any,
     ) -> Any:
-        """Send one batch and give the server's JSON. Raises Refused, OSError, ValueError."""
+        """Send one batch and return the server's JSON. Raises Refused, OSError, ValueError."""
         body = self._payload(messages, generate, gen_kwargs, kwargs)
         return call_json(
             str(self.base_url), body, self.header, self.timeout, self._trusted()
@@ -395,8 +395,9 @@ class TemplateAPI(TemplateLM):
     def _parsed(
         self, outputs: Any, generate: bool, keys: Sequence[Any], **scoring_inputs: Any
     ) -> list[Any]:
-        """The results in the server's answer; the cache is told of each that has a key, which
-        windows of a rolling text have not.
+        """Parse the server's reply and tell the cache of results with a key.
+
+        Windows of a rolling text have no key.
         """
         answers: list[Any] = (
             self.parse_generations if generate else self.parse_logprobs
@@ -412,7 +413,7 @@ class TemplateAPI(TemplateLM):
         ]
 
     def _call(self, **request: Any) -> Any:
-        """`model_call`, again where it may help."""
+        """Call `model_call`, retrying where that may help."""
         for attempt in count(1):
             try:
                 return self.model_call(**request)
@@ -430,7 +431,7 @@ class TemplateAPI(TemplateLM):
         raise AssertionError("an attempt returns or raises")
 
     def _wait(self, error: Exception, attempt: int) -> float:
-        """Seconds until the next attempt. Raises the error where there is none."""
+        """Seconds until the next attempt. Raises the error after the last one."""
         if attempt >= self.max_retries or (
             isinstance(error, Refused) and not error.may_pass
         ):
@@ -492,7 +493,7 @@ class TemplateAPI(TemplateLM):
     def _all(
         self, requests: Sequence[Any], keys: Sequence[Any], **options: Any
     ) -> list[Any]:
-        """The results of `get_batched_requests` as one list, outside of any event loop."""
+        """Run `get_batched_requests` outside any event loop and flatten its results."""
         try:
             batches = asyncio.run(self.get_batched_requests(requests, keys, **options))
         except* Exception as errors:
@@ -505,7 +506,7 @@ class TemplateAPI(TemplateLM):
     def batch_loglikelihood_requests(
         self, chunks: Iterable[list[LogLikelihoodInputs]]
     ) -> tuple[list[list[int]], list[int], list[Any]]:
-        """Tokens, how many of them are context, and cache keys; what is too long is cut at its
+        """Tokens, context lengths and cache keys of requests; too long ones are cut at their
         beginning.
         """
         inputs = []
@@ -559,7 +560,7 @@ class TemplateAPI(TemplateLM):
     def generate_until(
         self, requests: list[Instance], disable_tqdm: bool = False
     ) -> list[str]:
-        """What the server writes, one request for each batch with the same settings."""
+        """Generate texts, one request per batch with the same settings."""
         prompts: list[Any] = [request.args[0] for request in requests]
         if requests and len(requests[0].args) > 2:
             assert self.tokenizer is None, (
@@ -603,7 +604,7 @@ class TemplateAPI(TemplateLM):
     def loglikelihood_rolling(
         self, requests: list[Instance], disable_tqdm: bool = False
     ) -> list[float]:
-        """The log-probability of each text, in windows."""
+        """Compute the log-probability of each text, in windows."""
         totals = []
         for (text,) in (request.args for request in requests):
             windows = get_rolling_token_windows(

@@ -1,9 +1,9 @@
-"""What can be known of a class of lm-evaluation-harness's model interface without making one:
-abilities, arguments, and what answers.
+"""Inspects model classes without instantiating them: abilities, arguments, and what identifies
+them.
 
-A class may load whatever it likes from wherever it likes, so its own source says nothing of what
-answers. Its transformers backend loads what its arguments name: these folders and repositories are
-named by content or commit, as for `hf/...`.
+A class may load anything from anywhere, so its source does not identify its answers. The
+transformers backend loads what its arguments name; those folders and repositories are identified by
+content or commit, as for `hf/...`.
 """
 
 from __future__ import annotations
@@ -40,24 +40,22 @@ _SOURCES = {
     "peft": ADAPTER_CONFIG,
     "delta": "config.json",
 }
-"""Arguments that name a folder or a repository of the hub, and a file that each has."""
+"""Arguments that name a folder or hub repository, and a file that each must have."""
 
 SPEED_ONLY_ARGUMENTS = frozenset(TABLES["idle"])
 FORWARDED_ARGUMENTS = TABLES["passed_on"]
 
 
 def is_transformers(model_class: type) -> bool:
-    """Whether a class is that backend itself, theirs or ours; one that derives from it may do
-    anything else.
-    """
+    """Whether a class is the transformers backend itself, theirs or ours, not a subclass of it."""
     return (
         f"{model_class.__module__}.{model_class.__qualname__}" in TRANSFORMERS_CLASSES
     )
 
 
 def content_of(arguments: Mapping[str, Any]) -> dict[str, Any] | None:
-    """What the arguments of the transformers backend name, by content or commit; None where that
-    cannot be known.
+    """Identify what the transformers backend's arguments name, by content or commit; None if
+    unknown.
     """
     if arguments.get("trust_remote_code"):
         return None
@@ -98,10 +96,9 @@ def content_of(arguments: Mapping[str, Any]) -> dict[str, Any] | None:
 
 
 def check_sources(arguments: Mapping[str, Any]) -> None:
-    """Raise ConfigurationError where a folder, a repository or a file that the transformers backend
-    is to open is not there.
+    """Raise ConfigurationError if a folder, repository or file that the backend needs is missing.
 
-    Nothing is read, and nothing of a repository is fetched.
+    Nothing is read, and nothing is downloaded.
     """
     for name in ("pretrained", "peft", "delta"):
         source = arguments.get(name)
@@ -133,7 +130,7 @@ def _hash(path: Path) -> str:
 
 
 INTERFACES = (interface.__name__, "lm_eval.api.model")
-"""Where the methods stand that a class inherits without doing anything for them."""
+"""Modules whose methods are placeholders that a class inherits."""
 
 METHODS: dict[type, tuple[OutputType, Ability]] = {
     LogLikelihood: ("loglikelihood", "log-likelihood"),
@@ -144,7 +141,7 @@ _VARIADIC_KINDS = (inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITION
 
 
 def abilities_of(model_class: type, chat: bool | None = None) -> frozenset[Ability]:
-    """What a class can do: the methods that it has and that do more than raise NotImplementedError."""
+    """The abilities of a class: methods that do more than raise NotImplementedError."""
     able: set[Ability] = {
         ability
         for method, ability in METHODS.values()
@@ -180,7 +177,7 @@ def _is_implemented(model_class: type, name: str) -> bool:
 
 
 def _is_placeholder(statement: ast.stmt) -> bool:
-    """A docstring, `...`, `pass`, or `raise NotImplementedError`."""
+    """Whether a statement is a docstring, `...`, `pass` or `raise NotImplementedError`."""
     if isinstance(statement, ast.Raise):
         raised = (
             statement.exc.func if isinstance(statement.exc, ast.Call) else statement.exc
@@ -193,19 +190,19 @@ def _is_placeholder(statement: ast.stmt) -> bool:
 
 
 def own_method(model_class: type, name: str) -> bool:
-    """Whether a class has a method of its own, not the interface's (ours or the package's)."""
+    """Whether a class overrides a method of the interface (ours or the package's)."""
     return _defining_module(model_class, name) not in ("", *INTERFACES)
 
 
 def _defining_module(model_class: type, name: str) -> str:
-    """The module of the class that defines a method, "" where none does."""
+    """The module of the class that defines a method, "" if none does."""
     return next(
         (base.__module__ for base in model_class.__mro__ if name in base.__dict__), ""
     )
 
 
 def check_arguments(name: str, model_class: type, arguments: Mapping[str, Any]) -> None:
-    """Raise where the constructor does not take an argument or lacks one that it must have."""
+    """Raise if the constructor does not take an argument, or a required one is missing."""
     if "batch_size" in arguments and not is_size(value := arguments["batch_size"]):
         requirement = "must be a whole number of at least 1, 'auto', or 'auto:N'"
         raise ConfigurationError(f"batch_size={value!r} of '{name}' {requirement}.")
@@ -241,9 +238,7 @@ def check_arguments(name: str, model_class: type, arguments: Mapping[str, Any]) 
 
 
 def _accepted_names(model_class: type) -> tuple[list[str], bool]:
-    """The arguments that a class and those under it take by name, and whether it takes others: what
-    it hands on is not known.
-    """
+    """The named arguments that a class and its bases take, and whether it takes any others."""
     known_names: dict[str, None] = {}
     for base in model_class.__mro__:
         if "__init__" in base.__dict__ and base is not object:

@@ -1,9 +1,7 @@
-"""`HFLM`: a model of transformers, to be derived from.
+"""`HFLM`: a transformers model to derive from, with each step as a method.
 
-Each step is a method: open, tokenise, call, generate.
-
-For a model as it is, `hf/...` is many times faster: it computes shared contexts once. This class
-computes whole batches, so that what a class of it changes in between counts.
+For an unmodified model `hf/...` is many times faster, because it computes shared contexts once.
+This class computes whole batches, so that changes in a subclass take effect.
 """
 
 from __future__ import annotations
@@ -37,20 +35,25 @@ from evalwright.compat.lm_eval.utils import (
 )
 
 Tokens = tuple[Any, list[int], list[int]]
-"""(context and continuation), the context's tokens, the continuation's tokens."""
+"""(context and continuation), context tokens, continuation tokens."""
 
 
 class HFLM(TransformersLoader):
-    """A causal or an encoder-decoder model with its tokenizer.
+    """A causal or encoder-decoder model with its tokenizer.
 
-    pretrained: a repository, a folder, or a model that was loaded already (with `tokenizer`, a name
-    or a tokenizer). batch_size: rows of a batch, "auto" or "auto:N": as many as fit. max_length:
-    tokens that the model takes in. parallelize: spread the layers over all devices, with
-    `max_memory_per_gpu`, `max_cpu_memory` and `offload_folder`. think_end_token: text or token that
-    ends reasoning. Others go to `from_pretrained`.
+    Subclasses may set `_model`, `tokenizer`, `_device` and `_max_length` themselves and call only
+    `LM.__init__`.
 
-    A class of it may set attributes by itself and call `LM.__init__` alone: `_model`, `tokenizer`,
-    `_device`, `_max_length`.
+    Args:
+        pretrained: a repository, a folder, or a loaded model (with `tokenizer`, a name or an
+            object).
+        batch_size: rows per batch, "auto" or "auto:N" for as many as fit.
+        max_length: the context length in tokens.
+        parallelize: spread the layers over all devices, within `max_memory_per_gpu` and
+            `max_cpu_memory`,
+            with `offload_folder`.
+        think_end_token: text or token that ends reasoning.
+        kwargs: passed to `from_pretrained`.
     """
 
     # Texts and tokens
@@ -62,8 +65,8 @@ class HFLM(TransformersLoader):
         left_truncate_len: int | None = None,
         **kwargs: Any,
     ) -> list[int]:
-        """The tokens of a text; its special ones as the tokenizer has them, unless the text begins
-        with the prefix token itself.
+        """Tokenise a text, with the tokenizer's special tokens unless it begins with the prefix
+        token.
         """
         encoding_options = _add_special_kwargs(add_special_tokens, self.add_bos_token)
         if add_special_tokens is None and self.prefix_token_id is not None:
@@ -80,7 +83,9 @@ class HFLM(TransformersLoader):
         left_truncate_len: int | None = None,
         truncation: bool | None = False,
     ) -> tuple[Any, Any]:
-        """(token ids, attention mask) of texts as rows, the longest of them cut at its beginning."""
+        """Tokenise texts as rows (token ids, attention mask); the longest are cut at their
+        beginning.
+        """
         how: dict[str, bool] = {}
         if self.backend == "causal":
             how = _add_special_kwargs(None, self.add_bos_token)
@@ -118,9 +123,7 @@ class HFLM(TransformersLoader):
     def apply_chat_template(
         self, chat_history: list[dict[str, str]], add_generation_prompt: bool = True
     ) -> Any:
-        """A conversation by the tokenizer's template, without its system messages where the
-        template takes none.
-        """
+        """Render a conversation, without system messages if the template rejects them."""
         how = {
             "tokenize": False,
             "add_generation_prompt": add_generation_prompt,
@@ -145,8 +148,8 @@ class HFLM(TransformersLoader):
         )
 
     def _model_call(self, inps: Any, attn_mask: Any = None, labels: Any = None) -> Any:
-        """Logits [rows, tokens, vocabulary] of token ids [rows, tokens]; of an encoder-decoder,
-        those of `labels`.
+        """Compute logits [rows, tokens, vocabulary] of token ids; of `labels` for an
+        encoder-decoder.
         """
         with torch.no_grad(), self._autocast():
             if attn_mask is None and labels is None:
@@ -158,9 +161,9 @@ class HFLM(TransformersLoader):
     def _model_generate(
         self, context: Any, max_length: int, stop: list[str], **generation_kwargs: Any
     ) -> Any:
-        """Token ids [rows, tokens], at most `max_length` with the context's.
+        """Generate token ids [rows, tokens] up to `max_length`, context included.
 
-        Greedy, where nothing says otherwise.
+        Greedy by default.
         """
         settings = {"temperature": 0.0, **generation_kwargs}
         if settings["temperature"] == 0.0 and settings.get("do_sample") is None:
@@ -183,7 +186,7 @@ class HFLM(TransformersLoader):
     def _select_cont_toks(
         self, logits: Any, contlen: int | None = None, inplen: int | None = None
     ) -> Any:
-        """Of a row's logits [tokens, vocabulary] those that predict the continuation."""
+        """Select the rows of logits [tokens, vocabulary] that predict the continuation."""
         if self.backend != "causal":
             return logits[:contlen]
         assert contlen and inplen, "contlen and inplen must be given."
@@ -194,8 +197,9 @@ class HFLM(TransformersLoader):
     def _detect_batch_size(
         self, requests: Sequence[Tokens] | None = None, pos: int = 0
     ) -> int:
-        """The most rows (a power of two below `max_batch_size`) that fit into memory at the length
-        of a request.
+        """Find the largest batch that fits into memory at a request's length.
+
+        The size is a power of two, at most `max_batch_size`.
         """
         if self.device.type != "cuda":
             return min(self.max_batch_size, 8)
@@ -226,7 +230,7 @@ class HFLM(TransformersLoader):
         return size
 
     def _batch_scheduler(self, pos: int, n_reordered_requests: Sequence[Tokens]) -> int:
-        """Rows of the batch at a place: found anew for each of the `batch_schedule` parts of the
+        """The batch size at a position, detected again for each of `batch_schedule` parts of the
         requests.
         """
         schedule_index = pos // max(
@@ -241,9 +245,9 @@ class HFLM(TransformersLoader):
     def loglikelihood(
         self, requests: list[Instance], disable_tqdm: bool = False
     ) -> Any:
-        """As of TemplateLM.
+        """Score continuations, as TemplateLM does.
 
-        Raises ValueError with `enable_thinking`: reasoning is no part of a continuation.
+        Raises ValueError with `enable_thinking`: a continuation has no reasoning.
         """
         if self.enable_thinking:
             raise ValueError(
@@ -255,7 +259,7 @@ class HFLM(TransformersLoader):
     def loglikelihood_rolling(
         self, requests: list[Instance], disable_tqdm: bool = False
     ) -> list[float]:
-        """The log-probability of each text, in windows as long as the model takes in."""
+        """Compute the log-probability of each text, in windows of the context length."""
         owners: list[int] = []
         windows: list[Tokens] = []
         for index, (text,) in enumerate(request.args for request in requests):
@@ -289,9 +293,9 @@ class HFLM(TransformersLoader):
         override_bs: int | None = None,
         **kwargs: Any,
     ) -> list[tuple[float, bool]]:
-        """(log-probability, whether greedy) of each continuation.
+        """Return (log-probability, whether greedy) of each continuation.
 
-        Raises AssertionError where a continuation has no tokens, or more than the model takes in.
+        Raises AssertionError if a continuation has no tokens, or more than the context length.
         """
         causal = self.backend == "causal"
         order = Collator(
@@ -355,9 +359,7 @@ class HFLM(TransformersLoader):
         return order.get_original(responses)
 
     def _rows(self, chunk: Sequence[Tokens]) -> tuple[list[Any], list[int], list[Any]]:
-        """What the model is given for each request, how many tokens that are, and (encoder-decoder)
-        what it is to write.
-        """
+        """Build inputs, their lengths and, for an encoder-decoder, labels."""
         inputs = []
         labels = []
         for _, context, continuation in chunk:
@@ -379,7 +381,7 @@ class HFLM(TransformersLoader):
     def generate_until(
         self, requests: list[Instance], disable_tqdm: bool = False
     ) -> list[str]:
-        """What the model writes after each prompt, up to a stop string or its end."""
+        """Generate a text after each prompt, up to a stop string or the end token."""
         size = (
             self._detect_batch_size() if self.batch_size == "auto" else self.batch_size
         )
@@ -426,7 +428,7 @@ class HFLM(TransformersLoader):
         return order.get_original(responses)
 
     def _answer(self, tokens: list[int], until: list[str]) -> str:
-        """The text of what was written: after its reasoning, up to the first stop string."""
+        """Decode an answer, without its reasoning and up to the first stop string."""
         ending = self.think_end_token
         if not isinstance(ending, int):
             return postprocess_generated_text(self.tok_decode(tokens), until, ending)

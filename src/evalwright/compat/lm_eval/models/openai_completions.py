@@ -1,4 +1,4 @@
-"""Servers that speak OpenAI's completions and chat completions, as classes to derive from."""
+"""Servers with OpenAI's completions or chat completions, as classes to derive from."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from evalwright.compat.lm_eval.utils import check_remote_tokenizer_support, eval
 def _settings(
     gen_kwargs: dict[str, Any] | None, limit: int, eos: str | None
 ) -> tuple[int, dict[str, Any]]:
-    """The most tokens of an answer, and the other settings under OpenAI's names."""
+    """The token limit of an answer, and the other settings under OpenAI's names."""
     settings = dict(gen_kwargs or {})
     settings.pop("do_sample", None)
     task_limit = settings.pop("max_gen_toks", limit)
@@ -33,8 +33,8 @@ def _listed(outputs: Any) -> list[Any]:
 
 
 class LocalCompletionsAPI(TemplateAPI):
-    """Completions of a server of one's own. tokenizer_backend: "auto" takes the server's tokenizer
-    where it tells one.
+    """Completions of a local server. tokenizer_backend: "auto" uses the server's tokenizer if it
+    has one.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class LocalCompletionsAPI(TemplateAPI):
         ctxlens: list[int] | None = None,
         **kwargs: Any,
     ) -> list[tuple[float, bool]]:
-        """Of echoed prompts: what stands between the context and the one token that was generated."""
+        """Extract the continuation's part from the log-probabilities of an echoed prompt."""
         log_likelihoods = []
         for output in _listed(outputs):
             choices = sorted(output["choices"], key=lambda choice: choice["index"])
@@ -112,14 +112,12 @@ class LocalCompletionsAPI(TemplateAPI):
 
     @cached_property
     def api_key(self) -> str:
-        """That of $OPENAI_API_KEY, if there is one."""
+        """The key in $OPENAI_API_KEY, if set."""
         return os.environ.get("OPENAI_API_KEY", "")
 
 
 class LocalChatCompletion(LocalCompletionsAPI):
-    """Chat completions of a server of one's own: messages alone, one conversation a request, no
-    log-likelihoods.
-    """
+    """Chat completions of a local server: one conversation per request, no log-likelihoods."""
 
     def __init__(
         self,
@@ -164,7 +162,7 @@ class LocalChatCompletion(LocalCompletionsAPI):
         }
 
     def parse_generations(self, outputs: Any, **kwargs: Any) -> list[Any]:  # type: ignore[override]
-        """The texts; "" where an answer has none because it was filtered."""
+        """The texts; "" for a reply without choices, None for one without content."""
         answers: list[Any] = []
         for output in _listed(outputs):
             try:
@@ -207,7 +205,7 @@ def _key() -> str:
 
 
 class OpenAICompletionsAPI(LocalCompletionsAPI):
-    """OpenAI's completions; log-likelihoods of its two base models."""
+    """OpenAI's completions; log-likelihoods only for its two base models."""
 
     def __init__(
         self,
@@ -221,11 +219,11 @@ class OpenAICompletionsAPI(LocalCompletionsAPI):
 
     @cached_property
     def api_key(self) -> str:
-        """That of $OPENAI_API_KEY. Raises ValueError without one."""
+        """The key in $OPENAI_API_KEY. Raises ValueError if it is not set."""
         return _key()
 
     def loglikelihood(self, requests: Any, disable_tqdm: bool = False) -> Any:
-        """Of babbage-002 and davinci-002."""
+        """Score continuations with babbage-002 or davinci-002."""
         assert self.model in ("babbage-002", "davinci-002"), (
             "OpenAI gives log-likelihoods of prompts only for babbage-002 and"
             " davinci-002."
@@ -240,8 +238,8 @@ class OpenAICompletionsAPI(LocalCompletionsAPI):
 class OpenAIChatCompletion(LocalChatCompletion):
     """OpenAI's chat completions.
 
-    To models whose name has "o1", "o3", "o4" or "5" no stop strings are sent, and temperature 1, as
-    there.
+    As in lm_eval, models whose name contains "o1", "o3", "o4" or "5" get no stop strings, and
+    temperature 1.
     """
 
     def __init__(

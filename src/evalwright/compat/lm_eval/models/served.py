@@ -79,9 +79,9 @@ LogLikelihoods = list[tuple[float, bool]]
 
 
 def served_model(client: str, model: str, **arguments: Any) -> RemoteModel:
-    """The model of one of the released package's clients.
+    """Create the model of one of lm_eval's server clients.
 
-    Raises UnknownName for an argument that none of them has.
+    Raises UnknownName for an argument that no client has.
     """
     client_arguments = {
         name: value for name, value in arguments.items() if value is not None
@@ -103,7 +103,7 @@ def served_model(client: str, model: str, **arguments: Any) -> RemoteModel:
 def _sending_arguments(
     client_arguments: Mapping[str, Any], ending: str
 ) -> dict[str, Any]:
-    """The arguments of a remote model of ours: where and how fast requests are sent."""
+    """Translate client arguments that say where and how fast to send requests."""
     names = {
         "num_concurrent": "max_concurrency",
         "max_retries": "max_attempts",
@@ -130,9 +130,7 @@ def _provider(name: str) -> Provider:
 
 
 def published_settings(request: Generate) -> dict[str, Any]:
-    """A request's settings of generation under the published names: as a task wrote them, where it
-    carries them so.
-    """
+    """A request's generation settings under lm_eval's names, unchanged if a task wrote them so."""
     further = arguments_of(request)
     if "until" in further:
         return further
@@ -151,9 +149,9 @@ def published_settings(request: Generate) -> dict[str, Any]:
 
 
 class ServedModel(OpenAIModel):
-    """A client of OpenAI's two interfaces.
+    """A client of OpenAI's completions or chat completions.
 
-    Texts become token ids where a tokenizer is known, as there.
+    As in lm_eval, text is sent as token ids if a tokenizer is known.
     """
 
     carries = CARRIED
@@ -187,7 +185,7 @@ class ServedModel(OpenAIModel):
         self.wire = self._published_wire(self.wire)
 
     def _open_client(self, model: str) -> Any:
-        """The class that writes bodies. Without a tokenizer texts are sent, which is said."""
+        """Create the object that builds bodies; without a tokenizer it sends text and warns."""
         names = (
             *TOKENIZING,
             "base_url",
@@ -245,7 +243,7 @@ class ServedModel(OpenAIModel):
         )
 
     def describe(self) -> dict[str, Any]:
-        """As for `openai/...`, with the template that renders messages here, where one does."""
+        """Describe the model, with the chat template if messages are rendered here."""
         template = (
             getattr(self._client.tokenizer, "chat_template", None)
             if self._renders
@@ -264,7 +262,7 @@ class ServedModel(OpenAIModel):
 
     @property
     def _renders(self) -> bool:
-        """Whether messages become text here."""
+        """Whether messages are rendered as text here."""
         client = self._client
         return (
             self._client_name in COMPLETIONS
@@ -293,7 +291,7 @@ class ServedModel(OpenAIModel):
     # Texts
 
     def _payload(self, request: Generate, settings: Settings) -> dict[str, Any]:
-        """The body of a request to generate."""
+        """The body of a generation request."""
         written = published_settings(request)
         seed = self._client._seed + (request.draw if request.stop else 0)
         return self._body(
@@ -304,8 +302,8 @@ class ServedModel(OpenAIModel):
         )
 
     def _body(self, message: Any, **how: Any) -> dict[str, Any]:
-        """As there: the end's text is among the stop strings unless several requests are on their
-        way at a time.
+        """Build a body; as in lm_eval, the end text is a stop string unless requests run
+        concurrently.
         """
         end_option = {} if self._concurrent else {"eos": self._client.eos_string}
         body: dict[str, Any] = self._client._create_payload(
@@ -372,7 +370,7 @@ class ServedModel(OpenAIModel):
         )
 
     def _encoded(self, request: Request) -> Iterator[tuple[list[int], list[int]]]:
-        """(context's tokens, continuation's tokens) of each request to the server."""
+        """Yield (context tokens, continuation tokens) for each request to the server."""
         client = self._client
         if isinstance(request, LogLikelihood):
             yield client.encoded_pair(self._text(request.context), request.continuation)
@@ -458,7 +456,7 @@ class ServedMessages(ApiModel):
         }
 
     def _payload(self, request: Generate, settings: Settings) -> dict[str, Any]:
-        """The body of a request: a system message apart, every content as one block."""
+        """Build the body of a request: the system message separate, each content as one block."""
         written = published_settings(request)
         written.pop("do_sample", None)
         prompt = request.prompt

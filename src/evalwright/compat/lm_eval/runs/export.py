@@ -1,8 +1,8 @@
 """Writes a run as lm-evaluation-harness 0.4.13 writes its results: `results_<time>.json` and
 `samples_<task>_<time>.jsonl`.
 
-Every number is the run's own. What failed has no place in those files, whose readers expect a score
-on every line, so it stands beside them in `failures_<task>_<time>.jsonl`.
+Every number is the run's own. Readers of these files expect a score on every line, so failed
+samples go to `failures_<task>_<time>.jsonl` beside them.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ from evalwright.compat.lm_eval.runs.rows import (
     output_type,
 )
 from evalwright.compat.lm_eval.runs.settings import (
-    metric_directions,
     group_settings,
     inner_first,
+    metric_directions,
     outer_first,
+    prompt_facts,
     renderer,
     run_config,
     task_config,
     tokenizer_facts,
-    prompt_facts,
 )
 from evalwright.compat.lm_eval.tasks.options import DIALECT, PREFIX
 from evalwright.compat.lm_eval.tasks.results import all_results, groups_of
@@ -56,16 +56,21 @@ from evalwright.runs.writer import to_json, write_json
 from evalwright.tasks.files import failing_as, place_of, write_text
 
 AS_PUBLISHED_KEY = "evalwright_as_published"
-"""Of the results: figures that were not made of the samples here."""
+"""Key of the results that lists figures which were not computed from these samples."""
 
 
 def export_lm_eval(
     run: Run, output_folder: Path, model: str = "", render: Render | None = None
 ) -> list[Path]:
-    """Write a run under `out/<model>/` and return the files, the results first. Raises RunError.
+    """Write a run under `output_folder/<model>/` and return the files, the results file first.
 
-    model: its name, in place of the run's. render: messages as the text that the model got; without
-    it, the recorded template's.
+    Args:
+        model: the model's name, in place of the run's.
+        render: turns messages into the text that the model got; default: the recorded chat
+            template.
+
+    Raises:
+        RunError: the run cannot be exported or the files cannot be written.
     """
     refuse_left_out([run], "export")
     render = render or renderer(run)
@@ -91,7 +96,7 @@ def export_lm_eval(
 
 
 class _Exported:
-    """One task: its metrics in their names, and its lines as they are written."""
+    """Exports one task: its metrics under lm_eval's names, and its samples as lines."""
 
     def __init__(
         self,
@@ -123,9 +128,7 @@ class _Exported:
         self.failures_file = folder / f"failures_{safe}_{time}.jsonl"
 
     def write(self, records: Iterator[SampleRecord]) -> None:
-        """Write the task's lines: all of the first filter, then all of the next, as their readers
-        expect.
-        """
+        """Write the task's lines filter by filter, as readers expect."""
         rows = Rows(self.task, self.metrics, self.render)
         filter_files = [
             self.samples_file.with_suffix(f".{i}.tmp") for i in range(len(rows.filters))
@@ -205,7 +208,7 @@ class _Exported:
         return summary
 
     def _as_they_came(self) -> list[ExportedMetric]:
-        """The metrics in the order of their results: filter by filter, as the lines name them."""
+        """The metrics filter by filter, in the order in which the lines name them."""
         if not self.run_here:
             return self.metrics
         places = [
@@ -219,9 +222,9 @@ class _Exported:
 
     @property
     def effective(self) -> int:
-        """How many samples the numbers rest on: the lines, else what the record says.
+        """The number of samples behind the scores: the lines written, else what the record says.
 
-        Where nothing is scored they say none.
+        0 if nothing was scored.
         """
         if self.run_here and not self.metrics:
             return 0
@@ -230,7 +233,7 @@ class _Exported:
         )
 
     def original(self) -> int:
-        """How many samples the data have, where that is known."""
+        """The number of samples in the dataset, if known, else in the run."""
         dataset = self.definition.get("dataset")
         sample_count = self.task.get("metadata", {}).get("original")
         if isinstance(dataset, Mapping):
@@ -242,7 +245,7 @@ class _Exported:
         )
 
     def config(self) -> dict[str, Any]:
-        """The task's entry in `configs`: as imported, else our definition in their words."""
+        """The task's entry in `configs`: as imported, else our definition in lm_eval's terms."""
         if self.definition.get("dialect") == DIALECT:
             if not self.run_here:
                 return dict(self.definition.get("config", {}))
@@ -283,7 +286,7 @@ class _Exported:
         )
 
     def shots(self) -> int:
-        """How many worked examples each prompt has."""
+        """The number of few-shot examples in each prompt."""
         shots = self.definition.get("few_shot") or {}
         count = self.definition.get(
             "num_fewshot", shots.get("count", 0) if isinstance(shots, Mapping) else 0
@@ -291,7 +294,7 @@ class _Exported:
         return count if isinstance(count, int) else 0
 
     def version(self) -> Any:
-        """The version as the task's file has it, else as a number where it is one."""
+        """The version as in the task file, else as a number if it is one."""
         text = self.task["version"]
         metadata = self.definition.get("metadata")
         if isinstance(metadata, Mapping) and str(metadata.get("version")) == text:
@@ -302,7 +305,7 @@ class _Exported:
         return text
 
     def better(self) -> dict[str, Any]:
-        """Whether more is better, by metric."""
+        """Whether higher is better, by metric."""
         if self.run_here:
             return metric_directions(self.definition)
         recorded = self.task.get("metadata", {}).get("higher_is_better")
@@ -315,7 +318,7 @@ class _Exported:
 
 
 def _requested_files(run: Run) -> frozenset[str]:
-    """Task files that were named by their path."""
+    """The task files that the run named by path."""
     names = [
         str(name).removeprefix(PREFIX)
         for name in run.data["configuration"].get("tasks") or ()
@@ -326,7 +329,7 @@ def _requested_files(run: Run) -> frozenset[str]:
 
 
 def _metrics(task: Mapping[str, Any]) -> list[ExportedMetric]:
-    """Names and filters that no two metrics of the task share."""
+    """Choose a name and filter for each metric that no other metric of the task has."""
     scorers = {scorer["name"]: scorer for scorer in task["scorers"]}
     used_names: set[tuple[str, str]] = set()
     exported_metrics = []
@@ -421,7 +424,7 @@ def _results(run: Run, tasks: Sequence[_Exported]) -> dict[str, Any]:
 def _groups(
     run: Run, shots: Mapping[str, int], up: Mapping[str, Mapping[str, Any]]
 ) -> dict[str, Any]:
-    """The groups that a run's tasks were asked for through, in their form."""
+    """The groups through which the run's tasks were selected, in lm_eval's form."""
     groups = groups_of(run.data["tasks"])
     if not groups:
         return {}

@@ -1,9 +1,8 @@
-"""Makes run folders of results of lm-evaluation-harness: its results files with their samples, old
-or new, one run for each.
+"""Imports results of lm-evaluation-harness, old or new: one run for each results file.
 
 A source is one evaluation: a results file and the samples files of the same time beside it; either
-may be missing. Nothing in them is trusted: what is not as expected is a sentence that names file
-and line.
+may be missing. Nothing in them is trusted: an unexpected value raises an error that names file and
+line.
 """
 
 from __future__ import annotations
@@ -63,14 +62,14 @@ _RESULTS = re.compile(r"results(?:_(?P<time>.+))?\.json")
 _LINES = re.compile(r"(?P<kind>samples|failures)_(?P<task>.+)_(?P<time>[^_]+)\.jsonl")
 
 _SINGLE_PART_METRICS = ("accuracy", "exact-match", "mean")
-"""Metrics of ours that are made of one number of each score: its value, or the part that they name.
-"""
+"""Metrics of ours that read one number of each score: its value, or the part that they name."""
 
 
 @dataclass(slots=True)
 class Source:
-    """One evaluation. time: as in the files' names, "" in old ones. samples, failures: files by
-    task.
+    """One evaluation found on disk.
+
+    time: as in the files' names, "" for old files. samples, failures: paths by task.
     """
 
     folder: Path
@@ -82,7 +81,7 @@ class Source:
 
     @property
     def files(self) -> list[Path]:
-        """Everything that belongs to it."""
+        """All of its files."""
         return [
             *([self.file] if self.file else []),
             *self.samples.values(),
@@ -90,19 +89,18 @@ class Source:
         ]
 
     def section(self, name: str) -> Mapping[str, Any]:
-        """A mapping of the results file, empty where there is none."""
+        """A top-level mapping of the results file, empty if missing."""
         return mapping(self.document.get(name))
 
     def task_section(self, section: str, task: str) -> Mapping[str, Any]:
-        """A task's mapping in a section, empty where there is none."""
+        """A task's mapping in a section, empty if missing."""
         return mapping(self.section(section).get(task))
 
 
 def find_sources(path: Path) -> list[Source]:
-    """The evaluations in a results file, a samples file, or a folder with any number of them, by
-    name.
+    """Find the evaluations in a results file, a samples file or a folder.
 
-    Raises RunError where there is none or a file is broken.
+    Raises RunError if there are none or a file is broken.
     """
     if not (path.is_file() or path.is_dir()):
         raise nothing_at(path, "Name a results file of lm_eval, or a folder with some.")
@@ -182,9 +180,7 @@ def _attach_files(source: Source, files: list[Path]) -> Source:
 def _open_source(
     path: Path, lines: dict[tuple[Path, str], list[Path]]
 ) -> Source | None:
-    """The evaluation of a results file, with the lines that are its own taken out of those of the
-    folder.
-    """
+    """Open a results file, and claim its samples files from `lines`; None if it has no results."""
     with opened(path) as file:
         document = parsed(file.read(), str(path))
     metrics_by_task = document.get("results") if isinstance(document, dict) else None
@@ -203,11 +199,11 @@ def _open_source(
 
 
 class SampleLines:
-    """The lines of one samples file by document.
+    """Reads the lines of one samples file by document.
 
-    Reads through it once and keeps only where lines stand.
+    Scans the file once and keeps only the lines' positions.
 
-    filters: those of the results, for files that do not name a line's filter.
+    filters: those of the results, for files whose lines do not name a filter.
     """
 
     def __init__(self, path: Path, filters: tuple[str, ...]) -> None:
@@ -242,7 +238,7 @@ class SampleLines:
         return len(self._places)
 
     def documents(self) -> Iterator[tuple[int, dict[str, dict[str, Any]]]]:
-        """(doc_id, its lines by filter), in the order of doc_id."""
+        """Yield (doc_id, its lines by filter), in the order of doc_id."""
         with self.path.open("rb") as file:
             for doc in sorted(self._places):
                 places = self._places[doc]
@@ -276,11 +272,14 @@ def _metric_names(row: Mapping[str, Any]) -> list[str]:
 
 
 def import_lm_eval(path: Path, runs_folder: Path, name: str = "") -> list[Run]:
-    """Make a run of every evaluation in `path`, under `runs_folder`, and return them.
+    """Import every evaluation in `path` as a run under `runs_folder`.
 
-    path: a results file, a samples file, or a folder with any number of them. name: of the run;
-    with several, the model's name is added. Raises RunError for broken files, and where a run of
-    that name was made from something else.
+    Args:
+        path: a results file, a samples file, or a folder of them.
+        name: the run's name; with several runs, each model's name is added.
+
+    Raises:
+        RunError: a file is broken, or another run already has that name.
     """
     sources = find_sources(path)
     destination = Destination(runs_folder, name, alone=len(sources) == 1)
@@ -327,7 +326,7 @@ def _import(source: Source, run_folder: Place) -> Run:
 
 
 class _Task:
-    """One task of a source: its entry, its samples where there are any, and what they add up to."""
+    """One task of a source: its results, its samples if there are any, and the totals over them."""
 
     def __init__(self, source: Source, name: str) -> None:
         self.source = source
@@ -363,7 +362,7 @@ class _Task:
         self.content = hashlib.sha256()
 
     def records(self) -> Iterator[SampleRecord]:
-        """The task's records in the order of doc_id; counts them in as they pass."""
+        """Yield the task's records in the order of doc_id, counting them on the way."""
         failed = self._failed_records()
         for doc, lines in self.lines.documents() if self.lines else ():
             yield from (
@@ -415,7 +414,7 @@ class _Task:
         self.content.update(doc_digest(sample.metadata.get("doc")).encode())
 
     def as_dict(self) -> dict[str, Any]:
-        """The task's part of `run.json`."""
+        """The task's record for `run.json`."""
         source = self.source
         name = self.name
         counted = source.task_section("n-samples", name)
@@ -482,8 +481,8 @@ class _Task:
         )
 
     def _spec(self, metric: str, summary: MetricResult) -> MetricSpec:
-        """How a metric is made of the scores: these are the first metric of their filter, and the
-        others are their parts.
+        """Define how a metric reads its scores: the first of a filter is the value, others are
+        parts.
         """
         is_score = metric == self.metrics[summary.scorer][0] and metric not in self.less
         options = (
@@ -501,9 +500,7 @@ class _Task:
 
 
 def _task_names(source: Source) -> list[str]:
-    """Tasks with a number of their own or with samples; groups are averages of others and are kept
-    apart.
-    """
+    """Names of tasks with metrics or samples; groups, which are averages of tasks, are excluded."""
     groups = _group_names(source)
     named = [
         name
@@ -548,9 +545,7 @@ def _imported(source: Source) -> dict[str, Any]:
 
 
 def _without_secrets(config: Mapping[str, Any]) -> dict[str, Any]:
-    """A configuration without what may be a key among the model's arguments, and without logins in
-    its addresses.
-    """
+    """Remove possible keys from the model arguments, and logins from addresses."""
     arguments: Any = config.get("model_args")
     if isinstance(arguments, dict):
         arguments = {
@@ -568,8 +563,9 @@ def _without_secrets(config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _model(source: Source) -> str:
-    """The model's name. lm_eval invents one where its arguments name none; then the backend's name
-    is used.
+    """The model's name.
+
+    lm_eval makes one up if the arguments name none; the backend's name is used then.
     """
     named = source.document.get("model_name")
     config = source.section("config")
@@ -610,7 +606,7 @@ def _environment(source: Source) -> dict[str, Any]:
 
 
 def _started(source: Source) -> str:
-    """When it began: the record's own time, else that of its name, else that of the file."""
+    """When it started: by its own time, else by its file name, else by the file's time."""
     seconds = number(source.document.get("date"))
     try:
         if seconds is not None:

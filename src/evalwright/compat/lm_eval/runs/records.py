@@ -1,9 +1,9 @@
-"""A document's lines of a samples file as one SampleRecord, and metrics of imported results.
+"""Converts a document's lines of a samples file to a SampleRecord, and results to metrics.
 
-Every filter is a scorer, every metric a part of its score. What a record has no place for (the row,
-arguments beyond the prompt, filtered responses, items that are no numbers) is kept in the sample's
-metadata, so that nothing is lost when the run is written back. Metrics are made again by our
-statistics where the samples give the published number, else kept as published.
+Every filter is a scorer, every metric a part of its score. What a record cannot hold (the row,
+arguments beyond the prompt, filtered responses, items that are not numbers) is kept in the sample's
+metadata, so that nothing is lost when the run is exported again. Metrics are computed again where
+the samples reproduce the published number; otherwise the published number is kept.
 """
 
 from __future__ import annotations
@@ -46,11 +46,11 @@ _QUESTIONS = (
 )
 
 Lines = Mapping[str, Mapping[str, Any]]
-"""Filter -> its line."""
+"""Lines of one document, by filter."""
 
 
 def number(value: Any) -> float | None:
-    """A finite number, also where it was written as text; else None."""
+    """Parse a finite number, also from text; None if it is not one."""
     if isinstance(value, str):
         match = _NUMPY.fullmatch(value)
         try:
@@ -61,7 +61,9 @@ def number(value: Any) -> float | None:
 
 
 def pair(metric: str, value: Any) -> tuple[float, float] | None:
-    """The log-likelihood and count of an item of a perplexity per word or byte."""
+    """The log-likelihood and count in an item of a per-word or per-byte metric; None for other
+    items.
+    """
     if metric not in COUNT_UNITS or not isinstance(value, list) or len(value) != 2:
         return None
     total = number(value[0])
@@ -82,10 +84,14 @@ def record_of(
     less: frozenset[str] = frozenset(),
     ours: bool = False,
 ) -> SampleRecord:
-    """The record of document number `doc`. metrics: names by filter.
+    """Build the record of one document from its lines.
 
-    less: metrics of which less is better, whose scores are negated, as scores are better when
-    higher. ours: the rows are those of our own export.
+    Args:
+        doc: the document's number.
+        metrics: metric names by filter.
+        less: metrics for which lower is better; their scores are negated, as higher scores are
+            better.
+        ours: whether the rows come from our own export.
     """
     first = next(iter(lines.values()))
     arguments = _arguments(first.get("arguments"))
@@ -138,7 +144,7 @@ def record_of(
 def failed_record(
     task: str, row: Mapping[str, Any], doc: int, ours: bool
 ) -> SampleRecord:
-    """The record of a line of a failures file, which only our own export writes."""
+    """Build the record of a line of a failures file, which only our export writes."""
     sample = _sample(doc, row, "", (), ours)
     failure = Failure("not scored", "task", "The file does not say why.")
     if isinstance(details := row.get("failure"), dict):
@@ -192,22 +198,18 @@ def _gold(target: str, choices: tuple[str, ...]) -> tuple[int, ...]:
 
 
 def _arguments(arguments: Any) -> list[list[Any]]:
-    """Arguments by request, from lists (old) or from `{"gen_args_0": {"arg_0": ...}}`."""
+    """Arguments of each request, from lists (old files) or `{"gen_args_0": {"arg_0": ...}}`."""
 
     def as_list(request: Any, default: list[Any]) -> list[Any]:
-        return (
-            list(request.values())
-            if isinstance(request, dict)
-            else request
-            if isinstance(request, list)
-            else default
-        )
+        if isinstance(request, dict):
+            return list(request.values())
+        return request if isinstance(request, list) else default
 
     return [as_list(request, [request]) for request in as_list(arguments, [])]
 
 
 def _responses(resps: Any, rolling: bool) -> tuple[tuple[Response, ...], int]:
-    """Responses one after another, and how many there are to each request."""
+    """All responses in order, and the number of responses to each request."""
     if not isinstance(resps, list) or not resps:
         return (), 1
     by_request = [
@@ -250,7 +252,7 @@ def _likelihood(value: Any) -> float | None:
 def _choices(
     arguments: Sequence[Sequence[Any]], responses: Sequence[Response]
 ) -> tuple[str, ...]:
-    """The options of multiple choice: continuations of one context, or contexts with one
+    """The options of multiple choice: continuations of one context, or contexts of one
     continuation.
     """
     pairs = len(arguments) > 1 and all(len(request) == 2 for request in arguments)
@@ -292,13 +294,9 @@ def _answer(
     filtered = next(iter(lines.values())).get("filtered_resps")
     while isinstance(filtered, list) and filtered:
         filtered = filtered[0]
-    text = (
-        filtered
-        if isinstance(filtered, str)
-        else responses[0].text
-        if responses
-        else ""
-    )
+    text = responses[0].text if responses else ""
+    if isinstance(filtered, str):
+        text = filtered
     return Answer(text, prompt=prompt, responses=responses)
 
 
@@ -333,7 +331,7 @@ def _scores(
 
 
 def _worth(metric: str, value: Any) -> float | None:
-    """One number for an item: of a pair, the log-likelihood, or whether both are the same."""
+    """Reduce an item to one number: of a pair, the log-likelihood, or whether both are equal."""
     if (counted := pair(metric, value)) is not None:
         return counted[0]
     if not isinstance(value, list):
@@ -348,9 +346,7 @@ BRIER = "brier_score"
 
 
 def _loss(metric: str, value: Any) -> float | None:
-    """An item's number; of a Brier score's pair (right choice, probabilities of all) the squared
-    distance.
-    """
+    """An item's number; for a Brier score (gold choice, probabilities), the squared distance."""
     if metric != BRIER or not (
         isinstance(value, list) and len(value) == 2 and isinstance(value[1], list)
     ):
@@ -367,16 +363,13 @@ def _text(value: Any) -> str:
 
 
 _RELATIVE_TOLERANCE = 1e-6
-"""How far our number may be from the published one, relatively, and still be the same: files round.
-"""
+"""How far a recomputed number may be from the published one, which may be rounded."""
 
 _NOT_METRICS = {"alias", "name", "sample_len", "sample_count", "samples"}
 
 
 def metrics_of(task_results: Mapping[str, Any]) -> dict[str, list[str]]:
-    """Metric names by filter in a task's entry of the results, old (`acc`) or new (`acc,none`), in
-    its order.
-    """
+    """Metric names by filter, from old keys of the results (`acc`) or new ones (`acc,none`)."""
     names_by_filter: dict[str, list[str]] = {}
     for key, value in task_results.items():
         name, _, pipeline = key.partition(",")
@@ -393,7 +386,7 @@ def metrics_of(task_results: Mapping[str, Any]) -> dict[str, list[str]]:
 def published(
     task_results: Mapping[str, Any], metric: str, pipeline: str
 ) -> tuple[float | None, float | None]:
-    """Value and standard error in a task's entry; None where there is none."""
+    """The published value and standard error of a metric; None where missing."""
     value = task_results.get(f"{metric},{pipeline}", task_results.get(metric))
     error = task_results.get(
         f"{metric}_stderr,{pipeline}", task_results.get(f"{metric}_stderr")
@@ -402,9 +395,7 @@ def published(
 
 
 class Items:
-    """One metric's items over a task's documents, a row each, as numbers or as pairs
-    (log-likelihood, count).
-    """
+    """One metric's items over a task's documents, as numbers or pairs (log-likelihood, count)."""
 
     def __init__(self, metric: str) -> None:
         self.metric = metric
@@ -415,7 +406,7 @@ class Items:
         self.usable = True
 
     def add(self, item: Any, cluster: int) -> None:
-        """Count one document's item in; None is missing."""
+        """Add one document's item; None counts as missing."""
         value, count = pair(self.metric, item) or (_loss(self.metric, item), 1.0)
         if value is not None:
             self.values.append(value)
@@ -436,8 +427,9 @@ def metric_result(
     n_missing: int,
     clustered: bool,
 ) -> MetricResult:
-    """A metric of a task. n: how many samples the results name. n_missing: samples without any
-    score.
+    """Build a task's metric, recomputed if that gives the published number.
+
+    n: number of samples according to the results. n_missing: samples without a score.
     """
     value, error = published(task_results, metric, pipeline)
     kind = our_kind(metric)
@@ -461,7 +453,7 @@ def metric_result(
 def _recompute(
     metric: str, kind: str, items: Items, n_missing: int, clustered: bool
 ) -> tuple[str, Estimate | None]:
-    """The metric by our statistics; None where it is none that we make."""
+    """Compute the metric with our statistics; None if we have no such metric."""
     import numpy as np
 
     from evalwright import statistics
@@ -516,10 +508,10 @@ def _as_published(
 def size(
     task_results: Mapping[str, Any], counted: Mapping[str, Any], names: Sequence[str]
 ) -> int:
-    """How many samples a task's numbers rest on, where the results say so; else 0.
+    """The number of samples behind a task's results; 0 if unknown.
 
-    Results before 0.4.3 do not: there the standard error of a share gives it, as p (1 - p) / (n -
-    1) is its square.
+    Results before 0.4.3 do not have it. For a proportion p it follows from the standard error,
+    whose square is p (1 - p) / (n - 1).
     """
     for count in (
         counted.get("effective"),

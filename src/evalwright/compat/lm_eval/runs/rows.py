@@ -1,4 +1,6 @@
-"""Records of samples as lines of `samples_<task>_<time>.jsonl`, one for each sample and filter."""
+"""Converts sample records to lines of `samples_<task>_<time>.jsonl`, one for each sample and
+filter.
+"""
 
 from __future__ import annotations
 
@@ -26,24 +28,24 @@ GENERATE, CHOOSE, CONTINUE, ROLLING = [
     "loglikelihood_rolling",
 ]
 PAIRED = {"macro-f1", "balanced-accuracy"}
-"""Metrics over classes, of which an item is the pair (right class, class given)."""
+"""Metrics over classes, whose items are pairs (gold class, predicted class)."""
 
 
 Render = Callable[[Sequence[Message]], str]
-"""Messages as the text that a model got."""
+"""Turns messages into the text that a model got."""
 
 
 def as_json(messages: Sequence[Message]) -> str:
-    """Messages as JSON, as their chat backends get them."""
+    """Serialise messages as lm_eval's chat backends get them."""
     plain = [{"role": message.role, "content": message.text} for message in messages]
     return json.dumps(plain, ensure_ascii=False)
 
 
 @dataclass(frozen=True, slots=True)
 class ExportedMetric:
-    """One metric of a task: `name,filter` there; label, kind and scorer here.
+    """One metric of a task: `name,filter` in lm_eval; label, kind and scorer here.
 
-    theirs: the scorer is one of their filters, which keeps every metric as a part of its score.
+    theirs: the scorer is one of lm_eval's filters, which keeps every metric as a part of its score.
     """
 
     name: str
@@ -55,8 +57,9 @@ class ExportedMetric:
 
 
 class Rows:
-    """Makes the lines of one task from its records. task: the task's part of `run.json`; render:
-    messages as text.
+    """Builds the lines of one task.
+
+    task: its record in `run.json`. render: turns messages into text.
     """
 
     def __init__(
@@ -92,7 +95,7 @@ class Rows:
         self.delimiter = "" if chat else str(" " if delimiter is None else delimiter)
 
     def lines(self, draws: Sequence[SampleRecord]) -> list[dict[str, Any]]:
-        """The lines of one sample, of all its draws, by filter; none where nothing was scored."""
+        """Build one line per filter from a sample's draws; no lines if nothing was scored."""
         answered = [
             record
             for record in draws
@@ -120,7 +123,7 @@ class Rows:
         return lines
 
     def failed_line(self, record: SampleRecord) -> dict[str, Any]:
-        """What is kept of a sample without a score, in a file of its own."""
+        """Build the line of a sample without a score, for the failures file."""
         failure = record.failure or next(iter(record.score_failures.values()), None)
         doc = self._doc(record)
         target = _target(record)
@@ -149,16 +152,11 @@ class Rows:
         responses_by_draw = [
             responses_of(record, self.repeats, self.rolling) for record in draws
         ]
-        requests = range(max(map(len, responses_by_draw)))
-        resps = [
-            [
-                response
-                for by_request in responses_by_draw
-                if i < len(by_request)
-                for response in by_request[i]
-            ]
-            for i in requests
-        ]
+        resps: list[list[Any]] = []
+        for by_request in responses_by_draw:
+            resps += [[] for _ in range(len(by_request) - len(resps))]
+            for index, responses in enumerate(by_request):
+                resps[index] += responses
         return {
             "doc_id": self._doc_id(first),
             "doc": doc,
@@ -173,7 +171,7 @@ class Rows:
         }
 
     def _doc_id(self, record: SampleRecord) -> int:
-        """The row's number in the data, which is the id of a sample of theirs."""
+        """The row's number in the dataset, which is the sample's id in a task of lm_eval's."""
         return (
             int(record.sample.id)
             if self.theirs and record.sample.id.isdecimal()
@@ -220,7 +218,7 @@ class Rows:
     def _restored(
         self, recorded: Sequence[Sequence[Any]], answer: Answer
     ) -> list[list[Any]]:
-        """Recorded arguments: the prompt is kept once, in the answer, and None stands in its place."""
+        """Restore recorded arguments: the prompt, recorded once in the answer, replaces None."""
 
         def restore(argument: Any) -> Any:
             if argument is None:
@@ -291,9 +289,7 @@ class Rows:
 def _scored_responses(
     draws: Sequence[SampleRecord], request_fields: Mapping[str, Any]
 ) -> list[Any]:
-    """What was scored: the answers' texts without their reasoning, or the first response to each
-    request.
-    """
+    """What was scored: answers without reasoning, or the first response to each request."""
     first = draws[0]
     assert first.answer is not None
     if (
@@ -316,14 +312,14 @@ def _hashes(line: Mapping[str, Any]) -> dict[str, str]:
 
 
 def is_rolling(definition: Mapping[str, Any]) -> bool:
-    """Whether a task's definition says that whole texts are scored."""
+    """Whether a task scores whole texts."""
     if definition.get("dialect") == DIALECT:
         return bool((definition.get("config") or {}).get("output_type") == ROLLING)
     return bool((definition.get("answer") or {}).get("mode") == "perplexity")
 
 
 def output_type(record: SampleRecord, answer: Answer, rolling: bool = False) -> str:
-    """Their word for how an answer was made, as its responses show it. rolling: see `is_rolling`."""
+    """Infer lm_eval's output type of an answer from its responses."""
     if rolling:
         return ROLLING
     if not any(response.log_likelihood is not None for response in answer.responses):
@@ -338,8 +334,10 @@ def output_type(record: SampleRecord, answer: Answer, rolling: bool = False) -> 
 def responses_of(
     record: SampleRecord, repeats: int = 1, rolling: bool = False
 ) -> list[list[Any]]:
-    """A record's responses by request, each asked `repeats` times where the record does not say:
-    texts, numbers (rolling), or pairs of log-likelihood and whether it is greedy, all as text.
+    """A record's responses by request, as text.
+
+    Each is a text, a number (rolling), or a pair (log-likelihood, is greedy). repeats: responses to
+    each request, unless the record says otherwise.
     """
     assert record.answer is not None
     responses = record.answer.responses
@@ -364,7 +362,9 @@ def first_responses(resps: Any) -> list[Any]:
 
 
 def _as_array(item: Any) -> Any:
-    """The pair of a right class and probabilities, which they write as an array's text."""
+    """Write the probabilities in a pair (gold class, probabilities) as lm_eval does, as an array's
+    text.
+    """
     if (
         not isinstance(item, list | tuple)
         or len(item) != 2
@@ -377,7 +377,7 @@ def _as_array(item: Any) -> Any:
 
 
 def generation(answer: Mapping[str, Any]) -> dict[str, Any]:
-    """Generation settings in their words, from the part `answer` of a task's definition."""
+    """Generation settings in lm_eval's terms, from `answer` in a task's definition."""
     temperature = answer.get("temperature") or 0.0
     settings = {
         "until": list(answer.get("stop") or ()),
@@ -392,7 +392,7 @@ def generation(answer: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _import_extras(record: SampleRecord) -> Mapping[str, Any]:
-    """What an import kept of a line that a record has no place for."""
+    """What the import kept in the sample's metadata because a record cannot hold it."""
     return dict(record.sample.metadata.get("lm_eval", {}))
 
 
@@ -402,7 +402,9 @@ def _target(record: SampleRecord) -> str:
         return str(extras["target"])
     sample = record.sample
     listed = list(sample.gold) if sample.choices else list(sample.targets)
-    return str(listed[0]) if len(listed) == 1 else str(listed) if listed else ""
+    if len(listed) == 1:
+        return str(listed[0])
+    return str(listed) if listed else ""
 
 
 def _mean(values: Iterable[float | None]) -> float:

@@ -1,5 +1,5 @@
-"""The settings of a run in their words: what its results files say of tasks, groups, prompts and
-the model.
+"""A run's settings in lm_eval's terms: what its results files say of tasks, groups, prompts and the
+model.
 """
 
 from __future__ import annotations
@@ -25,10 +25,9 @@ from evalwright.runs.reader import Run
 def task_config(
     task: Mapping[str, Any], shots: int, requested_files: Collection[str] = ()
 ) -> dict[str, Any]:
-    """The entry in `configs` of a task of theirs that was run here: its file's settings with every
-    default.
+    """The entry in `configs` of an lm_eval task that was run here, with all defaults filled in.
 
-    requested_files: files that were named by their path, of which they do not say where a task is from.
+    requested_files: task files that were named by path; lm_eval does not say where those are.
     """
     definition = task["definition"]
     config = dict(definition["config"])
@@ -77,13 +76,14 @@ def _few_shot_config(config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def metric_directions(definition: Mapping[str, Any]) -> dict[str, Any]:
-    """Whether more is better, by metric: as the task's file says, else as they know."""
-    return {
-        name: (name not in LOWER_IS_BETTER_NAMES if name in PUBLISHED_METRICS else None)
-        if direction is None
-        else direction
-        for name, direction in definition.get("higher_is_better", {}).items()
-    }
+    """Whether higher is better, by metric: as the task file says, else the default; None if
+    unknown.
+    """
+    directions = dict(definition.get("higher_is_better", {}))
+    for name, direction in directions.items():
+        if direction is None and name in PUBLISHED_METRICS:
+            directions[name] = name not in LOWER_IS_BETTER_NAMES
+    return directions
 
 
 def group_settings(
@@ -91,10 +91,9 @@ def group_settings(
     shots: Mapping[str, int],
     up: Mapping[str, Mapping[str, Any]],
 ) -> dict[str, Any]:
-    """`n-shot` and `higher_is_better` with the groups, which have what is the same in all directly
-    in them.
+    """`n-shot` and `higher_is_better`, with an entry for a group where all its children agree.
 
-    shots, up: of the tasks.
+    shots, up: by task.
     """
     all_shots: dict[str, int] = dict(shots)
     all_up: dict[str, Mapping[str, Any]] = dict(up)
@@ -113,17 +112,13 @@ def group_settings(
 
 
 def outer_first(groups: Mapping[str, Group]) -> Iterator[tuple[str, Group]]:
-    """Groups before the groups in them, which is the order in which theirs go: an outer one has
-    nothing of an inner one.
-    """
+    """Groups before the groups inside them, the order in which lm_eval lists them."""
     children = {name: group.children for name, group in groups.items()}
     return ((name, groups[name]) for name, _ in depths(children, groups))
 
 
 def inner_first(groups: Mapping[str, Group]) -> Iterator[str]:
-    """Names of groups after those of the groups in them, which is the order in which theirs are
-    averaged.
-    """
+    """Names of groups, inner ones first, the order in which lm_eval averages them."""
     waiting = [(name, False) for name, _ in outer_first(groups)][::-1]
     seen: set[str] = set()
     while waiting:
@@ -139,7 +134,7 @@ def inner_first(groups: Mapping[str, Group]) -> Iterator[str]:
 
 
 def prompt_facts(run: Run) -> dict[str, Any]:
-    """How prompts were made: instruction and chat template, with their hashes."""
+    """System instruction and chat template of the run, with their hashes."""
     definitions = [task["definition"] for task in run.data["tasks"]]
     theirs = [
         definition for definition in definitions if definition.get("dialect") == DIALECT
@@ -160,9 +155,7 @@ def prompt_facts(run: Run) -> dict[str, Any]:
 
 
 def renderer(run: Run) -> Render:
-    """Messages as the text that the run's model got, by the recorded template; as JSON where there
-    is none.
-    """
+    """Choose how messages are rendered: by the run's chat template, as JSON if it has none."""
     from evalwright.models.local.chat_template import ChatTemplate
     from evalwright.models.local.hf.prompts import fold_system
 
@@ -192,7 +185,7 @@ def _model_arguments(run: Run) -> Mapping[str, Any]:
 
 
 def run_config(run: Run) -> dict[str, Any]:
-    """The entry `config` of a run of ours. Seeds that nothing here draws from are null."""
+    """The entry `config` of a run of ours. Seeds that have no effect here are null."""
     configuration = run.data["configuration"]
     provider, _, model_path = run.model.partition("/")
     model_arguments = dict(_model_arguments(run))
@@ -251,9 +244,9 @@ def _model_facts(model: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def tokenizer_facts(model: Mapping[str, Any]) -> dict[str, Any]:
-    """Special tokens and context length of a model whose tokenizer is known.
+    """Special tokens and context length, if the tokenizer is known.
 
-    Where there is no padding token, they pad with another.
+    Without a padding token, another one pads.
     """
     tokens: Mapping[str, Sequence[Any]] = model.get("special_tokens") or {}
     if not tokens:

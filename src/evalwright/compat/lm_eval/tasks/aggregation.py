@@ -1,8 +1,8 @@
-"""Scores of all rows as one number with its standard error.
+"""Aggregates the scores of all rows to one number with its published standard error.
 
-The published standard errors: of a mean, the sample deviation over the root of n; of some others,
-the spread of bootstrap replicates drawn with Python's generator in chunks of 1,000, each chunk
-seeded with its number; of the rest, none. The draws are reproduced to the last one, but made and
+The published standard error of a mean is the sample deviation over the root of n. For some other
+metrics it is the spread of bootstrap replicates, drawn with Python's generator in chunks of 1,000,
+each seeded with its number; the rest have none. The draws are reproduced exactly, but made and
 summed as arrays.
 """
 
@@ -33,7 +33,7 @@ CHUNK = 1_000
 CONFIDENCE_LEVEL = 0.95
 _Z95 = 1.959963984540054
 CORPUS_METRICS = frozenset({"bleu", "chrf", "chrf++", "ter"})
-"""Metrics of which 100 replicates are drawn."""
+"""Corpus metrics, for which only 100 bootstrap replicates are drawn."""
 
 
 def mean(items: Items) -> Any:
@@ -42,13 +42,13 @@ def mean(items: Items) -> Any:
 
 
 def nanmean(items: Items) -> float:
-    """The mean of what is a number."""
+    """The mean, ignoring nan."""
     numbers = [float(item) for item in items if not math.isnan(item)]
     return sum(numbers) / len(numbers) if numbers else math.nan
 
 
 def upper_median(items: Items) -> Any:
-    """The middle value, the upper of two."""
+    """The median; of two middle values the upper one."""
     return sorted(items)[len(items) // 2]
 
 
@@ -58,7 +58,7 @@ def perplexity(items: Items) -> float:
 
 
 def weighted(items: Items) -> float:
-    """The sum of values over the sum of their weights."""
+    """The sum of values over the sum of weights."""
     likelihoods, weights = zip(*items, strict=True)
     return float(sum(likelihoods) / sum(weights))
 
@@ -94,14 +94,14 @@ def brier_score(items: Items) -> float:
 
 
 def corpus_score(name: str, items: Items) -> float:
-    """BLEU, chrF, chrF++ or TER of sacrebleu over (reference or references, text) pairs."""
+    """BLEU, chrF, chrF++ or TER from sacrebleu, over (reference or references, text) pairs."""
     return float(corpus.SCORES[name](corpus_counts(name, items).sum(axis=0)))
 
 
 def corpus_counts(name: str, items: Items) -> NDArray[np.float64]:
-    """The counts that the score is a function of the sums of, (items, counts).
+    """The counts (items, counts) whose column sums determine the score.
 
-    All items have as many references as the one with fewest.
+    All items are scored with as many references as the one with fewest.
     """
     import numpy as np
 
@@ -148,16 +148,15 @@ BOOTSTRAPPED = CORPUS_METRICS | {
     "nanmean",
     "perplexity",
 }
-"""Aggregations whose standard error is a bootstrap's."""
+"""Aggregations whose standard error is bootstrapped."""
 
 
 def resolve_aggregation(
     setting: Any, metric: str, task: str
 ) -> tuple[str, Aggregation]:
-    """The name and function of an aggregation; the name is "" where the task brings its own
-    function.
+    """Return an aggregation's name and function; the name is "" for a function of the task.
 
-    Raises UnknownName, or TaskError where a metric names none and has none of its own.
+    Raises UnknownName, or TaskError if a metric names no aggregation and has no default.
     """
     if callable(setting):
         return "", setting
@@ -176,8 +175,9 @@ def resolve_aggregation(
 def standard_error(
     name: str, items: Items, metric: str, iterations: int
 ) -> float | None:
-    """The published standard error of an aggregation by name, None where there is none. iterations:
-    of the bootstrap.
+    """The published standard error of an aggregation; None if it has none.
+
+    iterations: bootstrap replicates.
     """
     if len(items) < 2 or iterations < 1:
         return None
@@ -204,10 +204,9 @@ def by_error(
     method: str,
     value_range: Any = None,
 ) -> Estimate:
-    """An Estimate with the normal interval of a standard error; without an interval where there is
-    none.
+    """Build an Estimate with the normal interval of a standard error, or without an interval.
 
-    value_range: the interval is cut at its ends, unless the value is outside.
+    value_range: limits the interval, unless the value is outside.
     """
     if error is None or not math.isfinite(error):
         return Estimate(
@@ -232,13 +231,13 @@ def by_error(
 
 
 def deviation(values: Sequence[float]) -> float:
-    """The sample deviation."""
+    """The sample standard deviation."""
     centre = sum(values) / len(values)
     return math.sqrt(sum((value - centre) ** 2 for value in values) / (len(values) - 1))
 
 
 def _draws(seed: int, rows: int, n: int) -> NDArray[np.int64]:
-    """What `random.Random(seed).choices(range(n), k=n)` gives `rows` times: shape (rows, n).
+    """`rows` draws as by `random.Random(seed).choices(range(n), k=n)`: shape (rows, n).
 
     Both generators are MT19937.
     """

@@ -1,6 +1,4 @@
-"""What is asked of the model for one row, in the published words and as our requests, and the
-strategy that asks it.
-"""
+"""Builds a row's requests, in lm_eval's form and in ours, and the strategy that sends them."""
 
 from __future__ import annotations
 
@@ -79,22 +77,22 @@ GENERATION: Mapping[str, tuple[Fits, str]] = {
         "true, false or never",
     ),
 }
-"""The settings of generation that every request carries, with what each may be."""
+"""Generation settings that requests carry, with the check of each value."""
 FURTHER_GENERATION: frozenset[str] = GENERATE_ARGUMENTS | frozenset(
     TABLES["server_fields"]
 )
-"""Those that a model's own library or server has, which `Generate.generation_arguments` carries.
+"""Generation settings of a model's library or server, carried by `Generate.generation_arguments`.
 
-No others reach a model: a task file is a stranger's, and some arguments run code, load another
-model, or are paid for.
+Others never reach a model: a task file comes from a stranger, and some arguments run code, load
+another model or cost money.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Arguments:
-    """One request in the published words: a context, and a continuation or settings of generation.
+    """One request in lm_eval's form: a context, and a continuation or generation settings.
 
-    A rolling request has only a text, as `context`, and nothing else.
+    A rolling request has only a text, as `context`.
     """
 
     context: Prompt
@@ -102,7 +100,7 @@ class Arguments:
     rolling: bool = False
 
     def request(self, draw: int, as_written: bool = False) -> Request:
-        """The request as ours. as_written: see `options.Options`."""
+        """Convert to a request of ours. as_written: see `options.Options`."""
         if self.rolling:
             assert isinstance(self.context, str)
             return RollingLogLikelihood(self.context)
@@ -116,12 +114,11 @@ class Arguments:
 def generate_as_written(
     prompt: Prompt, settings: Mapping[str, Any], draw: int
 ) -> Generate:
-    """The published settings of generation as they stand, for models that are handed them under
-    these very names.
+    """Build a request whose generation settings are passed on under lm_eval's names.
 
-    Stop strings are among them and nowhere else: in published runs it is the model that ends its
-    text there, or does not. Every draw is a request of its own, at temperature 0 too: a class may
-    sample by itself, and a server answer differently each time.
+    Stop strings are only among these settings: in published runs the model itself ends the text
+    there, or does not. Every draw is a separate request, even at temperature 0, because a class may
+    sample by itself and a server may answer differently each time.
     """
     carried = {*GENERATION, *FURTHER_GENERATION}
     return Generate(
@@ -147,9 +144,9 @@ def _canonical(arguments: Mapping[str, Any]) -> str:
 
 
 def generate(prompt: Prompt, settings: Mapping[str, Any], draw: int) -> Generate:
-    """The published settings of generation as a request.
+    """Build a request from lm_eval's generation settings.
 
-    `do_sample: false` is greedy, whatever the temperature says.
+    `do_sample: false` is greedy, whatever the temperature.
     """
     stop_settings = [settings.get(key) or () for key in ("until", "stop")]
     stops = tuple(
@@ -186,7 +183,10 @@ def generate(prompt: Prompt, settings: Mapping[str, Any], draw: int) -> Generate
 
 
 class Questions:
-    """Makes the requests of a row. mutual: each choice is also asked for after nothing."""
+    """Builds the requests of a row.
+
+    mutual: each choice is also scored without a context.
+    """
 
     def __init__(
         self, definition: Definition, fields: Fields, prompts: Prompts, options: Options
@@ -235,11 +235,15 @@ class Strategy:
     """Sends all requests of a row, each `repeats` times; the answer keeps the responses in that
     order.
 
-    make_requests: the requests of a sample, which raises what the task's own Python raises on this row. The
-    answer's text is that of the first generated response; its choice the most likely of several
-    continuations. usual: settings of generation that are not recorded with each answer; requests
-    that the rest of the record does not tell are, as `strategy["arguments"]`. as_written: see
-    `options.Options`.
+    The answer's text is the first generated response; its choice is the most likely continuation.
+
+    Args:
+        make_requests: builds a sample's requests; raises what the task's own Python raises.
+        usual: generation settings that need not be recorded with each answer. Other requests that
+            the record
+            does not determine are recorded as `strategy["arguments"]`.
+        as_written: see `options.Options`.
+        without: advice for a model that lacks abilities.
     """
 
     def __init__(
@@ -261,7 +265,7 @@ class Strategy:
         self.without = without
 
     async def __call__(self, sample: Sample, ask: Ask, draw: int) -> Answer:
-        """All requests are sent at once."""
+        """Send all requests at once."""
         row_requests = self.make_requests(sample)
         repeats = self.repeats
         pending = [
@@ -305,7 +309,7 @@ class Strategy:
         )
 
     def _usual(self, row_requests: Sequence[Arguments]) -> bool:
-        """Whether prompt, text and definition tell the request."""
+        """Whether prompt, text and definition determine the request."""
         return len(row_requests) == 1 and (
             not isinstance(row_requests[0].second_argument, Mapping)
             or row_requests[0].second_argument == self.usual
@@ -315,7 +319,7 @@ class Strategy:
 def recorded_arguments(
     row_requests: Iterable[Arguments], prompt: Prompt
 ) -> list[list[Any]]:
-    """Requests as lists for the record; None where a context is the prompt, which is recorded once."""
+    """Convert requests to lists for the record; None stands for the recorded prompt."""
     return [
         [
             (
@@ -330,16 +334,14 @@ def recorded_arguments(
 
 
 def scored_text(response: Response, published: bool) -> str:
-    """The text that is scored: in published scoring what came, reasoning included."""
+    """The text that is scored; published scoring includes reasoning."""
     return response.text if published else separate_reasoning(response).answer
 
 
 def published_responses(
     answer: Answer, output_type: str, repeats: int, published: bool
 ) -> list[list[Any]]:
-    """The responses in the published form, for each request its repeats: (log-likelihood, is
-    greedy), a number, or a text.
-    """
+    """Responses in lm_eval's form, a list of repeats for each request."""
     answers = [
         published_response(response, output_type, published)
         for response in answer.responses
@@ -350,7 +352,7 @@ def published_responses(
 
 
 def published_response(response: Response, output_type: str, published: bool) -> Any:
-    """One response in the published form."""
+    """A response in lm_eval's form: (log-likelihood, is greedy), a number, or a text."""
     if output_type == "generate_until":
         return scored_text(response, published)
     if output_type == "loglikelihood_rolling":
@@ -359,9 +361,7 @@ def published_response(response: Response, output_type: str, published: bool) ->
 
 
 def prompt_as_text(prompt: Prompt, template: Any) -> str:
-    """A prompt as one text. template: `(messages, add_generation_prompt)` to text, as a model would
-    render messages.
-    """
+    """Render a prompt as text. template: a function (messages, add_generation_prompt) -> text."""
     if isinstance(prompt, str):
         return prompt
     return str(

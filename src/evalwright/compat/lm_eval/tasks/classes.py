@@ -1,9 +1,8 @@
-"""Tasks that are Python classes of lm-evaluation-harness (`class: !function task.Name`), run by
-their own methods.
+"""Runs tasks that are Python classes of lm-evaluation-harness (`class: !function task.Name`).
 
-Such a class holds its data, its prompts, its requests and its arithmetic, so the released package
-must be installed. What we add is all around it: the door to the model, the record, intervals, and
-in corrected scoring the shots.
+Such a class holds its data, prompts, requests and arithmetic, so the released package must be
+installed. We add the model, the record, intervals and, in corrected scoring, the choice of few-shot
+examples.
 """
 
 from __future__ import annotations
@@ -48,7 +47,7 @@ from evalwright.core.tasks import Task
 
 INSTALL = install_command("lm_eval")
 STRUCTURE = ("tag", "group", "task_list", "class")
-"""Keys that the class's own configuration does not get."""
+"""Keys that are not passed to the class."""
 
 
 def require_package(task: str) -> None:
@@ -82,7 +81,9 @@ def _class_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def construct(cls: Any, settings: Mapping[str, Any]) -> Any:
-    """The task object of a class, which opens its data. Raises ConfigurationError or DatasetError."""
+    """Create a class's task object, which opens its data. Raises ConfigurationError or
+    DatasetError.
+    """
     name = str(settings["task"])
     if not isinstance(cls, type):
         raise TaskError(
@@ -113,14 +114,14 @@ _MARK = "\0conversation\0"
 
 
 class Conversation(str):
-    """Messages where the package expects the text that a chat template made of them."""
+    """Messages, passed where the package expects the text of a chat template."""
 
     messages: tuple[Message, ...]
 
     @classmethod
     def of(cls, turns: Sequence[Mapping[str, str]], **how: Any) -> Conversation:
-        """Called as the package calls a model's template. how: whether the answer is begun, which
-        the last turn says too.
+        """Called as a model's chat template. how: ignored; the last turn says whether the answer is
+        begun.
         """
         conversation = cls(
             _MARK + "\n".join(f"{turn['role']}: {turn['content']}" for turn in turns)
@@ -131,9 +132,9 @@ class Conversation(str):
 
 
 def prompt_of(context: Any, task: str) -> Prompt:
-    """A request's context as a prompt.
+    """Convert a request's context to a prompt.
 
-    Raises TaskError where it is no text, or messages to which the class added text.
+    Raises TaskError for anything but text, or if the class added text to messages.
     """
     if isinstance(context, Conversation):
         return context.messages
@@ -151,7 +152,7 @@ def prompt_of(context: Any, task: str) -> Prompt:
 
 
 class ClassWork(TaskWork):
-    """One task object of the package at work."""
+    """Asks and scores one task object of the package."""
 
     def __init__(self, task: Any, name: str, options: Options) -> None:
         self.task = task
@@ -190,7 +191,7 @@ class ClassWork(TaskWork):
             return list(self.task.fewshot_docs() or ())
 
     def row(self, index: int) -> Any:
-        """A row, apart from the rows kept, as the class's code may change it."""
+        """A copy of a row, which the class's code may change."""
         doc = self.rows[index]
         return copy.deepcopy(doc) if isinstance(self.rows, list) else doc
 
@@ -211,10 +212,9 @@ class ClassWork(TaskWork):
         return row_digest(row).encode()
 
     # -- asking
-    # -----------------------------------------------------------------------------------------------------
 
     def context(self, index: int) -> Any:
-        """Instruction, shots and question of a row, as the class puts them together."""
+        """A row's instruction, few-shot examples and question, as the class formats them."""
         if self.num_fewshot and self.options.published:
             return self._stream[index]
         doc = self.row(index)
@@ -225,7 +225,7 @@ class ClassWork(TaskWork):
 
     @cached_property
     def _stream(self) -> list[Any]:
-        """All contexts, made in the order of the rows from one stream of random numbers."""
+        """All contexts, made in row order from one stream of random numbers."""
         self.task.set_fewshot_seed(seed=self.options.seed)
         return [self._context(self.row(index)) for index in range(len(self.rows))]
 
@@ -242,7 +242,7 @@ class ClassWork(TaskWork):
         )
 
     def _avoid(self, doc: Any) -> None:
-        """No row is its own shot: the sampler leaves out this one, where it is in the pool."""
+        """Make the sampler leave out this row, so that it is not its own example."""
         sampler = getattr(self.task, "sampler", None)
         if sampler is None:
             return
@@ -289,7 +289,6 @@ class ClassWork(TaskWork):
         )
 
     # -- scoring
-    # ----------------------------------------------------------------------------------------------------
 
     def score(self, sample: Sample, answer: Answer, *, pipeline: Any) -> Score:
         instances = self.instances(int(sample.id))
@@ -319,7 +318,7 @@ class ClassWork(TaskWork):
 
 
 def _definition(task: Any, name: str, options: Options) -> Definition:
-    """Names and aggregations of a class as those of a file."""
+    """Read a class's metric names and aggregations into a definition."""
     import numpy as np
     from lm_eval.api.registry import AGGREGATION_REGISTRY
 
@@ -345,11 +344,15 @@ def compile_class(
     groups: Sequence[Group] = (),
     generated: Options | None = None,
 ) -> Task:
-    """The Task of a file with `class`. Runs the class, which opens its data.
+    """Compile a file with `class` to a Task. Runs the class, which opens its data.
 
-    generated: other options where all that is asked for is generated text. Raises TaskError where
-    the class's folder is not trusted, ConfigurationError where the package is not installed,
-    DatasetError where the class fails.
+    Args:
+        generated: other options to use if every request generates text.
+
+    Raises:
+        TaskError: the class's folder is not trusted.
+        ConfigurationError: the package is not installed.
+        DatasetError: the class fails.
     """
     name = str(settings.get("task", ""))
     ref = settings["class"]
@@ -388,7 +391,7 @@ def compile_class(
 
 
 def _needs(work: ClassWork) -> set[Ability]:
-    """What the requests of the first row need. Raises TaskError where these cannot be made."""
+    """The abilities that the first row's requests need. Raises TaskError if they cannot be made."""
     with reported(
         TaskError,
         f"The first row of the task '{work.name}' cannot be turned into requests",

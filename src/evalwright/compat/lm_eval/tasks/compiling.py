@@ -1,5 +1,5 @@
-"""From a definition to a Task: samples that open their data when first asked for, a strategy, a
-scorer for each pipeline.
+"""Compiles a definition to a Task: lazily opened samples, a strategy, and a scorer per filter
+pipeline.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from evalwright.compat.lm_eval.tasks.files import FunctionRef, is_sandboxed
 from evalwright.compat.lm_eval.tasks.filters import Pipeline
 from evalwright.compat.lm_eval.tasks.index import Index
 from evalwright.compat.lm_eval.tasks.options import DIALECT, PREFIX, Options
-from evalwright.compat.lm_eval.tasks.prompts import Prompts, FewShotSampler
+from evalwright.compat.lm_eval.tasks.prompts import FewShotSampler, Prompts
 from evalwright.compat.lm_eval.tasks.rendering import Doc, Fields, template
 from evalwright.compat.lm_eval.tasks.results import Group
 from evalwright.compat.lm_eval.tasks.scoring import Scoring, require_trust
@@ -46,15 +46,13 @@ MAX_REPEATS = 10_000
 
 
 class TaskWork:
-    """A task at work: its rows, what they are asked, and what the answers are worth.
+    """Asks and scores the rows of a task; data is opened on first use, and once.
 
-    What needs its data is made at first use, and once.
-
-    repeats: of every request; shots: those that the task itself wants. pipelines: of filters, by
-    name. rows: those that are asked; pool: those that shots are drawn from, none where no shots are
-    wanted; hashed: what a row adds to the content hash; sample: that of the row at a place; make_requests:
-    its requests; score: a row's worth by metric, as the published runner has it, as one Score, with
-    the pipeline by name.
+    repeats: of every request. shots: few-shot examples that the task itself wants. pipelines:
+    filter pipelines by name. rows: the rows to evaluate. pool: rows that examples are drawn from.
+    hashed: a row's contribution to the content hash. sample: the sample of the row at an index.
+    make_requests: a sample's requests. score: a row's scores by metric, as the published runner
+    computes them, in one Score; takes the pipeline by keyword.
     """
 
     runs_programs = False
@@ -94,7 +92,7 @@ class TaskWork:
     ) -> Scorer:
         """The scorer of a pipeline.
 
-        What runs programs waits for its turn, and does not hold up the requests.
+        One that runs programs waits for its turn in a thread and does not block requests.
         """
         if not self.runs_programs:
             return Scorer(name, DIALECT, how, score, on_fault=on_fault)
@@ -106,7 +104,7 @@ class TaskWork:
         return Scorer(name, DIALECT, how, score_apart, asks=True, on_fault=on_fault)
 
     def without(self, lacking: frozenset[Ability]) -> str:
-        """What to do where the model lacks abilities that the task needs."""
+        """Advice for a model that lacks abilities that the task needs."""
         if "log-likelihood" not in lacking:
             return ""
         return generative.advice(self.definition.name, Index(self.options.folders()))
@@ -121,11 +119,11 @@ class TaskWork:
         groups: Sequence[Group],
         extra_definition: Mapping[str, Any] | None = None,
     ) -> Task:
-        """The Task.
+        """Build the Task.
 
         Its definition is everything that decides what is asked and how it is scored, as plain JSON.
 
-        settings: those of the task's file; more: what else its definition has.
+        settings: those of the task's file. extra_definition: further keys of the definition.
         """
         name = self.definition.name
         options = self.options
@@ -210,9 +208,7 @@ class TaskWork:
     def score_fault(
         self, sample: Sample, answer: Answer, *, pipeline: Pipeline
     ) -> Score:
-        """The Score of a reply that is no answer: that of an empty text, and where likelihoods
-        lack, 0 in every share.
-        """
+        """Score a reply that is not an answer as an empty text; all 0 if that fails."""
         try:
             return self.score(sample, answer, pipeline=pipeline)
         except Exception:  # whatever a task's own Python does with what is not there
@@ -220,14 +216,14 @@ class TaskWork:
 
 
 class Samples:
-    """The rows that are asked (`core.tasks.SampleSource`), read from disk one by one."""
+    """The rows to evaluate (`core.tasks.SampleSource`), read from disk one by one."""
 
     def __init__(self, work: TaskWork) -> None:
         self._work = work
 
     @cached_property
     def content_hash(self) -> str:
-        """Of all rows that are asked and all that shots are drawn from."""
+        """Hash of all rows to evaluate and all rows that examples are drawn from."""
         digest = hashlib.blake2b(digest_size=16)
         for rows in (self._work.rows, self._work.pool):
             for row in rows:
@@ -236,7 +232,7 @@ class Samples:
 
     @cached_property
     def _places(self) -> Sequence[int]:
-        """The rows that are asked: all, or those that were chosen."""
+        """Indices of the rows to evaluate: all, or those that were selected."""
         rows = range(len(self._work.rows))
         name = self._work.definition.name
         chosen = self._work.options.samples.get(name)
@@ -251,7 +247,7 @@ class Samples:
 
     @property
     def n_rows(self) -> int:
-        """How many rows the data have."""
+        """The number of rows in the data."""
         return len(self._work.rows)
 
     def __len__(self) -> int:
@@ -266,7 +262,7 @@ class Samples:
 
 @dataclass(frozen=True, slots=True)
 class OpenedTask:
-    """A task whose data is open: its rows, what they are asked, and how they are scored."""
+    """A task with its data open: its rows, its requests, and its scoring."""
 
     rows: Any
     fields: Fields
@@ -275,8 +271,9 @@ class OpenedTask:
 
 
 class Work(TaskWork):
-    """The work of a definition. lacking: why it cannot be run here, which is raised when its
-    samples are first asked for.
+    """Asks and scores the rows of a definition.
+
+    lacking: why the task cannot run here, raised when its samples are first needed.
     """
 
     def __init__(
@@ -299,7 +296,7 @@ class Work(TaskWork):
 
     @cached_property
     def opened(self) -> OpenedTask:
-        """Opens the data."""
+        """Open the data."""
         if self.lacking:
             raise self.lacking[0]
         self.metrics.check()
@@ -336,7 +333,7 @@ class Work(TaskWork):
         return text.encode("utf-8", "surrogatepass") + b"\n"
 
     def make_requests(self, sample: Sample) -> list[Arguments]:
-        """A sample's requests. Its row is read anew, because the task's own Python may change it."""
+        """Build a sample's requests from a fresh copy of its row, which the task may change."""
         index = int(sample.id)
         return self.opened.questions(index, self.rows[index])
 
@@ -348,7 +345,7 @@ class Work(TaskWork):
         )
 
     def came(self, answer: Answer) -> list[list[Any]]:
-        """The answers to each request of a row."""
+        """The responses to each request of a row."""
         output_type = self.definition.config.output_type
         return published_responses(
             answer, output_type, self.repeats, self.options.published
@@ -362,7 +359,7 @@ class Work(TaskWork):
     def scored(
         self, scoring: Scoring, pipeline: Pipeline, doc: Doc, answer: Answer
     ) -> Score:
-        """The Score of the answers to a row, with what the pipeline took."""
+        """Score the responses to a row after filtering them."""
         came = self.came(answer)
         filtered = pipeline(came, doc)
         return self.metrics.score(scoring(doc, filtered), filtered, came)
@@ -375,11 +372,11 @@ def scoring_of(
     options: Options,
     row_name: str,
 ) -> Scoring:
-    """The scoring of a task.
+    """Build the scoring of a task.
 
-    What its first row is decides whether rows have several inputs or several right answers.
+    The first row decides whether rows have several inputs or several right answers.
 
-    row_name: that row, for errors. Raises TaskError where it cannot be read.
+    row_name: what to call that row in errors. Raises TaskError if it cannot be read.
     """
     require_trust(definition, options)
     fields = Fields(definition.config, columns, strict=options.published)
@@ -395,13 +392,13 @@ def scoring_of(
 
 
 def _name(value: Any) -> str:
-    """What has no JSON form (an image, a time) by its text, without an address in memory."""
+    """A value without a JSON form (an image, a time) as text, without memory addresses."""
     text = str(value)
     return type(value).__name__ if " at 0x" in text else text
 
 
 def try_render(function: Callable[[Any], Any], doc: Any) -> Any:
-    """What is shown of a row; what goes wrong here is reported when the row is asked."""
+    """Render something of a row for the record; errors are reported when the row is asked."""
     try:
         return function(doc)
     except Exception:
@@ -409,8 +406,8 @@ def try_render(function: Callable[[Any], Any], doc: Any) -> Any:
 
 
 def _gold(fields: Fields, doc: Doc) -> dict[str, Any]:
-    """Targets, choices and right places of a row, for the record only; its target as published
-    where they do not tell it.
+    """A row's targets, choices and gold indices for the record, plus the target if they do not give
+    it.
     """
     try:
         target = fields.target(doc)
@@ -419,16 +416,13 @@ def _gold(fields: Fields, doc: Doc) -> dict[str, Any]:
         return {"metadata": {"doc": doc}}
     target_is_text = isinstance(target, str) and not fields.has_choices
     listed = target if isinstance(target, list) else [target]
-    indices = [
-        (
-            int(answer)
-            if isinstance(answer, int)
-            else choices.index(str(answer))
-            if str(answer) in choices
-            else -1
-        )
-        for answer in listed
-    ]
+    indices = []
+    for answer in listed:
+        if isinstance(answer, int):
+            indices.append(int(answer))
+        else:
+            text = str(answer)
+            indices.append(choices.index(text) if text in choices else -1)
     valid_indices = [index if 0 <= index < len(choices) else -1 for index in indices]
     return {
         "targets": tuple(
@@ -450,12 +444,16 @@ def compile_definition(
     groups: Sequence[Group] = (),
     lacking: Sequence[EvalwrightError] = (),
 ) -> Task:
-    """The Task of a definition.
+    """Compile a definition to a Task, without opening its data.
 
-    Opens no data. Raises TaskError and UnknownName at what cannot be used.
+    Args:
+        lacking: why the task cannot run here (Python that cannot be imported, images), raised when
+            its
+            samples are first needed.
 
-    lacking: why the task cannot be run here (Python that cannot be imported, images), which is
-    raised when its samples are first asked for.
+    Raises:
+        TaskError: a setting cannot be used.
+        UnknownName: a name is unknown.
     """
     config = definition.config
     for setting in (
@@ -486,7 +484,7 @@ def compile_definition(
 
 
 def sources(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings that are functions, or metrics with some, with the source of each function."""
+    """The settings that are functions, or metrics with functions, with each function's source."""
     function_sources = {
         name: _source(value) for name, value in settings.items() if callable(value)
     }
@@ -507,13 +505,11 @@ def _source(value: Any) -> Any:
 
 
 _ADDRESS = re.compile(" at 0x[0-9a-f]+")
-"""A place in memory, in the name of a function that was made by another; it differs from run to
-run.
-"""
+"""A memory address in a function's name, which differs from run to run."""
 
 
 def plain(value: Any) -> Any:
-    """JSON of a setting; a function becomes its name."""
+    """Convert a setting to JSON; a function becomes its name."""
     if isinstance(value, Mapping):
         return {str(key): plain(element) for key, element in value.items()}
     if isinstance(value, list | tuple):

@@ -1,4 +1,4 @@
-"""One task's settings, with their defaults: what a task file says, checked key by key."""
+"""A task file's settings with their defaults, checked key by key."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ OUTPUT_TYPES = (
     "generate_until",
 )
 MAX_TOKENS = 256
-"""How much is generated where a task does not say."""
+"""Default token limit of generation."""
 
 STRUCTURE = frozenset({"tag", "group", "task_list"})
-"""Keys that place a task among others and say nothing of the task itself."""
+"""Keys that place a task among others and do not describe it."""
 
 DEFAULT_METRICS: Mapping[str, tuple[str, ...]] = {
     "loglikelihood": ("perplexity", "acc"),
@@ -41,8 +41,9 @@ _EXACT_MATCH = (
 
 @dataclass(frozen=True, slots=True)
 class MetricEntry:
-    """One entry of `metric_list`. function: a metric that the task brings; options: what it is
-    called with.
+    """One entry of `metric_list`.
+
+    function: a metric that the task defines. options: keyword arguments for it.
     """
 
     name: str
@@ -55,7 +56,7 @@ class MetricEntry:
 
 @dataclass(frozen=True, slots=True)
 class FewShot:
-    """How shots are chosen and written. What a file leaves out is as for the task's own questions."""
+    """How few-shot examples are chosen and written; defaults are those of the task's questions."""
 
     sampler: Any = "default"
     split: str | None = None
@@ -111,10 +112,10 @@ class TaskConfig:
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """A task's settings with everything derived from them. findings: what is odd in the file, in
-    sentences.
+    """A task's settings and everything derived from them.
 
-    source: the task file, "" or another word where there is none.
+    findings: sentences about oddities in the file. source: the task file, "" or another word
+    without one.
     """
 
     config: TaskConfig
@@ -134,15 +135,15 @@ class Definition:
 
     @property
     def name(self) -> str:
-        """The task's name in its own framework."""
+        """The task's name in lm-evaluation-harness."""
         return self.config.task
 
 
 def read(settings: Mapping[str, Any], where: str = "") -> Definition:
-    """A task's definition from its merged settings, `!function` already resolved. where: the file,
-    for errors.
+    """Build a task's definition from its merged settings, with `!function` resolved.
 
-    Raises UnknownName at a key that tasks do not have, TaskError at a value that cannot be used.
+    where: the file, for errors. Raises UnknownName for an unknown key, TaskError for an unusable
+    value.
     """
     task_settings = {
         key: value for key, value in settings.items() if key not in STRUCTURE
@@ -263,9 +264,7 @@ def _metric(
 
 
 def _generation(config: TaskConfig, findings: list[str]) -> dict[str, Any]:
-    """How text is generated, in the published words: until, do_sample, temperature, max_gen_toks,
-    ...
-    """
+    """Generation settings in lm_eval's terms: until, do_sample, temperature, max_gen_toks, ..."""
     generates = config.output_type == "generate_until"
     generation_kwargs = config.generation_kwargs
     if generation_kwargs is None:

@@ -1,8 +1,7 @@
-"""A task's metrics over all its rows, as Estimates: published numbers as they were made, or with
-the interval that suits them.
+"""Computes a task's metrics as Estimates, published or with the interval that suits them.
 
-What the record keeps of a row's scores are numbers (`Score.parts`) and, for metrics that are no
-numbers by themselves, the pairs that an aggregation reads (`Score.item`).
+The record keeps a row's scores as numbers (`Score.parts`) and, for metrics that are not numbers by
+themselves, the pairs that an aggregation reads (`Score.item`).
 """
 
 from __future__ import annotations
@@ -37,10 +36,10 @@ LOWER_IS_BETTER_NAMES = frozenset(
         "word_perplexity",
     }
 )
-"""Metrics of which less is better where a task does not say."""
+"""Metrics for which lower is better unless the task says otherwise."""
 
 _LIKELIHOODS = frozenset({"perplexity", "weighted_perplexity", "bits_per_byte"})
-"""Aggregations of log-likelihoods, which are better when higher."""
+"""Aggregations of log-likelihoods, for which higher is better."""
 
 _CORRECTED_ITERATIONS = 1_000
 
@@ -51,9 +50,9 @@ metrics in their order.
 
 
 class Metrics:
-    """Which metrics a task has, and how each is computed.
+    """The metrics of a task, and how each is computed.
 
-    Task-made metrics may appear only with the first scores.
+    Metrics that a task makes up may appear only with the first scores.
     """
 
     def __init__(self, definition: Definition, options: Options) -> None:
@@ -83,9 +82,7 @@ class Metrics:
         return name, function
 
     def check(self) -> None:
-        """Raise MissingExtra where a metric needs a library that is not installed, before anything
-        is asked.
-        """
+        """Raise MissingExtra if a metric needs a library that is not installed."""
         for name, _ in self._ways.values():
             if name in aggregation.CORPUS_METRICS:
                 require(
@@ -96,7 +93,7 @@ class Metrics:
     def specs(
         self, metrics_by_pipeline: Mapping[str, Sequence[str]]
     ) -> tuple[MetricSpec, ...]:
-        """Specs of the metrics that scores have, by pipeline: those of the file first, in its
+        """Specs of the metrics that scores have, by pipeline; those of the file come first, in its
         order.
         """
         metrics = dict.fromkeys(
@@ -105,12 +102,14 @@ class Metrics:
                 *(name for names in metrics_by_pipeline.values() for name in names),
             ]
         )
-        return tuple(
-            self._spec(metric, pipeline)
-            for metric in metrics
-            for pipeline, names in metrics_by_pipeline.items()
-            if metric in names and metric not in ROW
-        )
+        specs = []
+        for metric in metrics:
+            if metric in ROW:
+                continue
+            for pipeline, names in metrics_by_pipeline.items():
+                if metric in names:
+                    specs.append(self._spec(metric, pipeline))
+        return tuple(specs)
 
     def _spec(self, metric: str, pipeline: str) -> MetricSpec:
         name, function = self._of(metric)
@@ -126,7 +125,7 @@ class Metrics:
 
     @property
     def shares(self) -> list[str]:
-        """The metrics that are means of what is 1 where a row is right and 0 where it is wrong."""
+        """Metrics that are means of 1 for right and 0 for wrong rows."""
         return [
             metric
             for metric, (name, _) in self._ways.items()
@@ -134,9 +133,7 @@ class Metrics:
         ]
 
     def less(self, metric: str) -> bool:
-        """Whether less of a metric is better: as the task says, else as the published registry
-        does.
-        """
+        """Whether lower is better: as the task says, else as in the published registry."""
         higher_is_better = {
             metric_entry.name: metric_entry.higher_is_better
             for metric_entry in self.definition.metrics
@@ -148,8 +145,10 @@ class Metrics:
         )
 
     def _of(self, metric: str) -> tuple[str, Aggregation]:
-        """A metric that another one gave rise to ("pass@1" of "pass_at_k") is aggregated like it,
-        others by their mean.
+        """How to aggregate a metric; one derived from another ("pass@1" from "pass_at_k") follows
+        it.
+
+        All others are averaged.
         """
         if metric in self._ways:
             return self._ways[metric]
@@ -180,10 +179,10 @@ class Metrics:
         filtered: Sequence[Any] = (),
         came: Sequence[Sequence[Any]] = (),
     ) -> Score:
-        """A row's scores as one Score: its value is the first metric's.
+        """Combine a row's scores into one Score, whose value is the first metric's.
 
-        filtered: the filtered answers, and came: those before, by request. The item keeps what of the
-        row's published line the rest of the record does not tell.
+        filtered: the filtered answers. came: the responses before filtering, by request. The item
+        keeps what is needed to write the row's published line again.
         """
         parts: dict[str, float] = {}
         item: dict[str, Any] = {}
@@ -222,7 +221,7 @@ class Metrics:
     def estimate(
         self, metric: str, name: str, function: Aggregation, column: Column
     ) -> Estimate:
-        """One metric over one pipeline's column."""
+        """Compute one metric over one pipeline's column."""
         items = metric_values(metric, column)
         n = len(items)
         failed = column.n_missing
@@ -296,15 +295,11 @@ INTERVALS: Mapping[str, Callable[[Sequence[Any], int], Estimate]] = {
     "perplexity": _perplexity_estimate,
     "weighted_perplexity": _weighted_perplexity_estimate,
 }
-"""In corrected scoring: aggregations with an interval of their own, from a metric's items and how
-many are missing.
-"""
+"""Corrected scoring: aggregations with an interval of their own, from (items, n missing)."""
 
 
 def metric_values(metric: str, column: Column) -> list[Any]:
-    """A metric's values over the rows that have one, in order: raw items where there are any, else
-    numbers.
-    """
+    """A metric's values over the rows that have one: raw items if there are any, else numbers."""
     numbers = column.parts.get(metric)
     values = []
     for index, row_items in enumerate(column.items or [None] * len(column.values)):
@@ -316,15 +311,15 @@ def metric_values(metric: str, column: Column) -> list[Any]:
 
 
 def _f1_of_any(items: Any) -> float:
-    """F1 of label 1 where labels are 0 and 1, else the mean over labels: the published one stops at
-    a third label.
+    """F1 of label 1 for labels 0 and 1, else macro F1; the published metric fails with a third
+    label.
     """
     names = {label for pair in items for label in pair}
     return labels.label_metric("f1" if names <= {0, 1} else "macro_f1", items)
 
 
 def _number(value: Any) -> float | None:
-    """The value as a finite number, None where it is none."""
+    """Convert to a finite number; None if it is not one."""
     if isinstance(value, str | bytes) or value is None:
         return None
     try:
@@ -335,7 +330,7 @@ def _number(value: Any) -> float | None:
 
 
 def _plain(value: Any) -> Any:
-    """With numpy's numbers as Python's, which JSON has."""
+    """Convert numpy numbers to Python's, for JSON."""
     if isinstance(value, list | tuple):
         return (
             type(value)(map(_plain, value)) if type(value) in (list, tuple) else value
@@ -348,8 +343,10 @@ def _plain(value: Any) -> Any:
 
 
 def _worth(value: Any) -> float:
-    """One number for a pair, better when higher: its log-likelihood, minus its squared distance
-    from the gold choice, or whether both are equal. It is shown and compared, never summed up.
+    """Reduce a pair to one number, higher is better, for display and comparison only.
+
+    It is the pair's log-likelihood, minus its squared distance from the gold choice, or whether
+    both are equal.
     """
     if isinstance(value, tuple | list) and len(value) == 2:
         first, second = value

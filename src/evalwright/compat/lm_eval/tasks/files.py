@@ -1,5 +1,7 @@
-"""Its YAML: safe tags only, `include` merged one level deep, `!function module.name` kept as a
-reference and not imported; and what is not run whatever it says.
+"""Reads lm_eval's YAML: safe tags, `include`, and `!function module.name` as an unresolved
+reference.
+
+Also decides which tasks are refused.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ _Base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 @dataclass(frozen=True, slots=True)
 class FunctionRef:
-    """`!function utils.process_docs`, found in a file of `folder`."""
+    """A reference `!function utils.process_docs` in a file of `folder`."""
 
     name: str
     folder: Path
@@ -35,9 +37,9 @@ class FunctionRef:
 
 
 class Unavailable:
-    """Stands for a function whose module cannot be imported here, mostly for want of a library.
+    """A function whose module cannot be imported here, mostly because a library is missing.
 
-    Using it raises the reason.
+    Calling it raises the reason.
     """
 
     def __init__(self, ref: FunctionRef, reason: EvalwrightError) -> None:
@@ -49,7 +51,7 @@ class Unavailable:
 
 
 def replace_functions(value: Any, replacement: Callable[[FunctionRef], Any]) -> Any:
-    """The value with every `!function` in it replaced."""
+    """Replace every `!function` in a value."""
     if isinstance(value, FunctionRef):
         return replacement(value)
     if isinstance(value, dict):
@@ -65,16 +67,12 @@ def replace_functions(value: Any, replacement: Callable[[FunctionRef], Any]) -> 
 
 
 def unavailable_in(value: Any) -> list[EvalwrightError]:
-    """Why functions in a task's settings cannot be used."""
+    """The reasons why functions in a task's settings cannot be used."""
     if isinstance(value, Unavailable):
         return [value.reason]
-    children = (
-        value.values()
-        if isinstance(value, dict)
-        else value
-        if isinstance(value, list)
-        else ()
-    )
+    children = list(value.values()) if isinstance(value, dict) else value
+    if not isinstance(children, list):
+        return []
     return [reason for child in children for reason in unavailable_in(child)]
 
 
@@ -89,8 +87,9 @@ _Loader.add_constructor(
 
 
 class Files:
-    """Reads task files; a file that many include is parsed once. may_include: whether a file may be
-    included by others.
+    """Reads task files; a file that several others include is parsed once.
+
+    may_include: whether a file may be included.
     """
 
     def __init__(self, may_include: Callable[[Path], bool] | None = None) -> None:
@@ -98,11 +97,11 @@ class Files:
         self._parsed: dict[Path, dict[str, Any]] = {}
 
     def read(self, path: Path) -> dict[str, Any]:
-        """The file's mapping with what it includes.
+        """Read a file with its includes.
 
         Its own keys win; lists and mappings are replaced, never merged.
 
-        Raises TaskError where a file cannot be read, is no mapping, or includes itself.
+        Raises TaskError if a file cannot be read, is not a mapping, or includes itself.
         """
         return self._read(path, ())
 
@@ -143,7 +142,7 @@ class Files:
 
 
 def parse(path: Path) -> dict[str, Any]:
-    """One file's mapping, `include` left in it. Raises TaskError with the line where there is one."""
+    """Parse one file, leaving `include` in it. Raises TaskError, with the line if known."""
     with failing_as(TaskError, f"The task file '{path}' cannot be read"):
         if not path.is_file():  # a device or a pipe may never end
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
@@ -183,12 +182,14 @@ def parse(path: Path) -> dict[str, Any]:
 
 Settings = Mapping[str, Any]
 _EVALUATE_MODULES = ("evaluate", "evaluate_modules")
-"""Where metrics of the library `evaluate` come from: itself, and what it loads."""
+"""Modules of the library `evaluate`: itself, and those that it loads."""
 
 
 def refusal_reasons(task: str, **grounds: Any) -> list[EvalwrightError]:
-    """Why a task is not run: `unsafe`, it would run code that the model wrote; `multimodal`, it
-    shows images or plays sound; or its `prompt` is elsewhere.
+    """Explain why a task is refused.
+
+    Grounds: `unsafe`, it would run code written by the model; `multimodal`, it needs images or
+    sound; `prompt`, its prompt is defined elsewhere.
     """
     sentences = [
         TABLES["refused"][name].replace("{prompt}", str(value))
@@ -201,10 +202,10 @@ def refusal_reasons(task: str, **grounds: Any) -> list[EvalwrightError]:
 def refusals(
     task: str, settings: Settings, *, resolved: bool = True
 ) -> list[EvalwrightError]:
-    """Why a task is not run.
+    """Decide whether a task is refused, and why.
 
-    settings: where `resolved`, with `!function` replaced by what it names. Before that, a task that
-    says `unsafe_code` may be one whose programs run in our sandbox, which its functions tell.
+    settings: with functions in place if `resolved`. Before that, a task with `unsafe_code` may
+    still be one whose programs run in our sandbox; only its functions tell.
     """
     shows = any(
         settings.get(key) is not None for key in ("doc_to_image", "doc_to_audio")
@@ -219,9 +220,7 @@ def refusals(
 
 
 def is_sandboxed(settings: Any) -> bool:
-    """Whether programs that models write run in our sandbox for this task. settings: with functions
-    in place.
-    """
+    """Whether this task's programs run in our sandbox. settings: with functions in place."""
     return runs_in_sandbox(_functions(settings))
 
 
@@ -248,9 +247,7 @@ def _scores_code(settings: Settings) -> bool:
 
 
 def has_code_metric(module_names: Mapping[str, Any]) -> bool:
-    """Whether a module's names hold the metric of the library `evaluate` that runs code in this
-    process.
-    """
+    """Whether a module uses the metric of the library `evaluate` that runs code in this process."""
     loaded = [
         value
         for value in list(module_names.values())

@@ -1,8 +1,7 @@
-"""What is taken from a model's answers before they are scored: pipelines of small steps, each from
-lists to lists.
+"""Filters model answers before scoring: pipelines of steps, each from lists to lists.
 
-A step gets, for every request, the list of its answers (one per repeat), and the row each request
-belongs to. `take_first` ends most pipelines by turning the list into one answer.
+A step gets a list of answers for every request (one per repeat), and each request's row.
+`take_first` ends most pipelines by reducing the list to one answer.
 """
 
 from __future__ import annotations
@@ -26,13 +25,13 @@ Rows = Sequence[Mapping[str, Any]]
 
 
 class Filter:
-    """Base of filters, also of those that task modules bring."""
+    """Base class of filters, also of those in task modules."""
 
     def __init__(self, **options: Any) -> None:
         """A filter without options takes none."""
 
     def apply(self, resps: Any, docs: Rows) -> Iterable[Any]:
-        """For every request, its filtered answers."""
+        """Filter the answers to each request."""
         return list(resps)
 
 
@@ -40,7 +39,7 @@ _registered_filters: dict[str, type[Any]] = {}
 
 
 def register_filter(name: str) -> Callable[[type[Any]], type[Any]]:
-    """Register a filter class that a task module brings."""
+    """Register a filter class of a task module."""
 
     def register(cls: type[Any]) -> type[Any]:
         _registered_filters[name] = cls
@@ -50,7 +49,7 @@ def register_filter(name: str) -> Callable[[type[Any]], type[Any]]:
 
 
 def _filter_class(name: str, take: Callable[..., Any]) -> type[Filter]:
-    """A filter by a function of one request's answers and the filter's options."""
+    """Create a filter class from a function of one request's answers and the filter's options."""
     options = list(inspect.signature(take).parameters.values())[1:]
 
     def __init__(self: Any, **settings: Any) -> None:
@@ -66,7 +65,7 @@ def _filter_class(name: str, take: Callable[..., Any]) -> type[Filter]:
 
 
 def _elementwise_filter(name: str, change: Callable[[Any], Any]) -> type[Filter]:
-    """A filter that changes every answer by itself."""
+    """Create a filter class that changes each answer separately."""
     return _filter_class(name, lambda answers: [change(answer) for answer in answers])
 
 
@@ -126,9 +125,9 @@ def _matches(pattern: str, texts: Sequence[str]) -> list[list[Any]]:
 
 
 def matches_of(pattern: str, answers: Sequence[Any]) -> list[list[Any]]:
-    """What the pattern, which a file gave, finds in each answer.
+    """Find a task file's pattern in each answer.
 
-    Raises TaskError for what is no pattern, ScoringError where it takes too long.
+    Raises TaskError for an invalid pattern, ScoringError if matching takes too long.
     """
     texts = [answer if isinstance(answer, str) else "" for answer in answers]
     try:
@@ -154,7 +153,7 @@ def _remove_matches(patterns: Sequence[str], text: str) -> str:
 
 
 def remove_matches(patterns: Sequence[str] | None, text: str) -> str:
-    """The text without what the patterns, which a file gave, find. Raises ScoringError."""
+    """Remove everything that a task file's patterns match. Raises ScoringError."""
     if not patterns:
         return text
     try:
@@ -172,9 +171,9 @@ TakeFirst = _filter_class("TakeFirst", _first)
 
 
 class RegexFilter(Filter):
-    """The match of a pattern that `group_select` picks; `fallback` where there is none.
+    """Takes the match that `group_select` picks; `fallback` if there is none.
 
-    Of several groups the first that is not empty.
+    Of several groups the first non-empty one counts.
     """
 
     def __init__(
@@ -191,7 +190,7 @@ class RegexFilter(Filter):
 
     @property
     def regex(self) -> re.Pattern[str]:
-        """The pattern, for filters of task modules that build on this one."""
+        """The compiled pattern, for task modules that build on this filter."""
         return re.compile(self.regex_pattern)
 
     def apply(self, resps: Any, docs: Rows) -> Iterable[Any]:
@@ -215,10 +214,10 @@ class RegexFilter(Filter):
 
 
 class MultiChoiceRegexFilter(RegexFilter):
-    """The pattern's match; else a choice whose text is in the answer, as "(B)"; else a letter after
-    a colon.
+    """Takes the pattern's match, else a choice found in the answer as "(B)", else a letter after a
+    colon.
 
-    Needs a column `choices` in the row.
+    The row needs a column `choices`.
     """
 
     def __init__(
@@ -282,7 +281,7 @@ def _punctuation() -> dict[int, None]:
 
 
 class CustomFilter(Filter):
-    """A function of all answers and rows."""
+    """Applies a function to all answers and rows."""
 
     def __init__(self, *, filter_fn: Callable[[Any, Rows], Iterable[Any]]) -> None:
         super().__init__()
@@ -305,8 +304,9 @@ _ENTITY_ORDER = (
 
 
 def named_entities(answer: str) -> str:
-    """ "person: Ada$$location: Rome" as "per: Ada $ loc: rome": labels by their short names, empty
-    ones left out.
+    """Shorten entity labels: "person: Ada$$location: Rome" becomes "per: Ada $ loc: rome".
+
+    Empty entities are dropped.
     """
     short = {word: label for label, words in _ENTITIES for word in words.split()}
     text = answer.lower()
@@ -341,16 +341,13 @@ BUILT_IN_FILTERS: dict[str, type[Filter]] = {
 
 @dataclass(frozen=True, slots=True)
 class Pipeline:
-    """A named sequence of steps. Each application makes its filters anew, so none keeps a state."""
+    """A named sequence of filters, created anew on each call so that none keeps state."""
 
     name: str
     steps: tuple[Callable[[], Any], ...]
 
     def __call__(self, answers: Sequence[Any], doc: Mapping[str, Any]) -> list[Any]:
-        """answers: for each request of one row, its answers.
-
-        Returns what is scored, one for each request.
-        """
+        """Filter one row's answers: a list for each request becomes one value."""
         filtered: Any = list(answers)
         docs = [doc] * len(filtered)
         for step in self.steps:
@@ -362,7 +359,7 @@ DEFAULT = Pipeline("none", (TakeFirst,))
 
 
 def pipelines_of(settings: Any, task: str) -> tuple[Pipeline, ...]:
-    """The pipelines of `filter_list`, or the one that takes the first answer.
+    """Build the pipelines of `filter_list`, or the default one, which takes the first answer.
 
     Raises TaskError or UnknownName.
     """

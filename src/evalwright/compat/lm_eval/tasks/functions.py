@@ -1,9 +1,8 @@
-"""The Python that task files name with `!function`: imported only from folders that a person trusts
-by name.
+"""Imports Python that task files name with `!function`, only from folders that the user trusts.
 
-Task modules need a handful of helpers of `lm_eval` (a base class of filters, a weighted F1, ...)
-and each other; where that package is not installed, small stand-ins answer. What a module lacks is
-said with the extra that brings it.
+Task modules need a few helpers of `lm_eval` (a base class of filters, a weighted F1, ...) and each
+other; stand-ins replace that package if it is not installed. A missing library is reported with the
+extra that installs it.
 """
 
 from __future__ import annotations
@@ -44,13 +43,11 @@ from evalwright.core.errors import TaskError, UnknownName
 
 EXTRAS: dict[str, list[str]] = TABLES["extras"]
 _ELSEWHERE = {"tinyBenchmarks": "git+https://github.com/felipemaiapolo/tinyBenchmarks"}
-"""Not on PyPI, so in no extra."""
+"""Libraries that are not on PyPI, so in no extra."""
 _SILENTLY_MISSING = frozenset(
     ("bert_score", "nltk", "pymorphy3", "rouge_score", "sacrebleu")
 )
-"""Modules of tasks catch that these are missing, and then give zeros, or fail when an answer is
-scored.
-"""
+"""Libraries whose absence task modules ignore on import, only to score zero or fail later."""
 _EXTRA_OF = {
     library: extra for extra, libraries in EXTRAS.items() for library in libraries
 }
@@ -60,7 +57,7 @@ _THEIR_EXTRA = re.compile(r"""lm[-_]eval\[["']?([\w-]+)""")
 
 
 def install_command(library: str) -> str:
-    """The command that installs an importable library."""
+    """The command that installs a library."""
     top = library.partition(".")[0]
     extra = _EXTRA_OF.get(top)
     return (
@@ -70,9 +67,7 @@ def install_command(library: str) -> str:
 
 
 def advice(error: BaseException) -> str:
-    """What to install where an error, or one that it was raised for, says that a library is missing
-    or of another release; or nothing.
-    """
+    """Say what to install if an error, or its cause, is a missing or outdated library; else ""."""
     chain: list[BaseException] = []
     cause: BaseException | None = error
     while cause is not None and cause not in chain:
@@ -96,8 +91,8 @@ def advice(error: BaseException) -> str:
 
 
 def missing_without_error(path: Path) -> str | None:
-    """The library that a module imports, goes on without, and cannot score without; None where
-    there is none.
+    """The missing library that a module ignores on import but needs for scoring; None if there is
+    none.
     """
     return next(
         (
@@ -110,7 +105,7 @@ def missing_without_error(path: Path) -> str | None:
 
 
 def imported_by(path: Path) -> Iterator[str]:
-    """The top-level names of the modules that a file imports anywhere."""
+    """The top-level modules that a file imports anywhere."""
     with warnings.catch_warnings():
         # of its escape sequences: Python says it where the file is imported
         warnings.simplefilter("ignore")
@@ -130,8 +125,9 @@ def _is_here(name: str) -> bool:
 
 
 class _Finder(MetaPathFinder):
-    """Finds `lm_eval.tasks.<folder>.<file>` in the folders of task files, where the package is not
-    installed, and what releases of transformers before 5 had, where nobody else finds it.
+    """Finds `lm_eval.tasks.<folder>.<file>` in task folders if the package is not installed.
+
+    Also finds modules that transformers had before release 5.
     """
 
     def __init__(self) -> None:
@@ -164,9 +160,7 @@ _finder = _Finder()
 
 
 def install(roots: Sequence[Path]) -> None:
-    """Make `lm_eval` importable for task modules under `roots`, unless the package is installed;
-    and what has left transformers.
-    """
+    """Make `lm_eval`, and removed parts of transformers, importable for task modules."""
     if _finder not in sys.meta_path:
         sys.meta_path.append(_finder)
     installed = sys.modules.get("lm_eval")
@@ -217,7 +211,7 @@ def _modules() -> dict[str, dict[str, Any]]:
 
 
 def _absent(*names: str) -> dict[str, type]:
-    """Classes that modules may name and build on, each of which says what it lacks when it is made."""
+    """Placeholder classes that modules may subclass; creating an object says what is missing."""
 
     def placeholder(name: str) -> type:
         def refuse(self: Any, *arguments: Any, **keywords: Any) -> None:
@@ -235,7 +229,7 @@ _JOINS = ((" n't", "n't"), (" )", ")"), ("( ", "("), ('" ', '"'), (' "', '"'))
 
 
 def detokenise(text: str) -> str:
-    """Text without the spaces that a tokenised corpus has around punctuation."""
+    """Remove the spaces that a tokenised corpus has around punctuation."""
     for apart, joined in _JOINS:
         text = text.replace(apart, joined)
     return re.sub(r"\s(?<= )(?=['.,])", "", text)
@@ -245,14 +239,14 @@ _PACKAGE = "lm_eval.tasks"
 
 
 class _NotImported(TaskError):
-    """A trusted module that raised while it was imported."""
+    """A trusted module that failed on import."""
 
 
 class Functions:
-    """Imports what task files name. options: say which folders' files may run; roots: the folders
-    of task files.
+    """Imports the functions that task files name.
 
-    Raises TaskError where a function is not trusted, cannot be imported, or is not there.
+    options: decide which folders are trusted. roots: the folders of task files. Methods raise
+    TaskError if a function is not trusted, cannot be imported, or does not exist.
     """
 
     def __init__(self, options: Options, roots: Sequence[Path]) -> None:
@@ -260,7 +254,7 @@ class Functions:
         self._roots = tuple(roots)
 
     def require_trust(self, ref: FunctionRef, task: str) -> None:
-        """Raise TaskError where the folder of `ref` is not trusted."""
+        """Raise TaskError if the folder of `ref` is not trusted."""
         if not self.is_trusted(ref.folder):
             raise TaskError(
                 f"The task '{task}' runs Python code ({ref}, in '{ref.folder}'). Read"
@@ -268,7 +262,7 @@ class Functions:
             )
 
     def resolve(self, value: Any, task: str) -> Any:
-        """The value with every `!function` in it replaced by what it names, or by an Unavailable."""
+        """Replace every `!function` in a value by the function, or by an Unavailable."""
 
         def loaded(ref: FunctionRef) -> Any:
             try:
@@ -279,7 +273,7 @@ class Functions:
         return replace_functions(value, loaded)
 
     def load(self, ref: FunctionRef, task: str) -> Callable[..., Any]:
-        """The function or class that `ref` names, for the task of that name."""
+        """Import the function or class that `ref` names."""
         self.require_trust(ref, task)
         module_name, _, name = ref.name.rpartition(".")
         if not module_name:
@@ -327,7 +321,7 @@ class Functions:
             ) from error
 
     def _code_metric(self, path: Path) -> AbstractContextManager[None]:
-        """Modules that name the library `evaluate` get its metric of programs in our sandbox."""
+        """While a module that uses `evaluate` is imported: run its code metric in our sandbox."""
         return (
             code_metric_in_sandbox()
             if "evaluate" in imported_by(path)
@@ -352,7 +346,7 @@ class Functions:
 
 
 def load_file(path: Path, name: str) -> ModuleType:
-    """The module of a file under a name, imported once for each state of the file."""
+    """Import a file as a module of that name, once for each version of the file."""
     stamp = path.stat().st_mtime_ns
     loaded = sys.modules.get(name)
     if loaded is not None and getattr(loaded, "__evalwright_stamp__", None) == (

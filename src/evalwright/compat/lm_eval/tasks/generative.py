@@ -1,5 +1,6 @@
-"""The forms of a task in which the model writes its answer, for models that give no
-log-likelihoods, as most chat interfaces do.
+"""Finds variants of a task in which the model writes its answer.
+
+They suit models without log-likelihoods, such as most chat interfaces.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from evalwright.core.errors import EvalwrightError
 from evalwright.tasks.dialects import Listed
 
 FORM_WORDS = frozenset(("chat", "cot", "gen", "generate", "generative"))
-"""Words by which names of generative forms differ from those of the tasks."""
+"""Words that mark a generative variant's name."""
 IDLE_WORDS = frozenset(
     (
         "fewshot",
@@ -32,14 +33,12 @@ IDLE_WORDS = frozenset(
         "zeroshot",
     )
 )
-"""Words of a task's name that its generative form does not have."""
+"""Words of a task's name that its generative variant lacks."""
 MAX_FORMS = 3
 
 
 def advice(task: str, index: Index) -> str:
-    """A sentence with the generative forms of a task, or with what else can be done where there is
-    none.
-    """
+    """Suggest a task's generative variants, or what else can be done."""
     forms = [f"{PREFIX}{name}" for name in generative_forms(task, index)]
     scoring = (
         "Log-likelihoods come from local models (--model hf) and from completions of a"
@@ -58,9 +57,7 @@ def advice(task: str, index: Index) -> str:
 
 
 def generative_forms(task: str, index: Index) -> list[str]:
-    """Up to three tasks or groups whose names say that they are this one in generative form, the
-    closest first.
-    """
+    """Find up to three generative variants of a task by name, the closest first."""
     task_words = _words(task) - IDLE_WORDS
     forms: list[tuple[int, str]] = []
     for name in index:
@@ -110,7 +107,7 @@ def _leaves(listed: Listed, index: Index, above: tuple[str, ...]) -> Iterator[Li
 
 
 def _member_names(members: Any) -> Iterator[str]:
-    """The names in a group's list, those of groups that are written out in it included."""
+    """The names in a group's list, including those of nested groups."""
     if isinstance(members, str):
         yield members
     elif isinstance(members, dict):

@@ -1,7 +1,6 @@
-"""Every name in a folder of its task files: tasks, groups and tags, without opening any where
-nothing changed; and `TaskManager`, for scripts.
+"""Indexes the tasks, groups and tags of a folder of task files; and `TaskManager`, for scripts.
 
-The index is kept under `$EVALWRIGHT_HOME/lm-eval`, for one state of all files (path, size, time).
+The index is cached under `$EVALWRIGHT_HOME/lm-eval` for one state of all files (path, size, time).
 Reading it imports no yaml.
 """
 
@@ -18,8 +17,8 @@ from evalwright.compat.indexes import State, kept
 from evalwright.compat.lm_eval.tasks.options import (
     DIALECT,
     Options,
-    installed_tasks,
     as_paths,
+    installed_tasks,
 )
 from evalwright.core.errors import TaskError, UnknownName
 from evalwright.tasks.dialects import Listed
@@ -29,9 +28,9 @@ _SKIPPED_FOLDERS = {"__pycache__", ".ipynb_checkpoints"}
 
 
 class Index(Mapping[str, Listed]):
-    """The names of one or more folders; where two carry the same one, the later folder wins.
+    """The names in one or more folders; of equal names the later folder's wins.
 
-    problems: files that name nothing or cannot be read, with the reason.
+    problems: files that define nothing or cannot be read, with the reason.
     """
 
     def __init__(self, folders: Sequence[Path]) -> None:
@@ -43,7 +42,7 @@ class Index(Mapping[str, Listed]):
             self.problems.update(problems)
 
     def __getitem__(self, name: str) -> Listed:
-        """The entry of a name; raises UnknownName with the closest ones."""
+        """Return what a name stands for. Raises UnknownName with the closest names."""
         try:
             return self._entries[name]
         except KeyError:
@@ -80,11 +79,9 @@ def _read_folder_index(folder: Path) -> tuple[list[Listed], dict[str, str]]:
 
 
 def _yaml_files(folder: str) -> Iterator[State]:
-    """All files below, also those without a suffix, which are included by others: (path, size,
-    time).
+    """Yield (path, size, time) of all files below, including those without a suffix.
 
-    Links out of the folder, and links to folders, are left out: they could lead through a whole
-    disk.
+    Links out of the folder and links to folders are skipped: they could lead through a whole disk.
     """
     stack = [folder]
     while stack:
@@ -136,13 +133,15 @@ def _read(folder: Path, paths: Sequence[str]) -> dict[str, Any]:
 
 
 def names(roots: Sequence[Path]) -> Sequence[Listed]:
-    """Tasks, groups, tags and classes of the folders."""
+    """List the tasks, groups, tags and classes of some folders."""
     return list(Index(Options(roots=tuple(roots)).folders()).values())
 
 
 def kind_and_name(config: Mapping[str, Any]) -> tuple[str, str | None]:
-    """Kind and name of what a task file stands for."""
-    kind = "python" if "class" in config else "group" if "group" in config else "task"
+    """The kind and name of what a task file defines."""
+    kind = "group" if "group" in config else "task"
+    if "class" in config:
+        kind = "python"
     name = config.get("group" if kind == "group" else "task")
     return kind, name if isinstance(name, str) else None
 
@@ -173,9 +172,14 @@ def _register(
 class TaskManager:
     """The names of tasks, groups and tags of some folders.
 
-    include_path: one folder or several, which win over the installed package's; include_defaults:
-    whether those count at all. metadata: values for tasks that make their data. verbosity is not
-    used. Raises ConfigurationError where a folder does not exist.
+    Args:
+        verbosity: ignored.
+        include_path: one folder or several; they override the installed package's tasks.
+        include_defaults: also use the installed package's tasks.
+        metadata: values for tasks that generate their data.
+
+    Raises:
+        ConfigurationError: a folder does not exist.
     """
 
     def __init__(
@@ -200,21 +204,21 @@ class TaskManager:
 
     @property
     def all_groups(self) -> list[str]:
-        """Those of groups."""
+        """Names of groups."""
         return self._of("group")
 
     @property
     def all_subtasks(self) -> list[str]:
-        """Those of single tasks."""
+        """Names of single tasks."""
         return self._of("task", "python")
 
     @property
     def all_tags(self) -> list[str]:
-        """Those of tags."""
+        """Names of tags."""
         return self._of("tag")
 
     def match_tasks(self, task_list: Sequence[str]) -> list[str]:
-        """The names that fit any of some patterns."""
+        """The names that match any of some patterns."""
         return [
             name
             for name in self.all_tasks
@@ -226,7 +230,7 @@ class TaskManager:
 
 
 class TaskDict(dict[str, str]):
-    """Names of tasks, each under itself, with the folders that they are in."""
+    """Task names, each mapped to itself, with the TaskManager of their folders."""
 
     manager: TaskManager
 
@@ -234,7 +238,7 @@ class TaskDict(dict[str, str]):
 def get_task_dict(
     task_name_list: str | Sequence[str], task_manager: TaskManager | None = None
 ) -> Mapping[str, str]:
-    """What `evaluate` takes. Raises UnknownName; tasks are opened when they are evaluated."""
+    """Select tasks for `evaluate`. Raises UnknownName; tasks are opened when they are evaluated."""
     names = [task_name_list] if isinstance(task_name_list, str) else task_name_list
     task_dict = TaskDict((name, name) for name in names)
     task_dict.manager = task_manager or TaskManager()

@@ -1,8 +1,7 @@
-"""Metrics over pairs of gold and predicted labels, as scikit-learn defines them, without needing
-it.
+"""Label metrics as scikit-learn defines them, without needing it.
 
-Computed from counts of (gold, predicted) pairs, of which there are few, for one set of rows or for
-many drawn ones at once.
+They are computed from counts of (gold, predicted) pairs, of which there are few, for one set of
+rows or for many resampled sets at once.
 """
 
 from __future__ import annotations
@@ -17,13 +16,15 @@ if TYPE_CHECKING:
     Table = NDArray[np.float64]
 
 LABEL_METRICS = ("f1", "macro_f1", "matthews_corrcoef", "weighted_f1")
-"""f1: of label 1; macro_f1, weighted_f1: the labels' mean, each the same or by how often it is
-gold; matthews_corrcoef: for any number of labels (Gorodkin 2004), 0 where one side is constant.
+"""f1 is of label 1; macro_f1 and weighted_f1 are means over labels, unweighted or by gold
+frequency.
+
+matthews_corrcoef works for any number of labels (Gorodkin 2004), and is 0 if one side is constant.
 """
 
 
 def label_metric(metric: str, pairs: Sequence[tuple[Any, Any]]) -> float:
-    """The metric over all pairs; 0 where there are none."""
+    """Compute a metric over all pairs; 0 if there are none."""
     import numpy as np
 
     return (
@@ -36,10 +37,9 @@ def label_metric(metric: str, pairs: Sequence[tuple[Any, Any]]) -> float:
 def label_metric_over_draws(
     metric: str, items: Sequence[Any]
 ) -> Callable[[NDArray[np.int64]], list[float]]:
-    """The metric over each of several sets of rows: from places, shape (sets, rows), to a value for
-    each set.
+    """Return a function that computes a metric over many sets of row indices, shape (sets, rows).
 
-    Raises ValueError for `f1` with more than two labels, or two that are not 0 and 1.
+    Raises ValueError for `f1` with labels other than 0 and 1.
     """
     import numpy as np
 
@@ -91,7 +91,7 @@ def _matthews(hits: Table, golds: Table, predictions: Table) -> list[float]:
 
 
 def _ratio(above: Table, below: Table) -> Table:
-    """0 where there is nothing below."""
+    """Divide; 0 where the denominator is 0."""
     import numpy as np
 
     return np.divide(above, below, out=np.zeros_like(above), where=below > 0)

@@ -1,7 +1,6 @@
-"""A name of theirs as Tasks of ours: found in the index, read, expanded where it stands for
-several, and compiled.
+"""Loads tasks by name: finds them in the index, reads and expands them, and compiles them.
 
-Nothing of a task's data is opened here; that happens when its samples are first asked for.
+No dataset is opened here; that happens when samples are first needed.
 """
 
 from __future__ import annotations
@@ -42,8 +41,9 @@ log = logging.getLogger("evalwright.lm_eval")
 
 @dataclass(slots=True)
 class Collection:
-    """What a name stands for. tasks: their merged settings by name; groups: by name, inner ones
-    first.
+    """What a name stands for.
+
+    tasks: merged settings by name. groups: by name, inner groups first.
     """
 
     tasks: dict[str, Settings] = field(default_factory=dict)
@@ -51,7 +51,7 @@ class Collection:
 
 
 class Library:
-    """The tasks of some folders. Files and functions are read once, however many tasks are loaded."""
+    """The tasks of some folders. Files and functions are read once for all tasks."""
 
     def __init__(self, options: Options) -> None:
         self.options = options
@@ -70,10 +70,10 @@ class Library:
         )
 
     def load(self, name: str, generated: Options | None = None) -> list[Task]:
-        """The tasks of a name or of a YAML file. generated: other options for those that generate
-        text.
+        """Load the tasks of a name or a YAML file.
 
-        Raises UnknownName, TaskError.
+        generated: options for tasks that generate text, if different. Raises UnknownName,
+        TaskError.
         """
         collection = self.collect(name)
         tasks = [
@@ -89,7 +89,7 @@ class Library:
         collection: Collection,
         generated: Options | None = None,
     ) -> Task:
-        """One task of its merged settings."""
+        """Compile one task from its merged settings."""
         name = str(settings.get("task", ""))
         groups = [group for group in collection.groups.values() if name in group.tasks]
         if "class" in settings:
@@ -111,7 +111,7 @@ class Library:
         return compile_definition(definition, options, groups, lacking)
 
     def collect(self, name: str) -> Collection:
-        """The settings of all tasks that a name stands for."""
+        """Collect the settings of all tasks that a name stands for."""
         collection = Collection()
         self._open.clear()
         if name.endswith((".yaml", ".yml")) and Path(name).is_file():
@@ -127,7 +127,7 @@ class Library:
     def _add(
         self, listed: Listed, overrides: Settings, collection: Collection
     ) -> list[str]:
-        """Add what an entry stands for; returns the names of the tasks below it."""
+        """Add what a name stands for, and return the names of its tasks."""
         if listed.kind == "tag":
             tasks_by_member = [
                 self._add(self.index[member], overrides, collection)
@@ -190,7 +190,7 @@ class Library:
     def _add_member(
         self, group: str, member: Any, overrides: Settings, collection: Collection
     ) -> tuple[list[str], list[str]]:
-        """One entry of a group's list: (direct children, tasks below)."""
+        """Add one member of a group, and return its direct children and all its tasks."""
         if isinstance(member, str):
             member = {"task": member}
         if not isinstance(member, Mapping) or not (
@@ -225,7 +225,7 @@ class Library:
         return (leaves if listed.kind == "tag" else [base]), leaves
 
     def _say(self, name: str, tasks: Sequence[Task], collection: Collection) -> None:
-        """Once for a name: what is odd in its files, and what corrected scoring changes."""
+        """Log oddities in the files of a name, and what corrected scoring changes."""
         for group in collection.groups.values():
             for finding in group.findings:
                 log.warning("%s%s: %s", PREFIX, group.name, finding)
@@ -258,7 +258,9 @@ _SETTINGS = (
 
 
 def options_of(settings: Mapping[str, Any], *, chat: bool = False) -> Options:
-    """Options from a configuration's `dialect` settings. Raises UnknownName or ConfigurationError."""
+    """Read Options from a configuration's `dialect` settings. Raises UnknownName or
+    ConfigurationError.
+    """
     check_known("setting of `dialect`", settings, _SETTINGS)
     arguments = dict(settings)
     scoring = arguments.get("scoring", "corrected")
@@ -283,9 +285,7 @@ def options_of(settings: Mapping[str, Any], *, chat: bool = False) -> Options:
 
 
 def _check_generation(key: str, value: Any) -> None:
-    """Raise UnknownName for a setting of generation that no model gets, ConfigurationError for a
-    value that cannot be one.
-    """
+    """Raise UnknownName for an unknown setting, ConfigurationError for an invalid value."""
     settable = (*GENERATION, *FURTHER_GENERATION, *TABLES["speed_only"])
     check_known("setting of generation", [key], settable)
     if key not in GENERATION:
@@ -298,7 +298,7 @@ def _check_generation(key: str, value: Any) -> None:
 
 
 def check_used(settings: Mapping[str, Any], tasks: Sequence[Task]) -> None:
-    """Raise UnknownName for rows of a task that is none of these."""
+    """Raise UnknownName if rows are selected of a task that is not loaded."""
     task_names = [task.name.removeprefix(PREFIX) for task in tasks]
     check_known("task in samples", settings.get("samples") or (), task_names, "")
 
@@ -310,11 +310,12 @@ def load(
     prompt_format: str = "auto",
     chat: bool = False,
 ) -> list[Task]:
-    """The tasks of a name or of a task file. settings: see `options.Options`; chat: whether the
-    model takes messages.
+    """Load the tasks of a name or a task file.
 
-    Prompts are messages where that is asked for, or, in corrected scoring, where the model takes
-    them and the task generates text; published prompts are texts unless messages are asked for.
+    Prompts are messages on request or, in corrected scoring, for generation tasks if the model
+    takes messages. Published prompts are text unless messages are requested.
+
+    settings: see `options.Options`. chat: whether the model takes messages.
     """
     options = options_of(settings, chat=prompt_format == "chat")
     path = Path(name)

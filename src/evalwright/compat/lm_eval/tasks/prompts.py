@@ -1,9 +1,8 @@
-"""Which examples stand before a question, and instruction, shots and question put together, as one
-text or as messages.
+"""Chooses few-shot examples and builds prompts, as one text or as messages.
 
-Published shots: one stream of random numbers for the task, so that they depend on the question's
-place. Corrected: a stream for each row's content, so that a subset or a resumed run has the same
-prompts; and no row is ever its own shot.
+Published examples come from one stream of random numbers per task, so they depend on a question's
+position. Corrected ones come from a stream per row's content, so that a subset or a resumed run has
+the same prompts, and no row is ever its own example.
 """
 
 from __future__ import annotations
@@ -27,8 +26,9 @@ SAMPLERS = ("default", "first_n")
 
 
 class FewShotSampler:
-    """Chooses `count` rows of a pool for each question. avoid_own: a row equal to the question is
-    passed over.
+    """Chooses `count` rows of a pool for each question.
+
+    avoid_own: skip rows equal to the question.
     """
 
     def __init__(
@@ -75,7 +75,7 @@ class FewShotSampler:
             self._drawn = self._stream(questions)
 
     def of(self, index: int, doc: Doc) -> list[Doc]:
-        """The shots of the question at that place."""
+        """The examples for the question at an index."""
         if self._sampled_by_class is not None:
             return list(self._sampled_by_class[self._asked_rows.index(index)])
         if self._drawn is not None:
@@ -93,7 +93,7 @@ class FewShotSampler:
         ]
 
     def _stream(self, questions: Any) -> array[int]:
-        """Every question's shots as places in the pool, in the order of the questions."""
+        """Pool indices of every question's examples, in the order of the questions."""
         chance = random.Random(self.seed)
         drawn = array("q")
         size = len(self.pool)
@@ -106,9 +106,7 @@ class FewShotSampler:
         return drawn
 
     def _places(self, chance: random.Random, doc: Doc, size: int) -> list[int]:
-        """One row more than needed is drawn, and the question itself dropped; where that leaves too
-        few, again without it.
-        """
+        """Draw one row too many and drop the question; if too few remain, exclude it first."""
         if size > self.count:
             drawn = chance.sample(range(size), self.count + 1)
             without_question = [
@@ -150,7 +148,7 @@ class FewShotSampler:
 
 
 def row_digest(doc: Any) -> str:
-    """A name for a row's content, the same in every process."""
+    """Hash a row's content, the same in every process."""
     text = json.dumps(doc, sort_keys=True, default=str, ensure_ascii=False)
     return hashlib.blake2b(
         text.encode("utf-8", "surrogatepass"), digest_size=16
@@ -159,7 +157,7 @@ def row_digest(doc: Any) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One part of the prompt. after: what stands behind it in a text."""
+    """One turn of a prompt. after: what follows it in a text prompt."""
 
     role: Literal["system", "user", "assistant"]
     content: str
@@ -167,22 +165,21 @@ class Turn:
 
 
 def join_with_delimiter(first: str | None, second: str | None, delimiter: str) -> str:
-    """Both, with the delimiter between unless there is white space at the seam or one of them is
-    empty.
-    """
+    """Join two texts, with the delimiter if neither is empty and no white space separates them."""
     if not first or not second:
         return first or second or ""
     return f"{first}{delimiter if needs_separator(first, second) else ''}{second}"
 
 
 def needs_separator(first: str, second: str) -> bool:
-    """Whether two texts need something between them: no white space where they meet."""
+    """Whether two texts meet without white space."""
     return bool(first) and not first[-1].isspace() and not second[0].isspace()
 
 
 class Prompts:
-    """Builds the prompt of a row. multiple_input: the row's choices are contexts, each a prompt of
-    its own.
+    """Builds the prompt of a row.
+
+    multiple_input: the row's choices are contexts, each a prompt of its own.
     """
 
     def __init__(
@@ -200,7 +197,7 @@ class Prompts:
         self.multiple_input = multiple_input
 
     def __call__(self, index: int, doc: Doc) -> Prompt | list[Prompt]:
-        """One prompt, or one for each choice where the task has multiple inputs."""
+        """The row's prompt, or one for each choice with multiple inputs."""
         config = self.definition.config
         fields = self.fields
         prefix = field_of(doc, config.gen_prefix)
@@ -311,7 +308,7 @@ class Prompts:
 
 
 def _one_turn(turns: Sequence[Turn]) -> list[Turn]:
-    """All between the instruction and a begun answer as one message of the user."""
+    """Merge all turns but the system message and a begun answer into one user message."""
     system = list(turns[:1]) if turns[0].role == "system" else []
     conversation = list(turns[len(system) :])
     begun = [conversation.pop()] if conversation[-1].role == "assistant" else []

@@ -1,9 +1,8 @@
-"""A recorded task's filters and metrics again, over its recorded answers: neither its data nor its
-model is needed.
+"""Applies a recorded task's filters and metrics again, without its data or its model.
 
-The settings are those of the record where they are plain; where they name Python, or a folder of
-tasks is given, the task's files are read again. Their Python must be trusted anew, because a record
-must not decide what runs here. A class needs its data too.
+Settings come from the record if they are plain. If they name Python, or a task folder is given, the
+task's files are read again. Their Python must be trusted anew, because a record must not decide
+what runs here. A class also needs its data.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ from evalwright.tasks.dialects import Rules
 _NOT_SCORING = frozenset(
     {"process_docs", "custom_dataset", "fewshot_config", "metadata"}
 )
-"""Settings that are used up when a row is recorded."""
+"""Settings that no longer matter once a row is recorded."""
 
 _SCORING_SETTINGS = (
     "task_root",
@@ -51,7 +50,7 @@ _CODE_BEGINNINGS = (
     "<function ",
     "functools.partial(",
 )
-"""How functions look in a record: ours by name, the package's own as their source."""
+"""How functions begin in a record: ours as a name, the package's own as source."""
 
 
 def rules(
@@ -60,11 +59,15 @@ def rules(
     first: Mapping[str, Any],
     settings: Mapping[str, Any],
 ) -> Rules:
-    """The rules of a task of this dialect. task, configuration: as in `run.json`; first: what its
-    first record says of its row.
+    """The scoring rules of a recorded task of this dialect.
 
-    settings: `task_root` and `trust` as of the command line. Raises UsageError where the task's
-    files are needed and are not there, are not trusted, or cannot be run.
+    Args:
+        task, configuration: as in `run.json`.
+        first: what the task's first record says of its row.
+        settings: `task_root` and `trust` from the command line.
+
+    Raises:
+        UsageError: the task's files are needed and are missing, untrusted or cannot run.
     """
     definition = task["definition"]
     options = _options(definition, configuration, settings)
@@ -110,7 +113,7 @@ def _options(
     configuration: Mapping[str, Any],
     overrides: Mapping[str, Any],
 ) -> Options:
-    """The options of the run; trust is never taken from a record."""
+    """The run's options; trust is never taken from a record."""
     if unused := [key for key in overrides if key not in _SCORING_SETTINGS]:
         raise ConfigurationError(
             f"-D {unused[0]} has no effect on answers that are there: leave it out."
@@ -130,7 +133,7 @@ def _options(
 
 
 def _recorded(definition: Mapping[str, Any]) -> Definition | None:
-    """The definition by the record alone, None where it names Python or is not whole."""
+    """The definition from the record alone; None if it names Python or is incomplete."""
     setting_names = {field.name for field in fields(TaskConfig)} - _NOT_SCORING
     config = {
         key: value
@@ -145,20 +148,14 @@ def _recorded(definition: Mapping[str, Any]) -> Definition | None:
 def _has_code(value: Any) -> bool:
     if isinstance(value, str):
         return value.lstrip().startswith(_CODE_BEGINNINGS)
-    children = (
-        value.values()
-        if isinstance(value, Mapping)
-        else value
-        if isinstance(value, list)
-        else ()
-    )
+    children = list(value.values()) if isinstance(value, Mapping) else value
+    if not isinstance(children, list):
+        return False
     return any(map(_has_code, children))
 
 
 def _has_registered(config: Mapping[str, Any]) -> bool:
-    """Whether metrics, aggregations or filters are named that a module of the task's folder
-    registers.
-    """
+    """Whether a metric, aggregation or filter is one that a task module registers."""
     metric_settings = [
         metric
         for metric in config.get("metric_list") or ()
@@ -179,12 +176,8 @@ def _has_registered(config: Mapping[str, Any]) -> bool:
         for pipeline in config.get("filter_list") or ()
         if isinstance(pipeline, Mapping)
     ]
-    filters = [
-        step.get("function")
-        for pipeline in pipelines
-        for step in pipeline.get("filter") or ()
-        if isinstance(step, Mapping)
-    ]
+    steps = [step for pipeline in pipelines for step in pipeline.get("filter") or ()]
+    filters = [step.get("function") for step in steps if isinstance(step, Mapping)]
     brought = config.get("process_results") is None and not {*metrics} <= {
         *TABLES["aggregations"]
     }
@@ -196,7 +189,7 @@ def _has_registered(config: Mapping[str, Any]) -> bool:
 
 
 def _settings(name: str, options: Options) -> tuple[Library, dict[str, Any]]:
-    """The merged settings of one task, found under its own name."""
+    """The merged settings of one task, found by its own name."""
     library = Library(options)
     task_name = name.rpartition("::")[2]
     return library, library.collect(task_name).tasks[task_name]
@@ -235,7 +228,7 @@ def _class_rules(task: Mapping[str, Any], options: Options) -> Rules:
 
 
 def fields_row(doc: Any, task: str) -> dict[str, Any]:
-    """A recorded row. Raises ConfigurationError where the record has none."""
+    """A recorded row. Raises ConfigurationError if the record has none."""
     if not isinstance(doc, Mapping):
         raise ConfigurationError(
             f"The record of the task '{task}' has no rows, so its answers cannot be"

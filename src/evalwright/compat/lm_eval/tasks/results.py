@@ -1,9 +1,8 @@
-"""Names that stand for several tasks, and a finished run's numbers in the published form: `{task:
-{"acc,none": 0.5, ...}}`.
+"""Groups of tasks, and a run's numbers in lm_eval's form: `{task: {"acc,none": 0.5, ...}}`.
 
-A group's average is over all tasks below it, however deep. Corrected, every task counts the same or
-by its items, as a tree of tasks (`metrics.tree`); published, lm-evaluation-harness's own
-arithmetic. A tag only stands for its tasks.
+A group's average covers all tasks below it, at any depth. Corrected, tasks are weighted equally or
+by size, as a tree of tasks (`metrics.tree`); published, by lm-evaluation-harness's own arithmetic.
+A tag is only a name for its tasks.
 """
 
 from __future__ import annotations
@@ -25,8 +24,9 @@ from evalwright.tasks import dialects
 
 @dataclass(frozen=True, slots=True)
 class Average:
-    """One entry of `aggregate_metric_list`. filter_list None: every pipeline that any task has this
-    metric for.
+    """One entry of `aggregate_metric_list`.
+
+    filter_list: None means every pipeline for which any task has this metric.
     """
 
     metric: str
@@ -37,7 +37,7 @@ class Average:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """A group. children: what stands directly in it; tasks: all tasks below it, in order."""
+    """A group of tasks. children: its direct members. tasks: all tasks below it, in order."""
 
     name: str
     alias: str
@@ -75,9 +75,9 @@ class Group:
 def parse_averages(
     setting: Any, group: str
 ) -> tuple[tuple[Average, ...], tuple[str, ...]]:
-    """`aggregate_metric_list` as averages, and what is odd in it.
+    """Parse `aggregate_metric_list`, and report oddities in it.
 
-    Raises UnknownName at an unknown key.
+    Raises UnknownName for an unknown key.
     """
     keys = [field.name for field in fields(Average)]
     averages = []
@@ -124,11 +124,11 @@ def parse_averages(
 
 
 Results = Mapping[str, Mapping[str, Any]]
-"""Task -> "metric,pipeline" -> value, with "metric_stderr,pipeline" and "sample_len" beside."""
+"""Values by "metric,pipeline", with "metric_stderr,pipeline" and "sample_len", by task."""
 
 
 def group_results(group: Group, results_by_task: Results) -> dict[str, Any]:
-    """The group's averages in the published form."""
+    """The group's averages in lm_eval's form."""
     summary: dict[str, Any] = {"alias": group.alias, "name": group.name}
     if not group.averages:
         return summary
@@ -174,20 +174,17 @@ def group_results(group: Group, results_by_task: Results) -> dict[str, Any]:
 def pipelines_of_metric(
     metric: str, task_scores: Sequence[Mapping[str, Any]]
 ) -> list[str]:
-    """The filter pipelines that any of the results has a metric for."""
+    """The filter pipelines for which any of the results has a metric."""
     start = f"{metric},"
-    return sorted(
-        {
-            key[len(start) :]
-            for scores in task_scores
-            for key in scores
-            if key.startswith(start)
-        }
-    )
+    keys = {key for scores in task_scores for key in scores}
+    return sorted(key.removeprefix(start) for key in keys if key.startswith(start))
 
 
 def _error(errors: Sequence[Any], sizes: Sequence[int], weighted: bool) -> Any:
-    """Weighted: from the pooled variance within tasks. Unweighted: of a mean of independent means."""
+    """The standard error of a group's average.
+
+    Weighted, from the pooled variance within tasks; unweighted, of a mean of independent means.
+    """
     if any(not isinstance(error, int | float) for error in errors):
         return "N/A"
     if not weighted:
@@ -203,7 +200,7 @@ Tasks = Sequence[Mapping[str, Any]]
 
 
 def task_results(tasks: Tasks) -> dict[str, dict[str, Any]]:
-    """The results of the tasks of this dialect, under their own names. tasks: those of `run.json`."""
+    """Results of this dialect's tasks, under lm_eval's names. tasks: those of `run.json`."""
     results_by_task: dict[str, dict[str, Any]] = {}
     for task in _theirs(tasks):
         name = task["definition"]["task"]
@@ -222,7 +219,7 @@ def task_results(tasks: Tasks) -> dict[str, dict[str, Any]]:
 
 
 def groups_of(tasks: Tasks) -> dict[str, Group]:
-    """The groups that the tasks were asked for through, inner ones first. tasks: those of
+    """The groups through which the tasks were selected, inner ones first. tasks: those of
     `run.json`.
     """
     groups: dict[str, Group] = {}
@@ -248,7 +245,7 @@ def _theirs(tasks: Tasks) -> list[Mapping[str, Any]]:
 
 
 def groups(tasks: Tasks) -> list[dialects.Group]:
-    """The groups that are averaged, inner ones first. tasks: those of `run.json`, of this dialect."""
+    """The groups that have averages, inner ones first. tasks: those of `run.json`."""
     results_by_task = task_results(tasks)
     by_name = {task["definition"]["task"]: task for task in tasks}
     averaged_groups = []

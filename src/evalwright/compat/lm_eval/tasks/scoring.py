@@ -1,7 +1,6 @@
-"""What the filtered answers of a row are worth: the published metrics, or what the task's own
-Python says.
+"""Scores a row's filtered answers with the published metrics, or with the task's own Python.
 
-A metric's worth is a number, or a pair that only means something over all rows: (gold, predicted),
+A score is a number, or a pair that only makes sense over all rows: (gold, predicted),
 (log-likelihood, words), (reference, text).
 """
 
@@ -30,17 +29,17 @@ if TYPE_CHECKING:
     import numpy as np
 
 NOT_A_CHOICE = -100
-"""The published mark of a gold choice that is not among the choices."""
+"""lm_eval's index of a gold answer that is not among the choices."""
 
 PUBLISHED_METRICS = frozenset(TABLES["aggregations"])
 PAIR_METRICS = PUBLISHED_METRICS - {"exact_match", "bypass", "acc_all"}
-"""Metrics that hand on what they get, for an aggregation to read."""
+"""Metrics that pass pairs on to an aggregation."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scoring:
-    """Scores rows of one task. multiple_target: rows have several right answers, as the first row
-    says.
+    """Scores the rows of one task. multiple_target: rows have several right answers, as the first
+    has.
     """
 
     definition: Definition
@@ -50,7 +49,7 @@ class Scoring:
     published: bool
 
     def __call__(self, doc: Doc, results: Sequence[Any]) -> dict[str, Any]:
-        """results: the filtered answers of the row's requests. Returns worth by metric."""
+        """Score a row by metric. results: the filtered answers to its requests."""
         config = self.definition.config
         if config.process_results is not None:
             return dict(config.process_results(doc, list(results)))
@@ -120,7 +119,7 @@ class Scoring:
         return scores
 
     def _gold(self, doc: Doc, choices: Sequence[Any]) -> Any:
-        """The place of the right choice, or places; NOWHERE where it is none of them."""
+        """The index of the right choice, or several; NOT_A_CHOICE if it is none of them."""
         gold = self.fields.text(doc) if self.multiple_input else self.fields.target(doc)
         if isinstance(gold, list):
             if not self.published:
@@ -154,7 +153,6 @@ class Scoring:
         return int(greedy[gold]) if gold != NOT_A_CHOICE else 0
 
     # -- generated text
-    # -------------------------------------------------------------------------------------------------
 
     def _generated(self, doc: Doc, result: Any) -> dict[str, Any]:
         gold = self.fields.target(doc)
@@ -185,11 +183,10 @@ class Scoring:
     def _best_of(
         self, metric: MetricEntry, golds: list[Any], result: Any
     ) -> tuple[Any, Any]:
-        """The worth against several right answers, and the result as the next metric gets it.
+        """Score against several right answers; also return the result for the next metric.
 
-        Published: exact match is 1 where any is matched, and any other metric is 1 where any of its
-        values is not 0. Corrected: the greatest value; a metric over all rows gets all right
-        answers at once.
+        Published: exact match is 1 if any answer matches, other metrics are 1 if any value is not
+        0. Corrected: the greatest value; a metric over all rows gets all right answers at once.
         """
         if (
             metric.name == "exact_match"
@@ -224,10 +221,10 @@ def _softmax(values: np.ndarray[Any, Any]) -> list[float]:
 
 
 def apply_metric(metric: MetricEntry, gold: Any, result: Any) -> Any:
-    """One metric over one row's text.
+    """Apply one metric to one row's text.
 
-    A function of the task's is called with `references` and `predictions`; if it does not take
-    those, with the pair.
+    A function of the task is called with `references` and `predictions`, or, if that fails, with
+    the pair.
     """
     if metric.function is None and not metric.from_evaluate:
         if metric.name == "exact_match":
@@ -246,8 +243,8 @@ def apply_metric(metric: MetricEntry, gold: Any, result: Any) -> Any:
 
 
 def require_trust(definition: Definition, options: Options) -> None:
-    """Raise TaskError where a metric of generated text is a program of the library `evaluate`,
-    which downloads and runs it, and the task's folder is not trusted.
+    """Raise TaskError if a metric would download and run a program and the task's folder is not
+    trusted.
     """
     config = definition.config
     folder = definition.folder
@@ -294,10 +291,9 @@ def exact_match(
     ignore_punctuation: bool = False,
     ignore_numbers: bool = False,
 ) -> Mapping[str, float]:
-    """The share of predictions that equal their references, after removing the same things from
-    both.
+    """The share of predictions that equal their references, after normalising both.
 
-    A prediction that is itself a list of texts is compared text by text.
+    A prediction that is a list of texts is compared text by text.
     """
     removed = (string.punctuation if ignore_punctuation else "") + (
         string.digits if ignore_numbers else ""
@@ -326,8 +322,8 @@ def exact_match(
 
 
 def _paired(predictions: list[Any], references: list[Any]) -> list[tuple[Any, Any]]:
-    """Which prediction is compared with which reference: lists of several are spread over single
-    ones.
+    """Pair predictions with references; several on one side are paired with a single one on the
+    other.
     """
     if len(predictions) == 1 and isinstance(predictions[0], list):
         many = predictions[0]

@@ -1,10 +1,9 @@
-"""The rows of a task: a hub data set, local files, or what the task's own Python makes, split by
-split.
+"""Opens a task's data, split by split: a hub dataset, local files, or what its Python generates.
 
-Opened with the `datasets` library, because `process_docs` functions are written for its tables.
-Rows stay on disk. A task file is a stranger's: it gets no address of another host, no file outside
-its folders, no archive, no format that is unpickled, unless a person trusts its folder, whose
-Python may then run anyway (unpickling stays refused).
+It uses the `datasets` library, because `process_docs` functions expect its tables. Rows stay on
+disk. A task file comes from a stranger: it may not open other addresses, files outside its folders,
+archives or pickles, unless the user trusts its folder, whose Python may then run anyway (unpickling
+stays refused).
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ from evalwright.core.errors import (
 from evalwright.tasks.datasets.hub import hub_libraries
 
 FORMATS = ("arrow", "csv", "json", "parquet", "text")
-"""Builders of the library `datasets` that read data and nothing else."""
+"""Builders of the library `datasets` that only read data."""
 
 _SETTINGS = {
     "column_names",
@@ -69,15 +68,15 @@ _ARCHIVES = (
     b"7z\xbc\xaf\x27\x1c",
     b"Rar!",
 )
-"""How files begin that `datasets` would unpack, whatever their name is."""
+"""First bytes of files that `datasets` would unpack, whatever their name."""
 
 
 def check_source(
     definition: Definition, options: Options
 ) -> tuple[str, dict[str, Any]]:
-    """What `datasets.load_dataset` is called with: the path and the settings.
+    """The path and settings for `datasets.load_dataset`.
 
-    Raises TaskError for what is not allowed.
+    Raises TaskError for anything that is not allowed.
     """
     config = definition.config
     path = str(config.dataset_path)
@@ -108,7 +107,7 @@ def check_source(
 
 
 class _Refused(Exception):
-    """What is not allowed, as the end of a sentence about the task."""
+    """Something that is not allowed, as the end of a sentence about the task."""
 
 
 def _checked(
@@ -150,7 +149,7 @@ def _builders() -> set[str]:
 
 
 def _map_names(value: Any, check: Any) -> Any:
-    """The value with every name in it checked, and replaced by what the check gives."""
+    """Apply a check to every name in a value, and replace each by its result."""
     if isinstance(value, Mapping):
         return {str(key): _map_names(child, check) for key, child in value.items()}
     if isinstance(value, list | tuple):
@@ -178,7 +177,7 @@ def _in_repository(name: Any) -> str:
 
 
 def _local(name: Any, folders: Sequence[Path], options: Options) -> Any:
-    """The files that a name or a pattern stands for; a file of the hub as it is."""
+    """The files that a name or pattern matches; a file on the hub is returned unchanged."""
     text = str(name)
     if _HUB_FILE.fullmatch(text) and ".." not in text:
         return text
@@ -190,9 +189,7 @@ def _local(name: Any, folders: Sequence[Path], options: Options) -> Any:
 
 
 def _find_files(text: str, folders: Sequence[Path]) -> list[str]:
-    """The local files of a name or a pattern: of the working folder, else of the first folder that
-    has any.
-    """
+    """Local files that match a pattern, in the working folder or the first folder with any."""
     for pattern in (Path.cwd() / text, *(folder / text for folder in folders)):
         matches = [str(pattern)]
         if glob.has_magic(text):
@@ -234,7 +231,7 @@ class Splits:
         self._data: Any = None
 
     def questions(self) -> Any:
-        """The rows that are asked: the test split, else the validation split."""
+        """The rows to evaluate: the test split, else the validation split."""
         config = self.definition.config
         name = config.test_split or config.validation_split
         if name is None:
@@ -244,7 +241,7 @@ class Splits:
         return self._processed(name, config.process_docs)
 
     def pool(self) -> Any:
-        """The rows that shots are drawn from, None where there are none."""
+        """The rows that few-shot examples are drawn from; None if there are none."""
         config = self.definition.config
         shots = self.definition.shots
         if shots.split is not None:
@@ -315,7 +312,7 @@ class Splits:
             ) from error
 
     def _called(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        """What a function of the task's gives, or a sentence that says that it failed."""
+        """Call a function of the task; its errors become a DatasetError."""
         problem = f"The Python of the task '{self.definition.name}' fails on its data"
         with reported(DatasetError, problem), fixed_chance(), quiet():
             return function(*arguments)
@@ -323,9 +320,7 @@ class Splits:
 
 @contextmanager
 def reported(error_type: type[EvalwrightError], problem: str) -> Iterator[None]:
-    """What somebody's Python raises as an error of ours that says what it failed at, and what to
-    install where that is missing.
-    """
+    """Convert exceptions of foreign Python to our errors, with advice on what to install."""
     try:
         yield
     except EvalwrightError:
@@ -338,7 +333,7 @@ def reported(error_type: type[EvalwrightError], problem: str) -> Iterator[None]:
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """No progress bars, and no results of earlier code taken from a cache of transformed tables."""
+    """Disable progress bars and the cache of transformed tables."""
     with ExitStack() as after:
         with suppress(ImportError):
             import datasets
@@ -352,8 +347,8 @@ def quiet() -> Iterator[None]:
 
 @contextmanager
 def fixed_chance() -> Iterator[None]:
-    """Python's random numbers begin at 0, as in the published runs, and go on afterwards as if
-    nothing had been drawn.
+    """Seed Python's random numbers with 0, as in published runs, and restore their state
+    afterwards.
     """
     state = random.getstate()
     random.seed(0)
