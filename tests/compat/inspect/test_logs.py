@@ -288,7 +288,7 @@ def sample(**more: Any) -> bytes:
 def test_broken_logs_are_named(
     parts: Mapping[str, bytes], told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(files, "MOST_PART", 1 << 20)
+    monkeypatch.setattr(files, "MAX_PART_BYTES", 1 << 20)
     path = hostile(tmp_path, parts)
     with pytest.raises(RunError, match=r"bad\.eval") as raised:
         import_inspect(path, tmp_path / "runs")
@@ -296,7 +296,7 @@ def test_broken_logs_are_named(
 
 
 def test_a_bomb_of_many_parts_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(files, "MOST_WHOLE", 1 << 20)
+    monkeypatch.setattr(files, "MAX_LOG_BYTES", 1 << 20)
     parts = {f"samples/{place}.json": sample(id=str(place), x="y" * 10**6) for place in range(8)}
     path = hostile(tmp_path, {"header.json": HEADER, **parts})
     with pytest.raises(RunError, match="unpacks to more than"):

@@ -35,9 +35,7 @@ _named, __dir__ = lazy_names(__name__, {"evaluator": "evaluate simple_evaluate"}
 
 
 def __getattr__(name: str) -> Any:
-    """A module that a script uses without importing it (`lm_eval.tasks.TaskManager`), or a name
-    that is loaded late.
-    """
+    """Import a submodule or a lazily loaded name on first use."""
     return (
         import_module(f"{__name__}.{name}")
         if name in ("evaluator", "filters", "models", "tasks", "utils")

@@ -1,7 +1,7 @@
-"""The benchmark's questions as task files that `evalwright run` takes, so that new runs stand on a
-board beside imported ones.
+"""Writes the benchmark's questions as task files, so that new runs can be compared with imported
+ones.
 
-Names of tasks, ids, questions and references are those of the imported runs, so items are paired;
+Tasks, ids, questions and references have the same names as in imported runs, so samples are paired;
 the prompt is ours.
 """
 
@@ -59,18 +59,19 @@ _KEYS = ("domain", "type", "source", "created_at", "premise")
 def write_tasks(
     questions: Mapping[str, Question], folder: Path, names: tuple[str, str]
 ) -> None:
-    """Write a task file with its data for the short answers and one for the stress questions.
-    names: of both tasks.
+    """Write task files and data for the short answers and for the stress questions.
 
-    A reference that is a description is compared with no answer, so its question is left out.
-    Raises RunError.
+    Questions whose reference is a description are left out. names: of the two tasks. Raises
+    RunError.
     """
     short = [
-        one
-        for one in questions.values()
-        if one.type != STRESS_TYPE and is_graded(one.reference)
+        question
+        for question in questions.values()
+        if question.type != STRESS_TYPE and is_graded(question.reference)
     ]
-    stress = [one for one in questions.values() if one.type == STRESS_TYPE]
+    stress = [
+        question for question in questions.values() if question.type == STRESS_TYPE
+    ]
     kinds = (
         (short, "short-answer", "accuracy", "Facts from memory, in a short phrase."),
         (
@@ -94,12 +95,12 @@ def write_tasks(
             "metric": metric,
         }
         lines = ""
-        for one in rows:
+        for question in rows:
             row = {
-                "id": one.id,
-                "question": one.question,
-                "reference": one.reference,
-                **metadata_of(one),
+                "id": question.id,
+                "question": question.question,
+                "reference": question.reference,
+                **metadata_of(question),
             }
             lines += json.dumps(row, ensure_ascii=False) + "\n"
         write_file(folder / f"{name}.jsonl", lines)

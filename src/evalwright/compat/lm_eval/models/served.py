@@ -79,26 +79,31 @@ LogLikelihoods = list[tuple[float, bool]]
 
 
 def served_model(client: str, model: str, **arguments: Any) -> RemoteModel:
-    """The model of one of the released package's clients.
+    """Create the model of one of lm_eval's server clients.
 
-    Raises UnknownName for an argument that none of them has.
+    Raises UnknownName for an argument that no client has.
     """
     client_arguments = {
         name: value for name, value in arguments.items() if value is not None
     }
     for name in client_arguments:
         if name not in ARGUMENTS:
-            known = sorted(ARGUMENTS)
+            known_names = sorted(ARGUMENTS)
             raise UnknownName(
-                f"argument of 'lm/{client}'", name, known, f"Known: {', '.join(known)}."
+                f"argument of 'lm/{client}'",
+                name,
+                known_names,
+                f"Known: {', '.join(known_names)}.",
             )
     if client in ANTHROPIC:
         return ServedMessages(client, model, client_arguments)
     return ServedModel(client, model, client_arguments)
 
 
-def _sending(client_arguments: Mapping[str, Any], ending: str) -> dict[str, Any]:
-    """The arguments of a remote model of ours: where and how fast requests are sent."""
+def _sending_arguments(
+    client_arguments: Mapping[str, Any], ending: str
+) -> dict[str, Any]:
+    """Translate client arguments that say where and how fast to send requests."""
     names = {
         "num_concurrent": "max_concurrency",
         "max_retries": "max_attempts",
@@ -118,16 +123,14 @@ def _sending(client_arguments: Mapping[str, Any], ending: str) -> dict[str, Any]
     return sending
 
 
-def _row(name: str) -> Provider:
+def _provider(name: str) -> Provider:
     row = find(name)
     assert row is not None
     return row
 
 
-def written_settings(request: Generate) -> dict[str, Any]:
-    """A request's settings of generation under the published names: as a task wrote them, where it
-    carries them so.
-    """
+def published_settings(request: Generate) -> dict[str, Any]:
+    """A request's generation settings under lm_eval's names, unchanged if a task wrote them so."""
     further = arguments_of(request)
     if "until" in further:
         return further
@@ -146,9 +149,9 @@ def written_settings(request: Generate) -> dict[str, Any]:
 
 
 class ServedModel(OpenAIModel):
-    """A client of OpenAI's two interfaces.
+    """A client of OpenAI's completions or chat completions.
 
-    Texts become token ids where a tokenizer is known, as there.
+    As in lm_eval, text is sent as token ids if a tokenizer is known.
     """
 
     carries = CARRIED
@@ -170,19 +173,19 @@ class ServedModel(OpenAIModel):
         echo = (
             None if is_chat or client == "local-completions" else model in ECHO_MODELS
         )
-        sending = _sending(client_arguments, ending)
+        sending = _sending_arguments(client_arguments, ending)
         super().__init__(
-            _row("openai"),
+            _provider("openai"),
             model,
             interface="chat" if is_chat else "completions",
             echo=echo,
             **sending,
         )
         self.carries = CARRIED
-        self.wire = self._own_wire(self.wire)
+        self.wire = self._published_wire(self.wire)
 
     def _open_client(self, model: str) -> Any:
-        """The class that writes bodies. Without a tokenizer texts are sent, which is said."""
+        """Create the object that builds bodies; without a tokenizer it sends text and warns."""
         names = (
             *TOKENIZING,
             "base_url",
@@ -202,10 +205,10 @@ class ServedModel(OpenAIModel):
         try:
             return client(model=model, **arguments)
         except Exception as error:
-            wanted = arguments.get("tokenizer") or arguments.get(
+            tokenizer_requested = arguments.get("tokenizer") or arguments.get(
                 "tokenizer_backend"
             ) not in (None, "auto")
-            if wanted:
+            if tokenizer_requested:
                 raise ConfigurationError(
                     f"The tokenizer of 'lm/{self._client_name}/{model}' cannot be"
                     f" opened: {type(error).__name__}: {error}"
@@ -220,25 +223,27 @@ class ServedModel(OpenAIModel):
             )
             return client(model=model, **{**arguments, "tokenizer_backend": None})
 
-    def _own_wire(self, wire: Wire) -> Wire:
-        said = wire.said
+    def _published_wire(self, wire: Wire) -> Wire:
+        parse_reply = wire.said
         thinking_end = self._client_arguments.get("think_end_token")
 
-        def answer_said(data: Any, request: Any, settings: Settings) -> Said:
-            whole = said(data, request, settings)
+        def parse_without_reasoning(
+            body: Any, request: Any, settings: Settings
+        ) -> Said:
+            parsed = parse_reply(body, request, settings)
             return replace(
-                whole, text=postprocess_generated_text(whole.text, None, thinking_end)
+                parsed, text=postprocess_generated_text(parsed.text, None, thinking_end)
             )
 
         return replace(
             wire,
             payload=self._payload,
-            said=said if thinking_end is None else answer_said,
+            said=parse_reply if thinking_end is None else parse_without_reasoning,
             options={},
         )
 
     def describe(self) -> dict[str, Any]:
-        """As for `openai/...`, with the template that renders messages here, where one does."""
+        """Describe the model, with the chat template if messages are rendered here."""
         template = (
             getattr(self._client.tokenizer, "chat_template", None)
             if self._renders
@@ -257,7 +262,7 @@ class ServedModel(OpenAIModel):
 
     @property
     def _renders(self) -> bool:
-        """Whether messages become text here."""
+        """Whether messages are rendered as text here."""
         client = self._client
         return (
             self._client_name in COMPLETIONS
@@ -286,8 +291,8 @@ class ServedModel(OpenAIModel):
     # Texts
 
     def _payload(self, request: Generate, settings: Settings) -> dict[str, Any]:
-        """The body of a request to generate."""
-        written = written_settings(request)
+        """The body of a generation request."""
+        written = published_settings(request)
         seed = self._client._seed + (request.draw if request.stop else 0)
         return self._body(
             self._prompt(request.prompt, written),
@@ -297,11 +302,13 @@ class ServedModel(OpenAIModel):
         )
 
     def _body(self, message: Any, **how: Any) -> dict[str, Any]:
-        """As there: the end's text is among the stop strings unless several requests are on their
-        way at a time.
+        """Build a body; as in lm_eval, the end text is a stop string unless requests run
+        concurrently.
         """
-        more = {} if self._concurrent else {"eos": self._client.eos_string}
-        body: dict[str, Any] = self._client._create_payload(message, **how, **more)
+        end_option = {} if self._concurrent else {"eos": self._client.eos_string}
+        body: dict[str, Any] = self._client._create_payload(
+            message, **how, **end_option
+        )
         return body
 
     def _prompt(self, prompt: Prompt, written: Mapping[str, Any]) -> Any:
@@ -345,23 +352,25 @@ class ServedModel(OpenAIModel):
         greedy = True
         scored = 0
         for context, continuation in self._encoded(request):
-            value, is_greedy = await self._score(context, continuation, replies)
-            total = total + value
+            log_likelihood, is_greedy = await self._score(
+                context, continuation, replies
+            )
+            total = total + log_likelihood
             greedy = greedy and is_greedy
             scored = scored + len(continuation)
-        known = [reply for reply in replies if reply is not None]
+        received = [reply for reply in replies if reply is not None]
         return Response(
             finish_reason="stop",
             log_likelihood=min(total, 0.0),
             is_greedy=greedy,
             tokens_scored=scored,
-            usage=sum((reply_usage(reply.data) for reply in known), Usage()),
-            latency=sum(reply.seconds for reply in known),
-            rate_limits=known[-1].rate_limits if known else None,
+            usage=sum((reply_usage(reply.data) for reply in received), Usage()),
+            latency=sum(reply.seconds for reply in received),
+            rate_limits=received[-1].rate_limits if received else None,
         )
 
     def _encoded(self, request: Request) -> Iterator[tuple[list[int], list[int]]]:
-        """(context's tokens, continuation's tokens) of each request to the server."""
+        """Yield (context tokens, continuation tokens) for each request to the server."""
         client = self._client
         if isinstance(request, LogLikelihood):
             yield client.encoded_pair(self._text(request.context), request.continuation)
@@ -400,8 +409,8 @@ class ServedModel(OpenAIModel):
             parsed: LogLikelihoods = client.parse_logprobs(
                 reply.data, tokens=inputs, ctxlens=lengths
             )
-            value, is_greedy = parsed[0]
-            return float(value), bool(is_greedy)
+            log_likelihood, is_greedy = parsed[0]
+            return float(log_likelihood), bool(is_greedy)
         except RequestError:
             raise
         except (
@@ -432,9 +441,9 @@ class ServedMessages(ApiModel):
         self._limit = int(client_arguments.get("max_gen_toks", 256))
         self._concurrent = int(client_arguments.get("num_concurrent", 1)) > 1
         super().__init__(
-            _row("anthropic"),
+            _provider("anthropic"),
             model,
-            **_sending(client_arguments, ENDPOINTS["anthropic"]),
+            **_sending_arguments(client_arguments, ENDPOINTS["anthropic"]),
         )
         self.carries = CARRIED
         self.wire = replace(self.wire, payload=self._payload, options={})
@@ -447,8 +456,8 @@ class ServedMessages(ApiModel):
         }
 
     def _payload(self, request: Generate, settings: Settings) -> dict[str, Any]:
-        """The body of a request: a system message apart, every content as one block."""
-        written = written_settings(request)
+        """Build the body of a request: the system message separate, each content as one block."""
+        written = published_settings(request)
         written.pop("do_sample", None)
         prompt = request.prompt
         turns = (
