@@ -94,7 +94,7 @@ COMPLETE = "_EVALWRIGHT_COMPLETE"
 """The variable that a shell sets to ask what may follow what was typed."""
 
 
-_AGAIN = ("resume", "retry", "continue", "restart")
+_RESUME_WORDS = ("resume", "retry", "continue", "restart")
 
 
 class LazyGroup(click.Group):
@@ -111,9 +111,9 @@ class LazyGroup(click.Group):
         """The command of that name."""
         if cmd_name not in COMMANDS:
             return None
-        place = COMMANDS[cmd_name][0]
+        entry_point = COMMANDS[cmd_name][0]
         command: click.Command = resolve_name(
-            place if "." in place else f"evalwright.cli.{place}"
+            entry_point if "." in entry_point else f"evalwright.cli.{entry_point}"
         )
         return command
 
@@ -126,7 +126,7 @@ class LazyGroup(click.Group):
 
             hint = (
                 "To resume a run, run the same command again. "
-                if args[0] in _AGAIN
+                if args[0] in _RESUME_WORDS
                 else ""
             )
             if not closest(args[0], self.table):
@@ -172,17 +172,22 @@ def run_command(
     from evalwright.cli.output import outlets
     from evalwright.cli.signals import stop_signals
 
-    given = list(arguments) if arguments is not None else None
-    with outlets() as out, stop_signals() as stop, _old_names_as_notes():
-        code = _run(
+    argument_list = list(arguments) if arguments is not None else None
+    with outlets() as stdout, stop_signals() as stop, _old_names_as_notes():
+        code = _run_reporting_errors(
             lambda: command.main(
-                args=given, prog_name=name, standalone_mode=False, **context
+                args=argument_list, prog_name=name, standalone_mode=False, **context
             ),
             stop,
-            given,
+            argument_list,
         )
-        if out.lost is not None and out.lost.errno not in (errno.EPIPE, errno.EBADF):
-            say(f"The result could not be printed: {out.lost.strerror or out.lost}.")
+        if stdout.lost is not None and stdout.lost.errno not in (
+            errno.EPIPE,
+            errno.EBADF,
+        ):
+            say(
+                f"The result could not be printed: {stdout.lost.strerror or stdout.lost}."
+            )
             return code or 1
         return code
 
@@ -193,33 +198,38 @@ def _old_names_as_notes() -> Iterator[None]:
     warning would show.
     """
     with warnings.catch_warnings():
-        show_other = warnings.showwarning
+        show_warning = warnings.showwarning
 
         def show(
-            message: Warning | str, category: type[Warning], *place: Any, **more: Any
+            message: Warning | str,
+            category: type[Warning],
+            *location: Any,
+            **options: Any,
         ) -> None:
             if issubclass(category, OldName):
                 say(f"Note: {message}")
             else:
-                show_other(message, category, *place, **more)
+                show_warning(message, category, *location, **options)
 
         warnings.simplefilter("always", OldName)
         warnings.showwarning = show
         yield
 
 
-def _run(
-    command: Callable[[], Any], stop: StopSignals, given: Sequence[str] | None
+def _run_reporting_errors(
+    command: Callable[[], Any], stop: StopSignals, arguments: Sequence[str] | None
 ) -> int:
     from evalwright.cli.signals import ServingEnded
 
     try:
-        result = command()
-        return result if isinstance(result, int) else 0
+        exit_code = command()
+        return exit_code if isinstance(exit_code, int) else 0
     except click.exceptions.Exit as ended:
         return ended.exit_code
     except click.NoSuchOption as error:
-        if meant := _meant(error, sys.argv[1:] if given is None else given):
+        if meant := _suggest_option(
+            error, sys.argv[1:] if arguments is None else arguments
+        ):
             say(f"Error: {meant}")
         else:
             error.show(file=sys.stderr)
@@ -238,16 +248,16 @@ def _run(
     except SystemExit as ended:
         # Code that it ran wanted to leave, or click took an error of its pipes for one of ours.
         cause = ended.__context__
-        return _failed(
+        return _report_failure(
             cause
             if isinstance(cause, OSError)
             else RuntimeError(f"SystemExit({ended.code!r})")
         )
     except Exception as error:
-        return _failed(error)
+        return _report_failure(error)
 
 
-def _meant(error: click.NoSuchOption, given: Sequence[str]) -> str | None:
+def _suggest_option(error: click.NoSuchOption, arguments: Sequence[str]) -> str | None:
     """What to write in place of an option that another program has; None where none has it."""
     if error.ctx is None:
         return None
@@ -259,16 +269,16 @@ def _meant(error: click.NoSuchOption, given: Sequence[str]) -> str | None:
         if isinstance(param, click.Option)
     }
     for spelling in SPELLINGS:
-        rest = list(given)[len(path) :]
-        meant: str | None = resolve_name(spelling)(
-            error.option_name, tuple(path), rest, native
+        remaining = list(arguments)[len(path) :]
+        suggestion: str | None = resolve_name(spelling)(
+            error.option_name, tuple(path), remaining, native
         )
-        if meant:
-            return meant
+        if suggestion:
+            return suggestion
     return None
 
 
-def _failed(error: Exception) -> int:
+def _report_failure(error: Exception) -> int:
     from evalwright.core.errors import EvalwrightError
 
     if isinstance(error, EvalwrightError):

@@ -25,48 +25,48 @@ def key_values(pairs: Sequence[str], option: str) -> dict[str, Any]:
 
     `["timeout=5", "extra_body.top_k=3"]` -> `{"timeout": 5, "extra_body": {"top_k": 3}}`.
     """
-    out: dict[str, Any] = {}
+    settings: dict[str, Any] = {}
     for pair in pairs:
-        key, equals, value = pair.partition("=")
+        key, equals, text = pair.partition("=")
         if not equals or not key:
             raise ConfigurationError(f"{option} takes key=value, not '{pair}'.")
         *path, last = key.split(".")
-        place = out
+        group = settings
         for step in path:
-            place = place.setdefault(step, {})
-            if not isinstance(place, dict):
+            group = group.setdefault(step, {})
+            if not isinstance(group, dict):
                 raise ConfigurationError(
                     f"{option} sets '{step}' both as a value and as a group, in"
                     f" '{pair}'."
                 )
-        if isinstance(place.get(last), dict):
+        if isinstance(group.get(last), dict):
             raise ConfigurationError(
                 f"{option} sets '{last}' both as a value and as a group, in '{pair}'."
             )
-        place[last] = _value(value)
-    return out
+        group[last] = _parse_value(text)
+    return settings
 
 
-def dialect_settings(given: Mapping[str, Any]) -> dict[str, Any]:
+def dialect_settings(params: Mapping[str, Any]) -> dict[str, Any]:
     """The flags for other frameworks' tasks that were given, as a configuration's `dialect`."""
-    flags = {key: given.get(key) for key in ("task_root", "trust", "scoring")}
-    found = {
-        key: list(value) if isinstance(value, tuple) else value
-        for key, value in flags.items()
-        if value
+    flags = {key: params.get(key) for key in ("task_root", "trust", "scoring")}
+    dialect = {
+        key: list(setting) if isinstance(setting, tuple) else setting
+        for key, setting in flags.items()
+        if setting
     }
-    return {**key_values(given.get("dialect_values") or (), "-D"), **found}
+    return {**key_values(params.get("dialect_values") or (), "-D"), **dialect}
 
 
-def _value(text: str) -> Any:
+def _parse_value(text: str) -> Any:
     try:
-        value = json.loads(text, parse_constant=_no_number)
+        parsed = json.loads(text, parse_constant=_refuse_constant)
     except (ValueError, RecursionError):
         return {"True": True, "False": False, "None": None}.get(text, text)
-    return text if isinstance(value, float) and math.isinf(value) else value
+    return text if isinstance(parsed, float) and math.isinf(parsed) else parsed
 
 
-def _no_number(name: str) -> None:
+def _refuse_constant(name: str) -> None:
     """NaN and Infinity are not JSON and could not be recorded."""
     raise ValueError(name)
 
@@ -91,8 +91,8 @@ def role_specs(
                 f" '{role}'. Leave one out."
             )
         named[role] = name
-    given = key_values(arguments, "-R")
-    for role, values in given.items():
+    arguments_by_role = key_values(arguments, "-R")
+    for role, values in arguments_by_role.items():
         if not isinstance(values, Mapping):
             raise ConfigurationError(
                 f"-R takes ROLE.KEY=VALUE, for example {role}.temperature=0, not"
@@ -103,7 +103,10 @@ def role_specs(
                 f"-R {role}.{next(iter(values), 'KEY')}=... is for the role '{role}',"
                 " which no --role or --judge names."
             )
-    return {role: ModelSpec(name, given.get(role, {})) for role, name in named.items()}
+    return {
+        role: ModelSpec(name, arguments_by_role.get(role, {}))
+        for role, name in named.items()
+    }
 
 
 def judge_roles(judges: Sequence[str]) -> list[str]:
@@ -115,7 +118,7 @@ def judge_roles(judges: Sequence[str]) -> list[str]:
 
 
 def judge_settings(
-    given: Mapping[str, Any], overrides: Mapping[str, Any]
+    params: Mapping[str, Any], overrides: Mapping[str, Any]
 ) -> dict[str, Any]:
     """What --judge, --rubric and --column come to: the scorer that decides what rules cannot, and
     overrides of the tasks.
@@ -123,12 +126,12 @@ def judge_settings(
     overrides: those that are typed, which keep what they name. Raises ConfigurationError where two
     of them contradict each other.
     """
-    several = (
-        {"judges": judge_roles(given["judges"])} if len(given["judges"]) > 1 else {}
+    panel = (
+        {"judges": judge_roles(params["judges"])} if len(params["judges"]) > 1 else {}
     )
-    out: dict[str, Any] = {}
-    made: dict[str, Any] = {}
-    if given["rubric"]:
+    settings: dict[str, Any] = {}
+    judge_overrides: dict[str, Any] = {}
+    if params["rubric"]:
         for key in ("scorers", "metrics"):
             if key in overrides:
                 raise ConfigurationError(
@@ -136,61 +139,63 @@ def judge_settings(
                     f" {key}... cannot be used with it. For a rubric with points or"
                     " classes, write it in a task file."
                 )
-        criteria = list(given["rubric"])
+        criteria = list(params["rubric"])
         metrics = [{"name": "rubric", "use": "accuracy"}]
-        names = [one.name for one in read_criteria(criteria, "--rubric")]
+        names = [criterion.name for criterion in read_criteria(criteria, "--rubric")]
         metrics += [
             {"name": name, "use": "part-mean", "part": name}
             for name in names
             if len(names) > 1
         ]
-        if several:
+        if panel:
             metrics.append(
                 {"name": "judges agree", "use": "part-mean", "part": "agreement"}
             )
-        made = {
-            "scorers": [{"judge-rubric": {"criteria": criteria, **several}}],
+        judge_overrides = {
+            "scorers": [{"judge-rubric": {"criteria": criteria, **panel}}],
             "metrics": metrics,
         }
-    elif given["judges"]:
-        out["unsure"] = {"scorer": "judge-correct", **several}
-    if given["columns"]:
-        if not any(map(as_data_file, given.get("tasks") or ())):
+    elif params["judges"]:
+        settings["unsure"] = {"scorer": "judge-correct", **panel}
+    if params["columns"]:
+        if not any(map(as_data_file, params.get("tasks") or ())):
             raise ConfigurationError(
                 "--column names the columns of a data file, such as mine.csv, and no"
                 " task is one."
             )
-        made |= named_columns(key_values(given["columns"], "--column"))
-    if made:
-        out["overrides"] = made
-    return out
+        judge_overrides |= named_columns(key_values(params["columns"], "--column"))
+    if judge_overrides:
+        settings["overrides"] = judge_overrides
+    return settings
 
 
-def evaluation_settings(given: Mapping[str, Any]) -> dict[str, Any]:
+def evaluation_settings(params: Mapping[str, Any]) -> dict[str, Any]:
     """The fields of a Configuration that `run` and `plan` share, where they were given."""
-    named = ("seed", "out", "home", "num_fewshot")
-    out: dict[str, Any] = {key: given[key] for key in named if given[key] is not None}
-    if given["home"]:
+    plain_fields = ("seed", "out", "home", "num_fewshot")
+    settings: dict[str, Any] = {
+        key: params[key] for key in plain_fields if params[key] is not None
+    }
+    if params["home"]:
         # Caches of data sets and hashes are beside the store.
-        os.environ["EVALWRIGHT_HOME"] = given["home"]
-    if given.get("image_urls"):
+        os.environ["EVALWRIGHT_HOME"] = params["home"]
+    if params.get("image_urls"):
         os.environ[VARIABLE] = BY_FLAG
-    if given["roles"] or given["role_arguments"] or given["judges"]:
-        out["roles"] = role_specs(
-            given["roles"], given["role_arguments"], given["judges"]
+    if params["roles"] or params["role_arguments"] or params["judges"]:
+        settings["roles"] = role_specs(
+            params["roles"], params["role_arguments"], params["judges"]
         )
-    if given["where"]:
-        out["where"] = tuple(given["where"])
-    if given["prompt_format"]:
-        out["format"] = given["prompt_format"]
-    overrides = key_values(given["overrides"], "-T")
-    judging = judge_settings(given, overrides)
+    if params["where"]:
+        settings["where"] = tuple(params["where"])
+    if params["prompt_format"]:
+        settings["format"] = params["prompt_format"]
+    overrides = key_values(params["overrides"], "-T")
+    judging = judge_settings(params, overrides)
     if overrides := {**overrides, **judging.pop("overrides", {})}:
-        out["overrides"] = overrides
-    out |= judging
-    if dialect := dialect_settings(given):
-        out["dialect"] = dialect
-    return out
+        settings["overrides"] = overrides
+    settings |= judging
+    if dialect := dialect_settings(params):
+        settings["dialect"] = dialect
+    return settings
 
 
 def load_plugins(files: Sequence[str]) -> None:

@@ -25,33 +25,33 @@ def list_(home: str | None, as_json: bool) -> None:
     """List all batch jobs, newest first. To fetch one, run the command that created it again."""
     from evalwright.models.remote.batch.journal import Journal
 
-    entries = []
+    jobs = []
     if Journal.is_there(home_folder(home)):
         journal = Journal(home_folder(home))
-        entries = journal.entries()
+        jobs = journal.entries()
         journal.close()
     rows = [
         {
-            "number": entry.number,
-            "model": entry.name,
-            "at": entry.place,
-            "batch": entry.batch,
-            "requests": entry.n,
+            "number": job.number,
+            "model": job.name,
+            "at": job.place,
+            "batch": job.batch,
+            "requests": job.n,
             "made": (
-                datetime.fromtimestamp(entry.created, UTC).isoformat(timespec="seconds")
+                datetime.fromtimestamp(job.created, UTC).isoformat(timespec="seconds")
             ),
             "state": (
-                "ended" if entry.ended else "open" if entry.batch else "never confirmed"
+                "ended" if job.ended else "open" if job.batch else "never confirmed"
             ),
         }
-        for entry in entries
+        for job in jobs
     ]
     if as_json:
         print_json(rows)
     elif not rows:
         echo("This store has no batch jobs.")
     for row in rows if not as_json else ():
-        echo("  ".join(str(value) for value in row.values()))
+        echo("  ".join(str(cell) for cell in row.values()))
 
 
 @batches.command()
@@ -63,18 +63,18 @@ def forget(number: int, home: str | None) -> None:
     """
     from evalwright.models.remote.batch.journal import Journal
 
-    known = None
+    job = None
     if Journal.is_there(home_folder(home)):
         journal = Journal(home_folder(home))
-        known = journal.entry(number)
-        if known is not None:
+        job = journal.entry(number)
+        if job is not None:
             journal.forget(number)
         journal.close()
-    if known is None:
+    if job is None:
         raise ConfigurationError(
             f"No batch has the number {number}: see 'evalwright batches list'."
         )
     echo(
-        f"Forgotten: batch {known.batch or '(never confirmed)'} of {known.n} requests"
-        f" to {known.name}."
+        f"Forgotten: batch {job.batch or '(never confirmed)'} of {job.n} requests"
+        f" to {job.name}."
     )

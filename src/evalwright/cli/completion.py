@@ -40,10 +40,10 @@ def task_names(context: click.Context) -> Iterator[str]:
 def run_names(context: click.Context) -> Iterator[str]:
     """Runs of the folder of runs, the newest first."""
     folder = Path(context.params.get("runs_folder") or "runs")
-    found = sorted(
+    paths = sorted(
         folder.glob("*/run.json"), key=lambda path: path.stat().st_mtime, reverse=True
     )
-    return (path.parent.name for path in found)
+    return (path.parent.name for path in paths)
 
 
 def model_names(context: click.Context) -> Iterator[str]:
@@ -76,7 +76,7 @@ def plot_kinds(context: click.Context) -> Iterable[str]:
     return KINDS
 
 
-def _rows(context: click.Context, most: int) -> Iterator[dict[str, Any]]:
+def _first_rows(context: click.Context, limit: int) -> Iterator[dict[str, Any]]:
     """The first samples of the run that was typed; none where it cannot be read."""
     from evalwright.runs.reader import open_run
 
@@ -84,12 +84,12 @@ def _rows(context: click.Context, most: int) -> Iterator[dict[str, Any]]:
         # What stands before an option that has no value yet is not yet given to the arguments.
         name = context.params.get("run") or next(iter(context.args), "")
         run = open_run(name, Path(context.params.get("runs_folder") or "runs"))
-        yield from islice(run.rows(), most)
+        yield from islice(run.rows(), limit)
 
 
 def sample_ids(context: click.Context) -> Iterator[str]:
     """Ids of the run that was typed."""
-    return (str(row["id"]) for row in _rows(context, _SAMPLES))
+    return (str(row["id"]) for row in _first_rows(context, _OFFERED_SAMPLES))
 
 
 def sample_keys(context: click.Context) -> Iterator[str]:
@@ -99,7 +99,9 @@ def sample_keys(context: click.Context) -> Iterator[str]:
     return (
         f"{key}="
         for key in dict.fromkeys(
-            key for row in _rows(context, _LOOKED) for key in keys_of(row)
+            key
+            for row in _first_rows(context, _SCANNED_SAMPLES)
+            for key in keys_of(row)
         )
     )
 
@@ -115,13 +117,13 @@ def metadata_keys(context: click.Context) -> Iterator[str]:
             for task in load_tasks(name):
                 yield from (
                     f"{key}="
-                    for one in islice(task.samples, _LOOKED)
-                    for key in one.metadata
+                    for sample in islice(task.samples, _SCANNED_SAMPLES)
+                    for key in sample.metadata
                 )
 
 
-_SAMPLES = 10_000
-_LOOKED = 100
+_OFFERED_SAMPLES = 10_000
+_SCANNED_SAMPLES = 100
 """Samples whose ids are offered, and those whose keys are."""
 
 
@@ -151,7 +153,7 @@ _BY_NAME: dict[str, Names] = {
 """What an argument takes that its help calls by its name."""
 
 
-class _Named(click.types.StringParamType):
+class _NameType(click.types.StringParamType):
     """A text that is one of some names, or a path."""
 
     def __init__(self, names: Names) -> None:
@@ -163,36 +165,38 @@ class _Named(click.types.StringParamType):
         """Names that begin so, without those that would act on a terminal; paths where there are
         none.
         """
-        found = dict.fromkeys(
+        names = dict.fromkeys(
             name for name in self._names(ctx) if name.startswith(incomplete)
         )
         if self._names is model_names and "/" not in incomplete:
-            found = dict.fromkeys(name for name in found if name.endswith("/"))
-        items = [
+            names = dict.fromkeys(name for name in names if name.endswith("/"))
+        completions = [
             CompletionItem(name)
-            for name in found
+            for name in names
             if name.isprintable() and name != incomplete
         ]
         path = "dir" if param.metavar == "DIR" else "file"
-        return items or [CompletionItem(incomplete, type=path)]
+        return completions or [CompletionItem(incomplete, type=path)]
 
 
 def _name_parameters(command: click.Command) -> None:
     """Give the parameters of a command, and of those below it, the names that they take."""
     for param in command.params:
-        own = (
+        by_name = (
             None
             if param.metavar and param.name not in ("config", "where")
             else _BY_NAME.get(param.name or "")
         )
-        names = own or _BY_METAVAR.get(param.metavar or "")
+        names = by_name or _BY_METAVAR.get(param.metavar or "")
         if names and isinstance(param.type, (click.types.StringParamType, LocalPath)):
-            param.type = _Named(names)
-    for other in command.commands.values() if isinstance(command, click.Group) else ():
-        _name_parameters(other)
+            param.type = _NameType(names)
+    for subcommand in (
+        command.commands.values() if isinstance(command, click.Group) else ()
+    ):
+        _name_parameters(subcommand)
 
 
-class _Completing(LazyGroup):
+class _CompletionGroup(LazyGroup):
     """The command line while a shell completes it: no module is imported for a list of commands."""
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
@@ -237,9 +241,9 @@ SHELLS: dict[str, type[ShellComplete]] = {
 }
 
 
-def _of(shell: str) -> ShellComplete:
+def _completer(shell: str) -> ShellComplete:
     return SHELLS[shell](
-        _Completing("evalwright", params=cli.params), {}, "evalwright", COMPLETE
+        _CompletionGroup("evalwright", params=cli.params), {}, "evalwright", COMPLETE
     )
 
 
@@ -248,11 +252,11 @@ def complete() -> int:
 
     Whatever goes wrong, there is nothing then.
     """
-    shell, _, what = os.environ[COMPLETE].partition("_")
-    if shell not in SHELLS or what != "complete":
+    shell, _, instruction = os.environ[COMPLETE].partition("_")
+    if shell not in SHELLS or instruction != "complete":
         return 2
     try:
-        click.echo(_of(shell).complete())
+        click.echo(_completer(shell).complete())
     except Exception:
         return 1
     return 0
@@ -267,4 +271,4 @@ def completion(shell: Any) -> None:
     "$(evalwright completion zsh)". For fish: evalwright completion fish >
     ~/.config/fish/completions/evalwright.fish
     """
-    click.echo(_of(shell).source())
+    click.echo(_completer(shell).source())

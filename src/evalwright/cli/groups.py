@@ -16,11 +16,11 @@ class CommandGroup(click.Group):
         """The command that the first argument names. Raises UnknownName."""
         name = args[0] if args else ""
         if name and not name.startswith("-") and self.get_command(ctx, name) is None:
-            known = self.list_commands(ctx)
+            commands = self.list_commands(ctx)
             raise UnknownName(
                 f"command of `{ctx.command_path}`",
                 name,
-                known,
-                known_names(name, known, "Commands: "),
+                commands,
+                known_names(name, commands, "Commands: "),
             )
         return super().resolve_command(ctx, args)

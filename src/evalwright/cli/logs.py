@@ -10,19 +10,19 @@ from contextlib import contextmanager
 from io import TextIOWrapper
 from pathlib import Path
 
-from evalwright.cli.options import flag, option, together
+from evalwright.cli.options import combine_options, flag, option
 from evalwright.core.errors import ConfigurationError
 from evalwright.core.secrets import mask
 from evalwright.reports.text import inert
 from evalwright.tasks.files import failing_as
 
-LOGGING = together(
+LOGGING = combine_options(
     flag("--verbose", "Also show retries, failed requests and what libraries say."),
     option("--log-file", "FILE", "Also append what happens, with times, to a file."),
 )
 
 
-class _Lines(logging.Handler):
+class _PersonHandler(logging.Handler):
     """Shows records to a person, above the live lines of a run."""
 
     def __init__(self, tell: Callable[[str], None], level: int) -> None:
@@ -35,7 +35,7 @@ class _Lines(logging.Handler):
         self._tell(self.format(record))
 
 
-class _File(logging.StreamHandler[TextIOWrapper]):
+class _FileHandler(logging.StreamHandler[TextIOWrapper]):
     """Writes records to a file, a line each, without secrets."""
 
     def format(self, record: logging.LogRecord) -> str:
@@ -52,10 +52,10 @@ def logged(
     """
     logger = logging.getLogger("evalwright")
     handlers: list[logging.Handler] = [
-        _Lines(tell, logging.DEBUG if verbose else logging.WARNING)
+        _PersonHandler(tell, logging.DEBUG if verbose else logging.WARNING)
     ]
     if file is not None:
-        handlers.append(_opened(Path(file)))
+        handlers.append(_open_log(Path(file)))
     level = logger.level
     if verbose or file is not None:
         # Libraries are silenced unless this is DEBUG.
@@ -68,13 +68,15 @@ def logged(
         logger.setLevel(level)
         for handler in handlers:
             logger.removeHandler(handler)
-            if isinstance(handler, _File):
+            if isinstance(handler, _FileHandler):
                 handler.stream.close()
 
 
-def _opened(path: Path) -> _File:
+def _open_log(path: Path) -> _FileHandler:
     with failing_as(ConfigurationError, f"The log file '{path}' cannot be written"):
         path.parent.mkdir(parents=True, exist_ok=True)
-        handler = _File(path.open("a", encoding="utf-8", errors="backslashreplace"))
+        handler = _FileHandler(
+            path.open("a", encoding="utf-8", errors="backslashreplace")
+        )
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
     return handler

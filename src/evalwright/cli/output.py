@@ -106,20 +106,20 @@ def outlets() -> Iterator[Outlet]:
             pass
         os.close(handle)
     before = sys.stdout, sys.stderr
-    out = Outlet(before[0])
-    sys.stdout = cast(TextIO, out)
+    stdout = Outlet(before[0])
+    sys.stdout = cast(TextIO, stdout)
     sys.stderr = cast(TextIO, Outlet(before[1]))
     try:
-        yield out
+        yield stdout
     finally:
         sys.stdout, sys.stderr = before
 
 
-def print_json(data: Any) -> None:
+def print_json(record: Any) -> None:
     """One JSON document on standard output, for other programs; what would act on a terminal is
     escaped as JSON does.
     """
-    click.echo(json_escaped(json.dumps(data, indent=2, ensure_ascii=False)))
+    click.echo(json_escaped(json.dumps(record, indent=2, ensure_ascii=False)))
 
 
 def echo(text: str, *, before: str = "", error: bool = False, **style: bool) -> None:
@@ -130,33 +130,33 @@ def echo(text: str, *, before: str = "", error: bool = False, **style: bool) -> 
     has the style.
     """
     plain = inert_lines(text)
-    shown = (
+    styled = (
         click.style(inert_lines(before), **style) + plain
         if before
         else click.style(plain, **style)
     )
     file = sys.stderr if error else sys.stdout
-    click.echo(shown if style else plain, file=getattr(file, "styled", file))
+    click.echo(styled if style else plain, file=getattr(file, "styled", file))
 
 
-def print_result(as_json: bool, data: Any, *documents: Document) -> None:
+def print_result(as_json: bool, record: Any, *documents: Document) -> None:
     """The data as JSON, or its documents for people."""
     if as_json:
-        print_json(data)
+        print_json(record)
         return
     from evalwright.reports.terminal import show
 
     show(*documents)
 
 
-def write_result(file: str, data: Any) -> None:
+def write_result(file: str, content: Any) -> None:
     """Write a file that a person named, text as it is and all else as JSON, and say so."""
     from evalwright.tasks.files import write_file
 
     text = (
-        data
-        if isinstance(data, str | bytes)
-        else json.dumps(data, indent=2, ensure_ascii=False) + "\n"
+        content
+        if isinstance(content, str | bytes)
+        else json.dumps(content, indent=2, ensure_ascii=False) + "\n"
     )
     write_file(Path(file), text)
     echo(f"Written: {file}", error=True)

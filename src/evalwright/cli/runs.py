@@ -18,10 +18,10 @@ from evalwright.cli.options import (
     PLUGINS,
     RUNS_FOLDER,
     flag,
-    opened,
+    open_runs,
     option,
+    repeatable_option,
     root_options,
-    several,
 )
 from evalwright.cli.output import echo, print_json, print_result
 from evalwright.core.errors import ConfigurationError, RunError
@@ -45,13 +45,15 @@ def list_(runs_folder: str, as_json: bool) -> None:
     from evalwright.reports.documents.run import runs_document
     from evalwright.runs.reader import list_runs
 
-    place = Path(runs_folder)
-    if not place.is_dir() and (place.exists() or runs_folder != "runs"):
+    folder_of_runs = Path(runs_folder)
+    if not folder_of_runs.is_dir() and (
+        folder_of_runs.exists() or runs_folder != "runs"
+    ):
         raise ConfigurationError(
             f"'{runs_folder}' is not a folder: name the folder of runs with --out."
         )
     damaged: dict[Path, str] = {}
-    found = list_runs(place, damaged)
+    listed_runs = list_runs(folder_of_runs, damaged)
     for folder, reason in damaged.items():
         say(f"{folder} cannot be read: {reason}")
     if as_json:
@@ -62,11 +64,11 @@ def list_(runs_folder: str, as_json: bool) -> None:
                 "started": run.data["started"],
                 "n_missing": run.n_missing,
             }
-            for run in found
+            for run in listed_runs
         ]
         print_json(rows)
-    elif found:
-        terminal.show(runs_document(found))
+    elif listed_runs:
+        terminal.show(runs_document(listed_runs))
     else:
         echo(
             f"No runs in '{runs_folder}'. `evalwright run factual --model demo/small`"
@@ -96,23 +98,27 @@ def show(
 
     if details and as_json:
         raise click.UsageError("--json has all of the run: leave out --details.")
-    (found,) = opened(run)
+    (shown_run,) = open_runs(run)
     if verify:
-        found.verify()
-        _check_records(found)
-    for doubt in doubts(found):
+        shown_run.verify()
+        _check_records(shown_run)
+    for doubt in doubts(shown_run):
         say(doubt)
     if analysis:
         from evalwright.analysis.answers import analyse_run
         from evalwright.reports.documents.analysis import analysis_document
 
-        made = analyse_run(found)
-        print_result(as_json, [one.as_dict() for one in made], analysis_document(made))
+        analyses = analyse_run(shown_run)
+        print_result(
+            as_json,
+            [analysis_of_task.as_dict() for analysis_of_task in analyses],
+            analysis_document(analyses),
+        )
         return
     print_result(
         as_json,
-        dict(found.data),
-        run_document(found) if details else run_summary(found),
+        dict(shown_run.data),
+        run_document(shown_run) if details else run_summary(shown_run),
     )
 
 
@@ -120,7 +126,7 @@ def show(
 @click.argument("run")
 @click.argument("sample", required=False)
 @RUNS_FOLDER
-@several(
+@repeatable_option(
     "--where conditions",
     "CONDITION",
     "Only samples of which this holds, e.g. label=incorrect, 'score<0.5', language=ko,"
@@ -153,7 +159,7 @@ def samples(
     limit: int | None,
     details: bool,
     as_json: bool,
-    **given: Any,
+    **params: Any,
 ) -> None:
     """Show samples of one RUN: results, answers and what was expected; or all that is recorded of
     the one whose id is SAMPLE.
@@ -179,39 +185,43 @@ def samples(
             "A sample that is named is the only one that is shown: leave out --limit."
         )
     most = limit or 20
-    against = opened(given["flipped_against"])[0] if given["flipped_against"] else None
-    (searched,) = opened(run)
-    wanted = tuple(map(condition, given["conditions"]))
+    against = (
+        open_runs(params["flipped_against"])[0] if params["flipped_against"] else None
+    )
+    (searched,) = open_runs(run)
+    conditions = tuple(map(condition, params["conditions"]))
     if sample is not None:
-        wanted = (*wanted, Condition("id", "=", sample))
+        conditions = (*conditions, Condition("id", "=", sample))
     if against is not None and against.folder.resolve() == searched.folder.resolve():
         raise click.UsageError(
             f"--flipped-against names '{run}' itself: name another run of the same"
             " task."
         )
-    if given["failed"]:
+    if params["failed"]:
         warn_old_name("--failed", "--missing", "The option")
-    if given["unsure"]:
-        wanted = (*wanted, Condition("unsure", "=", "yes"))
-    if given["unsure"] and searched.n_left_out:
+    if params["unsure"]:
+        conditions = (*conditions, Condition("unsure", "=", "yes"))
+    if params["unsure"] and searched.n_left_out:
         from evalwright.reports.endings import unscored_sentences
 
         say(
             f"'{searched.id}' was recorded by an earlier version."
             f" {unscored_sentences([searched])}"
         )
-    found = Search(wanted, given["missing"] or given["failed"], against).samples(
-        searched, most
-    )
-    if sample is not None and not found:
+    matching = Search(
+        conditions, params["missing"] or params["failed"], against
+    ).samples(searched, most)
+    if sample is not None and not matching:
         check_sample(searched, sample)
-    data = {"run": searched.name, "samples": [one.as_dict() for one in found]}
-    whole = details or sample is not None
-    hints = () if found or as_json else values_there(searched, wanted)
+    record = {"run": searched.name, "samples": [match.as_dict() for match in matching]}
+    in_full = details or sample is not None
+    hints = () if matching or as_json else values_there(searched, conditions)
     print_result(
         as_json,
-        data,
-        samples_document(searched, found, against, whole=whole, most=most, hints=hints),
+        record,
+        samples_document(
+            searched, matching, against, whole=in_full, most=most, hints=hints
+        ),
     )
 
 
@@ -232,7 +242,7 @@ def samples(
 @root_options
 @PLUGINS
 @AS_JSON
-def merge(names: tuple[str, ...], **given: Any) -> int:
+def merge(names: tuple[str, ...], **params: Any) -> int:
     """Make whole runs of their shards (`run --shard`).
 
     RUN: the name of the whole run or of the evaluation, or each shard.
@@ -241,31 +251,31 @@ def merge(names: tuple[str, ...], **given: Any) -> int:
     from evalwright.reports.endings import unscored_sentences
     from evalwright.runs.merging import ShardsMissing, merge_runs
 
-    dialect = {key: list(given[key]) for key in ("task_root", "trust") if given[key]}
-    if given["plugins"]:
+    dialect = {key: list(params[key]) for key in ("task_root", "trust") if params[key]}
+    if params["plugins"]:
         from evalwright.cli.arguments import load_plugins
 
-        load_plugins(given["plugins"])
-    said = ""
+        load_plugins(params["plugins"])
+    last_message = ""
     while True:
         try:
-            made = merge_runs(
+            merged = merge_runs(
                 names,
-                name=given["name"],
-                runs_folder=given["runs_folder"],
+                name=params["name"],
+                runs_folder=params["runs_folder"],
                 dialect=dialect,
             )
             break
         except ShardsMissing as error:
-            if not given["wait"]:
+            if not params["wait"]:
                 raise
-            if said != str(error):
+            if last_message != str(error):
                 echo(f"Waiting. {error}", error=True)
-            said = str(error)
+            last_message = str(error)
             time.sleep(30)
-    data = [{**run.data, "folder": str(run.folder)} for run in made]
-    print_result(given["as_json"], data, *map(run_summary, made))
-    return conclude(unscored_sentences(made))
+    records = [{**run.data, "folder": str(run.folder)} for run in merged]
+    print_result(params["as_json"], records, *map(run_summary, merged))
+    return conclude(unscored_sentences(merged))
 
 
 @runs.command()
@@ -281,23 +291,23 @@ def index(runs_folder: str, check: bool) -> int:
     from evalwright.reports.markdown import to_markdown
     from evalwright.runs.writer import to_json
 
-    place = Path(runs_folder)
-    found = index_of(place)
+    folder = Path(runs_folder)
+    index_record = index_of(folder)
     files = {
-        place / INDEX_JSON: to_json(found, indent=2) + "\n",
-        place / INDEX_MD: (
-            f"<!-- {MADE_BY} -->\n\n{to_markdown(registry_document(found))}"
+        folder / INDEX_JSON: to_json(index_record, indent=2) + "\n",
+        folder / INDEX_MD: (
+            f"<!-- {MADE_BY} -->\n\n{to_markdown(registry_document(index_record))}"
         ),
     }
     if check:
-        old = [str(path) for path, text in files.items() if not _is(path, text)]
+        old = [str(path) for path, text in files.items() if not _has_text(path, text)]
         echo(f"Out of date: {', '.join(old)}" if old else "The index is up to date.")
         return 1 if old else 0
     for path, text in files.items():
         echo(f"{'Written' if write_file(path, text) else 'Unchanged'}: {path}")
-    for one in found["damaged"]:
+    for damaged_run in index_record["damaged"]:
         echo(
-            f"Not readable, and listed separately: {one['folder']}: {one['error']}",
+            f"Not readable, and listed separately: {damaged_run['folder']}: {damaged_run['error']}",
             error=True,
         )
     return 0
@@ -306,7 +316,7 @@ def index(runs_folder: str, check: bool) -> int:
 @runs.command()
 @click.argument("names", nargs=-1, required=True, metavar="RUN|FOLDER...")
 @RUNS_FOLDER
-@several(
+@repeatable_option(
     "--task-root",
     "DIR",
     "Where another framework's tasks are now, in place of the recorded folder.",
@@ -322,27 +332,29 @@ def check(
     from evalwright.reports.documents.registry import checks_document
 
     settings = {"task_root": list(task_root)} if task_root else {}
-    found = []
+    checks = []
     for name in names:
-        place = Path(name)
+        path = Path(name)
         inside: Sequence[str | Path] = (
-            runs_in(place) if not (place / "run.json").exists() else []
+            runs_in(path) if not (path / "run.json").exists() else []
         )
         foreign = (
             []
-            if inside or not place.is_dir()
-            else [one for one in CHECKERS if resolve_name(one[0])(place)]
+            if inside or not path.is_dir()
+            else [checker for checker in CHECKERS if resolve_name(checker[0])(path)]
         )
         if foreign:
-            found += resolve_name(foreign[0][1])(place, settings)
+            checks += resolve_name(foreign[0][1])(path, settings)
         else:
-            found += [
-                check_run(one, Path(runs_folder), settings) for one in inside or [name]
+            checks += [
+                check_run(run, Path(runs_folder), settings) for run in inside or [name]
             ]
     print_result(
-        as_json, {"runs": [one.as_dict() for one in found]}, checks_document(found)
+        as_json,
+        {"runs": [run_check.as_dict() for run_check in checks]},
+        checks_document(checks),
     )
-    return 1 if any(one.problems for one in found) else 0
+    return 1 if any(run_check.problems for run_check in checks) else 0
 
 
 def _check_records(run: Run) -> None:
@@ -352,11 +364,11 @@ def _check_records(run: Run) -> None:
     faults = RecordFaults(run)
     for _, row in run.lines():
         faults.add(row)
-    if found := faults.sentences:
-        raise RunError(f"{run.folder}: {' '.join(found)}")
+    if sentences := faults.sentences:
+        raise RunError(f"{run.folder}: {' '.join(sentences)}")
 
 
-def _is(path: Path, text: str) -> bool:
+def _has_text(path: Path, text: str) -> bool:
     try:
         return path.read_bytes() == text.encode("utf-8", "backslashreplace")
     except OSError:

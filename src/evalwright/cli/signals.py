@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
-_ONE_HANGUP = 0.5
+_SAME_HANGUP_SECONDS = 0.5
 """Seconds in which several SIGHUPs are one: a terminal that closes tells its processes, and so does
 its shell.
 """
@@ -51,7 +51,8 @@ class StopSignals:
             if not interruption.cancel():
                 raise KeyboardInterrupt
         elif (
-            number != getattr(signal, "SIGHUP", None) or now - self._came > _ONE_HANGUP
+            number != getattr(signal, "SIGHUP", None)
+            or now - self._came > _SAME_HANGUP_SECONDS
         ):
             os._exit(self.exit_code)
 
