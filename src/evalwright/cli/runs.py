@@ -220,7 +220,7 @@ def samples(
         as_json,
         record,
         samples_document(
-            searched, matching, against, whole=in_full, most=most, hints=hints
+            searched, matching, against, in_full=in_full, most=most, hints=hints
         ),
     )
 

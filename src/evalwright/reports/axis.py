@@ -18,9 +18,9 @@ class Axis:
     high: float
     ticks: tuple[tuple[str, str], ...]
 
-    def place(self, x: float) -> str:
+    def place(self, number: float) -> str:
         """The position of a value, "0.00%" to "100.00%"; what lies outside is put at the end."""
-        share = (x - self.low) / (self.high - self.low)
+        share = (number - self.low) / (self.high - self.low)
         return f"{100 * min(1.0, max(0.0, share)):.2f}%"
 
 
@@ -33,21 +33,23 @@ class Bar:
     value: str
 
 
-def axis_of(estimates: Sequence[Estimate], unit: Unit, *, whole: bool = False) -> Axis:
-    """An axis that holds all estimates with their intervals; `whole` takes the metric's whole
+def axis_of(
+    estimates: Sequence[Estimate], unit: Unit, *, full_range: bool = False
+) -> Axis:
+    """An axis that holds all estimates with their intervals; `full_range` takes the metric's whole
     range, 0 to 100 points, or from the lowest number on where one is below 0.
     """
     ends = [
-        x
-        for each in estimates
-        for x in (each.low, each.value, each.high)
-        if math.isfinite(x)
+        end
+        for estimate in estimates
+        for end in (estimate.low, estimate.value, estimate.high)
+        if math.isfinite(end)
     ]
     low, high = (min(ends), max(ends)) if ends else (0.0, 1.0)
     if unit == "points":
-        below = any(each.value < 0 for each in estimates)  # worse than guessing
+        below = any(estimate.value < 0 for estimate in estimates)  # worse than guessing
         least = max(-1.0, low) if below else 0.0
-        low, high = (least, 1.0) if whole else (max(least, low), min(1.0, high))
+        low, high = (least, 1.0) if full_range else (max(least, low), min(1.0, high))
     if high - low <= 1e-9 * max(1.0, abs(low), abs(high)):
         low, high = (0.0, 1.0) if unit == "points" else (low - 0.5, high + 0.5)
     rough = (high - low) / 4

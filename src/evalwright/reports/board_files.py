@@ -25,34 +25,36 @@ def board_rows(board: Board) -> list[dict[str, Any]]:
         zip(board.rows, map(inert, board_labels(board)), strict=True)
     ):
         best, worst = row.ranks or (None, None)
-        made: dict[str, Any] = {
+        record: dict[str, Any] = {
             "rank_best": best,
             "rank_worst": worst,
             "tied": row.letters,
         }
-        made |= {
+        record |= {
             "model": inert(row.model),
             "label": label,
             "run": inert(row.run),
             "date": inert(row.date),
         }
         for column in columns:
-            found = column.estimates[i]
+            estimate = column.estimates[i]
             name = inert(column.name.replace(" ", "_"))
-            made[name] = _number(found.value) if found else None
-            made[f"{name}_low"], made[f"{name}_high"] = (
-                (_number(found.low), _number(found.high)) if found else (None, None)
+            record[name] = _number(estimate.value) if estimate else None
+            record[f"{name}_low"], record[f"{name}_high"] = (
+                (_number(estimate.low), _number(estimate.high))
+                if estimate
+                else (None, None)
             )
-        made |= {"items": row.n, "asked": row.n_asked, "not_asked": row.n_not_asked}
-        made |= {"missing": row.n_missing, "unsure": row.n_unsure}
-        made |= {outcome: row.outcomes.get(outcome, 0) for outcome in NO_ANSWER}
-        made |= {
+        record |= {"items": row.n, "asked": row.n_asked, "not_asked": row.n_not_asked}
+        record |= {"missing": row.n_missing, "unsure": row.n_unsure}
+        record |= {outcome: row.outcomes.get(outcome, 0) for outcome in NO_ANSWER}
+        record |= {
             "cost": _number(row.cost),
             **({"hardware": inert(row.hardware)} if machines else {}),
         }
         if board.numbers_from:
-            made["numbers_from"] = inert(board.numbers_from.get(row.run, "samples"))
-        rows.append(made)
+            record["numbers_from"] = inert(board.numbers_from.get(row.run, "samples"))
+        rows.append(record)
     return rows
 
 
@@ -64,8 +66,8 @@ def board_csv(board: Board) -> str:
     return csv_of(board_rows(board))
 
 
-def _number(x: float | None) -> float | None:
-    return None if x is None or math.isnan(x) else float(x)
+def _number(number: float | None) -> float | None:
+    return None if number is None or math.isnan(number) else float(number)
 
 
 def board_json(

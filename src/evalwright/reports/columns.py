@@ -24,7 +24,7 @@ HALLUCINATION = "hallucination-rate"
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class HallucinationColumn:
     """A metric of the hallucination leaderboard. label: its normal form; measure: what one unit of
     its numbers is; lower_is_better: None where neither is.
     """
@@ -36,10 +36,14 @@ class Named:
 
 
 HALLUCINATION_COLUMNS = (
-    Named("hallucination rate", "Hallucination rate", "%", lower_is_better=True),
-    Named("factual consistency rate", "Factual consistency rate", "%"),
-    Named("answer rate", "Answer rate", "%"),
-    Named("mean words", "Average summary length", "words", lower_is_better=None),
+    HallucinationColumn(
+        "hallucination rate", "Hallucination rate", "%", lower_is_better=True
+    ),
+    HallucinationColumn("factual consistency rate", "Factual consistency rate", "%"),
+    HallucinationColumn("answer rate", "Answer rate", "%"),
+    HallucinationColumn(
+        "mean words", "Average summary length", "words", lower_is_better=None
+    ),
 )
 
 
@@ -65,8 +69,11 @@ def score_columns(board: Board) -> tuple[ScoreColumn, ...]:
     """The columns, the one that orders the rows first."""
     if is_hallucination_board(board):
         task = board.tasks[0].name
-        made = (_named(board, task, column) for column in HALLUCINATION_COLUMNS)
-        return tuple(column for column in made if any(column.estimates))
+        columns = (
+            _hallucination_column(board, task, column)
+            for column in HALLUCINATION_COLUMNS
+        )
+        return tuple(column for column in columns if any(column.estimates))
     overall: list[ScoreColumn] = []
     if board.has_overall:
         less = board.tasks[0].lower_is_better
@@ -83,23 +90,23 @@ def score_columns(board: Board) -> tuple[ScoreColumn, ...]:
         ]
     if any(row.shares for row in board.rows):
         first = (
-            [_of_task(board, board.tasks[0])]
+            [_task_column(board, board.tasks[0])]
             if board.tasks[0].metric != "accuracy"
             else []
         )
-        return (*(overall or first), *(_share(board, name) for name in SHARES))
+        return (*(overall or first), *(_share_column(board, name) for name in SHARES))
     return (
         *overall,
-        *(_of_group(board, group) for group in board.groups),
-        *(_of_task(board, task) for task in board.tasks),
+        *(_group_column(board, group) for group in board.groups),
+        *(_task_column(board, task) for task in board.tasks),
     )
 
 
-def _of_group(board: Board, group: BoardTask) -> ScoreColumn:
+def _group_column(board: Board, group: BoardTask) -> ScoreColumn:
     """A node of the tree of tasks."""
-    found = [row.groups.get(group.name) for row in board.rows]
+    cells = [row.groups.get(group.name) for row in board.rows]
     unit: numbers.Unit = "points" if group.bounded else "plain"
-    estimates = tuple(one.estimate if one else None for one in found)
+    estimates = tuple(cell.estimate if cell else None for cell in cells)
     return ScoreColumn(
         f"tree.{group.name}",
         group.name,
@@ -115,17 +122,17 @@ def _of_group(board: Board, group: BoardTask) -> ScoreColumn:
 def data_columns(board: Board) -> tuple[ScoreColumn, ...]:
     """The columns of the board and of those in other units, all in the order of its rows."""
     columns = list(score_columns(board))
-    for one in board.more:
-        places = {row.place: i for i, row in enumerate(one.rows)}
+    for unit_board in board.more:
+        places = {row.place: i for i, row in enumerate(unit_board.rows)}
         order = [places[row.place] for row in board.rows]
         columns += [
             replace(column, estimates=tuple(column.estimates[i] for i in order))
-            for column in score_columns(one)
+            for column in score_columns(unit_board)
         ]
     return tuple(columns)
 
 
-def _share(board: Board, name: str) -> ScoreColumn:
+def _share_column(board: Board, name: str) -> ScoreColumn:
     """A share of a factual board; that of the stress questions is not of a task that the name could
     say.
     """
@@ -160,8 +167,10 @@ def metric_of(row: BoardRow, task: str, label: str) -> MetricResult | None:
     return find_metric(row.metrics.get(task, ()), label)
 
 
-def _named(board: Board, task: str, column: Named) -> ScoreColumn:
-    found = [metric_of(row, task, column.label) for row in board.rows]
+def _hallucination_column(
+    board: Board, task: str, column: HallucinationColumn
+) -> ScoreColumn:
+    metrics = [metric_of(row, task, column.label) for row in board.rows]
     return ScoreColumn(
         name=column.title.lower().replace(" ", "_"),
         title=column.title,
@@ -170,11 +179,11 @@ def _named(board: Board, task: str, column: Named) -> ScoreColumn:
         measure=column.measure,
         unit="points" if column.measure == "%" else "plain",
         lower_is_better=column.lower_is_better,
-        estimates=tuple(metric.estimate if metric else None for metric in found),
+        estimates=tuple(metric.estimate if metric else None for metric in metrics),
     )
 
 
-def _of_task(board: Board, task: BoardTask) -> ScoreColumn:
+def _task_column(board: Board, task: BoardTask) -> ScoreColumn:
     cells = [row.cells.get(task.name) for row in board.rows]
     unit = numbers.unit_of(next((cell.kind for cell in cells if cell), ""))
     estimates = tuple(cell.estimate if cell else None for cell in cells)

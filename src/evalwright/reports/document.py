@@ -87,12 +87,12 @@ def columns(*titles: str) -> list[Column]:
     """
     return [
         Column(
-            one.rstrip("*~>"),
-            right=one.endswith(">"),
-            folds=one.endswith(("*", "~")),
-            key=one.endswith("*"),
+            title.rstrip("*~>"),
+            right=title.endswith(">"),
+            folds=title.endswith(("*", "~")),
+            key=title.endswith("*"),
         )
-        for one in titles
+        for title in titles
     ]
 
 
@@ -112,7 +112,7 @@ class Table:
         is only drawn counts too.
         """
         rows = [
-            [one if isinstance(one, Cell) else Cell(one) for one in row]
+            [content if isinstance(content, Cell) else Cell(content) for content in row]
             for row in self.rows
         ]
         used = [
@@ -140,24 +140,24 @@ class Table:
         moving = [i for i in others if self.columns[i].moves]
         room -= sum(widths[i] for i in keys)
         for group in ([i for i in others if i not in moving], moving):
-            part: list[int] = []
+            part_columns: list[int] = []
             for i in group:
                 if (
-                    part
+                    part_columns
                     and not self.columns[i].under
-                    and sum(widths[j] for j in (*part, i)) > room
+                    and sum(widths[j] for j in (*part_columns, i)) > room
                 ):
-                    yield self._with([*keys, *part])
-                    part = []
-                part.append(i)
-            if part:
-                yield self._with([*keys, *part])
+                    yield self._with([*keys, *part_columns])
+                    part_columns = []
+                part_columns.append(i)
+            if part_columns:
+                yield self._with([*keys, *part_columns])
 
     def _with(self, places: Sequence[int]) -> Table:
         """The table of some of its columns, in their order."""
-        kept = sorted(places)
-        rows = [[row[i] for i in kept] for row in self.rows]
-        return replace(self, columns=[self.columns[i] for i in kept], rows=rows)
+        ordered = sorted(places)
+        rows = [[row[i] for i in ordered] for row in self.rows]
+        return replace(self, columns=[self.columns[i] for i in ordered], rows=rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,5 +287,7 @@ class Document:
             if isinstance(block, Notes)
             for text in block.texts
         ]
-        said = [block.text for block in self.blocks if isinstance(block, Conclusion)]
-        return {"notes": notes, "conclusion": " ".join(said)}
+        conclusions = [
+            block.text for block in self.blocks if isinstance(block, Conclusion)
+        ]
+        return {"notes": notes, "conclusion": " ".join(conclusions)}

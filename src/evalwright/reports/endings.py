@@ -48,8 +48,8 @@ PUBLISHED = "published failure"
 NOT_HERE = "not scored here"
 
 ADVICE: Mapping[str, str] = {
-    kind: said.replace("{again}", AGAIN)
-    for kind, said in tomllib.loads(
+    label: advice.replace("{again}", AGAIN)
+    for label, advice in tomllib.loads(
         (files("evalwright.reports") / "advice.toml").read_text(encoding="utf-8")
     ).items()
 }
@@ -114,7 +114,7 @@ def unscored_sentences(runs: Sequence[Run]) -> str:
         sentences.append(
             "Those that fail as published are evaluated with --scoring corrected."
         )
-    sentences += _repeating(labels.keys() - _NOT_MENDED_BY_REPEATING, runs)
+    sentences += _repeat_advice(labels.keys() - _NOT_MENDED_BY_REPEATING, runs)
     if "scorer error" in labels:
         sentences.append(
             "The scorer raised errors: fix it, then `evalwright score` the run."
@@ -122,7 +122,7 @@ def unscored_sentences(runs: Sequence[Run]) -> str:
     return " ".join(sentences)
 
 
-def _repeating(labels: Collection[str], runs: Sequence[Run]) -> Iterator[str]:
+def _repeat_advice(labels: Collection[str], runs: Sequence[Run]) -> Iterator[str]:
     """Which command asks again, for failures that this may mend.
 
     A run that was scored again has its answers from another command.
@@ -213,7 +213,7 @@ def acceptance_sentence(run: Run) -> str:
     """What a run lacks where a person accepted that it may lack samples, and whether that is too
     much; "" where it lacks nothing.
     """
-    parts = []
+    task_sentences = []
     for missing in missing_samples(run):
         n_others = len(missing.ids) - len(missing.given_up)
         names = (
@@ -222,14 +222,16 @@ def acceptance_sentence(run: Run) -> str:
         )
         which = f"({listed(missing.ids, MOST_GIVEN_UP)})"
         if missing.is_accepted:
-            parts.append(f"{names}, as accepted {which}")
+            task_sentences.append(f"{names}, as accepted {which}")
         else:
             allowed = (
                 f"{missing.n_allowed:,} may be" if missing.n_allowed else "none may be"
             )
             besides = " besides those given up" if missing.given_up else ""
-            parts.append(f"{names} {which}: {n_others:,}{besides}, where {allowed}")
-    return f"{run.label}: {'; '.join(parts)}." if parts else ""
+            task_sentences.append(
+                f"{names} {which}: {n_others:,}{besides}, where {allowed}"
+            )
+    return f"{run.label}: {'; '.join(task_sentences)}." if task_sentences else ""
 
 
 def _fault_sentences(runs: Sequence[Run]) -> Iterator[str]:
@@ -250,14 +252,14 @@ def _fault_sentences(runs: Sequence[Run]) -> Iterator[str]:
         replies = f"{n_faults:,} {word}{whose} {verb}"
         sentence = (
             f"{replies} no answer ({faults_in_words(tasks)}) and"
-            f" {_agreed(end, n_faults)}."
+            f" {_conjugate(end, n_faults)}."
         )
         yield " ".join(
             [sentence, *(CLOSING[outcome] for outcome in faults if outcome in CLOSING)]
         )
 
 
-def _agreed(end: str, n_faults: int) -> str:
+def _conjugate(end: str, n_faults: int) -> str:
     """The end of a sentence, its verb in the number of its subject."""
     return (
         end.format(s="s", have="has")
@@ -285,7 +287,10 @@ def _end_of_faults(task: TaskResult, record: Mapping[str, Any]) -> str:
     A rate of hallucination leaves an empty answer out, too.
     """
     scorer = task.main.scorer if task.main else ""
-    kinds = {entry["name"]: entry["kind"] for entry in record["scorers"]}
+    kinds = {
+        scorer_record["name"]: scorer_record["kind"]
+        for scorer_record in record["scorers"]
+    }
     if WORST.get(kinds.get(scorer, ""), 0.0) is None:
         return "{have} no score"
     if record.get("score_as_empty"):
@@ -374,12 +379,12 @@ def missing_sentence(run: Run) -> str:
     left_out = run.n_missing - sum(
         task.n_missing for task in run.tasks if task.name in zeros
     )
-    said = [f"{left_out:,} left out of the scores"] if left_out else []
+    treatments = [f"{left_out:,} left out of the scores"] if left_out else []
     verb = "counts" if len(zeros) == 1 else "count"
-    said.append(
+    treatments.append(
         f"{listed(zeros, 3)} failed and {verb} as 0 in the scores, as published"
     )
-    return f"{of}: {'; '.join(said)}."
+    return f"{of}: {'; '.join(treatments)}."
 
 
 def published_zeros(run: Run) -> list[str]:
@@ -396,16 +401,16 @@ def failure_notes(run: Run) -> list[FailureNote]:
     """The kinds of failure of a run, most frequent first."""
     counts: dict[str, int] = {}
     for task in run.tasks:
-        for kind, count in task.failures.items():
-            counts[kind] = counts.get(kind, 0) + count
+        for label, count in task.failures.items():
+            counts[label] = counts.get(label, 0) + count
     examples = _first_messages(run, counts)
     ordered = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
     imported = "imported" in run.data["configuration"]
     return [
         FailureNote(
-            kind, n, IMPORTED if imported else _advice(kind), examples.get(kind, "")
+            label, n, IMPORTED if imported else _advice(label), examples.get(label, "")
         )
-        for kind, n in ordered
+        for label, n in ordered
     ]
 
 
@@ -419,7 +424,7 @@ def _advice(label: str) -> str:
 def _first_messages(run: Run, kinds: Iterable[str]) -> dict[str, str]:
     """The first message of each kind; reads no further than it must."""
     missing = set(kinds)
-    found = dict[str, str]()
+    messages = dict[str, str]()
     rows = run.score_rows()
     while missing:
         try:
@@ -430,14 +435,14 @@ def _first_messages(run: Run, kinds: Iterable[str]) -> dict[str, str]:
             break
         failures = [row.get("failure"), *row.get("score_failures", {}).values()]
         for failure in (
-            Failure(one["kind"], one["party"], one["message"])
-            for one in failures
-            if one
+            Failure(record["kind"], record["party"], record["message"])
+            for record in failures
+            if record
         ):
             if failure.label in missing:
                 missing.discard(failure.label)
-                found[failure.label] = failure.message
-    return found
+                messages[failure.label] = failure.message
+    return messages
 
 
 def stopping_sentences(run: Run) -> list[str]:
@@ -445,44 +450,49 @@ def stopping_sentences(run: Run) -> list[str]:
     stopping = run.data.get("stopping")
     if not stopping:
         return []
-    out = [_decision(found) for found in stopping["decisions"]]
-    early = [part for part in stopping["tasks"] if part["asked"] < part["of"]]
+    sentences = [_decision(decision) for decision in stopping["decisions"]]
+    early = [
+        task_state
+        for task_state in stopping["tasks"]
+        if task_state["asked"] < task_state["of"]
+    ]
     if early:
-        asked, whole = (
-            sum(part[key] for part in stopping["tasks"]) for key in ("asked", "of")
+        n_asked, n_total = (
+            sum(task_state[key] for task_state in stopping["tasks"])
+            for key in ("asked", "of")
         )
-        said = (
-            f"Stopped early because the budget was spent: {asked:,} of {whole:,}"
+        sentence = (
+            f"Stopped early because the budget was spent: {n_asked:,} of {n_total:,}"
             " answers were requested."
         )
         if not stopping["budget_reached"]:
             saved = counted(stopping["saved_requests"], "request")
-            said = (
-                f"Stopped early because its rules were decided: {asked:,} of {whole:,}"
+            sentence = (
+                f"Stopped early because its rules were decided: {n_asked:,} of {n_total:,}"
                 " answers were requested, "
             )
-            said += f"saving about {saved}."
-        out.append(said)
-    return out
+            sentence += f"saving about {saved}."
+        sentences.append(sentence)
+    return sentences
 
 
-def _decision(found: Mapping[str, Any]) -> str:
+def _decision(decision: Mapping[str, Any]) -> str:
     """One rule on one task, in a sentence."""
-    name = f"'{found['rule']}' on {found['task']}"
-    units = f"{found['units']:,} of {found['n_total']:,} {found['unit']}"
-    units += f" ({found['failed']:,} without a score)" if found["failed"] else ""
-    level = f"{100 * found['level']:g}%"
-    seen = _interval(found)
-    if found.get("trouble"):
-        return f"{name}: undecided after {units}: {found['trouble']}"
-    if not found["decided"]:
+    name = f"'{decision['rule']}' on {decision['task']}"
+    units = f"{decision['units']:,} of {decision['n_total']:,} {decision['unit']}"
+    units += f" ({decision['failed']:,} without a score)" if decision["failed"] else ""
+    level = f"{100 * decision['level']:g}%"
+    seen = _interval(decision)
+    if decision.get("trouble"):
+        return f"{name}: undecided after {units}: {decision['trouble']}"
+    if not decision["decided"]:
         return f"{name}: undecided after {units}{seen}."
-    when = "early, " if found["early"] else ""
-    provisional = _provisional_decision(found)
+    when = "early, " if decision["early"] else ""
+    provisional = _provisional_decision(decision)
     mark = "provisionally " if provisional else ""
     sentence = (
-        f"{name}: {found['verdict']}, {mark}decided {when}after {units}{seen} (level"
-        f" {level}; {found['method']})."
+        f"{name}: {decision['verdict']}, {mark}decided {when}after {units}{seen} (level"
+        f" {level}; {decision['method']})."
     )
     return f"{sentence} Provisional: {provisional}" if provisional else sentence
 
@@ -502,20 +512,24 @@ def _provisional_decision(decision: Mapping[str, Any]) -> str:
     return "more than 5% of the answers are missing."
 
 
-def _interval(found: Mapping[str, Any]) -> str:
-    value, low, high = (found[key] for key in ("value", "low", "high"))
-    if value is None:
+def _interval(decision: Mapping[str, Any]) -> str:
+    estimate, low, high = (decision[key] for key in ("value", "low", "high"))
+    if estimate is None:
         return ""
-    sign = "+" if found["a"] else ""
+    sign = "+" if decision["a"] else ""
     inside = (
         ""
         if low is None or high is None or low == high
-        else f" [{_points(low, found)}, {_points(high, found)}]"
+        else f" [{_points(low, decision)}, {_points(high, decision)}]"
     )
-    shown = f"{_points(value, found, sign)}{inside}"
-    what = f"difference {shown}" if found["a"] else f"{found['metric']} {shown}"
-    return f"; {what}"
+    number_text = f"{_points(estimate, decision, sign)}{inside}"
+    subject = (
+        f"difference {number_text}"
+        if decision["a"]
+        else f"{decision['metric']} {number_text}"
+    )
+    return f"; {subject}"
 
 
-def _points(x: float, found: Mapping[str, Any], sign: str = "") -> str:
-    return f"{100 * x:{sign}.1f}" if found["bounded"] else f"{x:{sign}.4g}"
+def _points(number: float, decision: Mapping[str, Any], sign: str = "") -> str:
+    return f"{100 * number:{sign}.1f}" if decision["bounded"] else f"{number:{sign}.4g}"

@@ -92,30 +92,30 @@ class Jobs:
     shared_memory: str = "2Gi"
 
 
-def job_file(system: str, made: Jobs) -> str:
+def job_file(system: str, jobs: Jobs) -> str:
     """The file for one of SYSTEMS. Raises ConfigurationError for what it cannot hold."""
     for text in (
-        *made.run,
-        *made.merge,
-        *made.options,
-        *made.merge_options,
-        made.image,
-        made.claim,
+        *jobs.run,
+        *jobs.merge,
+        *jobs.options,
+        *jobs.merge_options,
+        jobs.image,
+        jobs.claim,
     ):
         if any(category(char) in ("Cc", "Cs", "Zl", "Zp") for char in text):
             raise ConfigurationError(
                 f"A job file cannot contain {text!a}: it has line breaks or control"
                 " characters. Put it into a suite file (--config)."
             )
-        if found := key_in(text):
+        if key_start := key_in(text):
             raise ConfigurationError(
-                f"An argument has the form of a key ('{found}...'), and job files hold"
+                f"An argument has the form of a key ('{key_start}...'), and job files hold"
                 " none: put keys into the environment, .env or a secret."
             )
-    of = made.shards
-    run = [*made.run[:2], "--shard", f"auto/{of}", *made.run[2:]]
+    of = jobs.shards
+    run = [*jobs.run[:2], "--shard", f"auto/{of}", *jobs.run[2:]]
     plain = (
-        re.sub(r"[^a-z0-9]+", "-", made.name.lower())
+        re.sub(r"[^a-z0-9]+", "-", jobs.name.lower())
         .strip("-")[: 15 if system == "pbs" else 40]
         .strip("-")
     )
@@ -123,9 +123,9 @@ def job_file(system: str, made: Jobs) -> str:
         "NAME": plain if plain[:1].isalpha() else f"run-{plain}".strip("-")[:15],
         "SHARDS": str(of),
     }
-    at_once = min(made.at_once, of) or of
+    at_once = min(jobs.at_once, of) or of
     if system == "kubernetes":
-        limits = _limits(made.options)
+        limits = _limits(jobs.options)
         requests = {
             name: amount for name, amount in _REQUESTS.items() if name not in limits
         }
@@ -137,32 +137,32 @@ def job_file(system: str, made: Jobs) -> str:
                     "-c",
                     _MERGE,
                     "sh",
-                    *made.merge[:3],
+                    *jobs.merge[:3],
                     "--wait",
-                    *made.merge[3:],
+                    *jobs.merge[3:],
                 ]
             ),
-            "IMAGE": json.dumps(made.image, ensure_ascii=False),
-            "CLAIM": json.dumps(made.claim, ensure_ascii=False),
+            "IMAGE": json.dumps(jobs.image, ensure_ascii=False),
+            "CLAIM": json.dumps(jobs.claim, ensure_ascii=False),
             "RESOURCES": json.dumps(
                 {"requests": requests, "limits": limits}, ensure_ascii=False
             ),
             "TOLERATIONS": json.dumps(
-                _tolerations(made.tolerations, limits), ensure_ascii=False
+                _tolerations(jobs.tolerations, limits), ensure_ascii=False
             ),
-            "MEMORY": _amount(made.shared_memory),
+            "MEMORY": _amount(jobs.shared_memory),
             "PARALLEL": str(at_once),
         }
     else:
-        options = [word for option in made.options for word in _words(option)]
+        options = [word for option in jobs.options for word in _words(option)]
         for_merge = [
             word
-            for option in made.merge_options
+            for option in jobs.merge_options
             for word in _words(option, "--merge-option")
         ]
         values |= {
             "RUN": shlex.join(run),
-            "MERGE": shlex.join(made.merge),
+            "MERGE": shlex.join(jobs.merge),
             "OPTIONS": "".join(f"{shlex.quote(word)} " for word in options),
             "MERGEOPTIONS": "".join(
                 f"{shlex.quote(word)} "
@@ -183,16 +183,16 @@ def _listed(words: Sequence[str]) -> str:
 
     A script, which alone has line breaks, is a block that people can read.
     """
-    items = []
+    lines = []
     for word in words:
         text = word.replace("$", "$$")
-        item = (
+        argument = (
             "|\n" + indent(text, _INDENT + "  ").rstrip("\n")
             if "\n" in text
             else json.dumps(text, ensure_ascii=False)
         )
-        items.append(f"{_INDENT}- {item}")
-    return "\n".join(items)
+        lines.append(f"{_INDENT}- {argument}")
+    return "\n".join(lines)
 
 
 def _words(option: str, typed: str = "--option") -> list[str]:
@@ -218,23 +218,25 @@ def _for_merge(system: str, words: Sequence[str]) -> list[str]:
     """The words of the submission of shards that are for the merge too, such as its account and
     partition.
     """
-    known = _FOR_MERGE[system]
-    long_names = {f"--{name}" for names in known.values() for name in names.split()}
-    short_names = {name for name in known if name}
-    kept: list[str] = []
+    option_names = _FOR_MERGE[system]
+    long_names = {
+        f"--{name}" for names in option_names.values() for name in names.split()
+    }
+    short_names = {name for name in option_names if name}
+    merge_words: list[str] = []
     value_follows = False
     for word in words:
         if value_follows:
-            kept.append(word)
+            merge_words.append(word)
             value_follows = False
         elif word in short_names or word in long_names:
-            kept.append(word)
+            merge_words.append(word)
             value_follows = True
         elif word.partition("=")[0] in long_names or (
             word[:2] in short_names and not word.startswith("--")
         ):
-            kept.append(word)
-    return kept
+            merge_words.append(word)
+    return merge_words
 
 
 def _tolerations(
@@ -259,11 +261,11 @@ def _tolerations(
                 f" nvidia.com/gpu=present:NoSchedule, not '{text}'. Effects:"
                 " NoSchedule, PreferNoSchedule, NoExecute."
             )
-        key, value, effect = match.groups()
+        key, taint_value, effect = match.groups()
         equal = (
             {"operator": "Exists"}
-            if value is None
-            else {"operator": "Equal", "value": value}
+            if taint_value is None
+            else {"operator": "Equal", "value": taint_value}
         )
         tolerations.append(
             {"key": key, **equal, **({"effect": effect} if effect else {})}

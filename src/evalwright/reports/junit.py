@@ -38,11 +38,11 @@ def junit_xml(gates: Sequence[Gate]) -> str:
                 name=_text(outcome.rule),
             )
             if outcome.failed:
-                kind = "failure" if outcome.judged else "error"
-                said = ElementTree.SubElement(
-                    case, kind, type=gate.mode, message=_text(outcome.sentence)
+                element_name = "failure" if outcome.judged else "error"
+                problem = ElementTree.SubElement(
+                    case, element_name, type=gate.mode, message=_text(outcome.sentence)
                 )
-                said.text = _text(outcome.sentence)
+                problem.text = _text(outcome.sentence)
             else:
                 ElementTree.SubElement(case, "system-out").text = _text(
                     outcome.sentence

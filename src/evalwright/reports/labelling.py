@@ -43,27 +43,27 @@ def sheet_csv(rows: Sequence[SheetRow]) -> str:
         for name in COLUMNS
         if name not in _ONLY_WHERE_USED or any(getattr(row, name) for row in rows)
     ]
-    out = io.StringIO(newline="")
-    writer = csv.writer(out, lineterminator="\r\n")
+    buffer = io.StringIO(newline="")
+    writer = csv.writer(buffer, lineterminator="\r\n")
     writer.writerow(used)
     for row in rows:
         writer.writerow(
             ["" if name in _FILLED_IN else cell(getattr(row, name)) for name in used]
         )
-    return "\ufeff" + out.getvalue()
+    return "\ufeff" + buffer.getvalue()
 
 
 def cell(text: str) -> str:
     """A cell that no spreadsheet runs or cuts: an apostrophe stands before what it would take for a
     formula.
     """
-    shown = inert_cell(text, lines=True)
-    if len(shown) > LONGEST_CELL:
-        shown = (
-            f"{shown[:LONGEST_CELL]} ... [{len(shown) - LONGEST_CELL:,} more"
+    content = inert_cell(text, lines=True)
+    if len(content) > LONGEST_CELL:
+        content = (
+            f"{content[:LONGEST_CELL]} ... [{len(content) - LONGEST_CELL:,} more"
             " characters: label on the page]"
         )
-    return shown
+    return content
 
 
 Choice = tuple[str, str, str]

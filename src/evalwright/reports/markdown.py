@@ -21,14 +21,14 @@ _NUMBERS = re.compile(r"(?!\s*$)[-\d.,+%:–<\[\]na/ ]+")
 
 def to_markdown(document: doc.Document, level: int = 1) -> str:
     """The document as Markdown. level: of its title's heading; 0 leaves the title and the lede out."""
-    parts = []
+    texts = []
     if level:
-        parts = [f"{'#' * level} {escape(document.title)}"]
-        parts += [escape(document.lede)] if document.lede else []
-    parts += [
-        part for block in document.blocks for part in _block(block, max(0, level - 1))
+        texts = [f"{'#' * level} {escape(document.title)}"]
+        texts += [escape(document.lede)] if document.lede else []
+    texts += [
+        text for block in document.blocks for text in _block(block, max(0, level - 1))
     ]
-    return "\n\n".join(part for part in parts if part) + "\n"
+    return "\n\n".join(text for text in texts if text) + "\n"
 
 
 def _block(block: doc.Block, level: int) -> Iterator[str]:
@@ -43,7 +43,7 @@ def _block(block: doc.Block, level: int) -> Iterator[str]:
             yield "\n".join(f"- {_prose(text)}" for text in block.texts)
         case doc.Facts():
             yield "\n".join(
-                f"- {escape(name)}: {escape(value)}" for name, value in block.rows
+                f"- {escape(name)}: {escape(content)}" for name, content in block.rows
             )
         case doc.Table():
             yield _table(block)
@@ -58,13 +58,13 @@ def _block(block: doc.Block, level: int) -> Iterator[str]:
             yield _table(
                 doc.Table(
                     doc.columns("", ""),
-                    [(one.title, one.number) for one in block.cards],
+                    [(card.title, card.number) for card in block.cards],
                 )
             )
         case doc.Fold():
             yield f"{'#' * (level + 2)} {escape(block.title)}"
-            for one in block.blocks:
-                yield from _block(one, level + 1)
+            for inner_block in block.blocks:
+                yield from _block(inner_block, level + 1)
 
 
 def _table(table: doc.Table) -> str:
@@ -74,7 +74,7 @@ def _table(table: doc.Table) -> str:
         column.right or any(isinstance(row[i].content, doc.Number) for row in cells)
         for i, column in enumerate(columns)
     ]
-    rule = ["--:" if one else ":--" for one in right]
+    rule = ["--:" if is_right else ":--" for is_right in right]
     rows = [[_cell(cell) for cell in row] for row in cells]
     return "\n".join(f"| {' | '.join(row)} |" for row in (header, rule, *rows))
 
@@ -125,22 +125,26 @@ def code(text: str) -> str:
     """Untrusted text as a code span in a table cell; as escaped text in the rare case that a code
     span cannot hold it.
     """
-    shown = inert(text)
-    if "\\|" in shown or not shown.strip():
-        return escape(shown)
-    shown = shown.replace("|", "\\|")  # a pipe ends the cell even inside a code span
-    fence = "`" * (1 + max((len(run) for run in re.findall("`+", shown)), default=0))
-    space = " " if shown.startswith(("`", " ")) or shown.endswith(("`", " ")) else ""
-    return f"{fence}{space}{shown}{space}{fence}"
+    content = inert(text)
+    if "\\|" in content or not content.strip():
+        return escape(content)
+    content = content.replace(
+        "|", "\\|"
+    )  # a pipe ends the cell even inside a code span
+    fence = "`" * (1 + max((len(run) for run in re.findall("`+", content)), default=0))
+    space = (
+        " " if content.startswith(("`", " ")) or content.endswith(("`", " ")) else ""
+    )
+    return f"{fence}{space}{content}{space}{fence}"
 
 
 def _prose(text: str) -> str:
     """A sentence as plain text, with what stands between backticks as code."""
-    parts = CODE_SPAN.split(inert(text))
+    pieces = CODE_SPAN.split(inert(text))
     return (
         "".join(
-            code(part) if i % 2 else escape(part) if part else ""
-            for i, part in enumerate(parts)
+            code(piece) if i % 2 else escape(piece) if piece else ""
+            for i, piece in enumerate(pieces)
         )
         or "&nbsp;"
     )

@@ -57,10 +57,10 @@ def write_pages(
     if examples < 0:
         raise ConfigurationError(f"--examples must be 0 or more, not {examples}.")
     files = page_files(board, folder)
-    for place, file in enumerate(files):
+    for index, file in enumerate(files):
         back = link_to(board_page, file) if board_page else ""
         document = model_document(
-            board, place, runs[board.rows[place].place], title, back, examples
+            board, index, runs[board.rows[index].place], title, back, examples
         )
         page = to_html(document).replace(
             _FIRST_META, f"{_FIRST_META}\n{_mark(board, title)}", 1
@@ -95,7 +95,9 @@ def remove_stale_pages(
 def _mark(board: Board, title: str) -> str:
     """What says in a page that this package wrote it, and for which board."""
     columns = [
-        (task.name, task.metric) for part in (board, *board.more) for task in part.tasks
+        (task.name, task.metric)
+        for unit_board in (board, *board.more)
+        for task in unit_board.tasks
     ]
     board_name = hashlib.sha256(
         repr((title, sorted(columns))).encode("utf-8", "surrogatepass")
@@ -108,10 +110,10 @@ def link_to(target: Path, page: Path) -> str:
     (another drive).
     """
     try:
-        found = os.path.relpath(target.resolve(), page.resolve().parent)
+        relative = os.path.relpath(target.resolve(), page.resolve().parent)
     except ValueError:
         return ""
-    return quote(found.replace(os.sep, "/"), safe="/")
+    return quote(relative.replace(os.sep, "/"), safe="/")
 
 
 def page_names(labels: Sequence[str], runs: Sequence[str]) -> list[str]:
@@ -125,7 +127,7 @@ def page_names(labels: Sequence[str], runs: Sequence[str]) -> list[str]:
     plain = [_plain(label) for label in labels]
     counts = Counter(plain)
     seen: Counter[str] = Counter()
-    out = []
+    file_names = []
     for label, run, name in zip(labels, runs, plain, strict=True):
         unsure = (
             counts[name] > 1
@@ -141,8 +143,10 @@ def page_names(labels: Sequence[str], runs: Sequence[str]) -> list[str]:
             name = f"{name[:_LONGEST].strip('.-') or 'model'}-{mark}"
             name = f"model-{name}" if _DEVICES.fullmatch(name) else name
         seen[name] += 1
-        out.append(f"{name}.html" if seen[name] == 1 else f"{name}-{seen[name]}.html")
-    return out
+        file_names.append(
+            f"{name}.html" if seen[name] == 1 else f"{name}-{seen[name]}.html"
+        )
+    return file_names
 
 
 def _plain(label: str) -> str:

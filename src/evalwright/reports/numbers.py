@@ -71,33 +71,38 @@ def score(estimate: Estimate | None, unit: Unit) -> str:
 
 def aligned_scores(estimates: Sequence[Estimate | None], unit: Unit) -> list[str]:
     """As `score`, for a column: padded so that values and both limits stand under each other."""
-    shown = [one if one and not math.isnan(one.value) else None for one in estimates]
+    scored = [
+        estimate if estimate and not math.isnan(estimate.value) else None
+        for estimate in estimates
+    ]
     rows = [
-        (value(one, unit), *(limits(one, unit) or ("", ""))) if one else ("", "", "")
-        for one in shown
+        (value(estimate, unit), *(limits(estimate, unit) or ("", "")))
+        if estimate
+        else ("", "", "")
+        for estimate in scored
     ]
     widths = [
         max(map(len, column), default=0) for column in zip(*rows, strict=True)
     ] or [0, 0, 0]
-    out = []
-    for one, cells in zip(shown, rows, strict=True):
+    texts = []
+    for estimate, cells in zip(scored, rows, strict=True):
         text, low, high = (
             cell.rjust(width) for cell, width in zip(cells, widths, strict=True)
         )
         bracket = f"[{low}, {high}]"
-        if one and not cells[1]:
+        if estimate and not cells[1]:
             bracket = f"[{NOTHING}]".ljust(len(bracket))
-        out.append(f"{text} {bracket}" if one else NOTHING)
-    return out
+        texts.append(f"{text} {bracket}" if estimate else NOTHING)
+    return texts
 
 
-def difference(x: float, low: float, high: float, *, bounded: bool) -> str:
+def difference(amount: float, low: float, high: float, *, bounded: bool) -> str:
     """A difference with its sign and interval: "+3.2 [-1.0, 7.4]"."""
-    if math.isnan(x):
+    if math.isnan(amount):
         return NOTHING
     unit: Unit = "points" if bounded else "plain"
-    decimals = _decimals(x, low, high, unit)
-    text = number(x, unit, decimals)
+    decimals = _decimals(amount, low, high, unit)
+    text = number(amount, unit, decimals)
     sign = "" if text.startswith("-") or float(text.replace(",", "")) == 0 else "+"
     if math.isnan(low) or math.isnan(high):
         return f"{sign}{text} [{NOTHING}]"
@@ -106,30 +111,30 @@ def difference(x: float, low: float, high: float, *, bounded: bool) -> str:
     )
 
 
-def points(x: float) -> str:
+def points(amount: float) -> str:
     """A score or a difference in points of 100, with a decimal."""
-    return number(x, "points", 1)
+    return number(amount, "points", 1)
 
 
-def gap(x: float, found: Any, *, bounded: bool = True) -> str:
+def gap(amount: float, bounds: Any, *, bounded: bool = True) -> str:
     """As `difference`, with the ends `low` and `high` of what was found."""
-    return difference(x, found.low, found.high, bounded=bounded)
+    return difference(amount, bounds.low, bounds.high, bounded=bounded)
 
 
-def number(x: float, unit: Unit, decimals: int) -> str:
+def number(amount: float, unit: Unit, decimals: int) -> str:
     """A bare number of a unit, without a minus before zero."""
-    if math.isnan(x):
+    if math.isnan(amount):
         return NOTHING
-    if math.isinf(x):
-        return "inf" if x > 0 else "-inf"
-    shown = 100 * x if unit == "points" else x
-    if abs(shown) >= 1e7:
-        return f"{shown:.3e}"
-    text = f"{shown:,.{decimals}f}"
+    if math.isinf(amount):
+        return "inf" if amount > 0 else "-inf"
+    scaled = 100 * amount if unit == "points" else amount
+    if abs(scaled) >= 1e7:
+        return f"{scaled:.3e}"
+    text = f"{scaled:,.{decimals}f}"
     return text.removeprefix("-") if float(text.replace(",", "")) == 0 else text
 
 
-def _decimals(x: float, low: float, high: float, unit: Unit) -> int:
+def _decimals(amount: float, low: float, high: float, unit: Unit) -> int:
     if unit == "points":
         return 1
     width = high - low
@@ -137,16 +142,16 @@ def _decimals(x: float, low: float, high: float, unit: Unit) -> int:
         return min(
             6, max(0, 1 - math.floor(math.log10(width)))
         )  # two digits of the interval count
-    if not math.isfinite(x) or x == 0:
+    if not math.isfinite(amount) or amount == 0:
         return 3
-    return min(9, max(0, 3 - math.floor(math.log10(abs(x)))))
+    return min(9, max(0, 3 - math.floor(math.log10(abs(amount)))))
 
 
-def ranks(found: tuple[int, int] | None) -> str:
+def ranks(rank_range: tuple[int, int] | None) -> str:
     """A range of ranks: "1", "2–4", or "n/a"."""
-    if found is None:
+    if rank_range is None:
         return NOTHING
-    best, worst = found
+    best, worst = rank_range
     return str(best) if best == worst else f"{best}–{worst}"
 
 

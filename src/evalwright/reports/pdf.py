@@ -40,13 +40,13 @@ _RANGE = "#a9cbf2"
 
 def to_pdf(document: doc.Document) -> bytes:
     """The document as a file. Raises MissingExtra without matplotlib."""
-    out = io.BytesIO()
+    buffer = io.BytesIO()
     nothing = {"CreationDate": None, "Creator": None, "Producer": None}
     with fixed_settings(".pdf"):
         from matplotlib.backends.backend_pdf import PdfPages
 
         with PdfPages(
-            out, metadata={**nothing, "Title": inert(document.title)}
+            buffer, metadata={**nothing, "Title": inert(document.title)}
         ) as pages:
             drawn = _Pages(pages, inert(document.title))
             drawn.paragraph(document.title, 15, bold=True, after=0.04)
@@ -55,7 +55,7 @@ def to_pdf(document: doc.Document) -> bytes:
             for block in document.blocks:
                 _block(block, drawn)
             drawn.end()
-    return out.getvalue()
+    return buffer.getvalue()
 
 
 def _block(block: doc.Block, pages: _Pages) -> None:
@@ -93,7 +93,7 @@ def _block(block: doc.Block, pages: _Pages) -> None:
             pages.table(
                 doc.Table(
                     doc.columns("Score*", "Value"),
-                    [(one.title, one.number) for one in block.cards],
+                    [(card.title, card.number) for card in block.cards],
                 )
             )
         case doc.Fold():
@@ -104,8 +104,8 @@ def _block(block: doc.Block, pages: _Pages) -> None:
                 before=0.2,
                 keep=0.8,
             )
-            for one in block.blocks:
-                _block(one, pages)
+            for inner_block in block.blocks:
+                _block(inner_block, pages)
 
 
 class _Pages:
@@ -180,13 +180,13 @@ class _Pages:
         columns, cells = table.cells()
         if not columns:
             return
-        whole = doc.Table(columns, cells)
+        full_table = doc.Table(columns, cells)
         widths = [
             _Column(column, [row[i] for row in cells], self).width + _GAP
             for i, column in enumerate(columns)
         ]
-        for part in whole.parts(widths, ROOM + _GAP):
-            _Drawn(part, self, heads).draw()
+        for split_table in full_table.parts(widths, ROOM + _GAP):
+            _TablePart(split_table, self, heads).draw()
             self.y += 0.14
 
 
@@ -227,12 +227,12 @@ class _Column:
             cell_text(cell), _SIZE, self.numbers + 0.01, bold=cell.tone == "strong"
         )
 
-    def place(self, x: float) -> tuple[float, str]:
+    def place(self, left: float) -> tuple[float, str]:
         """Where texts stand, and on which side of it."""
-        return (x + self.numbers, "right") if self.right else (x, "left")
+        return (left + self.numbers, "right") if self.right else (left, "left")
 
 
-class _Drawn:
+class _TablePart:
     """One part of a table on its pages."""
 
     def __init__(self, table: doc.Table, pages: _Pages, heads: bool) -> None:
@@ -251,19 +251,19 @@ class _Drawn:
             self._row(i)
 
     def _places(self) -> Iterator[tuple[float, _Column]]:
-        x = MARGIN
+        left = MARGIN
         for column in self.columns:
-            yield x, column
-            x += column.width + _GAP
+            yield left, column
+            left += column.width + _GAP
 
     def _head(self) -> None:
         pages = self.pages
         height = max(len(column.title) for column in self.columns) * 0.15
         pages.need(height + 0.4)
         pages.y += height
-        for x, column in self._places():
+        for left, column in self._places():
             for i, line in enumerate(reversed(column.title)):
-                at, side = column.place(x)
+                at, side = column.place(left)
                 pages.text(at, pages.y - 0.15 * i, line, 8, INK, bold=True, align=side)
         pages.y += 0.06
         self._rule(INK, 0.8)
@@ -274,9 +274,9 @@ class _Drawn:
         height = max(map(len, lines)) * _LEAD + 0.05
         if pages.need(height) and self.heads:
             self._head()
-        for (x, column), texts in zip(self._places(), lines, strict=True):
+        for (left, column), texts in zip(self._places(), lines, strict=True):
             cell = column.cells[row]
-            at, side = column.place(x)
+            at, side = column.place(left)
             for i, line in enumerate(texts):
                 base = pages.y + _LEAD * (i + 1) - 0.03
                 pages.text(
@@ -294,7 +294,7 @@ class _Drawn:
                 and cell.content.estimate
             ):
                 self._bar(
-                    x + column.numbers + _GAP,
+                    left + column.numbers + _GAP,
                     pages.y + 0.5 * _LEAD + 0.015,
                     cell.content.estimate,
                     column.column.axis,
@@ -302,14 +302,14 @@ class _Drawn:
         pages.y += height
         self._rule(LINE, 0.4)
 
-    def _bar(self, x: float, y: float, estimate: Estimate, axis: Axis) -> None:
+    def _bar(self, left: float, y: float, estimate: Estimate, axis: Axis) -> None:
         """The value and its interval on the column's axis."""
 
-        def at(value: float) -> float:
-            return x + _BAR * float(axis.place(value).rstrip("%")) / 100
+        def at(number: float) -> float:
+            return left + _BAR * float(axis.place(number).rstrip("%")) / 100
 
         axes = self.pages.axes
-        axes.plot([x, x + _BAR], [y, y], LINE, linewidth=0.6)
+        axes.plot([left, left + _BAR], [y, y], LINE, linewidth=0.6)
         if math.isfinite(estimate.low) and math.isfinite(estimate.high):
             axes.plot(
                 [at(estimate.low), at(estimate.high)],

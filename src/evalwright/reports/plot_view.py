@@ -77,8 +77,8 @@ def plot_view(
     labels = [inert(label) for label in board_labels(board)]
     scored = [
         i
-        for i, each in enumerate(column.estimates)
-        if each and not math.isnan(each.value)
+        for i, estimate in enumerate(column.estimates)
+        if estimate and not math.isnan(estimate.value)
     ]
     rates = {i: round(100 * answer_rate(board, board.rows[i]), 9) for i in scored}
     few = [
@@ -88,7 +88,7 @@ def plot_view(
     if not left:
         why = "answered enough" if few else "has a score"
         raise NothingToPlot(f"There is nothing to plot: no model {why}.")
-    shown = left[:best]
+    drawn = left[:best]
     notes = []
     if few and least_answered is not None:
         names = [f"{labels[i]} ({rates[i]:.1f}%)" for i in few]
@@ -96,12 +96,12 @@ def plot_view(
             f"Left out because they answered less than {least_answered:g}%:"
             f" {listed(names, 6)}."
         )
-    if len(shown) < len(left):
-        notes.append(f"The best {len(shown)} of {numbers.counted(len(left), 'model')}.")
+    if len(drawn) < len(left):
+        notes.append(f"The best {len(drawn)} of {numbers.counted(len(left), 'model')}.")
     ranked = sum(row.ranks is not None for row in board.rows) > 1
     rows = tuple(
         _row(board.rows[i], labels[i], column.estimates[i], column.unit, ranked)
-        for i in shown
+        for i in drawn
     )
     return PlotView(
         title=inert(title),
@@ -119,16 +119,16 @@ def answer_rate(board: Board, row: BoardRow) -> float:
     of all that were asked.
     """
     if is_hallucination_board(board):
-        found = metric_of(row, board.tasks[0].name, "answer rate")
-        if found and not math.isnan(found.estimate.value):
-            return found.estimate.value
+        metric = metric_of(row, board.tasks[0].name, "answer rate")
+        if metric and not math.isnan(metric.estimate.value):
+            return metric.estimate.value
     return row.n / row.n_asked if row.n_asked else 0.0
 
 
 def bar(
     name: str,
-    value: float,
-    found: Any,
+    number: float,
+    bounds: Any,
     unit: numbers.Unit,
     texts: tuple[str, str],
     *,
@@ -139,31 +139,38 @@ def bar(
     and its interval.
     """
     scale = 100.0 if unit == "points" else 1.0
-    finite = math.isfinite(found.low) and math.isfinite(found.high)
-    ends = (scale * found.low, scale * found.high) if finite else None
+    finite = math.isfinite(bounds.low) and math.isfinite(bounds.high)
+    ends = (scale * bounds.low, scale * bounds.high) if finite else None
     label = inert(name) if name.strip() else "(no name)"
-    return PlotRow(ranks, label, scale * value, ends, *texts, leads)
+    return PlotRow(ranks, label, scale * number, ends, *texts, leads)
 
 
 def score_bar(
-    name: str, one: Estimate, unit: numbers.Unit, *, leads: bool = True, ranks: str = ""
+    name: str,
+    estimate: Estimate,
+    unit: numbers.Unit,
+    *,
+    leads: bool = True,
+    ranks: str = "",
 ) -> PlotRow:
     """The bar of a score."""
-    texts = numbers.value(one, unit), numbers.interval(one, unit, "")
-    return bar(name, one.value, one, unit, texts, leads=leads, ranks=ranks)
+    texts = numbers.value(estimate, unit), numbers.interval(estimate, unit, "")
+    return bar(name, estimate.value, estimate, unit, texts, leads=leads, ranks=ranks)
 
 
-def difference_bar(name: str, found: Any, bounded: bool, *, leads: bool) -> PlotRow:
-    """The bar of a difference, which `found` has with the ends of its interval."""
-    value, _, ends = numbers.gap(found.difference, found, bounded=bounded).partition(
-        " "
-    )
+def difference_bar(
+    name: str, difference: Any, bounded: bool, *, leads: bool
+) -> PlotRow:
+    """The bar of a difference, which `difference` has with the ends of its interval."""
+    difference_text, _, ends = numbers.gap(
+        difference.difference, difference, bounded=bounded
+    ).partition(" ")
     return bar(
         name,
-        found.difference,
-        found,
+        difference.difference,
+        difference,
         "points" if bounded else "plain",
-        (value, ends),
+        (difference_text, ends),
         leads=leads,
     )
 
@@ -188,14 +195,14 @@ def _row(
 
 def _subtitle(column: ScoreColumn) -> str:
     if column.measure:
-        what = f"{column.title}, {column.measure}"
+        subject = f"{column.title}, {column.measure}"
     elif not column.task:
-        what = "Mean over tasks, points of 100"
+        subject = "Mean over tasks, points of 100"
     else:
         metric = inert(column.metric)
         unit = ", points of 100" if column.unit == "points" else ""
-        what = f"{column.title}: {metric}{unit}"
-    return f"{what} · {direction(column)}"
+        subject = f"{column.title}: {metric}{unit}"
+    return f"{subject} · {direction(column)}"
 
 
 def direction(column: ScoreColumn) -> str:

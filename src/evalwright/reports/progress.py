@@ -132,16 +132,16 @@ class TerminalProgress:
                     self._bars.remove_task(self._tasks.pop(progress.run))
                 self._line(final_line(progress))
             elif self._bars is not None:
-                said: dict[str, Any] = {
+                fields: dict[str, Any] = {
                     "label": inert(progress.label),
                     "said": _state(progress, pace),
                 }
                 if progress.run not in self._tasks:
                     self._tasks[progress.run] = self._bars.add_task(
-                        "", total=progress.total, **said
+                        "", total=progress.total, **fields
                     )
                 self._bars.update(
-                    self._tasks[progress.run], completed=progress.done, **said
+                    self._tasks[progress.run], completed=progress.done, **fields
                 )
             elif progress.seconds - self._spoken.get(progress.run, 0.0) >= PLAIN_EVERY:
                 self._spoken[progress.run] = progress.seconds
@@ -165,7 +165,7 @@ class TerminalProgress:
 
     def __exit__(
         self,
-        kind: type[BaseException] | None,
+        error_type: type[BaseException] | None,
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
@@ -236,19 +236,19 @@ def _state(state: Progress, pace: Pace) -> str:
     """How many are done and failed, speed, time left and usage, and where stopping rules stand."""
     if state.loading is not None and not state.done:
         return _loading(state)
-    parts = [
+    phrases = [
         f"{numbers.count(state.done)} of {numbers.count(state.total)}",
         *filter(None, [_loading(state)]),
     ]
     if state.failed:
-        parts.append(f"{numbers.count(state.failed)} failed")
+        phrases.append(f"{numbers.count(state.failed)} failed")
     speed = pace.per_second
     left = pace.left(state.total - state.done)
     if speed:
-        parts.append(numbers.rate(speed))
+        phrases.append(numbers.rate(speed))
     if left is not None:
-        parts.append(f"{numbers.duration(left)} left")
-    return ", ".join([*parts, *usage_parts(state.counts)]) + _rule(state)
+        phrases.append(f"{numbers.duration(left)} left")
+    return ", ".join([*phrases, *usage_parts(state.counts)]) + _rule(state)
 
 
 def final_line(state: Progress) -> str:
@@ -282,10 +282,10 @@ def _rule(state: Progress) -> str:
 
 def usage_parts(counts: Counts) -> list[str]:
     """The cost where it is known, requests sent and answered from the store, and tokens."""
-    parts = [] if counts.cost is None else [f"{numbers.money(counts.cost)} paid"]
-    parts.append(
+    phrases = [] if counts.cost is None else [f"{numbers.money(counts.cost)} paid"]
+    phrases.append(
         f"{numbers.count(counts.sent)} sent, {numbers.count(counts.stored)} from the"
         " store"
     )
     used = counts.usage.input_tokens + counts.usage.output_tokens
-    return [*parts, f"{numbers.tokens(used)} tokens"] if used else parts
+    return [*phrases, f"{numbers.tokens(used)} tokens"] if used else phrases

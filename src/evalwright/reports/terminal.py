@@ -61,19 +61,19 @@ def lay_out_table(grid: Grid, width: int, indent: int = 0) -> Iterator[list[Segm
     )
     if _total(one_part, range(len(widths))) <= room:
         widths = one_part
-    parts = list(_parts(grid, widths, room))
-    if len(parts) > _MOST_PARTS and 1 < len(grid.rows) <= _MOST_TURNED < len(
-        parts[0]
-    ) * len(parts):
-        yield from lay_out_table(_turned(grid), width, indent)
+    column_groups = list(_split_columns(grid, widths, room))
+    if len(column_groups) > _MOST_PARTS and 1 < len(grid.rows) <= _MOST_TURNED < len(
+        column_groups[0]
+    ) * len(column_groups):
+        yield from lay_out_table(_transpose(grid), width, indent)
         return
-    for number, part in enumerate(parts):
+    for number, group in enumerate(column_groups):
         if number:
             yield []
-        yield from _draw(grid, widths, part, " " * indent)
+        yield from _draw(grid, widths, group, " " * indent)
 
 
-def _turned(grid: Grid) -> Grid:
+def _transpose(grid: Grid) -> Grid:
     """A line for each column but the last key, whose cells head the columns: a few rows with many
     numbers are read downwards.
     """
@@ -139,7 +139,7 @@ def _total(widths: Sequence[int], columns: Sequence[int]) -> int:
     return sum(widths[i] for i in columns) + GAP * max(0, len(columns) - 1)
 
 
-def _parts(grid: Grid, widths: list[int], room: int) -> Iterator[list[int]]:
+def _split_columns(grid: Grid, widths: list[int], room: int) -> Iterator[list[int]]:
     """Column numbers of each part: all in one where they fit, else the key columns and as many
     others as fit.
     """
@@ -152,45 +152,45 @@ def _parts(grid: Grid, widths: list[int], room: int) -> Iterator[list[int]]:
     widest = max((widths[i] for i in others if not grid.columns[i].folds), default=0)
     _fold(grid, widths, room, keys, 2 * (widest + GAP), _COMFORT)
     _fold(grid, widths, room, keys, max(_ROOM, widest + GAP), _LEAST_FOLD, names=True)
-    part: list[int] = []
+    group: list[int] = []
     for i in others:
         _fold(grid, widths, room, [*keys, i], 0, _LEAST_FOLD, names=True)
-        if part and _total(widths, [*keys, *part, i]) > room:
-            yield [*keys, *part]
-            part = []
-        part.append(i)
-    if part or not others:
-        yield [*keys, *part]
+        if group and _total(widths, [*keys, *group, i]) > room:
+            yield [*keys, *group]
+            group = []
+        group.append(i)
+    if group or not others:
+        yield [*keys, *group]
 
 
 def _draw(
-    grid: Grid, widths: Sequence[int], part: Sequence[int], indent: str
+    grid: Grid, widths: Sequence[int], group: Sequence[int], indent: str
 ) -> Iterator[list[Segment]]:
-    if any(grid.titles[i] for i in part):
+    if any(grid.titles[i] for i in group):
         yield from _row(
-            grid, widths, part, [(title, "quiet") for title in grid.titles], indent
+            grid, widths, group, [(title, "quiet") for title in grid.titles], indent
         )
-        yield [(indent + (" " * GAP).join("-" * widths[i] for i in part), "quiet")]
+        yield [(indent + (" " * GAP).join("-" * widths[i] for i in group), "quiet")]
     for row in grid.rows:
-        yield from _row(grid, widths, part, row, indent)
+        yield from _row(grid, widths, group, row, indent)
 
 
 def _row(
     grid: Grid,
     widths: Sequence[int],
-    part: Sequence[int],
+    group: Sequence[int],
     row: Sequence[Segment],
     indent: str,
 ) -> Iterator[list[Segment]]:
-    cells = [wrap(row[i][0], widths[i]) for i in part]
+    cells = [wrap(row[i][0], widths[i]) for i in group]
     for height in range(max(len(lines) for lines in cells)):
         segments: list[Segment] = [(indent, "")]
-        for place, (i, lines) in enumerate(zip(part, cells, strict=True)):
+        for position, (i, lines) in enumerate(zip(group, cells, strict=True)):
             text = lines[height] if height < len(lines) else ""
             segments.append(
                 (pad(text, widths[i], right=grid.columns[i].right), row[i][1])
             )
-            if place < len(part) - 1:
+            if position < len(group) - 1:
                 segments.append((" " * GAP, ""))
         while segments and not segments[-1][0].rstrip():
             segments.pop()
@@ -219,19 +219,19 @@ def show(
     """Print documents to `file` (standard output), `width` cells wide (the terminal's), an empty
     line between two.
     """
-    out = file or sys.stdout
-    cells = max(40, width or terminal_width(out))
+    output = file or sys.stdout
+    cells = max(40, width or terminal_width(output))
     lines: list[list[Segment]] = []
     for document in documents:
         lines += [*([[]] if lines else []), *lay_out(document, cells)]
-    if is_live_terminal(out):
-        _print_coloured(lines, out)
+    if is_live_terminal(output):
+        _print_coloured(lines, output)
     else:
         write_text(
             "".join(
                 f"{''.join(text for text, _ in line).rstrip()}\n" for line in lines
             ),
-            out,
+            output,
         )
 
 
@@ -285,9 +285,7 @@ def _block(block: doc.Block, width: int) -> Iterator[list[Segment]]:
         case doc.Facts():
             columns = doc.columns("", "~")
             yield from _table(
-                doc.Table(
-                    columns, [(name, value or " ") for name, value in block.rows]
-                ),
+                doc.Table(columns, [(name, text or " ") for name, text in block.rows]),
                 width,
             )
         case doc.Table():
@@ -320,29 +318,35 @@ def _sentence(
 def _table(table: doc.Table, width: int) -> Iterator[list[Segment]]:
     columns, cells = table.cells()
     texts = [_texts([row[i] for row in cells]) for i in range(len(columns))]
-    made = [
-        [(texts[i][place], cell.tone) for i, cell in enumerate(row)]
-        for place, row in enumerate(cells)
+    rows = [
+        [(texts[i][row_index], cell.tone) for i, cell in enumerate(row)]
+        for row_index, row in enumerate(cells)
     ]
     named = [any(row[i].name for row in cells) for i in range(len(columns))]
-    grid = Grid(columns, [inert(column.heading) for column in columns], made, named)
+    grid = Grid(columns, [inert(column.heading) for column in columns], rows, named)
     return lay_out_table(grid, width, _INDENT)
 
 
 def _texts(cells: Sequence[doc.Cell]) -> list[str]:
     """The cells of one column as texts; numbers of one unit stand under each other."""
-    found = [cell.content for cell in cells if isinstance(cell.content, doc.Number)]
-    same = len({number.unit for number in found}) == 1
-    shown = (
-        numbers.aligned_scores([one.estimate for one in found], found[0].unit)
+    cell_numbers = [
+        cell.content for cell in cells if isinstance(cell.content, doc.Number)
+    ]
+    same = len({number.unit for number in cell_numbers}) == 1
+    scores = (
+        numbers.aligned_scores(
+            [number.estimate for number in cell_numbers], cell_numbers[0].unit
+        )
         if same
         else []
     )
     if not same:
-        shown = [numbers.score(one.estimate, one.unit) for one in found]
+        scores = [
+            numbers.score(number.estimate, number.unit) for number in cell_numbers
+        ]
     texts = iter(
-        text[text.index("[") :] if one.interval_only and "[" in text else text
-        for one, text in zip(found, shown, strict=True)
+        text[text.index("[") :] if number.interval_only and "[" in text else text
+        for number, text in zip(cell_numbers, scores, strict=True)
     )
     return [
         next(texts) if isinstance(cell.content, doc.Number) else inert(cell.content)
@@ -386,7 +390,7 @@ def _print_coloured(lines: Sequence[Sequence[Segment]], file: TextIO) -> None:
     )
     text = RichText(no_wrap=True, end="", overflow="ignore")
     for line in lines:
-        for part, tone in line:
-            text.append(part, _STYLES[tone] or None)
+        for segment, tone in line:
+            text.append(segment, _STYLES[tone] or None)
         text.append("\n")
     console.print(text, soft_wrap=True, end="")

@@ -42,7 +42,7 @@ def inert_lines(text: str) -> str:
     """The text with every character that acts shown as its escape; its lines and tabs stay."""
     lines = text.replace("\r\n", "\n").split("\n")
     return "\n".join(
-        "\t".join(inert(part) for part in line.split("\t")) for line in lines
+        "\t".join(inert(cell) for cell in line.split("\t")) for line in lines
     )
 
 
@@ -113,13 +113,13 @@ def wrap(text: str, width: int) -> list[str]:
     Nothing is lost but spaces.
     """
     lines = []
-    rest = text
-    while len(head := _take(rest, max(1, width))) < len(rest):
-        head = head or rest[0]
-        head = head[: _break(head, rest[len(head) : len(head) + 1])]
+    remaining = text
+    while len(head := _take(remaining, max(1, width))) < len(remaining):
+        head = head or remaining[0]
+        head = head[: _break(head, remaining[len(head) : len(head) + 1])]
         lines.append(head.rstrip())
-        rest = rest[len(head) :].lstrip(" ")
-    return [*lines, rest] if rest or not lines else lines
+        remaining = remaining[len(head) :].lstrip(" ")
+    return [*lines, remaining] if remaining or not lines else lines
 
 
 def _break(head: str, following: str) -> int:

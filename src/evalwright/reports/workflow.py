@@ -83,10 +83,10 @@ def requirement_here(extras: Sequence[str]) -> Requirement:
         and folder.is_dir()
         and folder.resolve().is_relative_to(Path.cwd().resolve())
     ):
-        place = folder.resolve().relative_to(Path.cwd().resolve()).as_posix()
+        relative = folder.resolve().relative_to(Path.cwd().resolve()).as_posix()
         return Requirement(
-            f"./{place}{name.removeprefix('evalwright')}"
-            if place != "."
+            f"./{relative}{name.removeprefix('evalwright')}"
+            if relative != "."
             else f".{name.removeprefix('evalwright')}"
         )
     repository = _repository()
@@ -110,8 +110,8 @@ def _origin() -> Mapping[str, Any] | None:
 
 def _public(address: str) -> bool:
     """Whether an address says nothing that only a person here may know."""
-    parts = urlsplit(address)
-    return parts.scheme == "https" and "@" not in parts.netloc
+    url = urlsplit(address)
+    return url.scheme == "https" and "@" not in url.netloc
 
 
 def _repository() -> str:
@@ -126,26 +126,31 @@ def _quoted(requirement: str) -> str:
     return f"'{requirement}'" if "'" not in requirement else shlex.quote(requirement)
 
 
-def workflow(made: Publication) -> str:
+def workflow(publication: Publication) -> str:
     """The workflow as YAML. Raises ConfigurationError for names that a workflow cannot hold."""
-    if not made.published:
+    if not publication.published:
         raise ConfigurationError(
             "The workflow would publish nothing: name at least one file, for example"
             " --into README.md."
         )
     for text in (
-        made.config,
-        made.suite,
-        *made.watched,
-        *made.options,
-        *made.plugins,
-        *made.requirements,
+        publication.config,
+        publication.suite,
+        *publication.watched,
+        *publication.options,
+        *publication.plugins,
+        *publication.requirements,
     ):
         if "${{" in text or re.search(r"[\x00-\x1f\x7f]", text):
             raise ConfigurationError(
                 f"A workflow cannot contain {text!r}: it has line breaks or '${{{{'."
             )
-    for text in (made.config, *made.watched, *made.plugins, *made.published):
+    for text in (
+        publication.config,
+        *publication.watched,
+        *publication.plugins,
+        *publication.published,
+    ):
         if (
             text.startswith(("/", "~"))
             or ".." in re.split(r"[/\\]", text)
@@ -154,38 +159,48 @@ def workflow(made: Publication) -> str:
             raise ConfigurationError(
                 f"'{text}' is outside the repository: give a path relative to its root."
             )
-    for name in made.secrets:
+    for name in publication.secrets:
         if not _SECRET.fullmatch(name) or name.upper().startswith("GITHUB_"):
             raise ConfigurationError(
                 f"'{name}' cannot be the name of a secret: use letters, digits and"
                 " underscores, and not beginning with GITHUB_."
             )
-    extra = f"[{','.join(sorted(set(made.extras)))}]" if made.extras else ""
-    requirements = made.requirements or (f"evalwright{extra}=={__version__}",)
-    plugins = "".join(f" --plugin {shlex.quote(file)}" for file in made.plugins)
+    extra = (
+        f"[{','.join(sorted(set(publication.extras)))}]" if publication.extras else ""
+    )
+    requirements = publication.requirements or (f"evalwright{extra}=={__version__}",)
+    plugins = "".join(f" --plugin {shlex.quote(file)}" for file in publication.plugins)
     paths = [
         path.replace("\\", "/").replace("'", "''")
-        for path in (made.config, *made.watched)
+        for path in (publication.config, *publication.watched)
     ]
     keys = "".join(
-        f"          {name}: ${{{{ secrets.{name} }}}}\n" for name in made.secrets
+        f"          {name}: ${{{{ secrets.{name} }}}}\n" for name in publication.secrets
     )
     texts = {
         "@PATH@": "\n      - ".join(f"'{path}'" for path in paths),
         "@INSTALL@": f"python -m pip install {' '.join(map(_quoted, requirements))}",
         "@CONFIG@": (
-            shlex.quote(made.config)
-            + (f" --suite {shlex.quote(made.suite)}" if made.suite else "")
-            + (f" --trust-file {shlex.quote(made.config)}" if made.trusted else "")
+            shlex.quote(publication.config)
+            + (
+                f" --suite {shlex.quote(publication.suite)}"
+                if publication.suite
+                else ""
+            )
+            + (
+                f" --trust-file {shlex.quote(publication.config)}"
+                if publication.trusted
+                else ""
+            )
             + plugins
         ),
-        "@OPTIONS@": shlex.join(made.options),
-        "@PUBLISHED@": shlex.join(made.published),
+        "@OPTIONS@": shlex.join(publication.options),
+        "@PUBLISHED@": shlex.join(publication.published),
         "        @KEYS@\n": f"        env:\n{keys}" if keys else "",
     }
     text = (files("evalwright.reports") / "templates" / "workflow.yml").read_text(
         encoding="utf-8"
     )
-    for mark, value in texts.items():
-        text = text.replace(mark, value)
+    for mark, replacement in texts.items():
+        text = text.replace(mark, replacement)
     return text

@@ -68,7 +68,7 @@ def board_document(
     what each run cost.
     """
     by_id = {run.id: run for run in runs}
-    shown = [by_id[row.run] for row in board.rows if row.run in by_id]
+    page_runs = [by_id[row.run] for row in board.rows if row.run in by_id]
     # Without what is said of a column that is not there.
     notes = [
         note
@@ -77,12 +77,12 @@ def board_document(
     ]
     blocks: list[doc.Block] = [_table(board, by_id, links, costs), doc.Notes(notes)]
     pages = {row.place: link for row, link in zip(board.rows, links, strict=False)}
-    for one in board.more:
-        own = [pages[row.place] for row in one.rows] if links else []
-        new = [note for note in one.notes if note not in board.notes]
+    for unit_board in board.more:
+        board_links = [pages[row.place] for row in unit_board.rows] if links else []
+        new = [note for note in unit_board.notes if note not in board.notes]
         blocks += [
-            doc.Heading(one.tasks[0].metric),
-            _table(one, {}, own, False),
+            doc.Heading(unit_board.tasks[0].metric),
+            _table(unit_board, {}, board_links, False),
             doc.Notes(new),
         ]
     if board.ratings:
@@ -91,10 +91,10 @@ def board_document(
             _ratings(board.ratings),
             doc.Notes(board.ratings.notes),
         ]
-    if shown:
-        blocks += _tasks(board, shown)
+    if page_runs:
+        blocks += _tasks(board, page_runs)
         blocks.append(doc.Heading("Model by model"))
-        blocks += _folds(board, by_id, links, _slices_each(shown))
+        blocks += _folds(board, by_id, links, _slices_each(page_runs))
     return doc.Document(title, blocks, _lede(board))
 
 
@@ -152,14 +152,16 @@ def score_note(column: ScoreColumn) -> str:
     """
     metric = column.metric if column.task and column.metric != "accuracy" else ""
     less = "lower is better" if column.lower_is_better else ""
-    return ", ".join(part for part in (column.measure or metric, less) if part)
+    return ", ".join(phrase for phrase in (column.measure or metric, less) if phrase)
 
 
 def _lede(board: Board) -> str:
     dates = sorted({row.date for row in board.rows})
     when = " to ".join(dict.fromkeys((dates[0], dates[-1]))) if dates else ""
     models = numbers.counted(len(board.rows), "model")
-    tasks = numbers.counted(sum(len(one.tasks) for one in (board, *board.more)), "task")
+    tasks = numbers.counted(
+        sum(len(unit_board.tasks) for unit_board in (board, *board.more)), "task"
+    )
     return f"{models}, {tasks}, {when}"
 
 
@@ -215,7 +217,7 @@ def _table(
         )
         cost = (
             numbers.money(row.cost)
-            if costs and any(one.cost is not None for one in board.rows)
+            if costs and any(other_row.cost is not None for other_row in board.rows)
             else ""
         )
         rows.append(
@@ -245,8 +247,8 @@ def _table(
     return doc.Table(columns, rows, caption, sortable=True)
 
 
-def _ratings(found: Ratings) -> doc.Table:
-    axis = axis_of([row.rating for row in found.rows], "plain")
+def _ratings(ratings: Ratings) -> doc.Table:
+    axis = axis_of([row.rating for row in ratings.rows], "plain")
     columns = [
         doc.Column("Model", folds=True, key=True),
         doc.Column("Rating", axis=axis, ticks=True),
@@ -262,7 +264,7 @@ def _ratings(found: Ratings) -> doc.Table:
             numbers.count(row.rating.n),
             missing_cell(row.rating.n_missing, ""),
         )
-        for row in found.rows
+        for row in ratings.rows
     ]
     return doc.Table(columns, rows, "Ratings, best first", sortable=True)
 
@@ -301,8 +303,8 @@ def _rank(row: BoardRow, total: int) -> doc.Cell:
 
 def _has_ties(board: Board) -> bool:
     """Whether some models share a letter, so that the column of letters says something."""
-    own = [row.letters for row in board.rows if row.letters]
-    return len(own) > 1 and len(set("".join(own))) < len("".join(own))
+    letters = [row.letters for row in board.rows if row.letters]
+    return len(letters) > 1 and len(set("".join(letters))) < len("".join(letters))
 
 
 # -- below the table -------------------------------------------------------------------
@@ -314,7 +316,9 @@ def _tasks(board: Board, runs: Sequence[Run]) -> Iterator[doc.Block]:
         "Task*", "Description~", "Version", "Metric", "Samples>", "Draws>", "Data"
     )
     rows: list[Sequence[doc.Content]] = []
-    for task in (task for one in (board, *board.more) for task in one.tasks):
+    for task in (
+        task for unit_board in (board, *board.more) for task in unit_board.tasks
+    ):
         records = [
             record
             for run in runs
@@ -341,7 +345,9 @@ def _task(
             dict.fromkeys((numbers.count(samples[0]), numbers.count(samples[-1])))
         ),
         ", ".join(_every(records, "draws")),
-        ", ".join(found[:12] for found in _every(records, "content_hash")),
+        ", ".join(
+            content_hash[:12] for content_hash in _every(records, "content_hash")
+        ),
     )
 
 

@@ -87,14 +87,14 @@ def gain_blocks(gains: Sequence[ContextGain]) -> list[doc.Block]:
             gain.task,
             gain.run,
             name,
-            _mean(part.mean_a, True),
-            _mean(part.mean_b, True),
-            numbers.gap(part.difference, part),
-            numbers.p_value(part.p_value),
-            numbers.items(part.n, part.n_missing, part.n_clusters),
+            _mean(paired.mean_a, True),
+            _mean(paired.mean_b, True),
+            numbers.gap(paired.difference, paired),
+            numbers.p_value(paired.p_value),
+            numbers.items(paired.n, paired.n_missing, paired.n_clusters),
         )
         for gain in gains
-        for name, part in gain.parts.items()
+        for name, paired in gain.parts.items()
     ]
     notes = [doc.Note(gain_sentence(gain), "quiet") for gain in gains]
     head = doc.Heading("Context gain: answers with passages minus answers without")
@@ -112,8 +112,8 @@ def gate_blocks(gate: Gate) -> list[doc.Block]:
         )
         for outcome in gate.outcomes
     ]
-    said = doc.Conclusion(gate.conclusion, "bad" if gate.failed else "good")
-    return [doc.Heading("Gate"), doc.Table(columns, rows, "Gate"), said]
+    conclusion = doc.Conclusion(gate.conclusion, "bad" if gate.failed else "good")
+    return [doc.Heading("Gate"), doc.Table(columns, rows, "Gate"), conclusion]
 
 
 def visible(least: float, bounded: bool) -> str:
@@ -121,9 +121,9 @@ def visible(least: float, bounded: bool) -> str:
     return "none" if bounded and least >= 1.0 else _mean(least, bounded)
 
 
-def less(one: TaskComparison | PairTable) -> str:
+def less(comparison: TaskComparison | PairTable) -> str:
     """What stands beside the name of a metric of which lower is better."""
-    return ", lower is better" if one.lower_is_better else ""
+    return ", lower is better" if comparison.lower_is_better else ""
 
 
 _COLUMNS = (
@@ -146,12 +146,14 @@ def _differences(comparison: Comparison) -> Iterator[doc.Table]:
         units.setdefault("" if task.bounded else task.metric, []).append(
             _difference(task)
         )
-    for one in comparison.groups:
+    for group in comparison.groups:
         units.setdefault("", []).append(
-            _mean_row(f"{one.name}, {one.average}: {one.coverage}", one.difference)
+            _mean_row(
+                f"{group.name}, {group.average}: {group.coverage}", group.difference
+            )
         )
     if comparison.overall and all(
-        one.difference is not comparison.overall for one in comparison.groups
+        group.difference is not comparison.overall for group in comparison.groups
     ):
         tasks = numbers.counted(comparison.overall.n_tasks, "task")
         units[""].append(_mean_row(f"mean of {tasks}", comparison.overall))
@@ -162,48 +164,62 @@ def _differences(comparison: Comparison) -> Iterator[doc.Table]:
 def _others(tasks: Sequence[TaskComparison]) -> Iterator[doc.Block]:
     """The other metrics, a line each."""
     for task in tasks:
-        for other in task.others:
-            found = other.result
-            a, b = (_mean(mean, other.bounded) for mean in (found.mean_a, found.mean_b))
-            gap = numbers.gap(found.difference, found, bounded=other.bounded)
-            said = f"A {a}, B {b}, A - B {gap}, p {numbers.p_value(found.p_value)}"
-            said += (
-                found.test.replace("none", ", no test", 1)
-                if found.test.startswith("none")
+        for metric_comparison in task.others:
+            comparison = metric_comparison.result
+            a, b = (
+                _mean(mean, metric_comparison.bounded)
+                for mean in (comparison.mean_a, comparison.mean_b)
+            )
+            gap = numbers.gap(
+                comparison.difference, comparison, bounded=metric_comparison.bounded
+            )
+            text = f"A {a}, B {b}, A - B {gap}, p {numbers.p_value(comparison.p_value)}"
+            text += (
+                comparison.test.replace("none", ", no test", 1)
+                if comparison.test.startswith("none")
                 else ""
             )
             yield doc.Note(
-                f"{task.task}, also {other.metric}{less(other)}: {said}.", "quiet"
+                f"{task.task}, also {metric_comparison.metric}{less(metric_comparison)}: {text}.",
+                "quiet",
             )
-            more = [one for one in other.warnings if one not in task.warnings]
-            yield from (doc.Note(f"{task.task}: {one}", "warn") for one in more)
+            new_warnings = [
+                warning
+                for warning in metric_comparison.warnings
+                if warning not in task.warnings
+            ]
+            yield from (
+                doc.Note(f"{task.task}: {warning}", "warn") for warning in new_warnings
+            )
 
 
-def _mean_row(name: str, whole: MacroDifference | None) -> Sequence[doc.Content]:
+def _mean_row(
+    name: str, mean_difference: MacroDifference | None
+) -> Sequence[doc.Content]:
     """A mean over tasks; nothing but its name where it has no number."""
-    if whole is None:
+    if mean_difference is None:
         return (name, "", "", numbers.NOTHING, "", "", "", "", "")
     return (
         name,
         "",
         "",
-        numbers.gap(whole.difference, whole),
-        numbers.p_value(whole.p_value),
+        numbers.gap(mean_difference.difference, mean_difference),
+        numbers.p_value(mean_difference.p_value),
         (
             "t, tasks as a sample"
-            if whole.tasks_are == "sample"
+            if mean_difference.tasks_are == "sample"
             else "t"
-            if whole.n_tasks > 1
+            if mean_difference.n_tasks > 1
             else ""
         ),
-        visible(whole.smallest_visible_difference, True),
+        visible(mean_difference.smallest_visible_difference, True),
         "",
-        numbers.items(whole.n, whole.n_missing),
+        numbers.items(mean_difference.n, mean_difference.n_missing),
     )
 
 
 def _difference(task: TaskComparison) -> Sequence[doc.Content]:
-    result = task.result
+    comparison = task.result
     paired = task.paired
     discordant = (
         f"{paired.discordant[0]} : {paired.discordant[1]}"
@@ -212,30 +228,30 @@ def _difference(task: TaskComparison) -> Sequence[doc.Content]:
     )
     if paired:
         least = visible(paired.smallest_visible_difference, task.bounded)
-        items = numbers.items(paired.n, paired.n_missing, paired.n_clusters)
+        n_items = numbers.items(paired.n, paired.n_missing, paired.n_clusters)
     else:
         assert task.unpaired is not None
         least = ""
-        items = (
+        n_items = (
             f"{numbers.count(task.unpaired.n_a)} and {numbers.count(task.unpaired.n_b)}"
         )
-    significant = result.p_value < 1 - result.level and (
-        result.low > 0 or result.high < 0
+    significant = comparison.p_value < 1 - comparison.level and (
+        comparison.low > 0 or comparison.high < 0
     )
-    difference = numbers.gap(result.difference, result, bounded=task.bounded)
+    difference = numbers.gap(comparison.difference, comparison, bounded=task.bounded)
     return (
         f"{task.task} ({task.metric}{less(task)})",
-        *(_mean(mean, task.bounded) for mean in (result.mean_a, result.mean_b)),
+        *(_mean(mean, task.bounded) for mean in (comparison.mean_a, comparison.mean_b)),
         doc.Cell(
             difference,
             "strong" if significant else "",
             note=PROVISIONAL if task.provisional else "",
         ),
-        numbers.p_value(result.p_value),
-        result.test if paired else f"unpaired: {result.test}",
+        numbers.p_value(comparison.p_value),
+        comparison.test if paired else f"unpaired: {comparison.test}",
         least,
         discordant,
-        items,
+        n_items,
     )
 
 
@@ -264,13 +280,13 @@ def _remarks(tasks: Sequence[TaskComparison]) -> Iterator[doc.Note]:
 
 def _remarks_on(task: TaskComparison) -> Iterator[str]:
     counts = (task.only_a, "only in A"), (task.only_b, "only in B")
-    parts = [
-        f"{numbers.counted(n, 'item')} {what}"
-        for n, what in counts
+    left_out = [
+        f"{numbers.counted(n, 'item')} {where}"
+        for n, where in counts
         if n and task.paired
     ]
-    if parts:
-        yield f"left out of the comparison: {', '.join(parts)}."
+    if left_out:
+        yield f"left out of the comparison: {', '.join(left_out)}."
     if (
         task.paired
         and task.paired.n_clusters
@@ -288,12 +304,12 @@ def _slices(task: TaskComparison, sliced: SliceComparison) -> Iterator[doc.Block
         ),
     ]
     rows: list[Sequence[doc.Content]] = []
-    for part in sliced.parts:
-        paired = part.paired
+    for subset in sliced.parts:
+        paired = subset.paired
         difference = numbers.gap(paired.difference, paired, bounded=task.bounded)
         rows.append(
             (
-                part.value,
+                subset.value,
                 _mean(paired.mean_a, task.bounded),
                 _mean(paired.mean_b, task.bounded),
                 doc.Cell(
@@ -301,7 +317,7 @@ def _slices(task: TaskComparison, sliced: SliceComparison) -> Iterator[doc.Block
                     "" if paired.verdict == "no difference seen" else "strong",
                 ),
                 numbers.p_value(paired.p_value),
-                numbers.p_value(part.p_adjusted),
+                numbers.p_value(subset.p_adjusted),
                 visible(paired.smallest_visible_difference, task.bounded),
                 numbers.items(paired.n, paired.n_missing, paired.n_clusters),
             )
@@ -324,25 +340,25 @@ def _slices(task: TaskComparison, sliced: SliceComparison) -> Iterator[doc.Block
 
 
 def _flips(task: TaskComparison, most: int) -> Iterator[doc.Block]:
-    shown: list[Flip] = []
+    flips: list[Flip] = []
     for a_higher in (True, False):
-        shown += [flip for flip in task.flips if (flip.a > flip.b) == a_higher][:most]
-    if not shown:
+        flips += [flip for flip in task.flips if (flip.a > flip.b) == a_higher][:most]
+    if not flips:
         return
     counts = (
         f"{numbers.count(task.n_a_higher)} higher in A,"
         f" {numbers.count(task.n_b_higher)} higher in B"
     )
-    more = f", the first {len(shown)}" if task.n_differing > len(shown) else ""
+    extent = f", the first {len(flips)}" if task.n_differing > len(flips) else ""
     yield doc.Heading(
-        f"{task.task}: items that A and B score differently ({counts}){more}"
+        f"{task.task}: items that A and B score differently ({counts}){extent}"
     )
     rows = [
         (
             shorten(flip.id, 100),
             *(_mean(score, task.bounded) for score in (flip.a, flip.b)),
         )
-        for flip in shown
+        for flip in flips
     ]
     yield doc.Table(doc.columns("Item*", "A>", "B>"), rows, "Items scored differently")
 
@@ -446,7 +462,7 @@ def _runs(comparison: SeveralComparison, table: PairTable) -> doc.Table:
             str(i + 1),
             doc.Cell(comparison.labels[i], "strong", name=True),
             doc.Number(table.means[i], unit),
-            _items(table.means[i]),
+            _item_count(table.means[i]),
             numbers.ranks(table.ranks[i]) if table.ranks else "",
             table.letters[i] if table.letters else "",
         )
@@ -455,15 +471,15 @@ def _runs(comparison: SeveralComparison, table: PairTable) -> doc.Table:
     return doc.Table(columns, rows, "Scores")
 
 
-def _items(mean: Estimate) -> str:
+def _item_count(mean: Estimate) -> str:
     """Scored items, of all items where some have no score."""
-    asked = f" of {numbers.count(mean.n + mean.n_missing)}" if mean.n_missing else ""
+    total = f" of {numbers.count(mean.n + mean.n_missing)}" if mean.n_missing else ""
     clusters = (
         ""
         if mean.n_clusters is None
         else f" in {numbers.counted(mean.n_clusters, 'cluster')}"
     )
-    return f"{numbers.count(mean.n)}{asked}{clusters}"
+    return f"{numbers.count(mean.n)}{total}{clusters}"
 
 
 def _pairs(tables: Sequence[PairTable]) -> doc.Table:
@@ -479,7 +495,7 @@ def _pairs(tables: Sequence[PairTable]) -> doc.Table:
     for table in tables:
         ordered = sorted(
             table.pairs,
-            key=lambda one: (math.isnan(one.difference), -abs(one.difference)),
+            key=lambda pair: (math.isnan(pair.difference), -abs(pair.difference)),
         )
         for pair in ordered[:MOST_PAIRS]:
             a = pair.a

@@ -47,36 +47,36 @@ _CLASSES = {
 def contamination_document(report: ContaminationReport) -> doc.Document:
     """One run's report; its last line is the conclusion."""
     n = report.overlaps[0].n if report.overlaps else 0
-    parts: list[tuple[str, tuple[str, ...], list[tuple[str, ...]]]] = [
+    sections: list[tuple[str, tuple[str, ...], list[tuple[str, ...]]]] = [
         (
             f"Before and after {report.cut_off}",
             _CUT_OFF_COLUMNS,
-            [_cut_off(one) for one in report.cut_offs],
+            [_cut_off(cut_off) for cut_off in report.cut_offs],
         ),
         (
             "Original against rewritten wordings",
             _DROP_COLUMNS,
-            [_drop(one) for one in report.drops],
+            [_drop(task_drop) for task_drop in report.drops],
         ),
         (
             f"Overlap with a corpus, n = {n}",
             _OVERLAP_COLUMNS,
-            [row for one in report.overlaps for row in _overlap(one)],
+            [row for overlap in report.overlaps for row in _overlap(overlap)],
         ),
     ]
     blocks: list[doc.Block] = []
-    for title, titles, rows in parts:
+    for title, titles, rows in sections:
         if rows:
             blocks += [doc.Heading(title), doc.Table(doc.columns(*titles), rows, title)]
     notes = [*_notes(report), *_overlap_notes(report.overlaps)]
     blocks += [doc.Notes(notes)] if notes else []
-    said = [
+    sentences = [
         *map(_cut_off_sentence, report.cut_offs),
         *map(_drop_sentence, whole_drops(report.drops)),
         *map(_overlap_sentence, report.overlaps),
     ]
     blocks.append(
-        doc.Conclusion(" ".join(said), "warn" if report.suspicious else "strong")
+        doc.Conclusion(" ".join(sentences), "warn" if report.suspicious else "strong")
     )
     return doc.Document(f"Contamination of {report.model} (run {report.run})", blocks)
 
@@ -84,43 +84,43 @@ def contamination_document(report: ContaminationReport) -> doc.Document:
 # -- tables ----------------------------------------------------------------------------
 
 
-def _cut_off(one: CutOff) -> tuple[str, ...]:
+def _cut_off(cut_off: CutOff) -> tuple[str, ...]:
     sides = [
         (
             numbers.NOTHING
             if side is None
             else f"{numbers.score(side, 'points')}, n = {numbers.count(side.n)}"
         )
-        for side in (one.before, one.after)
+        for side in (cut_off.before, cut_off.after)
     ]
-    found = one.difference
-    if found is None:
-        return one.task, one.key, *sides, numbers.NOTHING, numbers.NOTHING
+    difference = cut_off.difference
+    if difference is None:
+        return cut_off.task, cut_off.key, *sides, numbers.NOTHING, numbers.NOTHING
     return (
-        one.task,
-        one.key,
+        cut_off.task,
+        cut_off.key,
         *sides,
-        numbers.gap(found.difference, found),
-        numbers.p_value(found.p_value),
+        numbers.gap(difference.difference, difference),
+        numbers.p_value(difference.p_value),
     )
 
 
-def _drop(one: Drop) -> tuple[str, ...]:
-    drop = one.drop
-    check = one.check
+def _drop(task_drop: Drop) -> tuple[str, ...]:
+    drop = task_drop.drop
+    check = task_drop.check
     control = (numbers.NOTHING, "0", numbers.NOTHING, numbers.NOTHING)
     if check is not None:
-        other = check.control_drop
+        control_drop = check.control_drop
         control = (
-            numbers.gap(other.difference, other),
-            numbers.count(other.n),
+            numbers.gap(control_drop.difference, control_drop),
+            numbers.count(control_drop.n),
             numbers.gap(check.excess, check),
             numbers.p_value(check.p_value),
         )
     means = map(numbers.points, (drop.mean_a, drop.mean_b))
     return (
-        one.task,
-        one.kind,
+        task_drop.task,
+        task_drop.kind,
         *means,
         numbers.gap(drop.difference, drop),
         numbers.count(drop.n),
@@ -128,42 +128,44 @@ def _drop(one: Drop) -> tuple[str, ...]:
     )
 
 
-def _overlap(one: Overlap) -> Iterator[tuple[str, ...]]:
-    for name, found in one.classes.items():
-        if found is not None:
-            n = numbers.count(found.n + found.n_missing)
-            yield one.task, _CLASSES[name], n, numbers.score(found, "points")
-    if one.difference is not None:
-        size = numbers.gap(one.difference.difference, one.difference)
-        p = numbers.p_value(one.difference.p_value)
-        yield one.task, "some or most, minus none", "", f"{size}, p = {p}"
+def _overlap(overlap: Overlap) -> Iterator[tuple[str, ...]]:
+    for name, estimate in overlap.classes.items():
+        if estimate is not None:
+            n = numbers.count(estimate.n + estimate.n_missing)
+            yield overlap.task, _CLASSES[name], n, numbers.score(estimate, "points")
+    if overlap.difference is not None:
+        size = numbers.gap(overlap.difference.difference, overlap.difference)
+        p = numbers.p_value(overlap.difference.p_value)
+        yield overlap.task, "some or most, minus none", "", f"{size}, p = {p}"
 
 
 # -- sentences -------------------------------------------------------------------------
 
 
 def _notes(report: ContaminationReport) -> Iterator[str]:
-    for one in report.cut_offs:
-        if one.across or one.undated:
+    for cut_off in report.cut_offs:
+        if cut_off.across or cut_off.undated:
             yield (
-                f"{one.task}: {counted(one.across, 'item')}"
-                f" {'has' if one.across == 1 else 'have'} a date on both sides of the"
-                f" cut-off and {one.undated:,} {'has' if one.undated == 1 else 'have'}"
-                f" none in '{one.key}'; they are on neither side."
+                f"{cut_off.task}: {counted(cut_off.across, 'item')}"
+                f" {'has' if cut_off.across == 1 else 'have'} a date on both sides of the"
+                f" cut-off and {cut_off.undated:,} {'has' if cut_off.undated == 1 else 'have'}"
+                f" none in '{cut_off.key}'; they are on neither side."
             )
-        if one.unreadable:
+        if cut_off.unreadable:
             yield (
-                f"{one.task}: {counted(one.unreadable, 'item')}"
-                f" {'has' if one.unreadable == 1 else 'have'} something in '{one.key}'"
+                f"{cut_off.task}: {counted(cut_off.unreadable, 'item')}"
+                f" {'has' if cut_off.unreadable == 1 else 'have'} something in '{cut_off.key}'"
                 " that is not a date such as 2024-06-15; they are on neither side."
             )
-        if one.shared_clusters:
+        if cut_off.shared_clusters:
             yield (
-                f"{one.task}: {one.shared_clusters:,} clusters have items on both sides"
+                f"{cut_off.task}: {cut_off.shared_clusters:,} clusters have items on both sides"
                 " of the cut-off; the test treats the sides as independent."
             )
-    if known := [one.task for one in report.cut_offs if one.key == "known_since"]:
-        tasks = ", ".join(known)
+    if known_tasks := [
+        cut_off.task for cut_off in report.cut_offs if cut_off.key == "known_since"
+    ]:
+        tasks = ", ".join(known_tasks)
         yield (
             f"{tasks}: divided by 'known_since', when the answer became known: a"
             " difference shows what the model can know, not that it has memorised"
@@ -174,14 +176,14 @@ def _notes(report: ContaminationReport) -> Iterator[str]:
             "The questions before and after the cut-off are different ones, and may"
             " differ in difficulty."
         )
-    whole = whole_drops(report.drops)
-    if unchecked := sum(one.unchecked for one in whole):
+    drops = whole_drops(report.drops)
+    if unchecked := sum(task_drop.unchecked for task_drop in drops):
         yield (
-            f"{unchecked:,} of {sum(one.rewrites for one in whole):,} rewrites were not"
+            f"{unchecked:,} of {sum(task_drop.rewrites for task_drop in drops):,} rewrites were not"
             " checked by a person. Bad rewrites cause a drop of their own, among"
             " control items as often."
         )
-    if any(one.check is None for one in whole):
+    if any(task_drop.check is None for task_drop in drops):
         how = (
             "The cut-off has no items after it"
             if report.cut_off
@@ -194,10 +196,10 @@ def _notes(report: ContaminationReport) -> Iterator[str]:
 
 
 def _overlap_notes(overlaps: Sequence[Overlap]) -> Iterator[str]:
-    for one in overlaps:
-        if one.too_short:
+    for overlap in overlaps:
+        if overlap.too_short:
             yield (
-                f"{one.task}: {one.too_short:,} questions of fewer than {LEAST} words"
+                f"{overlap.task}: {overlap.too_short:,} questions of fewer than {LEAST} words"
                 " were not searched in the corpus."
             )
     if overlaps:
@@ -208,52 +210,54 @@ def _overlap_notes(overlaps: Sequence[Overlap]) -> Iterator[str]:
         )
 
 
-def _cut_off_sentence(one: CutOff) -> str:
-    if one.difference is None:
-        side = "after" if one.after is None else "before"
+def _cut_off_sentence(cut_off: CutOff) -> str:
+    if cut_off.difference is None:
+        side = "after" if cut_off.after is None else "before"
         return (
-            f"{one.task}: no item is dated {side} {one.date}, so there is nothing to"
+            f"{cut_off.task}: no item is dated {side} {cut_off.date}, so there is nothing to"
             " compare."
         )
     return (
-        f"{one.task}: the score on items up to {one.date}, compared with later ones,"
-        f" {_compared(one.difference)}."
+        f"{cut_off.task}: the score on items up to {cut_off.date}, compared with later ones,"
+        f" {_compared(cut_off.difference)}."
     )
 
 
-def _overlap_sentence(one: Overlap) -> str:
-    known = sum(bool(found.found) for found in one.samples.values())
+def _overlap_sentence(overlap: Overlap) -> str:
+    n_found = sum(
+        bool(sample_overlap.found) for sample_overlap in overlap.samples.values()
+    )
     met = (
-        f"{one.task}: the corpus has n-grams of {known:,} of"
-        f" {len(one.samples) - one.too_short:,} questions"
+        f"{overlap.task}: the corpus has n-grams of {n_found:,} of"
+        f" {len(overlap.samples) - overlap.too_short:,} questions"
     )
-    if one.difference is None:
+    if overlap.difference is None:
         return f"{met}, so there is nothing to compare."
-    return f"{met}, and the score on them {_compared(one.difference)}."
+    return f"{met}, and the score on them {_compared(overlap.difference)}."
 
 
-def _compared(found: UnpairedComparison) -> str:
-    size = _size(found.difference, found)
-    if found.low > 0 or found.high < 0:
-        return f"is {'higher' if found.difference > 0 else 'lower'} ({size})"
+def _compared(comparison: UnpairedComparison) -> str:
+    size = _size(comparison.difference, comparison)
+    if comparison.low > 0 or comparison.high < 0:
+        return f"is {'higher' if comparison.difference > 0 else 'lower'} ({size})"
     return f"does not differ significantly ({size})"
 
 
-def _drop_sentence(one: Drop) -> str:
-    drop = one.drop
-    check = one.check
+def _drop_sentence(task_drop: Drop) -> str:
+    drop = task_drop.drop
+    check = task_drop.check
     if drop.n == 0:
-        return f"{one.task}: no item outside the control has a score on both wordings."
+        return f"{task_drop.task}: no item outside the control has a score on both wordings."
     size = _size(drop.difference, drop)
     if check is None:
         seen = "falls" if drop.verdict == "better" else "does not clearly fall"
         return (
-            f"{one.task}: the score {seen} from original wordings to rewrites ({size});"
+            f"{task_drop.task}: the score {seen} from original wordings to rewrites ({size});"
             " there is no control."
         )
     if check.control_drop.n == 0:
         return (
-            f"{one.task}: no control item has a score on both wordings, so the drop of"
+            f"{task_drop.task}: no control item has a score on both wordings, so the drop of"
             f" {size} shows nothing."
         )
     excess = _size(check.excess, check)
@@ -261,12 +265,13 @@ def _drop_sentence(one: Drop) -> str:
     if check.suspicious:
         sign = "a sign that the original wordings were memorised, but not proof"
     return (
-        f"{one.task}: {sign}: the drop to rewrites exceeds that of control items by"
+        f"{task_drop.task}: {sign}: the drop to rewrites exceeds that of control items by"
         f" {excess}."
     )
 
 
 def _size(
-    value: float, found: PairedComparison | UnpairedComparison | ContaminationCheck
+    difference: float,
+    comparison: PairedComparison | UnpairedComparison | ContaminationCheck,
 ) -> str:
-    return f"{numbers.gap(value, found)} points, {100 * found.level:g}% interval"
+    return f"{numbers.gap(difference, comparison)} points, {100 * comparison.level:g}% interval"

@@ -110,13 +110,13 @@ def runs_document(runs: Sequence[Run]) -> doc.Document:
     columns = doc.columns("Run*", "Model~", "Scores~", "Items>", "Missing>", "Date")
     rows: list[Sequence[doc.Content]] = []
     for run in runs:
-        items = numbers.count(sum(task.n_samples for task in run.tasks))
+        n_items = numbers.count(sum(task.n_samples for task in run.tasks))
         rows.append(
             (
                 doc.Cell(run.name, "strong", name=True),
                 doc.Cell(run.label, name=True),
                 _main_scores(run) or numbers.NOTHING,
-                f"{items}, stopped early" if ended_early(run) else items,
+                f"{n_items}, stopped early" if ended_early(run) else n_items,
                 missing_cell(run.n_missing),
                 inert(run.data["started"])[:10],
             )
@@ -137,20 +137,20 @@ def runs_document(runs: Sequence[Run]) -> doc.Document:
 
 def _main_scores(run: Run) -> str:
     """The score on each task; of many tasks, that of the outermost groups, or the first few."""
-    found = [(task.name, task.main) for task in run.tasks if task.main]
-    if len(found) > MOST_SCORES:
+    scores = [(task.name, task.main) for task in run.tasks if task.main]
+    if len(scores) > MOST_SCORES:
         outer = {node.name for node in trees_of(run.groups)}
-        found = [
-            (one.name, one.metrics[0])
-            for one in run.groups
-            if one.name in outer and one.metrics
-        ] or found
-    said = [
+        scores = [
+            (group.name, group.metrics[0])
+            for group in run.groups
+            if group.name in outer and group.metrics
+        ] or scores
+    texts = [
         f"{name} {numbers.value(main.estimate, numbers.unit_of(main.kind))}"
-        for name, main in found[:MOST_SCORES]
+        for name, main in scores[:MOST_SCORES]
     ]
-    more = len(found) - len(said)
-    return ", ".join([*said, *([f"{more} more"] if more else [])])
+    n_more = len(scores) - len(texts)
+    return ", ".join([*texts, *([f"{n_more} more"] if n_more else [])])
 
 
 def missing_cell(n_missing: int, note: str = "") -> doc.Cell:
@@ -164,16 +164,16 @@ def run_blocks(run: Run, most_slices: int, slice_metrics: int = 1) -> list[doc.B
     """The parts of a run. most_slices: rows of a table of slices, 0 for no tables; slice_metrics:
     scores in such a row.
     """
-    blocks: list[doc.Block] = [doc.Facts(list(_made(run)))]
+    blocks: list[doc.Block] = [doc.Facts(list(_run_facts(run)))]
     if judge := judge_sentence(run):
         blocks.append(doc.Note(judge))
     for task in run.tasks:
         blocks += _task(task, most_slices, slice_metrics)
     for group in run.groups:
         named = group.name.endswith(group.label) or group.label.startswith(group.name)
-        shown = group.name if named else f"{group.label} ({group.name})"
+        display_name = group.name if named else f"{group.label} ({group.name})"
         how = f", {group.average}" if group.average else ""
-        title = f"Group {shown}{how}: {group.coverage}"
+        title = f"Group {display_name}{how}: {group.coverage}"
         blocks += [doc.Heading(title), metrics_table(group.metrics)]
     lacks = [
         task.name
@@ -186,12 +186,12 @@ def run_blocks(run: Run, most_slices: int, slice_metrics: int = 1) -> list[doc.B
                 f"The tree lacks {', '.join(lacks)}, so no average counts it.", "warn"
             )
         )
-    said = stopping_sentences(run)
-    if said:
+    sentences = stopping_sentences(run)
+    if sentences:
         blocks.append(
             doc.Heading("Stopped early" if ended_early(run) else "Stopping rules")
         )
-        blocks += [doc.Note(text) for text in said]
+        blocks += [doc.Note(text) for text in sentences]
     blocks += _failures(run)
     blocks += [doc.Heading("Usage"), doc.Facts(list(usage_facts(run.data["usage"])))]
     machine = hardware_facts(run.data)
@@ -225,25 +225,25 @@ def part_facts(run: Run) -> Iterator[tuple[str, str]]:
 _MOST_NAMES = 6
 
 
-def reply_name_facts(data: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def reply_name_facts(record: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """By which names the models' replies called them, where these are not just the names that were
     asked.
     """
-    for role, rows in data.get("reply_names", {}).items():
+    for role, rows in record.get("reply_names", {}).items():
         if all(row["relation"] in ("same", "unnamed") for row in rows):
             continue
         used = [row for row in rows if row.get("responses")]
-        parts = [_named_replies(row, row["responses"]) for row in used[:_MOST_NAMES]]
+        replies = [_named_replies(row, row["responses"]) for row in used[:_MOST_NAMES]]
         if len(used) > _MOST_NAMES:
-            parts.append(f"{len(used) - _MOST_NAMES} more")
+            replies.append(f"{len(used) - _MOST_NAMES} more")
         refused = [row for row in rows if row.get("refused")]
-        parts += [
+        replies += [
             f"not used: {_named_replies(row, row['refused'])}"
             for row in refused[:_MOST_NAMES]
         ]
         yield (
             ("Answered as" if role == "target" else f"Role {role} answered as"),
-            "; ".join(parts),
+            "; ".join(replies),
         )
 
 
@@ -252,32 +252,32 @@ def _named_replies(row: Mapping[str, Any], number: int) -> str:
     relation = {"other": ", another name", "accepted": ", accepted"}.get(
         row["relation"], ""
     )
-    place = f" at {inert(row['replica'])}" if row.get("replica") else ""
-    return f"{name}{place} ({numbers.counted(number, 'reply', 'replies')}{relation})"
+    replica = f" at {inert(row['replica'])}" if row.get("replica") else ""
+    return f"{name}{replica} ({numbers.counted(number, 'reply', 'replies')}{relation})"
 
 
-def _made(run: Run) -> Iterator[tuple[str, str]]:
+def _run_facts(run: Run) -> Iterator[tuple[str, str]]:
     """What was run, when and how."""
-    data = run.data
-    configuration = data["configuration"]
+    record = run.data
+    configuration = record["configuration"]
     yield "Model", run.model if run.model == run.label else f"{run.label} ({run.model})"
     if (shots := run.data["configuration"].get("num_fewshot")) is not None:
         yield "Prompts", numbers.counted(shots, "shot")
-    yield "Fingerprint", str(data["model"].get("fingerprint", numbers.NOTHING))
+    yield "Fingerprint", str(record["model"].get("fingerprint", numbers.NOTHING))
     yield from part_facts(run)
-    for role, other in data.get("roles", {}).items():
-        yield f"Role {role}", str(other.get("name", ""))
-    yield from reply_name_facts(data)
-    started = str(data["started"])[:16].replace("T", " ")
-    took = numbers.duration(float(data["seconds"]))
-    version = data["evalwright"]
-    parts = [started, f"took {took}", f"evalwright {version}"]
-    parts += [
+    for role, model in record.get("roles", {}).items():
+        yield f"Role {role}", str(model.get("name", ""))
+    yield from reply_name_facts(record)
+    started = str(record["started"])[:16].replace("T", " ")
+    took = numbers.duration(float(record["seconds"]))
+    version = record["evalwright"]
+    phrases = [started, f"took {took}", f"evalwright {version}"]
+    phrases += [
         f"{key} {configuration[key]}"
         for key in ("seed", "limit")
         if configuration.get(key) is not None
     ]
-    yield "Started", ", ".join(parts)
+    yield "Started", ", ".join(phrases)
 
 
 def _task(
@@ -346,11 +346,13 @@ def metrics_table(metrics: Sequence[MetricResult], *, how: bool = True) -> doc.T
             doc.Cell(
                 doc.Number(metric.estimate, numbers.unit_of(metric.kind)), "strong"
             ),
-            numbers.items(one.n, one.n_missing, one.n_clusters, one.n_unsure),
-            *([_method(one)] if how else []),
+            numbers.items(
+                estimate.n, estimate.n_missing, estimate.n_clusters, estimate.n_unsure
+            ),
+            *([_method(estimate)] if how else []),
         )
         for metric in metrics
-        if (one := metric.estimate)
+        if (estimate := metric.estimate)
     ]
     return doc.Table(columns, rows, "Metrics")
 
@@ -372,17 +374,21 @@ def _slices(
 ) -> Iterator[doc.Block]:
     """Scores by slice, in the order of the record; the largest slices where there are many."""
     used = merged_slices(
-        {value: metrics for value, metrics in by_value.items() if metrics}
+        {slice_value: metrics for slice_value, metrics in by_value.items() if metrics}
     )
     if not used:
         return
     largest = sorted(
-        used, key=lambda value: (-max(m.estimate.n for m in used[value]), value)
+        used,
+        key=lambda slice_value: (
+            -max(m.estimate.n for m in used[slice_value]),
+            slice_value,
+        ),
     )
-    kept = set(largest[:most])
-    shown = _shown(next(iter(used.values())), n_metrics)
+    shown_values = set(largest[:most])
+    shown_metrics = _slice_metrics(next(iter(used.values())), n_metrics)
     columns = [doc.Column(f"By {key}", folds=True, key=True)]
-    for place, metric in enumerate(shown):
+    for index, metric in enumerate(shown_metrics):
         unit = numbers.unit_of(metric.kind)
         every = [
             m.estimate
@@ -390,26 +396,28 @@ def _slices(
             for m in metrics
             if m.label == metric.label
         ]
-        axis = axis_of(every, unit, whole=unit == "points") if place == 0 else None
+        axis = axis_of(every, unit, full_range=unit == "points") if index == 0 else None
         columns.append(doc.Column(_title(metric), axis=axis))
     rows: list[Sequence[doc.Content]] = []
-    for value, metrics in used.items():
-        if value in kept:
-            own = {metric.label: metric for metric in metrics}
-            main = own.get(shown[0].label)
+    for slice_value, metrics in used.items():
+        if slice_value in shown_values:
+            metric_by_label = {metric.label: metric for metric in metrics}
+            main = metric_by_label.get(shown_metrics[0].label)
             scores = [
                 doc.Number(
-                    own[metric.label].estimate if metric.label in own else None,
+                    metric_by_label[metric.label].estimate
+                    if metric.label in metric_by_label
+                    else None,
                     numbers.unit_of(metric.kind),
                 )
-                for metric in shown
+                for metric in shown_metrics
             ]
             n, n_missing = (
                 (main.estimate.n, main.estimate.n_missing) if main else (0, 0)
             )
             rows.append(
                 (
-                    shorten(value, 60),
+                    shorten(slice_value, 60),
                     *scores,
                     numbers.count(n),
                     numbers.count(n_missing) if n_missing else "",
@@ -438,46 +446,54 @@ def merged_slices(
     other metrics have no number then.
     """
     few = [
-        value
-        for value, metrics in by_value.items()
-        if max(one.estimate.n + one.estimate.n_missing for one in metrics) < FEW
+        slice_value
+        for slice_value, metrics in by_value.items()
+        if max(metric.estimate.n + metric.estimate.n_missing for metric in metrics)
+        < FEW
     ]
     if len(few) < 2:
         return dict(by_value)
-    kept = {value: metrics for value, metrics in by_value.items() if value not in few}
+    large = {
+        slice_value: metrics
+        for slice_value, metrics in by_value.items()
+        if slice_value not in few
+    }
     groups: dict[str, list[MetricResult]] = {}
-    for value in few:
-        for one in by_value[value]:
-            groups.setdefault(one.label, []).append(one)
+    for slice_value in few:
+        for metric in by_value[slice_value]:
+            groups.setdefault(metric.label, []).append(metric)
     name = f"{len(few)} values with under {FEW} items each"
     return {
-        **kept,
-        name: [replace(own[0], estimate=_pooled(own)) for own in groups.values()],
+        **large,
+        name: [
+            replace(same_metric[0], estimate=_pooled(same_metric))
+            for same_metric in groups.values()
+        ],
     }
 
 
-def _pooled(own: Sequence[MetricResult]) -> Estimate:
+def _pooled(metrics: Sequence[MetricResult]) -> Estimate:
     """The mean over all items of some slices, with Wilson's interval where every score is 0 or 1
     and items stand alone.
     """
     from evalwright.statistics.intervals import wilson
 
-    parts = [one.estimate for one in own]
-    n = sum(one.n for one in parts)
-    failed = sum(one.n_missing for one in parts)
-    scored = [one for one in parts if one.n]
+    estimates = [metric.estimate for metric in metrics]
+    n = sum(estimate.n for estimate in estimates)
+    failed = sum(estimate.n_missing for estimate in estimates)
+    scored = [estimate for estimate in estimates if estimate.n]
     if (
         not n
-        or own[0].kind not in _MEANS
-        or any(math.isnan(one.value) for one in scored)
+        or metrics[0].kind not in _MEANS
+        or any(math.isnan(estimate.value) for estimate in scored)
     ):
         return Estimate.none("pooled over few items", failed, n=n)
-    total = math.fsum(one.value * one.n for one in scored)
+    total = math.fsum(estimate.value * estimate.n for estimate in scored)
     low = high = math.nan
     if (
         abs(total - round(total)) < 1e-6
-        and all(one.n_clusters is None for one in scored)
-        and own[0].kind in BOUNDED
+        and all(estimate.n_clusters is None for estimate in scored)
+        and metrics[0].kind in BOUNDED
     ):
         low, high = wilson(round(total), n)
     return replace(
@@ -488,7 +504,7 @@ def _pooled(own: Sequence[MetricResult]) -> Estimate:
     )
 
 
-def _shown(metrics: Sequence[MetricResult], most: int) -> list[MetricResult]:
+def _slice_metrics(metrics: Sequence[MetricResult], most: int) -> list[MetricResult]:
     """The metrics that slices are shown by: the four of a hallucination board, else the first ones."""
     if most > 1 and metrics[0].kind == HALLUCINATION:
         named = [
@@ -500,21 +516,25 @@ def _shown(metrics: Sequence[MetricResult], most: int) -> list[MetricResult]:
 
 
 def _title(metric: MetricResult) -> str:
-    known = next(
-        (each for each in HALLUCINATION_COLUMNS if each.label == normal(metric.label)),
+    column = next(
+        (
+            column
+            for column in HALLUCINATION_COLUMNS
+            if column.label == normal(metric.label)
+        ),
         None,
     )
-    return f"{known.title}, {known.measure}" if known else metric.label
+    return f"{column.title}, {column.measure}" if column else metric.label
 
 
 def _failures(run: Run) -> Iterator[doc.Block]:
     if notes := failure_notes(run):
-        what = (
+        treatment = (
             "a failed task counts as 0, as published"
             if published_zeros(run)
             else "left out of the scores"
         )
-        yield doc.Heading(f"Missing answers ({what})")
+        yield doc.Heading(f"Missing answers ({treatment})")
     yield from advice(notes)
 
 
@@ -533,7 +553,7 @@ def usage_facts(usage: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     where it is known.
     """
     named = (("joined", "deduplicated"), ("failed", "failed"), ("retries", "retries"))
-    parts = [
+    requests = [
         f"{numbers.count(usage.get('sent', usage.get('asked', 0)))} sent",
         f"{numbers.count(usage.get('stored', 0))} from the store",
         *(
@@ -543,17 +563,21 @@ def usage_facts(usage: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         ),
     ]
     if saved := usage.get("answers", {}).get("saved_draws"):
-        parts.append(
+        requests.append(
             f"{numbers.counted(saved, 'draw')} saved because votes were decided"
         )
-    yield "Requests", ", ".join(parts)
+    yield "Requests", ", ".join(requests)
     used: Mapping[str, int] = usage.get("usage", {})
     sides = []
-    for side, part, words in (
+    for side, token_field, words in (
         ("input", "cached_tokens", "cached"),
         ("output", "reasoning_tokens", "reasoning"),
     ):
-        some = f" ({numbers.count(used[part])} {words})" if used.get(part) else ""
+        some = (
+            f" ({numbers.count(used[token_field])} {words})"
+            if used.get(token_field)
+            else ""
+        )
         sides.append(
             f"{numbers.count(used.get(f'{side}_tokens', 0))}"
             f" {'in' if side == 'input' else 'out'}{some}"

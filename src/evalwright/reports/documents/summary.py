@@ -46,18 +46,21 @@ _MOST_COLUMNS = 4
 
 def run_summary(run: Run) -> doc.Document:
     """One run in short; `run_document` has all of it."""
-    made = [
+    head_facts = [
         ("Model", _model(run)),
         *([("Metric", metric)] if (metric := _metric(run)) else []),
     ]
-    made += reply_name_facts(run.data)
-    made += part_facts(run)
-    blocks: list[doc.Block] = [doc.Facts(made), *_scores(run), *_counts(run)]
+    head_facts += reply_name_facts(run.data)
+    head_facts += part_facts(run)
+    blocks: list[doc.Block] = [doc.Facts(head_facts), *_scores(run), *_counts(run)]
     blocks += [doc.Note(text) for text in stopping_sentences(run)]
     facts = [fact for fact in usage_facts(run.data["usage"]) if fact[0] != "Tokens"]
     return doc.Document(
         f"Run {run.id}",
-        [*blocks, doc.Facts([*facts, ("Record", str(run.folder)), *_more(run)])],
+        [
+            *blocks,
+            doc.Facts([*facts, ("Record", str(run.folder)), *_next_commands(run)]),
+        ],
     )
 
 
@@ -67,12 +70,12 @@ def runs_summary(runs: Sequence[Run]) -> doc.Document:
     if len(runs) <= _MOST_COLUMNS and max(len(run.tasks) for run in runs) > 1:
         blocks.append(_side_by_side(runs))
     for run in runs[:_MOST_ROWS]:
-        if said := [*_counts(run)]:
-            blocks += [doc.Heading(run.label, 3), *said]
+        if notes := [*_counts(run)]:
+            blocks += [doc.Heading(run.label, 3), *notes]
     for run in runs[:_MOST_ROWS]:
         blocks += [
-            doc.Note(f"{run.label}: {what[0].lower()}{what[1:]} {names}.")
-            for what, names in reply_name_facts(run.data)
+            doc.Note(f"{run.label}: {title[0].lower()}{title[1:]} {names}.")
+            for title, names in reply_name_facts(run.data)
         ]
     stopped = dict.fromkeys(text for run in runs for text in stopping_sentences(run))
     blocks += [doc.Note(text) for text in stopped]
@@ -88,9 +91,10 @@ def runs_summary(runs: Sequence[Run]) -> doc.Document:
                 "quiet",
             )
         )
-    shown = next((run for run in runs if run.n_missing), runs[0])
+    example_run = next((run for run in runs if run.n_missing), runs[0])
     return doc.Document(
-        f"{len(runs):,} runs", [*blocks, doc.Facts(list(_more(shown, runs)))]
+        f"{len(runs):,} runs",
+        [*blocks, doc.Facts(list(_next_commands(example_run, runs)))],
     )
 
 
@@ -100,10 +104,12 @@ def board_summary(board: Board, verdict: str = "") -> doc.Document:
     """
     ends = [doc.Conclusion(verdict)] if verdict else []
     if len(board.rows) > _MOST_COLUMNS and len(board.tasks) > 1:
-        whole = board_document(
+        full_board = board_document(
             board, costs=True
         )  # the scores on each task stand nowhere else
-        return doc.Document(whole.title, [*whole.blocks, *ends], whole.lede)
+        return doc.Document(
+            full_board.title, [*full_board.blocks, *ends], full_board.lede
+        )
     first = score_columns(board)[0]
     columns = [
         *doc.columns("Rank>", "Model*", "Tied"),
@@ -120,7 +126,8 @@ def board_summary(board: Board, verdict: str = "") -> doc.Document:
             ),
             (
                 row.letters
-                if len({one.letters for one in board.rows}) < len(board.rows)
+                if len({other_row.letters for other_row in board.rows})
+                < len(board.rows)
                 else ""
             ),
             doc.Number(estimate, first.unit),
@@ -142,7 +149,7 @@ def board_summary(board: Board, verdict: str = "") -> doc.Document:
     )
 
 
-def _more(run: Run, runs: Sequence[Run] = ()) -> Iterator[tuple[str, str]]:
+def _next_commands(run: Run, runs: Sequence[Run] = ()) -> Iterator[tuple[str, str]]:
     """The commands that show the rest. runs: all that were made, of which `run` is one."""
     name = _typed(run)
     together = list(runs) if 1 < len(runs) <= _MOST_COLUMNS else [run]
@@ -166,27 +173,27 @@ def _typed(run: Run) -> str:
 
 def _sent(run: Run) -> str:
     return next(
-        value.replace(" sent", " requests sent", 1)
-        for name, value in usage_facts(run.data["usage"])
+        text.replace(" sent", " requests sent", 1)
+        for name, text in usage_facts(run.data["usage"])
         if name == "Requests"
     )
 
 
 def _model(run: Run) -> str:
     configuration = run.data["configuration"]
-    parts = [run.model if run.model == run.label else f"{run.label} ({run.model})"]
+    phrases = [run.model if run.model == run.label else f"{run.label} ({run.model})"]
     if (shots := configuration.get("num_fewshot")) is not None:
-        parts.append(numbers.counted(shots, "shot"))
-    parts += [
+        phrases.append(numbers.counted(shots, "shot"))
+    phrases += [
         f"{key} {configuration[key]}"
         for key in ("limit", "seed")
         if configuration.get(key) is not None
     ]
-    parts += [
-        f"{role} {other.get('name', '')}"
-        for role, other in run.data.get("roles", {}).items()
+    phrases += [
+        f"{role} {model_record.get('name', '')}"
+        for role, model_record in run.data.get("roles", {}).items()
     ]
-    return ", ".join(parts)
+    return ", ".join(phrases)
 
 
 def _scores(run: Run) -> Iterator[doc.Block]:
@@ -208,39 +215,42 @@ def _scores(run: Run) -> Iterator[doc.Block]:
         for task in run.tasks
         if task.metrics
     ]
-    kept = {
+    distinct_names = {
         node.name
         for node in distinct(
             node for tree in trees_of(run.groups) for node in tree.nodes()
         )
     }
-    shown = [
-        one
-        for one in run.groups
-        if one.metrics and (one.name in kept or not one.average)
+    shown_groups = [
+        group
+        for group in run.groups
+        if group.metrics and (group.name in distinct_names or not group.average)
     ]
-    if cut := len(tasks) + len(shown) > _MOST_ROWS:
-        shown = _from_the_top(shown)
-    lost = list(dict.fromkeys(name for one in shown for name in one.missing))
+    if cut := len(tasks) + len(shown_groups) > _MOST_ROWS:
+        shown_groups = _from_the_top(shown_groups)
+    lost = list(dict.fromkeys(name for group in shown_groups for name in group.missing))
     named = len(lost) == 1  # beside the node; several are named once, below the table
     counts = {
-        one.name: one.coverage if named else one.coverage.partition(";")[0]
-        for one in shown
+        group.name: group.coverage if named else group.coverage.partition(";")[0]
+        for group in shown_groups
     }
-    groups = [(f"{one.name} ({counts[one.name]})", "", one.metrics[0]) for one in shown]
-    found = [*groups, *tasks] if cut else [*tasks, *groups]
-    yield _table(found[:_MOST_ROWS], _metric(run))
-    if len(found) > _MOST_ROWS:
-        yield doc.Note(f"And {len(found) - _MOST_ROWS} more.", "quiet")
+    groups = [
+        (f"{group.name} ({counts[group.name]})", "", group.metrics[0])
+        for group in shown_groups
+    ]
+    scores = [*groups, *tasks] if cut else [*tasks, *groups]
+    yield _table(scores[:_MOST_ROWS], _metric(run))
+    if len(scores) > _MOST_ROWS:
+        yield doc.Note(f"And {len(scores) - _MOST_ROWS} more.", "quiet")
     if len(lost) > 1:
         yield doc.Note(f"Without a number: {listed(lost, 5)}.", "warn")
     whys: dict[str, list[str]] = {}
-    for one in shown:
-        if math.isnan(one.metrics[0].estimate.value) and not one.missing:
-            whys.setdefault(one.metrics[0].estimate.method, []).append(one.name)
+    for group in shown_groups:
+        if math.isnan(group.metrics[0].estimate.value) and not group.missing:
+            whys.setdefault(group.metrics[0].estimate.method, []).append(group.name)
     for why, names in whys.items():
         yield doc.Note(f"{listed(names, 5)}: {why}.", "warn")
-    for name, _, metric in found:
+    for name, _, metric in scores:
         if few := numbers.few_clusters(metric.estimate.effective_clusters):
             yield doc.Note(f"{name}: {few}", "warn")
 
@@ -254,10 +264,10 @@ def _from_the_top(groups: Sequence[GroupResult]) -> list[GroupResult]:
     depth = 0
     while level:
         depths = dict.fromkeys(level, depth) | depths
-        parts = (part for node in level.values() for part in node.parts)
-        level = {part.name: part for part in parts if isinstance(part, Node)}
+        children = (child for node in level.values() for child in node.parts)
+        level = {child.name: child for child in children if isinstance(child, Node)}
         depth = depth + 1
-    return sorted(groups, key=lambda one: depths.get(one.name, 0))
+    return sorted(groups, key=lambda group: depths.get(group.name, 0))
 
 
 def _metric(run: Run) -> str:
@@ -268,27 +278,27 @@ def _metric(run: Run) -> str:
     )
 
 
-def _table(found: Sequence[tuple[str, str, MetricResult]], common: str) -> doc.Table:
+def _table(scores: Sequence[tuple[str, str, MetricResult]], common: str) -> doc.Table:
     """A line a task. common: the metric of all of them."""
     columns = doc.columns(
         "Task*", "Metric~", "Score [95% interval]", "Items>", "Unsure>"
     )
     rows: list[Sequence[doc.Content]] = []
-    for name, label, metric in found:
-        one = metric.estimate
+    for name, label, metric in scores:
+        estimate = metric.estimate
         unit = numbers.unit_of(metric.kind)
         scored = (
-            f"{numbers.count(one.n)} of {numbers.count(one.n + one.n_missing)}"
-            if one.n_missing
+            f"{numbers.count(estimate.n)} of {numbers.count(estimate.n + estimate.n_missing)}"
+            if estimate.n_missing
             else ""
         )
         rows.append(
             (
                 doc.Cell(name, name=True),
                 "" if common else label,
-                doc.Cell(doc.Number(one, unit), "strong"),
-                doc.Cell(scored, "warn") if scored else numbers.count(one.n),
-                numbers.count(one.n_unsure) if one.n_unsure else "",
+                doc.Cell(doc.Number(estimate, unit), "strong"),
+                doc.Cell(scored, "warn") if scored else numbers.count(estimate.n),
+                numbers.count(estimate.n_unsure) if estimate.n_unsure else "",
             )
         )
     return doc.Table(columns, rows, "Scores")
@@ -308,10 +318,10 @@ def _side_by_side(runs: Sequence[Run]) -> doc.Table:
         cells: list[doc.Content] = [doc.Cell(name, name=True)]
         for run in runs:
             main = next((task.main for task in run.tasks if task.name == name), None)
-            known = main is not None and not math.isnan(main.estimate.value)
+            has_score = main is not None and not math.isnan(main.estimate.value)
             cells.append(
                 doc.Number(main.estimate, numbers.unit_of(main.kind))
-                if main and known
+                if main and has_score
                 else numbers.NOTHING
             )
         rows.append(cells)
@@ -332,9 +342,9 @@ def _counts(run: Run) -> Iterator[doc.Block]:
     notes = failure_notes(run)
     yield from advice(notes[:_MOST_KINDS], "warn")
     if len(notes) > _MOST_KINDS:
-        more = len(notes) - _MOST_KINDS
+        n_more = len(notes) - _MOST_KINDS
         yield doc.Note(
-            f"And {more} more {numbers.plural(more, 'kind', 'kinds')} of failure.",
+            f"And {n_more} more {numbers.plural(n_more, 'kind', 'kinds')} of failure.",
             "warn",
         )
 

@@ -46,12 +46,12 @@ Progress = Callable[[str], None]
 """Told a few words on how far the work is."""
 
 TYPE = "application/x-evalwright"
-_REPORTED = 2000
+_PROGRESS_EVERY = 2000
 WARNING = "Warning"
 """The name of a fact that says what is wrong with a run."""
 PAGE = "index.html"
-_DATA = "evalwright-"
-_OURS = b'<meta name="generator" content="evalwright">'
+_PARTS_PREFIX = "evalwright-"
+_GENERATOR_MARK = b'<meta name="generator" content="evalwright">'
 WITHOUT_IMAGES = (
     "this page was written without images (view --html and export site take --images)"
 )
@@ -131,8 +131,8 @@ def pack(
     with_images: also the pictures of the prompts' images, which who made a page does not always
     mean to hand on.
     """
-    said: list[str] = []
-    found: list[tuple[str, Run, Samples]] = []
+    run_warnings: list[str] = []
+    packed_runs: list[tuple[str, Run, Samples]] = []
     infos = []
     for number, run in enumerate(runs):
         # a record that is none is refused before its samples are read
@@ -147,16 +147,20 @@ def pack(
             for line, row in run.lines():
                 samples.add(line, row)
                 faults.add(row)
-                if samples.size % _REPORTED == 0:
+                if samples.size % _PROGRESS_EVERY == 0:
                     progress(f"{run.label}: {samples.size:,} samples")
             samples.finish()
-            found.append((str(number), run, samples))
+            packed_runs.append((str(number), run, samples))
             warnings = faults.sentences
-            said += [f"{run.name}: {one}" for one in warnings]
+            run_warnings += [f"{run.name}: {warning}" for warning in warnings]
             published = (
                 [("Figures", faults.as_published)] if faults.as_published else []
             )
-            facts = [*((WARNING, one) for one in warnings), *published, *info["facts"]]
+            facts = [
+                *((WARNING, warning) for warning in warnings),
+                *published,
+                *info["facts"],
+            ]
             infos.append(
                 {
                     **info,
@@ -179,25 +183,27 @@ def pack(
                 f" {str(error)[:200]}). `evalwright runs check {run.name}` looks at it."
             ) from error
     progress("the board")
-    board = board_of([(key, run) for key, run, _ in found])
+    board = board_of([(key, run) for key, run, _ in packed_runs])
     if len(runs) <= MOST_PAIRED:
         # Of two runs the better one is A, as on the page: what is said of their difference has the
         # sign of its table.
         ranked = [row["run"] for row in board["rows"]] if board else []
-        found.sort(
-            key=lambda one: ranked.index(one[0]) if one[0] in ranked else len(ranked)
+        packed_runs.sort(
+            key=lambda packed_run: (
+                ranked.index(packed_run[0]) if packed_run[0] in ranked else len(ranked)
+            )
         )
-        for a, b in combinations(found, 2):
+        for a, b in combinations(packed_runs, 2):
             progress(f"{a[1].label} and {b[1].label} compared")
             put(f"compare/{a[0]}/{b[0]}", comparison_part(a, b))
     put("catalog", json_part(catalog(infos, board, title=title)))
-    return said
+    return run_warnings
 
 
 def _put_images(key: str, run: Run, put: Put) -> None:
-    kept = KeptImages(run)
-    for digest in kept.entries:
-        picture = kept.read(digest)
+    images = KeptImages(run)
+    for digest in images.entries:
+        picture = images.read(digest)
         if picture is not None:
             put(f"image/{key}/{digest}", picture)
 
@@ -218,32 +224,34 @@ def write_page(
         target = place_of(file)
         target.parent.mkdir(parents=True, exist_ok=True)
         with (
-            _temporary(target, "parts", private=True) as (parts, _),
-            _temporary(target, "tmp") as (out, made),
+            _temporary(target, "parts", private=True) as (parts_file, _),
+            _temporary(target, "tmp") as (page_file, temporary),
         ):
             places: dict[str, tuple[int, int]] = {}
 
-            def put(key: str, data: bytes) -> None:
-                places[key] = (parts.tell(), len(data))
-                parts.write(data)
+            def put(key: str, content: bytes) -> None:
+                places[key] = (parts_file.tell(), len(content))
+                parts_file.write(content)
 
-            said = pack(runs, put, title, progress, with_images=with_images)
+            run_warnings = pack(runs, put, title, progress, with_images=with_images)
             progress("writing the file")
-            out.write(head_of(title, "embedded").encode("utf-8", "backslashreplace"))
-            for key in sorted(places, key=_place):
+            page_file.write(
+                head_of(title, "embedded").encode("utf-8", "backslashreplace")
+            )
+            for key in sorted(places, key=_part_order):
                 start, length = places[key]
-                parts.seek(start)
-                out.write(f'<script type="{TYPE}" id="{key}">'.encode())
-                out.write(base64.b64encode(parts.read(length)))
-                out.write(b"</script>\n")
-            out.write(END.encode())
-            out.flush()
-            os.fsync(out.fileno())
-            made.replace(target)
-            return said
+                parts_file.seek(start)
+                page_file.write(f'<script type="{TYPE}" id="{key}">'.encode())
+                page_file.write(base64.b64encode(parts_file.read(length)))
+                page_file.write(b"</script>\n")
+            page_file.write(END.encode())
+            page_file.flush()
+            os.fsync(page_file.fileno())
+            temporary.replace(target)
+            return run_warnings
 
 
-def _place(key: str) -> tuple[int, list[int]]:
+def _part_order(key: str) -> tuple[int, list[int]]:
     """Where a part stands in the file: what is needed first comes first."""
     words = key.split("/")
     return max(_ORDER.get(word, 0) for word in words), [
@@ -253,10 +261,10 @@ def _place(key: str) -> tuple[int, list[int]]:
 
 @contextmanager
 def _temporary(
-    target: Path, kind: str, *, private: bool = False
+    target: Path, ending: str, *, private: bool = False
 ) -> Iterator[tuple[IO[bytes], Path]]:
     """A file beside the target that is gone in the end, unless it has taken another name."""
-    path = target.with_name(f".{target.name}.{os.getpid()}.{kind}")
+    path = target.with_name(f".{target.name}.{os.getpid()}.{ending}")
     path.unlink(missing_ok=True)
     try:
         with open_private(path, "x+b") if private else path.open("x+b") as file:
@@ -282,34 +290,34 @@ def write_site(
     another page.
     """
     page = folder / PAGE
-    if page.exists() and _OURS not in read_file(page)[:4096]:
+    if page.exists() and _GENERATOR_MARK not in read_file(page)[:4096]:
         raise ConfigurationError(
             f"'{page}' is not a page of evalwright: name another folder with --into."
         )
-    made = folder / f".{_DATA}{os.getpid()}"
+    temporary = folder / f".{_PARTS_PREFIX}{os.getpid()}"
     try:
         place_of(folder).mkdir(parents=True, exist_ok=True)
-        shutil.rmtree(made, ignore_errors=True)
+        shutil.rmtree(temporary, ignore_errors=True)
         digest = hashlib.sha256()
 
-        def put(key: str, data: bytes) -> None:
+        def put(key: str, content: bytes) -> None:
             if key != "catalog":  # which says when it was made
-                digest.update(key.encode() + data)
-            file = made / f"{key}.bin"
+                digest.update(key.encode() + content)
+            file = temporary / f"{key}.bin"
             file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_bytes(data)
+            file.write_bytes(content)
 
-        said = pack(runs, put, title, progress, with_images=with_images)
-        root = f"{_DATA}{digest.hexdigest()[:12]}"
+        run_warnings = pack(runs, put, title, progress, with_images=with_images)
+        root = f"{_PARTS_PREFIX}{digest.hexdigest()[:12]}"
         shutil.rmtree(folder / root, ignore_errors=True)
-        made.replace(folder / root)
+        temporary.replace(folder / root)
         write_bytes(
             page,
             (head_of(title, "fetched", f"{root}/") + END).encode(
                 "utf-8", "backslashreplace"
             ),
         )
-        for old in folder.glob(f"{_DATA}????????????"):
+        for old in folder.glob(f"{_PARTS_PREFIX}????????????"):
             if old.name != root and old.is_dir() and not old.is_symlink():
                 shutil.rmtree(old, ignore_errors=True)
     except (OSError, shutil.Error) as error:
@@ -317,5 +325,5 @@ def write_site(
             f"'{folder}' cannot be written: {getattr(error, 'strerror', '') or error}."
         ) from error
     finally:
-        shutil.rmtree(made, ignore_errors=True)
-    return page, said
+        shutil.rmtree(temporary, ignore_errors=True)
+    return page, run_warnings

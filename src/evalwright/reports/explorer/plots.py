@@ -100,7 +100,7 @@ def label_sets_of(run: Run) -> list[dict[str, Any]]:
     if not sets:
         return []
     of_task: dict[tuple[str, ...], list[tuple[str, str, int]]] = {
-        one.tasks: [] for one in sets
+        label_set.tasks: [] for label_set in sets
     }
     for row in run.rows():
         for tasks, rows in of_task.items():
@@ -110,13 +110,13 @@ def label_sets_of(run: Run) -> list[dict[str, Any]]:
                 )
     return [
         {
-            "name": one.name,
-            "scorer": one.scorer,
-            "graded": one.graded,
-            "rows": [of_task[one.tasks][place] for place in one.rows],
+            "name": label_set.name,
+            "scorer": label_set.scorer,
+            "graded": label_set.graded,
+            "rows": [of_task[label_set.tasks][row] for row in label_set.rows],
         }
-        for one in sets
-        if max(one.rows) < len(of_task[one.tasks])
+        for label_set in sets
+        if max(label_set.rows) < len(of_task[label_set.tasks])
     ]
 
 
@@ -133,7 +133,7 @@ def _curves(task: TaskResult, rows: _Rows) -> list[dict[str, Any]]:
         "cost": np.array(rows.cost),
         "confidence": confidence,
     }
-    out = []
+    curves = []
     for name, numbers in against.items():
         bins = _bins(numbers, scores, clusters, bounded)
         if len(bins) < 2:
@@ -148,7 +148,7 @@ def _curves(task: TaskResult, rows: _Rows) -> list[dict[str, Any]]:
             notes.append(
                 f"{without:,} scored samples have no such number and are left out."
             )
-        out.append(
+        curves.append(
             {
                 "task": task.name,
                 "metric": f"mean score of {task.main.scorer}",
@@ -159,7 +159,7 @@ def _curves(task: TaskResult, rows: _Rows) -> list[dict[str, Any]]:
                 "notes": notes,
             }
         )
-    return out
+    return curves
 
 
 def _bins(
@@ -168,28 +168,34 @@ def _bins(
     """The samples with a number and a score in bins of about one size; samples with the same number
     share a bin.
     """
-    both = ~np.isnan(numbers) & ~np.isnan(scores) & np.isfinite(numbers)
-    x = numbers[both]
-    y = scores[both]
-    groups = clusters[both]
-    n = min(MOST_BINS, len(x) // LEAST_IN_BIN)
-    if n < 2 or x.min() == x.max():
+    usable = ~np.isnan(numbers) & ~np.isnan(scores) & np.isfinite(numbers)
+    positions = numbers[usable]
+    y = scores[usable]
+    groups = clusters[usable]
+    n = min(MOST_BINS, len(positions) // LEAST_IN_BIN)
+    if n < 2 or positions.min() == positions.max():
         return []
-    edges = np.unique(np.quantile(x, np.arange(1, n) / n, method="inverted_cdf"))
-    codes = np.searchsorted(edges, x, side="left")
-    out = []
+    edges = np.unique(
+        np.quantile(positions, np.arange(1, n) / n, method="inverted_cdf")
+    )
+    codes = np.searchsorted(edges, positions, side="left")
+    bins = []
     for code in range(len(edges) + 1):
-        own = codes == code
-        if not own.any():
+        in_bin = codes == code
+        if not in_bin.any():
             continue
-        found = mean_interval(
-            y[own], clusters=groups[own], value_range=(0.0, 1.0) if bounded else None
+        estimate = mean_interval(
+            y[in_bin],
+            clusters=groups[in_bin],
+            value_range=(0.0, 1.0) if bounded else None,
         )
-        low, mean, high = (float(f(x[own])) for f in (np.min, np.mean, np.max))
-        out.append(
-            {"low": low, "high": high, "mean": mean, "score": estimate_json(found)}
+        low, mean, high = (
+            float(f(positions[in_bin])) for f in (np.min, np.mean, np.max)
         )
-    return out
+        bins.append(
+            {"low": low, "high": high, "mean": mean, "score": estimate_json(estimate)}
+        )
+    return bins
 
 
 def _calibration(
@@ -197,29 +203,29 @@ def _calibration(
 ) -> Sequence[str]:
     """What calibration says in a sentence, where it says something."""
     try:
-        found = calibration_error(confidence, right, clusters=clusters)
+        error = calibration_error(confidence, right, clusters=clusters)
     except ValueError:
         return ()
-    if math.isnan(found.value):
+    if math.isnan(error.value):
         return ()
-    points = [f"{100 * x:.1f}" for x in (found.value, found.low, found.high)]
-    interval = "" if math.isnan(found.low) else f" [{points[1]}, {points[2]}]"
+    points = [f"{100 * number:.1f}" for number in (error.value, error.low, error.high)]
+    interval = "" if math.isnan(error.low) else f" [{points[1]}, {points[2]}]"
     return (
         (
             f"Expected calibration error {points[0]}{interval} points of 100, over"
-            f" {found.bins} bins."
+            f" {error.bins} bins."
         ),
     )
 
 
-def estimate_json(found: Estimate) -> dict[str, Any]:
+def estimate_json(estimate: Estimate) -> dict[str, Any]:
     """As JSON (`Estimate` of web/src/data/api.ts)."""
     return {
-        "value": number_json(found.value),
-        **interval_json(found.low, found.high),
-        "n": found.n,
-        "missing": found.n_missing,
-        "method": found.method,
+        "value": number_json(estimate.value),
+        **interval_json(estimate.low, estimate.high),
+        "n": estimate.n,
+        "missing": estimate.n_missing,
+        "method": estimate.method,
     }
 
 
@@ -228,6 +234,6 @@ def interval_json(low: float, high: float) -> dict[str, float]:
     return {} if math.isnan(low) or math.isnan(high) else {"low": low, "high": high}
 
 
-def number_json(value: float) -> float | None:
+def number_json(number: float) -> float | None:
     """A number; None for nan, which JSON has not."""
-    return None if math.isnan(value) else value
+    return None if math.isnan(number) else number

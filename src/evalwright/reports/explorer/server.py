@@ -104,16 +104,16 @@ class Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         """The page, or a part of it."""
         server = self.server
-        found = urlsplit(self.path)
-        place = re.fullmatch(r"/([^/]*)/(?:part/([a-z0-9/]*))?", found.path)
+        address = urlsplit(self.path)
+        match = re.fullmatch(r"/([^/]*)/(?:part/([a-z0-9/]*))?", address.path)
         if self.headers.get("Host", "").lower() not in server.hosts:
             self._reply(
                 403,
                 "text/plain",
                 b"This server answers only on this machine, under its own address.",
             )
-        elif not place or not secrets.compare_digest(
-            place[1].encode(), server.token.encode()
+        elif not match or not secrets.compare_digest(
+            match[1].encode(), server.token.encode()
         ):
             self._reply(
                 404,
@@ -121,29 +121,32 @@ class Handler(BaseHTTPRequestHandler):
                 b"Nothing here. The address that `evalwright view` printed has a token"
                 b" in it.",
             )
-        elif place[2] is None:
+        elif match[2] is None:
             self._reply(200, "text/html; charset=utf-8", server.page)
         else:
-            said = parse_qs(found.query).get("generation", [""])[0]
-            part = server.follower.part(
-                place[2], int(said) if said.isdecimal() and len(said) < 10 else None
+            generation = parse_qs(address.query).get("generation", [""])[0]
+            content = server.follower.part(
+                match[2],
+                int(generation)
+                if generation.isdecimal() and len(generation) < 10
+                else None,
             )
-            if part is None:
+            if content is None:
                 self._reply(404, "text/plain", b"There is no such part.")
             else:
-                self._reply(200, "application/octet-stream", part)
+                self._reply(200, "application/octet-stream", content)
 
-    def _reply(self, status: int, kind: str, data: bytes) -> None:
+    def _reply(self, status: int, content_type: str, body: bytes) -> None:
         self.send_response(status)
-        self.send_header("Content-Type", kind)
-        self.send_header("Content-Length", str(len(data)))
+        self.send_header("Content-Type", content_type)
+        self.send_header("Content-Length", str(len(body)))
         self.send_header("Cache-Control", "no-store")
         self.send_header("Content-Security-Policy", self.server.policy)
         self.send_header("X-Content-Type-Options", "nosniff")
         self.send_header("Referrer-Policy", "no-referrer")
         self.send_header("Cross-Origin-Resource-Policy", "same-origin")
         self.end_headers()
-        self.wfile.write(data)
+        self.wfile.write(body)
 
     def log_message(self, format: str, *args: object) -> None:
         """Nothing: a terminal is for people."""
