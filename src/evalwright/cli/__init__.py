@@ -1,7 +1,7 @@
-"""The command `evalwright`: one file per command, each parses, calls the API and shows.
+"""The command `evalwright`: one file per command, each parses options, calls the API and prints.
 
 Exit codes: 0 done; 1 done, with failures or a gate not met; 2 wrong usage, or nothing could be
-kept; 130 interrupted (143 by SIGTERM, 129 by SIGHUP).
+stored; 130 interrupted (143 by SIGTERM, 129 by SIGHUP).
 """
 
 from __future__ import annotations
@@ -98,17 +98,17 @@ _RESUME_WORDS = ("resume", "retry", "continue", "restart")
 
 
 class LazyGroup(click.Group):
-    """Imports a command's module when it is used, so that help and listings start at once."""
+    """Imports a command's module only when it is used, so that help and lists are fast."""
 
     table = COMMANDS
     """Names in the order of use, each with where it is and what it does."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Names in the order of use."""
+        """The names of the commands, in the order of use."""
         return list(self.table)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The command of that name."""
+        """The command with that name."""
         if cmd_name not in COMMANDS:
             return None
         entry_point = COMMANDS[cmd_name][0]
@@ -120,7 +120,7 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """As click's, but an unknown command comes with the closest ones."""
+        """Like click's, but an unknown command comes with the closest names."""
         if args and args[0] not in self.table and not args[0].startswith("-"):
             from evalwright.core.errors import UnknownName, closest
 
@@ -137,7 +137,7 @@ class LazyGroup(click.Group):
     def format_commands(
         self, ctx: click.Context, formatter: click.HelpFormatter
     ) -> None:
-        """The list of commands, without importing any."""
+        """List the commands without importing any."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, text) for name, (_, text) in self.table.items()])
 
@@ -156,9 +156,7 @@ def cli() -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line and return its exit code; no traceback ever reaches a person for bad
-    input.
-    """
+    """Run the command line and return its exit code; bad input never shows a traceback."""
     if os.environ.get(COMPLETE):
         code: int = resolve_name("evalwright.cli.completion:complete")()
         return code
@@ -168,7 +166,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def run_command(
     command: click.Command, arguments: Sequence[str] | None, name: str, **context: Any
 ) -> int:
-    """Run a command as `main` does. context: settings of click's, such as `obj`."""
+    """Run a command as `main` does. context: settings of click, such as `obj`."""
     from evalwright.cli.output import outlets
     from evalwright.cli.signals import stop_signals
 
@@ -194,9 +192,7 @@ def run_command(
 
 @contextmanager
 def _old_names_as_notes() -> Iterator[None]:
-    """Old names that are still read are said in a line, without the place in our code that a
-    warning would show.
-    """
+    """Print warnings about old names as notes, without the line of code that a warning shows."""
     with warnings.catch_warnings():
         show_warning = warnings.showwarning
 
@@ -258,7 +254,7 @@ def _run_reporting_errors(
 
 
 def _suggest_option(error: click.NoSuchOption, arguments: Sequence[str]) -> str | None:
-    """What to write in place of an option that another program has; None where none has it."""
+    """What to write instead of an option of another program; None if no program has it."""
     if error.ctx is None:
         return None
     path = error.ctx.command_path.split()[1:]
@@ -295,14 +291,14 @@ def _report_failure(error: Exception) -> int:
 
 
 def conclude(*sentences: str) -> int:
-    """Say what went wrong, if anything did, and give the exit code for it."""
+    """Print what went wrong, if anything did, and return the exit code for it."""
     for sentence in filter(None, sentences):
         say(sentence)
     return int(any(sentences))
 
 
 def say(sentence: str) -> None:
-    """A sentence to a person, on standard error."""
+    """Print a sentence for a person, on standard error."""
     from evalwright.cli.output import echo
 
     echo(sentence, error=True)

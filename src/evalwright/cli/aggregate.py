@@ -48,7 +48,9 @@ from evalwright.core.tasks import MetricSpec
 @PLUGINS
 @AS_JSON
 def aggregate(run: str, **params: Any) -> int:
-    """Compute the metrics of RUN again from its recorded scores, as a new run. No request is sent."""
+    """Compute the metrics of RUN again from its recorded scores, as a new run. No request is
+    sent.
+    """
     from evalwright.cli import say
     from evalwright.cli.arguments import load_plugins
     from evalwright.evaluation.aggregating import aggregate_run
@@ -74,7 +76,7 @@ def aggregate(run: str, **params: Any) -> int:
 
 
 def _metric(text: str) -> MetricSpec:
-    """`LABEL=METRIC:SCORER`, of which only METRIC must be there."""
+    """Parse `LABEL=METRIC:SCORER`, of which only METRIC is required."""
     label, equals, right_side = text.partition("=")
     metric, colon, scorer = (right_side if equals else label).partition(":")
     if not metric or (equals and not label) or (colon and not scorer):

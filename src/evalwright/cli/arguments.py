@@ -1,4 +1,4 @@
-"""Parsing that several commands share: `key=value` pairs, roles, and plug-in files."""
+"""Parsing of arguments that several commands share: `key=value` pairs, roles, plug-in files."""
 
 from __future__ import annotations
 
@@ -19,11 +19,10 @@ from evalwright.tasks.images import BY_FLAG, VARIABLE
 
 
 def key_values(pairs: Sequence[str], option: str) -> dict[str, Any]:
-    """`key=value` pairs as a mapping.
+    """Parse `key=value` pairs into a nested dictionary.
 
-    Values are JSON where they parse as such, else text; dots nest.
-
-    `["timeout=5", "extra_body.top_k=3"]` -> `{"timeout": 5, "extra_body": {"top_k": 3}}`.
+    Values are parsed as JSON if they are JSON, else they are text. Dots in keys nest:
+    `["timeout=5", "extra_body.top_k=3"]` gives `{"timeout": 5, "extra_body": {"top_k": 3}}`.
     """
     settings: dict[str, Any] = {}
     for pair in pairs:
@@ -48,7 +47,7 @@ def key_values(pairs: Sequence[str], option: str) -> dict[str, Any]:
 
 
 def dialect_settings(params: Mapping[str, Any]) -> dict[str, Any]:
-    """The flags for other frameworks' tasks that were given, as a configuration's `dialect`."""
+    """The flags for other frameworks' tasks that were given, as the configuration's `dialect`."""
     flags = {key: params.get(key) for key in ("task_root", "trust", "scoring")}
     dialect = {
         key: list(setting) if isinstance(setting, tuple) else setting
@@ -67,15 +66,19 @@ def _parse_value(text: str) -> Any:
 
 
 def _refuse_constant(name: str) -> None:
-    """NaN and Infinity are not JSON and could not be recorded."""
+    """Refuse NaN and Infinity, which are not JSON and could not be recorded."""
     raise ValueError(name)
 
 
 def role_specs(
     roles: Sequence[str], arguments: Sequence[str], judges: Sequence[str] = ()
 ) -> dict[str, ModelSpec]:
-    """`--role judge=provider/name`, `--judge provider/name` and `-R judge.key=value` as model
-    specifications by role.
+    """The model of each role, from `--role`, `--judge` and `-R`.
+
+    Args:
+        roles: `role=provider/name` pairs.
+        arguments: `role.key=value` arguments of the models.
+        judges: Models of the roles judge, judge-2, ...
     """
     named = dict(zip(judge_roles(judges), judges, strict=True))
     for pair in roles:
@@ -110,7 +113,7 @@ def role_specs(
 
 
 def judge_roles(judges: Sequence[str]) -> list[str]:
-    """The roles that several --judge have: judge, judge-2, ..."""
+    """The roles of several judges: judge, judge-2, ..."""
     return [
         "judge" if number == 1 else f"judge-{number}"
         for number in range(1, len(judges) + 1)
@@ -120,11 +123,17 @@ def judge_roles(judges: Sequence[str]) -> list[str]:
 def judge_settings(
     params: Mapping[str, Any], overrides: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """What --judge, --rubric and --column come to: the scorer that decides what rules cannot, and
-    overrides of the tasks.
+    """The settings that --judge, --rubric and --column stand for.
 
-    overrides: those that are typed, which keep what they name. Raises ConfigurationError where two
-    of them contradict each other.
+    Args:
+        params: The command's parameters.
+        overrides: Overrides that were typed; they win.
+
+    Returns:
+        "unsure", the scorer of unsure answers, and "overrides" of the tasks, where given.
+
+    Raises:
+        ConfigurationError: Two of the options contradict each other.
     """
     panel = (
         {"judges": judge_roles(params["judges"])} if len(params["judges"]) > 1 else {}
@@ -199,7 +208,7 @@ def evaluation_settings(params: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def load_plugins(files: Sequence[str]) -> None:
-    """Load the files that the user names.
+    """Load plug-in files.
 
     Python files register models, tasks, scorers and metrics as they load; TOML files hold providers
     and prices.

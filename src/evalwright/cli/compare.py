@@ -178,7 +178,7 @@ def compare(runs: tuple[str, ...], **params: Any) -> int:
 
 
 def _show_gains(run: Run, as_json: bool) -> bool:
-    """Show what passages add in one run; False where it has no two tasks that say it."""
+    """Show what passages add in one run; return whether it has two tasks that tell."""
     from evalwright.analysis.context_gain import context_gains
     from evalwright.reports.documents.comparison import gains_document
 
@@ -198,7 +198,7 @@ def _judge_gates(
     tasks_are: Any,
     missing: Any,
 ) -> list[Gate]:
-    """The rules for every run against the baseline, which is the first run where none is named."""
+    """Judge the rules for each run against the baseline, or the first run without one."""
     if not rules:
         return []
     from evalwright.analysis.gate import judge

@@ -1,8 +1,7 @@
-"""Completion of commands, options, tasks, runs and models in bash, zsh and fish: `eval
-"$(evalwright completion bash)"`.
+"""Completion of commands, options, tasks, runs and models in bash, zsh and fish.
 
-The shell calls the command with `_EVALWRIGHT_COMPLETE` set; click reads what was typed. Which
-parameter takes which names is said by a table here, so that no command needs to know of it.
+The shell calls the command with `_EVALWRIGHT_COMPLETE` set, and click parses what was typed. A
+table here says which names each parameter takes, so that the commands need not know.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ from evalwright.core.errors import EvalwrightError
 
 
 def task_names(context: click.Context) -> Iterator[str]:
-    """Tasks and groups by name, and files of this folder that can be one."""
+    """Names of tasks and groups, and files of this folder that can be one."""
     from evalwright.tasks.index import TaskIndex
 
     yield from TaskIndex().names()
@@ -38,7 +37,7 @@ def task_names(context: click.Context) -> Iterator[str]:
 
 
 def run_names(context: click.Context) -> Iterator[str]:
-    """Runs of the folder of runs, the newest first."""
+    """Names in the folder of runs, the newest first."""
     folder = Path(context.params.get("runs_folder") or "runs")
     paths = sorted(
         folder.glob("*/run.json"), key=lambda path: path.stat().st_mtime, reverse=True
@@ -47,9 +46,7 @@ def run_names(context: click.Context) -> Iterator[str]:
 
 
 def model_names(context: click.Context) -> Iterator[str]:
-    """Providers with a slash, then their models that are known: those of the package, and those
-    with a price.
-    """
+    """Providers with a slash, then their known models: built-in ones, and those with a price."""
     from evalwright.models.local.demo import demo_names
     from evalwright.models.registry import providers
     from evalwright.models.remote import prices
@@ -77,7 +74,7 @@ def plot_kinds(context: click.Context) -> Iterable[str]:
 
 
 def _first_rows(context: click.Context, limit: int) -> Iterator[dict[str, Any]]:
-    """The first samples of the run that was typed; none where it cannot be read."""
+    """The first samples of the run that was typed; none if it cannot be read."""
     from evalwright.runs.reader import open_run
 
     with suppress(EvalwrightError):
@@ -88,12 +85,12 @@ def _first_rows(context: click.Context, limit: int) -> Iterator[dict[str, Any]]:
 
 
 def sample_ids(context: click.Context) -> Iterator[str]:
-    """Ids of the run that was typed."""
+    """Ids of samples of the run that was typed."""
     return (str(row["id"]) for row in _first_rows(context, _OFFERED_SAMPLES))
 
 
 def sample_keys(context: click.Context) -> Iterator[str]:
-    """What conditions on the samples of the run that was typed may begin with."""
+    """Keys of conditions on the samples of the run that was typed."""
     from evalwright.analysis.sample_search import keys_of
 
     return (
@@ -107,9 +104,7 @@ def sample_keys(context: click.Context) -> Iterator[str]:
 
 
 def metadata_keys(context: click.Context) -> Iterator[str]:
-    """What conditions on the tasks that were typed may begin with: the metadata of their first
-    samples.
-    """
+    """Keys of conditions on the tasks that were typed: the metadata of their first samples."""
     from evalwright.tasks.loading import load_tasks
 
     for name in context.params.get("tasks") or context.args:
@@ -128,7 +123,7 @@ _SCANNED_SAMPLES = 100
 
 
 def no_names(context: click.Context) -> Iterator[str]:
-    """None: a path alone."""
+    """No names: the shell completes a path."""
     return iter(())
 
 
@@ -162,8 +157,9 @@ class _NameType(click.types.StringParamType):
     def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[CompletionItem]:
-        """Names that begin so, without those that would act on a terminal; paths where there are
-        none.
+        """Names that begin with what was typed, or a path where there are none.
+
+        Names that would act on a terminal are left out.
         """
         names = dict.fromkeys(
             name for name in self._names(ctx) if name.startswith(incomplete)
@@ -180,7 +176,7 @@ class _NameType(click.types.StringParamType):
 
 
 def _name_parameters(command: click.Command) -> None:
-    """Give the parameters of a command, and of those below it, the names that they take."""
+    """Set the names that the parameters of a command and its subcommands take."""
     for param in command.params:
         by_name = (
             None
@@ -197,7 +193,7 @@ def _name_parameters(command: click.Command) -> None:
 
 
 class _CompletionGroup(LazyGroup):
-    """The command line while a shell completes it: no module is imported for a list of commands."""
+    """The command line while a shell completes it; listing commands imports no module."""
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         command = super().get_command(ctx, cmd_name)
@@ -248,9 +244,9 @@ def _completer(shell: str) -> ShellComplete:
 
 
 def complete() -> int:
-    """Print what may follow what was typed, for the shell that asks in the environment.
+    """Print completions of what was typed, for the shell named in the environment.
 
-    Whatever goes wrong, there is nothing then.
+    Errors print nothing.
     """
     shell, _, instruction = os.environ[COMPLETE].partition("_")
     if shell not in SHELLS or instruction != "complete":

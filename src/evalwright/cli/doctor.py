@@ -113,7 +113,7 @@ def doctor(live: bool, as_json: bool, **params: Any) -> int:
 def _run_live_checks(
     params: dict[str, Any], as_json: bool, show: Callable[[Check], None]
 ) -> tuple[list[Check], dict[str, float], dict[str, float]]:
-    """The checks, the ceiling and what was spent."""
+    """Run the live checks; return them, the ceiling, and what was spent."""
     from evalwright.evaluation.budgets import parse_budget
     from evalwright.evaluation.doctor.devices import check_devices
     from evalwright.evaluation.doctor.hub import check_hub
@@ -156,7 +156,10 @@ def _run_live_checks(
 def _confirm_sending(
     planned: Sequence[PlannedRequest], limits: Limits, yes: bool
 ) -> bool:
-    """Say what is to be sent and the ceiling, and ask. Raises UsageError where nobody can be asked."""
+    """Show what is to be sent and the ceiling, and ask whether to go on.
+
+    Raises UsageError where there is no terminal to ask on.
+    """
     dollars = sum(request.dollars or 0.0 for request in planned)
     subjects = list(dict.fromkeys(request.subject for request in planned))
     unpriced = list(
@@ -200,7 +203,7 @@ def _skip_declined(planned: Sequence[PlannedRequest]) -> list[Check]:
 
 
 def _show_each(checks: Any, show: Callable[[Check], None]) -> list[Check]:
-    """The checks, each shown as soon as it is known."""
+    """Collect the checks, and show each as soon as it is done."""
     checks_shown = []
     for check in checks:
         show(check)
@@ -229,7 +232,7 @@ def _format_sums(sums: dict[str, float]) -> str:
 
 
 def _check_can_be_written(file: Path) -> None:
-    """Raise ConfigurationError before anything is sent whose report could not be kept."""
+    """Raise ConfigurationError, before anything is sent, if the report cannot be written."""
     from evalwright.core.errors import ConfigurationError
 
     folder = next(parent for parent in file.absolute().parents if parent.exists())

@@ -1,5 +1,6 @@
-"""Foreign systems on the command line, each a line of a table: their results in and out, and
-programs of theirs.
+"""Foreign systems on the command line: imports, exports, and programs of theirs.
+
+Each is a row of a table.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ MOST_FILES = 20
 def _entry_points(
     attribute: str, descriptions: dict[str, str]
 ) -> dict[str, tuple[str, str]]:
-    """A table of systems by name: where each is, and what it is for."""
+    """The entry point and description of each system, by its name."""
     entry_point = "evalwright.compat.{}.command:" + attribute
     return {
         name: (entry_point.format(name.replace("-", "_")), text)
@@ -107,7 +108,7 @@ class _Exporters(LazyGroup):
     table = EXPORTERS | OWN_EXPORTS
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The command of an exporter, or one of our own."""
+        """The command of an exporter, or one of our own exports."""
         if cmd_name in OWN_EXPORTS:
             command: click.Command = resolve_name(OWN_EXPORTS[cmd_name][0])
             return command
@@ -129,13 +130,16 @@ def export() -> None:
 
 
 def hhem_leaderboard(arguments: Sequence[str] | None = None) -> int:
-    """The console script; exit codes and messages are those of `evalwright`."""
+    """The console script `hhem-leaderboard`, with exit codes and messages of `evalwright`."""
     return program("hhem-leaderboard", arguments)
 
 
 def program(name: str, arguments: Sequence[str] | None = None) -> int:
-    """Run a program of a foreign system and return its exit code. arguments: those of this process
-    by default.
+    """Run a program of a foreign system and return its exit code.
+
+    Args:
+        name: The program's name.
+        arguments: Its arguments; by default those of this process.
     """
     return run_command(
         resolve_name(PROGRAMS[name]), arguments, name, obj=_CommandLine()
@@ -143,7 +147,7 @@ def program(name: str, arguments: Sequence[str] | None = None) -> int:
 
 
 class _CommandLine:
-    """Our own command line, as programs of foreign systems use it."""
+    """Our command line, for programs of foreign systems."""
 
     def __call__(self, arguments: Sequence[str]) -> int:
         code = cli.main(
@@ -152,10 +156,7 @@ class _CommandLine:
         return code if isinstance(code, int) else 0
 
     def load_plugins(self, files: Sequence[str]) -> None:
-        """Load plug-ins that the person named: Python files, and TOML files of providers.
-
-        Raises ConfigurationError.
-        """
+        """Load plug-ins: Python files, and TOML files of providers. Raises ConfigurationError."""
         from evalwright.cli.arguments import load_plugins
 
         load_plugins(files)

@@ -74,9 +74,7 @@ def init(**params: Any) -> None:
 
 
 def _ask(question: str, default: str, option: str, check: Callable[[str], None]) -> str:
-    """A person's answer, asked again while `check` raises an error, so that one wrong answer does
-    not lose those before it.
-    """
+    """Ask a question again until `check` accepts the answer, so that no earlier answer is lost."""
     rejections: list[click.UsageError] = []
 
     def checked(answer: str) -> str:
@@ -100,7 +98,7 @@ def _ask(question: str, default: str, option: str, check: Callable[[str], None])
 
 
 def _check_task(task: str, params: Mapping[str, Any]) -> None:
-    """Raise an error for what cannot be evaluated."""
+    """Raise an error for a task that cannot be evaluated."""
     from evalwright.tasks.datasets.formats import SUFFIXES
     from evalwright.tasks.loading import find_definitions
 
@@ -111,9 +109,7 @@ def _check_task(task: str, params: Mapping[str, Any]) -> None:
 
 
 def _check_models(names: Sequence[str]) -> None:
-    """Raise UnknownName for a model whose provider there is not, and for a demonstration model that
-    there is not.
-    """
+    """Raise UnknownName for an unknown provider, or an unknown demonstration model."""
     from evalwright.models.local.demo import check_demo_name
     from evalwright.models.registry import parse_name, providers
 
@@ -133,7 +129,7 @@ def _check_models(names: Sequence[str]) -> None:
 def _compose_files(
     task: str, models: tuple[str, ...], params: Mapping[str, Any]
 ) -> dict[str, str]:
-    """What is to be written, by path. Raises an error of usage before anything is."""
+    """The texts of the files to write, by path. Raises an error before anything is written."""
     from evalwright.cli.arguments import judge_settings, role_specs
     from evalwright.evaluation.needs import is_from_hub
     from evalwright.reports.starter import suite_text
@@ -182,8 +178,9 @@ def _compose_files(
 def _convert_data_file(
     data_file: Path, params: Mapping[str, Any], files: dict[str, str]
 ) -> tuple[str, list[str]]:
-    """The task file of a person's data file, and the extras that reading it needs; what is to be
-    written is put into `made`.
+    """Make a task of a data file, and add the files to write to `files`.
+
+    Returns the task's file, and the extras that reading the data file needs.
     """
     from evalwright.cli.arguments import judge_settings
     from evalwright.reports.starter import EXAMPLE, task_text
@@ -264,7 +261,7 @@ def _workflow(models: tuple[str, ...], extras: list[str], watched: list[str]) ->
 
 
 def _write(files: Mapping[str, str], replace: bool) -> None:
-    """Write all of them, or none where one is there already and is not to be replaced."""
+    """Write all files, or none where one exists and is not to be replaced."""
     from evalwright.reports.starter import EXAMPLE
 
     for path in files:
@@ -298,7 +295,7 @@ def _write(files: Mapping[str, str], replace: bool) -> None:
 
 
 def _show_next_steps(files: Mapping[str, str]) -> None:
-    """What to do next."""
+    """Print what to do next."""
     from evalwright.evaluation.configuration_file import read_configuration
     from evalwright.evaluation.needs import keys_of
 

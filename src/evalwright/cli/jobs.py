@@ -110,9 +110,13 @@ def jobs(system: str, command: tuple[str, ...], **params: Any) -> None:
 
 
 def _parse_run_command(command: tuple[str, ...]) -> tuple[str, list[str], list[str]]:
-    """The name of the evaluation, what its command must say too, and the arguments of the merge.
+    """Check a `run` command, which will run in shards.
 
-    Raises what the command would.
+    Returns:
+        The evaluation's name, arguments to add to the command, and the arguments of the merge.
+
+    Raises:
+        ConfigurationError: The command cannot run in shards, or holds a key.
     """
     from evalwright.cli.arguments import key_values
     from evalwright.cli.run import run

@@ -219,7 +219,7 @@ def _draw_labels(
     page: str | None = None,
     question: str | None = None,
 ) -> dict[str, Any]:
-    """Draw a set, write its table or page, and keep the set beside its runs."""
+    """Draw answers to label, write the table or page, and store the sets beside their runs."""
     from evalwright.analysis.judge_validation.drawing import (
         draw_set,
         draw_sets,
@@ -281,7 +281,7 @@ def _draw_labels(
 
 
 def _check_free(files: dict[str, str | None], command: str) -> None:
-    """No file that may hold somebody's labels is overwritten."""
+    """Raise ConfigurationError instead of overwriting a file that may hold labels."""
     for name in files.values():
         if name and Path(name).exists():
             raise ConfigurationError(

@@ -1,6 +1,4 @@
-"""What `--verbose` and `--log-file` show: the log of the package, on standard error or at the end
-of a file.
-"""
+"""The log that `--verbose` and `--log-file` show, on standard error or appended to a file."""
 
 from __future__ import annotations
 
@@ -23,7 +21,7 @@ LOGGING = combine_options(
 
 
 class _PersonHandler(logging.Handler):
-    """Shows records to a person, above the live lines of a run."""
+    """Shows log records to a person, above the live lines of a run."""
 
     def __init__(self, tell: Callable[[str], None], level: int) -> None:
         super().__init__(level)
@@ -36,7 +34,7 @@ class _PersonHandler(logging.Handler):
 
 
 class _FileHandler(logging.StreamHandler[TextIOWrapper]):
-    """Writes records to a file, a line each, without secrets."""
+    """Writes log records to a file, one line each, without secrets."""
 
     def format(self, record: logging.LogRecord) -> str:
         return inert(mask(super().format(record)))
@@ -46,9 +44,15 @@ class _FileHandler(logging.StreamHandler[TextIOWrapper]):
 def logged(
     verbose: bool, file: str | None, tell: Callable[[str], None]
 ) -> Iterator[None]:
-    """Log within the block: to `tell` (warnings always), and to a file.
+    """Log within the block.
 
-    Raises ConfigurationError for a file that cannot be written.
+    Args:
+        verbose: Whether to show debug messages; warnings are always shown.
+        file: Where to append the log, with times.
+        tell: Shows a message to a person.
+
+    Raises:
+        ConfigurationError: The file cannot be written.
     """
     logger = logging.getLogger("evalwright")
     handlers: list[logging.Handler] = [

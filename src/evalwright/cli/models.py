@@ -75,8 +75,9 @@ _PROVIDER_GROUPS = (_IN_PROCESS, _OWN_PROVIDERS, _LOCAL_SERVERS, _REMOTE_PROVIDE
 
 
 def _provider_row(name: str) -> dict[str, Any]:
-    """What the list says of a provider. key: "set", "missing" or "none needed"; priced: models with
-    a known price.
+    """A provider's row in the list of providers.
+
+    Its "key" is "set", "missing" or "none needed"; "priced" counts models with a known price.
     """
     from evalwright.models.built_in import EXAMPLES
     from evalwright.models.remote import prices
@@ -302,9 +303,9 @@ def test(model: str, words: int, home: str | None, as_json: bool, **params: Any)
 
 @contextmanager
 def _telling_person() -> Iterator[Callable[[str], None]]:
-    """Says on standard error what happens.
+    """A function that prints what happens, on standard error.
 
-    That a server is given up waits for the end: the error often is the same sentence.
+    Messages that a server is given up are printed at the end, unless the error says the same.
     """
     given_up: list[str] = []
 

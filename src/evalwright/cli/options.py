@@ -19,9 +19,7 @@ Option = Callable[[Any], Any]
 
 
 class LocalPath(click.ParamType[str]):
-    """A file or folder of this machine; an address such as s3://bucket is refused before anything
-    is done.
-    """
+    """A file or folder of this machine; addresses such as s3://bucket are refused at once."""
 
     name = "path"
 
@@ -36,7 +34,7 @@ class LocalPath(click.ParamType[str]):
 
 
 class Finite(click.FloatRange):
-    """A range of numbers; click's takes "nan" for one in every range."""
+    """A range of numbers without "nan", which click accepts in every range."""
 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
@@ -49,8 +47,13 @@ class Finite(click.FloatRange):
 
 
 def option(names: str, metavar: str, help: str, **settings: Any) -> Option:
-    """An option with a value. names: as on the command line and, where it is another, the
-    parameter's, with a space between.
+    """An option with a value.
+
+    Args:
+        names: The option, followed by a space and the parameter's name where that differs.
+        metavar: What the help calls the value.
+        help: The help text.
+        settings: Further settings of click.
     """
     if metavar in ("FILE", "DIR"):
         settings.setdefault("type", LocalPath())
@@ -69,10 +72,10 @@ def repeatable_option(names: str, metavar: str, help: str, **settings: Any) -> O
 
 
 def open_runs(*names: str) -> list[Run]:
-    """The runs of these names; those that are no folders are looked for where RUNS_FOLDER says.
+    """Open runs by name or folder; names are looked up in the folder that RUNS_FOLDER sets.
 
-    Raises UnknownName for a run that there is not, RunError for one that cannot be read or is named
-    twice.
+    Raises UnknownName for a run that does not exist, and RunError for one that cannot be read or is
+    named twice.
     """
     from evalwright.api import open_run
     from evalwright.runs.reader import check_named_once
@@ -214,11 +217,11 @@ def was_typed(name: str) -> bool:
 
 
 def only_with(**needs: str) -> None:
-    """Raise UsageError where an option was typed that does nothing without another one, and that
-    one was not.
+    """Raise UsageError where an option was typed that has no effect without another one.
 
-    By name of the parameter the name of the one that it needs, or several of them separated by
-    spaces.
+    Args:
+        needs: By parameter, the one that it needs, or several separated by spaces, of which one is
+            enough.
     """
     context = click.get_current_context()
     named = {param.name: param.opts[0] for param in context.command.params}
@@ -236,7 +239,7 @@ def only_with(**needs: str) -> None:
 def _use_sandbox(
     context: click.Context, option: click.Parameter, chosen: str | None
 ) -> str | None:
-    """The person's choice, for this process and those that it starts; no file makes it."""
+    """Use the chosen sandbox in this process and those that it starts; no file can choose it."""
     if chosen:
         from evalwright.scorers.code.containers import parsed
 
@@ -256,7 +259,7 @@ SANDBOX = option(
 
 
 def combine_options(*options: Option) -> Option:
-    """Several options as one decorator, in this order."""
+    """Combine several options into one decorator, in this order."""
 
     def decorate(command: Any) -> Any:
         for option in reversed(options):

@@ -1,8 +1,8 @@
-"""Where a command's text leaves the program, and what several commands print in one way.
+"""Where text leaves the program, and what commands print in the same way.
 
-While a command runs, standard output and standard error are `Outlet`s: the one place where text
-that would act on a terminal is made harmless and secrets are masked, whoever prints it (we, a
-library, a warning), and where an error of writing ends: it never reaches the work.
+While a command runs, standard output and standard error are `Outlet`s. They make text that would
+act on a terminal harmless and mask secrets, whoever prints it (we, a library, a warning), and they
+catch errors of writing, so that these never reach the work.
 """
 
 from __future__ import annotations
@@ -29,9 +29,8 @@ if TYPE_CHECKING:
 class Outlet(io.TextIOBase):
     """A stream to a person or a file.
 
-    `styled` is the same for text that holds colours of ours and is harmless already.
-
-    lost: why it cannot be written any more, else None. What comes after is dropped.
+    Attributes:
+        lost: Why it cannot be written any more, or None. Later text is dropped.
     """
 
     def __init__(self, stream: TextIO | Outlet | None) -> None:
@@ -40,7 +39,7 @@ class Outlet(io.TextIOBase):
 
     @property
     def styled(self) -> Outlet:
-        """This stream for text with colours."""
+        """This stream, for harmless text with our own colours."""
         return self if isinstance(self._stream, Outlet) else Outlet(self)
 
     @property
@@ -70,7 +69,7 @@ class Outlet(io.TextIOBase):
         return len(text)
 
     def put(self, text: str) -> None:
-        """Write text as it is, but for secrets."""
+        """Write text as it is, except for secrets."""
         if self._stream is None or self.lost is not None:
             return
         text = mask(text)
@@ -94,12 +93,12 @@ class Outlet(io.TextIOBase):
                 os.dup2(os.open(os.devnull, os.O_WRONLY), self._stream.fileno())
 
     def flush(self) -> None:
-        """Every text is written at once."""
+        """Do nothing: every text is written at once."""
 
 
 @contextmanager
 def outlets() -> Iterator[Outlet]:
-    """Standard output and standard error as Outlets; gives the one of standard output."""
+    """Replace standard output and standard error by outlets; gives that of standard output."""
     with suppress(OSError):
         while (handle := os.open(os.devnull, os.O_RDWR)) < 3:
             # one of 0, 1 and 2 was closed: a file of ours must not become what libraries print to
@@ -116,18 +115,18 @@ def outlets() -> Iterator[Outlet]:
 
 
 def print_json(record: Any) -> None:
-    """One JSON document on standard output, for other programs; what would act on a terminal is
-    escaped as JSON does.
-    """
+    """Print a JSON document on standard output, with active characters escaped."""
     click.echo(json_escaped(json.dumps(record, indent=2, ensure_ascii=False)))
 
 
 def echo(text: str, *, before: str = "", error: bool = False, **style: bool) -> None:
-    """Text to a person, whoever wrote it: what would act on a terminal is shown as its escape;
-    lines and tabs stay.
+    """Print text to a person, with active characters shown as escapes; lines and tabs stay.
 
-    before: what stands before it, in that style (as click's, e.g. `dim=True`); without it the text
-    has the style.
+    Args:
+        text: The text.
+        before: Text to print before it, in the style; without it, the text has the style.
+        error: Whether to print on standard error.
+        style: A style of click, such as `dim=True`.
     """
     plain = inert_lines(text)
     styled = (
@@ -140,7 +139,7 @@ def echo(text: str, *, before: str = "", error: bool = False, **style: bool) -> 
 
 
 def print_result(as_json: bool, record: Any, *documents: Document) -> None:
-    """The data as JSON, or its documents for people."""
+    """Print a result as JSON, or its documents for people."""
     if as_json:
         print_json(record)
         return
@@ -150,7 +149,7 @@ def print_result(as_json: bool, record: Any, *documents: Document) -> None:
 
 
 def write_result(file: str, content: Any) -> None:
-    """Write a file that a person named, text as it is and all else as JSON, and say so."""
+    """Write a file that a person named, and say so; text is written as it is, all else as JSON."""
     from evalwright.tasks.files import write_file
 
     text = (

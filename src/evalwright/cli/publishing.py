@@ -1,8 +1,8 @@
-"""What `evalwright leaderboard` writes.
+"""Files that `evalwright leaderboard` writes.
 
-Everything is made before anything is written, so that a fault leaves all as it was; only models'
-pages, which read the samples, are written one by one, before the files that link to them. What a
-library that is not installed would draw is left out, and said: the other files are written.
+Everything is computed before anything is written, so that a fault leaves all files as they were.
+Only models' pages, which read the samples, are written one by one, before the files that link to
+them. What needs a library that is not installed is left out, with a message.
 """
 
 from __future__ import annotations
@@ -30,10 +30,15 @@ _FILE_OPTIONS = ("into", "markdown", "html", "latex", "pdf", "csv", "json_file")
 def publish(
     board: Board, runs: Sequence[Run], params: Mapping[str, Any]
 ) -> tuple[list[str], list[str]]:
-    """Write what was asked for; a sentence for each file written, and one for each that could not
-    be drawn.
+    """Write the files that were asked for.
 
-    runs: those of the board, in the same order.
+    Args:
+        board: The board.
+        runs: The runs of the board, in the same order.
+        params: The command's parameters.
+
+    Returns:
+        A sentence for each file written, and one for each that could not be drawn.
     """
     from evalwright.reports.markers import check_text_file
     from evalwright.reports.model_pages import (
@@ -123,9 +128,7 @@ def scores(runs: tuple[str, ...], folder: str, as_json: bool, **_: Any) -> None:
 def _without_undrawable(
     params: Mapping[str, Any],
 ) -> tuple[Mapping[str, Any], list[str]]:
-    """The options without the files that need a library that is not installed, and a sentence for
-    each of these.
-    """
+    """Leave out files that need a library that is not installed, with a sentence for each."""
     from evalwright.reports.plot import check_plot
 
     drawn = [*params["plots"], *([params["pdf"]] if params["pdf"] else [])]
@@ -239,7 +242,7 @@ def _render_into(
 def write_workflow(runs: Sequence[str], params: Mapping[str, Any]) -> None:
     """Write the workflow file.
 
-    Raises UsageError or ConfigurationError for what it cannot be made of.
+    Raises UsageError or ConfigurationError where it cannot be made.
     """
     from evalwright.cli.arguments import load_plugins
     from evalwright.evaluation.configuration_file import read_configuration

@@ -241,10 +241,10 @@ def _evaluate(configuration: Any, params: dict[str, Any], on: Any) -> int:
 
 
 def _verdict(runs: Sequence[Run]) -> str:
-    """Which of a few runs is better and by how much, in a sentence.
+    """Say which of a few runs is better and by how much.
 
-    "" where they cannot be compared, where stopping rules have said it, and for more runs than a
-    sentence can hold.
+    Returns "" where they cannot be compared, where stopping rules have said it, and for more runs
+    than a sentence can hold.
     """
     from evalwright.analysis.comparison import compare_runs
     from evalwright.analysis.several import compare_several
@@ -261,7 +261,7 @@ def _verdict(runs: Sequence[Run]) -> str:
 
 
 def _spent(runs: Any) -> str:
-    """What to say where the budget ended a run before its rules were decided; "" elsewhere."""
+    """Say where the budget ended a run before its rules were decided; "" elsewhere."""
     stoppings = [run.data["stopping"] for run in runs if run.data.get("stopping")]
     out_of_budget = [
         stopping

@@ -1,6 +1,4 @@
-"""`evalwright store`: what is stored, whether it is whole, and how it gets from one place to
-another.
-"""
+"""`evalwright store`: what is stored, whether it is intact, and how it is moved."""
 
 from __future__ import annotations
 
@@ -301,7 +299,7 @@ def merge(places: tuple[str, ...], home: str | None) -> int:
 
 @contextmanager
 def _opened(home: str | None, *, new: bool = False) -> Iterator[Database]:
-    """The store that the command is about. new: it may be made."""
+    """Open the command's store. new: whether it may be created."""
     from evalwright.engine.opening import where
 
     with _database(where(home_folder(home)), new=new) as database:

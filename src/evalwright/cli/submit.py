@@ -116,7 +116,8 @@ def _show(verification: Verification) -> None:
         echo(f"Wrong ({problem.kind}): {problem}")
     if len(verification.problems) > _PROBLEMS_SHOWN:
         echo(
-            f"... and {len(verification.problems) - _PROBLEMS_SHOWN:,} more; --json has all of them."
+            f"... and {len(verification.problems) - _PROBLEMS_SHOWN:,} more; --json has"
+            " all of them."
         )
     if verification.ok:
         echo(f"Verified: all {total:,} answers have the scores given in the file.")

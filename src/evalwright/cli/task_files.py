@@ -1,6 +1,4 @@
-"""`evalwright tasks rewrite` and `tasks diff`: a task's questions in other words, and what changed
-between two versions.
-"""
+"""`evalwright tasks rewrite` and `tasks diff`: reworded questions, and versions of a task."""
 
 from __future__ import annotations
 
@@ -146,9 +144,7 @@ def diff(a: str, b: str, plugins: tuple[str, ...], as_json: bool) -> int:
 
 
 def _check_prompts(original: Task, rewritten: Task, into: Path) -> None:
-    """Raise where a rewrite is sent in its original's wording: a prompt that does not read what was
-    rewritten.
-    """
+    """Raise ConfigurationError if a prompt does not show what was rewritten."""
     from evalwright.analysis.task_checks.material import preview
 
     indices = {sample.id: index for index, sample in enumerate(original.samples)}

@@ -277,7 +277,7 @@ def _show_examined(examined: Examined) -> None:
 
 
 def _open_model(params: Mapping[str, Any]) -> Model | None:
-    """The model that --model names."""
+    """Open the model that --model names."""
     from evalwright.cli.arguments import key_values
     from evalwright.models.registry import open_model
 
@@ -318,8 +318,9 @@ def _load(
 
 
 def _locate_sample(tasks: list[Task], sample_id: str | None) -> list[tuple[Task, int]]:
-    """Each task with the place of the sample of that id, or of its first; tasks without that id are
-    left out.
+    """Each task with the index of the sample with that id, or of its first sample.
+
+    Tasks without that id are left out.
     """
     if sample_id is None:
         return [(task, 0) for task in tasks]
@@ -363,7 +364,7 @@ _WRITTEN_AS_JSON = frozenset({"json_schema", "generation_arguments"})
 
 
 def _read_parts(request_kind: str, prompt: Any) -> list[tuple[str, Any]]:
-    """What of a request is read by the model, each part with its title."""
+    """What the model reads of a request, as (title, content) pairs."""
     if isinstance(prompt, str):
         return [(request_kind, prompt)]
     if request_kind == "classify":

@@ -1,6 +1,4 @@
-"""`evalwright view` and `evalwright export site`: runs and their samples in a browser, served, as
-one file, or as a folder of files.
-"""
+"""`evalwright view` and `evalwright export site`: runs and their samples in a browser."""
 
 from __future__ import annotations
 
@@ -148,9 +146,9 @@ def _serve(
 
 
 def _folder(name: str, runs_folder: Path) -> Path:
-    """The folder of a run that is finished or still made.
+    """The folder of a run that is finished or still growing.
 
-    Raises UnknownName or RunError as `open_run`.
+    Raises UnknownName or RunError, as `open_run` does.
     """
     from evalwright.api import open_run
     from evalwright.runs.writer import RUN_FILE, growing
@@ -172,9 +170,7 @@ def _title(runs: Sequence[Run | Path]) -> str:
 
 
 def _open(url: str) -> None:
-    """Open a person's browser, where there is a screen to show it on: one in the terminal would
-    take it over.
-    """
+    """Open a browser where there is a screen; one in the terminal would take it over."""
     import webbrowser
 
     screen = os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
@@ -189,14 +185,14 @@ def _open(url: str) -> None:
 
 
 def _warn(warnings: Sequence[str]) -> None:
-    """What to know of a page that was just written."""
+    """Print warnings on a page that was just written."""
     _progress("")
     for warning in warnings:
         say(f"Warning: {warning}")
 
 
 def _progress(words: str) -> None:
-    """How far the work is, in one line of a terminal that is written over."""
+    """Show how far the work is, in one line of a terminal that is overwritten."""
     if sys.stderr.isatty():
         # what clears the line is ours; the words are not
         stream = getattr(sys.stderr, "styled", sys.stderr)

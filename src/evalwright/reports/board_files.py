@@ -1,6 +1,6 @@
-"""A leaderboard for programs and spreadsheets: CSV and JSON with the columns that people see.
+"""Leaderboards as CSV and JSON, for programs and spreadsheets, with the columns that people see.
 
-Values stand in the metric's own scale and with all digits: a rate of 3.3% is 0.0330042.
+Values are in the metric's own scale, with all digits: a rate of 3.3% is 0.0330042.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from evalwright.reports.text import inert
 
 
 def board_rows(board: Board) -> list[dict[str, Any]]:
-    """A row per model; None where there is no number."""
+    """One dictionary per model; None where there is no number."""
     columns = data_columns(board)
     machines = any(row.hardware for row in board.rows)
     rows = []
@@ -59,9 +59,9 @@ def board_rows(board: Board) -> list[dict[str, Any]]:
 
 
 def board_csv(board: Board) -> str:
-    """A row per model under one row of names; lines end with a line feed.
+    """The board as CSV: a header, then a line per model, ended by line feeds.
 
-    A text that a spreadsheet would run as a formula has an apostrophe before it.
+    A text that a spreadsheet would run as a formula starts with an apostrophe.
     """
     return csv_of(board_rows(board))
 
@@ -73,9 +73,12 @@ def _number(number: float | None) -> float | None:
 def board_json(
     board: Board, title: str, pages: list[str] | None = None
 ) -> dict[str, Any]:
-    """The board as one mapping: what the columns are, a record per model, and the notes.
+    """The board as a JSON-compatible dictionary: its columns, its models and its notes.
 
-    pages: the address of each model's page. Numbers that do not exist are null in JSON.
+    Args:
+        board: The board.
+        title: The board's title.
+        pages: The address of each model's page, in the order of the rows.
     """
     columns = data_columns(board)
     return {

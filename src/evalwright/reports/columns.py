@@ -1,8 +1,8 @@
-"""The score columns of a published board: a hallucination board has four with plain names, any
-other its tasks.
+"""Score columns of a published board.
 
-Which board is one of hallucinations is seen by the kind and the labels of its metrics, whoever
-recorded the runs.
+A hallucination board has four columns with plain names, any other board one for each task.
+Hallucination boards are recognised by the kind and the labels of their metrics, so it does not
+matter which program recorded the runs.
 """
 
 from __future__ import annotations
@@ -25,8 +25,13 @@ HALLUCINATION = "hallucination-rate"
 
 @dataclass(frozen=True, slots=True)
 class HallucinationColumn:
-    """A metric of the hallucination leaderboard. label: its normal form; measure: what one unit of
-    its numbers is; lower_is_better: None where neither is.
+    """A metric of the hallucination leaderboard.
+
+    Attributes:
+        label: The metric's label, normalised.
+        title: The column's title.
+        measure: The unit of its numbers.
+        lower_is_better: None where neither direction is better.
     """
 
     label: str
@@ -49,10 +54,12 @@ HALLUCINATION_COLUMNS = (
 
 @dataclass(frozen=True, slots=True)
 class ScoreColumn:
-    """One number of every row, in the order of the rows.
+    """One number for every row of a board, in the order of the rows.
 
-    name: for programs. measure: "%", "words", or "" where the unit says it. lower_is_better: None
-    where neither is.
+    Attributes:
+        name: The column's name in CSV and JSON.
+        measure: "%", "words", or "" where `unit` says it.
+        lower_is_better: None where neither direction is better.
     """
 
     name: str
@@ -66,7 +73,7 @@ class ScoreColumn:
 
 
 def score_columns(board: Board) -> tuple[ScoreColumn, ...]:
-    """The columns, the one that orders the rows first."""
+    """The score columns of a board, the one that orders the rows first."""
     if is_hallucination_board(board):
         task = board.tasks[0].name
         columns = (
@@ -103,7 +110,7 @@ def score_columns(board: Board) -> tuple[ScoreColumn, ...]:
 
 
 def _group_column(board: Board, group: BoardTask) -> ScoreColumn:
-    """A node of the tree of tasks."""
+    """The column of one group in the tree of tasks."""
     cells = [row.groups.get(group.name) for row in board.rows]
     unit: numbers.Unit = "points" if group.bounded else "plain"
     estimates = tuple(cell.estimate if cell else None for cell in cells)
@@ -120,7 +127,7 @@ def _group_column(board: Board, group: BoardTask) -> ScoreColumn:
 
 
 def data_columns(board: Board) -> tuple[ScoreColumn, ...]:
-    """The columns of the board and of those in other units, all in the order of its rows."""
+    """All score columns, those in other units included, in the order of the board's rows."""
     columns = list(score_columns(board))
     for unit_board in board.more:
         places = {row.place: i for i, row in enumerate(unit_board.rows)}
@@ -133,8 +140,9 @@ def data_columns(board: Board) -> tuple[ScoreColumn, ...]:
 
 
 def _share_column(board: Board, name: str) -> ScoreColumn:
-    """A share of a factual board; that of the stress questions is not of a task that the name could
-    say.
+    """The column of one outcome share of a factual board.
+
+    It belongs to no single task, because some shares are of the stress questions.
     """
     estimates = tuple(row.shares.get(name) for row in board.rows)
     return ScoreColumn(
@@ -143,7 +151,7 @@ def _share_column(board: Board, name: str) -> ScoreColumn:
 
 
 def is_hallucination_board(board: Board) -> bool:
-    """Whether the board has one task, which is shown by its hallucination rate."""
+    """Whether the board's only task is ranked by its hallucination rate."""
     if len(board.tasks) != 1:
         return False
     cells = [row.cells.get(board.tasks[0].name) for row in board.rows]
@@ -151,17 +159,17 @@ def is_hallucination_board(board: Board) -> bool:
 
 
 def find_metric(metrics: tuple[MetricResult, ...], label: str) -> MetricResult | None:
-    """The metric of a label, whether words in it are joined by spaces, dashes or underscores."""
+    """Find a metric by its label; spaces, dashes and underscores are the same."""
     return next((metric for metric in metrics if normal(metric.label) == label), None)
 
 
 def normal(label: str) -> str:
-    """A label in one form: "Answer-Rate" and "answer rate" are the same."""
+    """Normalise a label: "Answer-Rate" and "answer rate" are the same."""
     return re.sub(r"[\s_-]+", " ", label).strip().lower()
 
 
 def metric_of(row: BoardRow, task: str, label: str) -> MetricResult | None:
-    """A row's metric of that label on a task."""
+    """The metric of a row with this label, on this task."""
     if label == HALLUCINATION_COLUMNS[0].label:
         return row.cells.get(task)
     return find_metric(row.metrics.get(task, ()), label)
@@ -194,5 +202,5 @@ def _task_column(board: Board, task: BoardTask) -> ScoreColumn:
 
 
 def as_of(board: Board) -> str:
-    """The day of the newest run: a board changes only when its runs do."""
+    """The date of the newest run: a board changes only when its runs do."""
     return max((row.date for row in board.rows), default="")

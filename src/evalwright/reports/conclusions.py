@@ -1,7 +1,6 @@
-"""What a comparison of two or several runs means: the sentences of its tasks and its conclusion,
-that a careful statistician signs.
+"""Conclusions of comparisons, in sentences that a careful statistician would sign.
 
-Results come without words; `worded_comparison` and `worded_several` add them.
+Comparisons come without words; `worded_comparison` and `worded_several` add them.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ Result = PairedComparison | UnpairedComparison
 
 
 def worded_comparison(comparison: Comparison) -> Comparison:
-    """The comparison with the sentence of each task and the conclusion filled in."""
+    """Return the comparison with the sentence of each task and the conclusion filled in."""
     names = comparison.labels
     tasks = tuple(_word_task(task, *names) for task in comparison.tasks)
     steps = comparison.next_steps or (tasks[0].next_steps if len(tasks) == 1 else ())
@@ -56,7 +55,7 @@ def worded_comparison(comparison: Comparison) -> Comparison:
 def _over_all_tasks(
     comparison: Comparison, tasks: Sequence[TaskComparison], how_to_fill: str
 ) -> list[str]:
-    """The mean over tasks, what it lacks, and on which tasks something else is to be said."""
+    """Sentences on the mean over all tasks, what it lacks, and tasks that differ from it."""
     assert comparison.overall is not None
     names = comparison.labels
     sentences = [
@@ -106,9 +105,7 @@ def _task_by_task(comparison: Comparison, tasks: Sequence[TaskComparison]) -> li
 def _caveats(
     verdict_on: Comparison | TaskComparison, names: tuple[str, str], how_to_fill: str
 ) -> list[str]:
-    """What a verdict does not allow for, whether it is provisional and what to do then, and how
-    robust it is.
-    """
+    """What limits a verdict: early stopping, missing answers with what to do, and robustness."""
     difference = (
         verdict_on.overall if isinstance(verdict_on, Comparison) else verdict_on.result
     )
@@ -150,12 +147,12 @@ def _whatever_is_missing(robustness: Robustness) -> str:
 
 
 def robustness_sentence(robustness: Robustness, higher: str, lower: str) -> str:
-    """How much of a verdict rests on missing and unsure answers; "" without a verdict, or without
-    any of them.
+    """Say how much of a verdict rests on missing and unsure answers; "" where there are none.
 
     Args:
-        robustness: of the verdict.
-        higher, lower: what the run with the higher score and the other one are called.
+        robustness: The robustness of the verdict.
+        higher: The name of the run with the higher score.
+        lower: The name of the other run.
     """
     holds = list[str]()
     falls = list[str]()
@@ -187,8 +184,9 @@ def robustness_sentence(robustness: Robustness, higher: str, lower: str) -> str:
 
 
 def verdict(comparison: Comparison) -> str:
-    """Who is better by how much over all tasks, or on the only one, and why it is provisional; ""
-    where nothing is said over several.
+    """Say who is better and by how much, over all tasks or on the only one, with the caveats.
+
+    Returns "" where there are several tasks without a mean over them.
     """
     if comparison.overall is not None:
         return " ".join(
@@ -221,7 +219,7 @@ def _word_task(task: TaskComparison, name_a: str, name_b: str) -> TaskComparison
 
 
 def _other_metrics_sentence(task: TaskComparison, name_a: str, name_b: str) -> str:
-    """Other metrics by which the two differ significantly; each is judged by itself."""
+    """Name the other metrics by which two runs differ significantly, each tested by itself."""
     clauses = []
     for metric_comparison in task.others:
         comparison = metric_comparison.result
@@ -242,7 +240,7 @@ def _other_metrics_sentence(task: TaskComparison, name_a: str, name_b: str) -> s
 
 
 def gain_sentence(gain: ContextGain) -> str:
-    """What passages add over all questions."""
+    """Say what passages add, over all questions."""
     difference = sentence(
         gain.parts["all"], "the model with passages", "the model without them"
     )
@@ -250,9 +248,7 @@ def gain_sentence(gain: ContextGain) -> str:
 
 
 def worded_several(comparison: SeveralComparison) -> SeveralComparison:
-    """The comparison with its conclusion: over all tasks where there is a mean over them, else task
-    by task.
-    """
+    """Return the comparison with its conclusion: over all tasks if there is a mean, or by task."""
     tables = [comparison.overall] if comparison.overall else comparison.tasks
     sentences = [
         _pair_table_sentence(table, comparison.labels, comparison.baseline)
@@ -274,10 +270,14 @@ def worded_several(comparison: SeveralComparison) -> SeveralComparison:
 def sentence(
     comparison: PairedComparison, name_a: str, name_b: str, unit: str = "points"
 ) -> str:
-    """One sentence that says who is better by how much, or what could not have been seen.
+    """Say who is better and by how much, or which differences would have gone undetected.
 
-    With unit "points" scores from 0 to 1 are shown times 100; any other unit shows them as they
-    are, "" without a word for it. Numbers get the decimals that the interval deserves.
+    Args:
+        comparison: The comparison of two runs.
+        name_a: The name of run A.
+        name_b: The name of run B.
+        unit: "points" shows scores from 0 to 1 times 100. Any other unit shows them as they are and
+            stands behind them; "" is no unit. Numbers get the decimals that the interval supports.
     """
     if comparison.n == 0:
         return (
@@ -328,7 +328,7 @@ def sentence(
 
 
 def _ends_of_higher(comparison: Result) -> tuple[float, float]:
-    """The interval of the higher one minus the lower one."""
+    """The interval of the higher score minus the lower one."""
     return (
         (comparison.low, comparison.high)
         if comparison.difference > 0
@@ -339,8 +339,12 @@ def _ends_of_higher(comparison: Result) -> tuple[float, float]:
 def _missed_differences(
     visible: float, most: float, show: Callable[[float], str]
 ) -> str:
-    """What would have been missed. visible: the smallest difference that would have been detected,
-    most: that there can be.
+    """Say which differences would have gone undetected.
+
+    Args:
+        visible: The smallest difference that would have been detected.
+        most: The largest difference that is possible.
+        show: Formats a difference.
     """
     if math.isnan(visible):
         return "how small a difference could have been detected is not known"
@@ -354,7 +358,7 @@ def _interval_text(
     ends: tuple[float, float],
     show: Callable[[float], str],
 ) -> str:
-    """ "95% interval 2.1 to 9.9"; in the worst case of missing answers it says so."""
+    """Describe an interval, such as "95% interval 2.1 to 9.9", and what it allows for."""
     low, high = ends
     text = (
         f"interval {show(low)} to {show(high)}" if math.isfinite(low) else "no interval"
@@ -372,8 +376,9 @@ def _p_text(p: float) -> str:
 
 
 def _cases_disagree(difference: Result | MacroDifference) -> bool:
-    """Whether the worst case of the missing answers is on one side of 0 and the best on the other,
-    so that there is no p-value.
+    """Whether best and worst case of the missing answers lie on different sides of 0.
+
+    There is no p-value then.
     """
     return (
         difference.missing_policy == "worst-case"
@@ -383,7 +388,7 @@ def _cases_disagree(difference: Result | MacroDifference) -> bool:
 
 
 def _untested(comparison: Result) -> bool:
-    """Whether nothing is known of a difference's error."""
+    """Whether a difference has neither an interval nor a p-value."""
     return math.isnan(comparison.low) and math.isnan(comparison.p_value)
 
 
@@ -419,7 +424,7 @@ def _task_sentence(task: TaskComparison, name_a: str, name_b: str) -> str:
 def _unpaired_sentence(
     comparison: UnpairedComparison, name_a: str, name_b: str, unit: str
 ) -> str:
-    """One sentence on two runs that share no item."""
+    """Compare two runs that share no items, in one sentence."""
     basis = f"different items: {comparison.n_a:,} and {comparison.n_b:,}"
     if math.isnan(comparison.low):
         return (
@@ -466,11 +471,16 @@ def _unpaired_sentence(
 def conclusion(
     overall: MacroDifference, tasks: Mapping[str, Result], name_a: str, name_b: str
 ) -> str:
-    """One or two sentences: the mean over tasks, and the single tasks on which the two differ
-    significantly.
+    """Summarise a comparison over several tasks in one or two sentences.
 
-    overall and tasks: differences a - b of scores between 0 and 1, shown in points of 100. Single
-    tasks are judged at 5% after Holm's correction over all of them.
+    Differences are a - b of scores from 0 to 1, and are shown in points of 100.
+
+    Args:
+        overall: The difference of the means over tasks.
+        tasks: The comparison on each task, by its name; tasks are tested at 5% after Holm's
+            correction over all of them.
+        name_a: The name of run A.
+        name_b: The name of run B.
     """
     adjusted = holm([comparison.p_value for comparison in tasks.values()])
     higher: dict[str, list[str]] = {name_a: [], name_b: []}
@@ -527,10 +537,15 @@ def _overall_sentence(overall: MacroDifference, name_a: str, name_b: str) -> str
             f"{where} {name_a} scores {100 * difference:.1f} points higher than"
             f" {name_b} ({basis})."
         )
+    missed = _missed_differences(
+        overall.smallest_visible_difference,
+        most=1.0,
+        show=lambda number: f"{100 * number:.1f} points",
+    )
     return (
-        f"{where} no significant difference between {name_a} and {name_b} was found "
-        f"({name_a} minus {name_b}: {100 * difference:+.1f} points; {basis}); "
-        f"{_missed_differences(overall.smallest_visible_difference, 1.0, lambda number: f'{100 * number:.1f} points')}."
+        f"{where} no significant difference between {name_a} and {name_b} was found"
+        f" ({name_a} minus {name_b}: {100 * difference:+.1f} points; {basis});"
+        f" {missed}."
     )
 
 
@@ -540,9 +555,7 @@ def _overall_sentence(overall: MacroDifference, name_a: str, name_b: str) -> str
 def _pair_table_sentence(
     table: PairTable, labels: Sequence[str], baseline: int | None
 ) -> str:
-    """Which pairs differ significantly, which cannot be separated, and the smallest difference that
-    would be detected.
-    """
+    """Say which pairs differ, which cannot be separated, and what would have been detected."""
     mean_scope = (
         "Over tasks like these"
         if table.metric == "mean over tasks like these"
@@ -648,7 +661,7 @@ def _inseparable_pairs(
 
 
 def _provisional_pairs(table: PairTable, labels: Sequence[str]) -> str:
-    """Which verdicts are provisional, and why; "" where none is."""
+    """Say which verdicts are provisional, and why; "" where none is."""
     pairs = [
         pair
         for pair in table.pairs
@@ -668,7 +681,7 @@ def _provisional_pairs(table: PairTable, labels: Sequence[str]) -> str:
 def _not_compared(
     apart: Sequence[Pair], every: Sequence[Pair], labels: Sequence[str]
 ) -> str:
-    """Runs without any answer by name, then the other pairs."""
+    """Name runs that have no answers in common with any other run, then the remaining pairs."""
     compared = {
         run
         for pair in every

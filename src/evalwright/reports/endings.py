@@ -1,6 +1,4 @@
-"""How a run ended, in sentences: what to do about each kind of failure, and what stopping rules and
-the budget decided.
-"""
+"""Sentences on how a run ended: what failed, what to do about it, and why it stopped."""
 
 from __future__ import annotations
 
@@ -91,8 +89,9 @@ _JUDGE_FAILED = "the judge failed: "
 
 
 def unscored_sentences(runs: Sequence[Run]) -> str:
-    """How many answers are missing, why, and what to do; "" where none is, or a person accepted
-    that. A command that ends with it has the exit code 1.
+    """Say how many answers are missing, why, and what to do; "" where none or all are accepted.
+
+    A command that prints this sentence ends with exit code 1.
     """
     runs = [run for run in runs if not has_acceptable_failures(run)]
     tasks = [task for run in runs for task in run.tasks]
@@ -123,7 +122,7 @@ def unscored_sentences(runs: Sequence[Run]) -> str:
 
 
 def _repeat_advice(labels: Collection[str], runs: Sequence[Run]) -> Iterator[str]:
-    """Which command asks again, for failures that this may mend.
+    """Say which command sends the failed requests again.
 
     A run that was scored again has its answers from another command.
     """
@@ -138,7 +137,7 @@ def _repeat_advice(labels: Collection[str], runs: Sequence[Run]) -> Iterator[str
 
 
 def _missing_sentence(n_missing: int, labels: Mapping[str, int]) -> str:
-    """How many answers are missing, and why."""
+    """Say how many answers are missing, and why."""
     reasons = {
         _LABELS.get(label, label): n
         for label, n in sorted(labels.items(), key=lambda pair: -pair[1])
@@ -163,7 +162,7 @@ def _missing_sentence(n_missing: int, labels: Mapping[str, int]) -> str:
 
 
 def _left_out_sentence(runs: Sequence[Run], n_left_out: int) -> str:
-    """What becomes of answers that an earlier version recorded without a score."""
+    """Say how to score answers that an earlier version recorded without a score."""
     commands = ", ".join(
         f"evalwright score {quote(str(run.folder))}" for run in runs if run.n_left_out
     )
@@ -175,9 +174,7 @@ def _left_out_sentence(runs: Sequence[Run], n_left_out: int) -> str:
 
 
 def remarks(runs: Sequence[Run]) -> list[str]:
-    """What a command says at its end that is no reason for another exit code: replies that were no
-    answer, what a judge did.
-    """
+    """What a command says at its end without changing its exit code: faults, judges, images."""
     accepted = (acceptance_sentence(run) for run in runs if accepts_failures(run))
     return [
         *_fault_sentences(runs),
@@ -187,7 +184,7 @@ def remarks(runs: Sequence[Run]) -> list[str]:
 
 
 def unsent_image_warnings(runs: Sequence[Run]) -> list[str]:
-    """The warnings, each once, that a column of images of a data file was not sent."""
+    """Warnings, each once, that a data file's column of images was not sent."""
     notes = (
         task["metadata"].get("images_not_sent")
         for run in runs
@@ -197,9 +194,7 @@ def unsent_image_warnings(runs: Sequence[Run]) -> list[str]:
 
 
 def _image_sentences(runs: Sequence[Run]) -> Iterator[str]:
-    """Why images of prompts are not kept beside the record, where somebody might look for them
-    there.
-    """
+    """Say why images of prompts are not stored beside the record."""
     for run in runs:
         left_out = run.data.get("images", {}).get("left_out", {})
         if left_out.keys() - EXPECTED:
@@ -210,8 +205,9 @@ def _image_sentences(runs: Sequence[Run]) -> Iterator[str]:
 
 
 def acceptance_sentence(run: Run) -> str:
-    """What a run lacks where a person accepted that it may lack samples, and whether that is too
-    much; "" where it lacks nothing.
+    """Say which samples a run lacks where missing samples were accepted, and if they are too many.
+
+    Returns "" where it lacks none.
     """
     task_sentences = []
     for missing in missing_samples(run):
@@ -235,9 +231,7 @@ def acceptance_sentence(run: Run) -> str:
 
 
 def _fault_sentences(runs: Sequence[Run]) -> Iterator[str]:
-    """How many replies were no answer through the model's own fault, by what became of them, and
-    what helps.
-    """
+    """Say how many replies were no answer through the model's own fault, and what helps."""
     by_end: dict[tuple[str, str], list[TaskResult]] = {}
     for run in runs:
         whose = f" of {run.label}" if len(runs) > 1 else ""
@@ -260,7 +254,7 @@ def _fault_sentences(runs: Sequence[Run]) -> Iterator[str]:
 
 
 def _conjugate(end: str, n_faults: int) -> str:
-    """The end of a sentence, its verb in the number of its subject."""
+    """Put the verb at the end of a sentence into singular or plural."""
     return (
         end.format(s="s", have="has")
         if n_faults == 1
@@ -269,9 +263,7 @@ def _conjugate(end: str, n_faults: int) -> str:
 
 
 def faults_by_treatment(run: Run) -> dict[str, list[TaskResult]]:
-    """A run's tasks by what became of their replies without an answer: "counted as wrong", or that
-    the metric leaves them out.
-    """
+    """Group a run's tasks by how replies without an answer count, such as "counted as wrong"."""
     tasks: dict[str, list[TaskResult]] = {}
     for task, record in zip(run.tasks, run.data["tasks"], strict=True):
         treatment = _PARTICIPLES[_end_of_faults(task, record)]
@@ -282,9 +274,9 @@ def faults_by_treatment(run: Run) -> dict[str, list[TaskResult]]:
 
 
 def _end_of_faults(task: TaskResult, record: Mapping[str, Any]) -> str:
-    """What became of a task's replies without an answer.
+    """How replies without an answer count in a task, as the end of a sentence.
 
-    A rate of hallucination leaves an empty answer out, too.
+    A hallucination rate leaves empty answers out, too.
     """
     scorer = task.main.scorer if task.main else ""
     kinds = {
@@ -303,9 +295,7 @@ def _end_of_faults(task: TaskResult, record: Mapping[str, Any]) -> str:
 
 
 def _judge_sentence(runs: Sequence[Run]) -> str:
-    """What a judge for unsure readings did, where the runs had one and it did not read them all; ""
-    elsewhere.
-    """
+    """Say what a judge of unsure readings did, unless it read all of them or there was none."""
     tasks = [task for run in runs for task in run.tasks]
     n_failed = sum(task.n_judge_failed for task in tasks)
     n_asked = n_failed + sum(task.n_judged for task in tasks)
@@ -331,7 +321,7 @@ def _judge_sentence(runs: Sequence[Run]) -> str:
 
 
 def judge_failed_throughout(runs: Sequence[Run]) -> bool:
-    """Whether a judge for unsure readings was asked, and failed each time."""
+    """Whether there was a judge for unsure readings and it failed every time."""
     tasks = [task for run in runs for task in run.tasks]
     return any(task.n_judge_failed for task in tasks) and not any(
         task.n_judged for task in tasks
@@ -339,7 +329,7 @@ def judge_failed_throughout(runs: Sequence[Run]) -> bool:
 
 
 def _first_judge_failure(runs: Sequence[Run]) -> str:
-    """The first message of a judge that failed on an unsure reading."""
+    """The first error message of a judge that failed on an unsure reading."""
     for run in runs:
         if not any(task.n_judge_failed for task in run.tasks):
             continue
@@ -356,7 +346,7 @@ def _first_judge_failure(runs: Sequence[Run]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class FailureNote:
-    """One kind of failure: how many items it took, what to do, and its first message."""
+    """One kind of failure: how often it happened, what to do, and its first message."""
 
     kind: str
     count: int
@@ -365,9 +355,9 @@ class FailureNote:
 
 
 def missing_sentence(run: Run) -> str:
-    """How many answers are missing, and what that does to the scores; "" where none is.
+    """Say how many answers are missing and how that affects the scores; "" where none is.
 
-    A failed task whose published number is 0 counts as that.
+    A failed task whose published number is 0 counts as 0.
     """
     if not run.n_missing:
         return ""
@@ -388,7 +378,7 @@ def missing_sentence(run: Run) -> str:
 
 
 def published_zeros(run: Run) -> list[str]:
-    """Names of the failed tasks that count as the published 0."""
+    """Names of the failed tasks that count as 0, as published."""
     return [
         task.name
         for task in run.tasks
@@ -415,14 +405,12 @@ def failure_notes(run: Run) -> list[FailureNote]:
 
 
 def _advice(label: str) -> str:
-    """What to do; a judge's failure without words of its own is mended as a model's is, but at the
-    judge.
-    """
+    """What to do about a failure; a judge's failure falls back to the advice for a model's."""
     return ADVICE.get(label) or ADVICE.get(label.removeprefix("judge: "), AGAIN)
 
 
 def _first_messages(run: Run, kinds: Iterable[str]) -> dict[str, str]:
-    """The first message of each kind; reads no further than it must."""
+    """The first message of each kind of failure; stops reading as soon as it has all."""
     missing = set(kinds)
     messages = dict[str, str]()
     rows = run.score_rows()
@@ -446,7 +434,7 @@ def _first_messages(run: Run, kinds: Iterable[str]) -> dict[str, str]:
 
 
 def stopping_sentences(run: Run) -> list[str]:
-    """What a reader of a run must know about how it ended; none where nothing was to stop it."""
+    """Say which stopping rules were decided and whether the run ended early."""
     stopping = run.data.get("stopping")
     if not stopping:
         return []
@@ -477,7 +465,7 @@ def stopping_sentences(run: Run) -> list[str]:
 
 
 def _decision(decision: Mapping[str, Any]) -> str:
-    """One rule on one task, in a sentence."""
+    """The decision on one rule and one task, as a sentence."""
     name = f"'{decision['rule']}' on {decision['task']}"
     units = f"{decision['units']:,} of {decision['n_total']:,} {decision['unit']}"
     units += f" ({decision['failed']:,} without a score)" if decision["failed"] else ""
@@ -498,7 +486,7 @@ def _decision(decision: Mapping[str, Any]) -> str:
 
 
 def _provisional_decision(decision: Mapping[str, Any]) -> str:
-    """Why a decision is provisional, "" where it is not.
+    """Why a decision is provisional; "" where it is not.
 
     Runs of earlier versions recorded only how many items have no score.
     """

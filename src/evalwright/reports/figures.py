@@ -1,8 +1,6 @@
-"""Figures of finished runs beside the bars of `plot`: a score against cost, time, day or length of
-the answers, and calibration.
+"""Figures of finished runs: scores against cost, time, date or length, calibration, agreement.
 
-Each is a `Chart`: points that stand alone, one for each model and numbered, or lines, one for each
-model.
+Each is the bars of `plot`, or a `Chart`: single points, numbered, one for each model, or lines.
 """
 
 from __future__ import annotations
@@ -60,7 +58,7 @@ _MARKS = "osD^vP*X"
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A value with its interval, nan where there is none."""
+    """A value with its interval; nan where there is none."""
 
     x: float
     y: float
@@ -70,7 +68,7 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """A model and its points; one alone, or several that are joined."""
+    """A model and its points: a single one, or several that are joined."""
 
     label: str
     points: tuple[Point, ...]
@@ -78,8 +76,11 @@ class Series:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """ticks: (place, label) of the horizontal axis, where they are no plain numbers. diagonal: draw
-    where x and y are the same.
+    """A chart of points or lines.
+
+    Attributes:
+        ticks: (position, label) of the horizontal axis, where it has no plain numbers.
+        diagonal: Whether to draw the line on which x and y are equal.
     """
 
     subtitle: str
@@ -99,10 +100,19 @@ def figure(
     title: str = "",
     metric: str | None = None,
 ) -> bytes:
-    """The figure as a file of a kind: ".svg", ".png" or ".pdf".
+    """Draw a figure of runs and return it as a file.
 
-    Raises UnknownName for a kind that there is not, ConfigurationError where the runs have nothing
-    to draw, MissingExtra.
+    Args:
+        kind: One of `KINDS`.
+        runs: The runs to draw.
+        suffix: The file's type, ".svg", ".png" or ".pdf".
+        title: The title; by default it says what the figure shows.
+        metric: The metric to draw, by default each task's main one.
+
+    Raises:
+        UnknownName: There is no such kind.
+        ConfigurationError: The runs have nothing to draw.
+        MissingExtra: matplotlib is not installed.
     """
     check_known("figure", [kind], KINDS)
     figure_kind = KINDS[kind]
@@ -161,7 +171,7 @@ def _agreement(runs: Sequence[Run], metric: str | None) -> PlotView:
 def _headline(
     runs: Sequence[Run], metric: str | None
 ) -> tuple[str, list[tuple[Run, str, Any]], float]:
-    """What is scored, each run with its name and estimate, and how numbers are scaled."""
+    """The title of the score axis, each run with its label and estimate, and the scale."""
     board = make_board(runs, metric)
     column = score_columns(board)[0]
     scale = 100.0 if column.unit == "points" else 1.0
@@ -178,8 +188,12 @@ def _headline(
 def _points(
     x_title: str, position_of: Callable[[Run], float | None], without: str
 ) -> Callable[..., Chart]:
-    """A chart with a point for each run at what `position_of` says of it. without: what a run may lack, for a
-    note.
+    """A function that draws a point for each run.
+
+    Args:
+        x_title: The title of the horizontal axis.
+        position_of: A run's position on it, None where it has none.
+        without: What such a run lacks, for a note.
     """
 
     def view(runs: Sequence[Run], metric: str | None) -> Chart:
@@ -240,7 +254,7 @@ def _day(run: Run) -> float | None:
 
 
 def _days(places: Sequence[float]) -> tuple[tuple[float, str], ...]:
-    """Up to five days on the axis."""
+    """Up to five dates as ticks."""
     first = int(min(places))
     last = int(max(places))
     step = max(1, math.ceil((last - first) / 4))
@@ -273,7 +287,7 @@ def _lines(
 
 
 def _length(runs: Sequence[Run], metric: str | None) -> Chart:
-    """A line for each run and task: the mean score in each quarter of its answers, by length."""
+    """A line for each run and task: the mean score by length of the answer, in quarters."""
 
     def make_lines(run: Run, label: str) -> Iterator[Series]:
         tasks = analyse_run(run)
@@ -308,7 +322,7 @@ def _length(runs: Sequence[Run], metric: str | None) -> Chart:
 
 
 def _calibration(runs: Sequence[Run], metric: str | None) -> Chart:
-    """A line for each run and task: how often answers are right, by how sure the model is of them."""
+    """A line for each run and task: how often answers are right, by the model's confidence."""
 
     def make_lines(run: Run, label: str) -> Iterator[Series]:
         task_confidences = confidences(run)
@@ -349,10 +363,13 @@ def _calibration(runs: Sequence[Run], metric: str | None) -> Chart:
 
 @dataclass(frozen=True, slots=True)
 class FigureKind:
-    """A kind of figure. about: what it shows, for lists; view: of runs and the metric that is
-    shown, where it is drawn by one.
+    """A kind of figure.
 
-    title: where neither the view nor the person has another.
+    Attributes:
+        title: The figure's title, unless the view or the person gives one.
+        about: What it shows, for lists.
+        view: Makes the view of runs and a metric.
+        by_metric: Whether a metric can be chosen.
     """
 
     title: str
@@ -408,7 +425,7 @@ _KEY = 0.2
 
 
 def draw_chart(chart: Chart, suffix: str) -> bytes:
-    """The chart as a file.
+    """Draw a chart and return it as a file.
 
     The same chart gives the same bytes. Raises MissingExtra without matplotlib.
     """
@@ -512,7 +529,7 @@ def _marker(xs: Sequence[float], ys: Sequence[float], number: int, joined: bool)
 
 
 def _series(axes: Any, series: Series, number: int, joined: bool, shift: float) -> None:
-    """Draw a series. shift: to the right, so that intervals of several stand beside each other."""
+    """Draw a series. shift: moves it right, so that several intervals do not overlap."""
     xs = [point.x + shift for point in series.points]
     ys = [point.y for point in series.points]
     colour = COLOURS[number % len(COLOURS)] if joined else LEADS
@@ -543,7 +560,7 @@ def _series(axes: Any, series: Series, number: int, joined: bool, shift: float) 
 
 
 def _axes(axes: Any, chart: Chart, fonts: Fonts) -> None:
-    """Titles, ticks and lines of both axes."""
+    """Draw titles, ticks and grid of both axes."""
     from matplotlib.ticker import FuncFormatter
 
     places = [point.x for series in chart.series for point in series.points]

@@ -1,4 +1,4 @@
-"""Rows of data as a data frame of pandas or polars, or as CSV that stays text in every spreadsheet."""
+"""Rows as a data frame of pandas or polars, or as CSV that no spreadsheet executes."""
 
 from __future__ import annotations
 
@@ -22,12 +22,16 @@ LIBRARIES: tuple[str, ...] = get_args(FrameLibrary)
 
 
 def frame_of(rows: Iterable[Mapping[str, Any]], library: str | None = None) -> Any:
-    """A data frame with a column for every name that a row has; None where a row lacks it, mappings
-    as JSON.
+    """A data frame with a column for every key of the rows, None where a row lacks it.
 
-    library: pandas or polars; without it the one that the program has imported, else the one that
-    is installed, pandas first. Raises MissingExtra where it is not installed, and UnknownName for
-    another one.
+    Args:
+        rows: The rows; dictionaries in them become JSON.
+        library: "pandas" or "polars". By default the one that is imported, else the one that is
+            installed, pandas first.
+
+    Raises:
+        MissingExtra: The library is not installed.
+        UnknownName: There is no such library.
     """
     if library is not None and library not in LIBRARIES:
         raise UnknownName(
@@ -52,7 +56,7 @@ def frame_of(rows: Iterable[Mapping[str, Any]], library: str | None = None) -> A
 
 
 def columns_of(rows: Iterable[Mapping[str, Any]]) -> dict[str, list[Any]]:
-    """The rows as columns of equal length, in the order in which their names first come."""
+    """Turn rows into columns of equal length, in the order in which their keys first occur."""
     columns: dict[str, list[Any]] = {}
     for count, row in enumerate(rows):
         for name, cell in row.items():
@@ -69,9 +73,9 @@ def columns_of(rows: Iterable[Mapping[str, Any]]) -> dict[str, list[Any]]:
 
 
 def csv_of(rows: Iterable[Mapping[str, Any]]) -> str:
-    """A row of names and a row for each; lines end with a line feed.
+    """Rows as CSV with a header; lines end with line feeds.
 
-    A text that a spreadsheet would run has an apostrophe before it.
+    A text that a spreadsheet would run as a formula starts with an apostrophe.
     """
     columns = columns_of(rows)
     buffer = io.StringIO()
@@ -97,18 +101,16 @@ def _cell(content: Any) -> Any:
 
 
 def run_rows(run: Run) -> Iterator[dict[str, Any]]:
-    """A row for every sample and draw: the question, what is right, the answer, its scores with
-    their labels, and metadata.
-    """
+    """Yield a row for each sample and draw: question, targets, answer, scores and metadata."""
     for record in run.samples():
         yield sample_row(record)
 
 
 def sample_row(record: SampleRecord) -> dict[str, Any]:
-    """One record.
+    """One record as a row.
 
-    A score is named like its scorer, its label NAME_label; metadata that has the name of a column
-    of ours metadata.NAME.
+    A score is named like its scorer and its label NAME_label. Metadata with the name of one of our
+    columns becomes metadata.NAME.
     """
     sample = record.sample
     answer = record.answer

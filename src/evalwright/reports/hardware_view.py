@@ -1,6 +1,6 @@
-"""The part "hardware" of a record in a few lines of words, for the terminal and for pages.
+"""The hardware of a run in words, for the terminal and for pages.
 
-A record may have been edited or come from elsewhere: what is not as expected is left out.
+A record may have been edited or come from elsewhere: whatever is malformed is left out.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from evalwright.reports import numbers
 
 
 def hardware_facts(record: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """(name, words) of a run's record; empty where it says nothing of its machine.
+    """(name, text) pairs on the machine of a run's record; empty where it has none.
 
-    The words are not yet made inert.
+    The texts are not made inert yet.
     """
     hardware = _section(record, "hardware")
     rows = {
@@ -40,7 +40,7 @@ def hardware_facts(record: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def size(count: float) -> str:
-    """Bytes in the unit that suits them: "512 MiB", "23.5 GiB"."""
+    """Bytes in a suitable unit: "512 MiB", "23.5 GiB"."""
     return f"{count / 2**30:.1f} GiB" if count >= 2**30 else f"{count / 2**20:.0f} MiB"
 
 

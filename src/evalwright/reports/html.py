@@ -1,9 +1,8 @@
-"""Documents as self-contained HTML pages: no network, no foreign code, readable without scripts, in
-light and dark.
+"""Documents as self-contained HTML pages, for light and dark screens, readable without scripts.
 
 A page carries its style and, where a table can be sorted, one small script, both allowed by their
-hashes in a Content-Security-Policy that forbids everything else. The markup stands in `templates/`;
-whatever text is put into it is made inert and escaped there and then.
+hashes in a Content-Security-Policy that forbids everything else. The markup is in `templates/`; all
+text that goes into it is made inert and escaped there.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ _SEPARATED = re.compile(r"[^/_@:+-]*[/_@:+-]+(?=.)|.+")
 
 
 def to_html(document: doc.Document) -> str:
-    """The page of a document. The same document gives the same bytes."""
+    """Render a document as a page. The same document gives the same bytes."""
     sortable = any(
         isinstance(block, doc.Table) and block.sortable for block in document.blocks
     )
@@ -43,9 +42,7 @@ def to_html(document: doc.Document) -> str:
 
 
 def to_notebook(document: doc.Document) -> str:
-    """The document as a part of a notebook, in the notebook's own colours: no script, nothing
-    loaded.
-    """
+    """Render a document for a notebook, in the notebook's colours, without scripts."""
     from markupsafe import Markup
 
     style = Markup(read_asset("notebook.css"))
@@ -57,8 +54,12 @@ def to_notebook(document: doc.Document) -> str:
 
 
 def fill_page(template: str, title: str, **values: Any) -> str:
-    """A page of our own template, style and script of that name; values are put into it as inert,
-    escaped text.
+    """Render one of our page templates, with its own style and script.
+
+    Args:
+        template: The name of the template, style and script.
+        title: The page's title.
+        values: Values for the template; their texts are made inert and escaped.
     """
     from markupsafe import Markup
 
@@ -78,7 +79,7 @@ def fill_page(template: str, title: str, **values: Any) -> str:
 
 
 def read_asset(name: str) -> str:
-    """A style, script or template of ours."""
+    """Read one of our styles, scripts or templates."""
     return (files("evalwright.reports") / "templates" / name).read_text(
         encoding="utf-8"
     )
@@ -132,7 +133,7 @@ def _templates() -> Environment:
 
 
 def source_hash(content: str) -> str:
-    """A style or script as a Content-Security-Policy allows it."""
+    """A style or script as a Content-Security-Policy names it."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()}'"
 
 
@@ -144,8 +145,9 @@ _WIDTHS = {"key": 13.0, "drawn": 15.5, "folds": 9.0, "right": 4.6, "": 6.6}
 
 
 def _tables(table: doc.Table) -> list[doc.Table]:
-    """The table in parts that fit a common screen; on a narrower one the page puts the cells of a
-    row below each other.
+    """Split a table so that each piece fits a common screen.
+
+    On narrower screens, the page puts the cells of a row below each other.
     """
     columns, rows = table.cells(drawn=True)
     table = replace(table, columns=columns, rows=rows)
@@ -161,7 +163,7 @@ def _tables(table: doc.Table) -> list[doc.Table]:
 
 
 def _stretch(table: doc.Table) -> str:
-    """From which column to which a part goes."""
+    """The first and last column of a split table, for its caption."""
     titles = [
         column.title for column in table.columns if not (column.key or column.under)
     ]
@@ -195,8 +197,9 @@ def _laid_out(
     list[tuple[doc.Column, str]],
     list[list[tuple[doc.Cell, doc.Column, str, Under]]],
 ]:
-    """Its caption; the columns that stand in their own right, with how each is styled; and their
-    cells, with those below.
+    """The caption, the visible columns with their style, and their cells.
+
+    Each cell comes with the cells of the columns that are printed below it.
     """
     columns, rows = table.cells(drawn=True)
     visible = [i for i, column in enumerate(columns) if not column.under]
@@ -228,7 +231,7 @@ def _laid_out(
 
 
 def _column_style(column: doc.Column, cells: Sequence[doc.Cell], head: bool) -> str:
-    """How a column is styled."""
+    """The style of a column."""
     if head:
         return "head"
     if column.axis is not None:
@@ -241,7 +244,7 @@ def _column_style(column: doc.Column, cells: Sequence[doc.Cell], head: bool) -> 
 
 
 def _sort_key(cell: doc.Cell) -> str:
-    """What the column is sorted by; nothing where there is no number."""
+    """What a cell sorts by; "" where there is no number."""
     content = cell.content
     if cell.sort is not None:
         return repr(cell.sort)
@@ -259,7 +262,7 @@ def _has_number(number: doc.Number) -> bool:
 
 
 def _number_texts(number: doc.Number) -> tuple[str, str]:
-    """The value and the interval; the latter empty where there is none."""
+    """The value and its interval; the latter is empty where there is none."""
     if number.estimate is None or math.isnan(number.estimate.value):
         return numbers.NOTHING, ""
     estimate = number.estimate

@@ -1,8 +1,7 @@
-"""Writes job files for clusters: an array of jobs that runs a command in shards, and the job that
-merges them.
+"""Job files for clusters: an array of jobs that run the shards of a run, and a job that merges.
 
-Arguments are quoted for the place where they stand, and those that no quoting makes safe there are
-refused. Nothing in a file is a secret.
+Arguments are quoted for the place where they stand; those that no quoting makes safe are refused.
+No file contains a secret.
 """
 
 from __future__ import annotations
@@ -55,9 +54,16 @@ needs limits of its own.
 """
 
 _FOR_MERGE = {
-    "slurm": {"-A": "account", "-p": "partition", "-q": "qos", "-M": "clusters", "-t": "time", "": "reservation constraint mail-user mail-type comment wckey"},
+    "slurm": {
+        "-A": "account",
+        "-p": "partition",
+        "-q": "qos",
+        "-M": "clusters",
+        "-t": "time",
+        "": "reservation constraint mail-user mail-type comment wckey",
+    },
     "pbs": {"-A": "", "-q": "", "-P": "", "-M": "", "-m": ""},
-}  # fmt: skip
+}
 """Options of a submission that say who pays and where it runs, not what a shard needs: short names,
 and what follows two dashes.
 """
@@ -68,15 +74,22 @@ _MERGE = '"$@" || { code=$?; [ "$code" = 1 ] || exit "$code"; }'
 
 @dataclass(frozen=True, slots=True)
 class Jobs:
-    """What the jobs do. name: of the evaluation. run: `evalwright run ...`, without its shard;
-    merge: the one that merges, both as arguments.
+    """The jobs of one evaluation.
 
-    options: of the submission of shards, as typed; for Kubernetes the limits of a shard's resources
-    (KEY=VALUE). merge_options: of the submission of the merge, besides those of `options` that are
-    for both. at_once: how many shards run at a time, 0 for all. image, claim, tolerations,
-    shared_memory: of Kubernetes alone, the image of the containers, the volume claim of the working
-    folder, taints that the pods tolerate (KEY[=VALUE][:EFFECT]), and how much memory processes of a
-    pod may share.
+    Attributes:
+        name: The evaluation's name.
+        shards: How many shards there are.
+        run: The arguments of `evalwright run ...`, without its shard.
+        merge: The arguments of the command that merges the shards.
+        options: Options of the submission of shards, as typed; for Kubernetes the limits of a
+            shard's resources (KEY=VALUE).
+        image: For Kubernetes, the image of the containers.
+        claim: For Kubernetes, the volume claim of the working folder.
+        merge_options: Options of the submission of the merge, besides those of `options` that are
+            for both.
+        at_once: How many shards run at a time; 0 for all.
+        tolerations: For Kubernetes, taints that the pods tolerate (KEY[=VALUE][:EFFECT]).
+        shared_memory: For Kubernetes, how much memory the processes of a pod may share.
     """
 
     name: str
@@ -93,7 +106,10 @@ class Jobs:
 
 
 def job_file(system: str, jobs: Jobs) -> str:
-    """The file for one of SYSTEMS. Raises ConfigurationError for what it cannot hold."""
+    """The job file for one of SYSTEMS.
+
+    Raises ConfigurationError for arguments that it cannot contain.
+    """
     for text in (
         *jobs.run,
         *jobs.merge,
@@ -178,10 +194,10 @@ def job_file(system: str, jobs: Jobs) -> str:
 
 
 def _listed(words: Sequence[str]) -> str:
-    """Arguments as Kubernetes takes them, a line each: JSON, which is YAML too, and `$` doubled, so
-    that it replaces no `$(NAME)` in them.
+    """Arguments as Kubernetes takes them, a line each.
 
-    A script, which alone has line breaks, is a block that people can read.
+    They are JSON, which is YAML too, with `$` doubled so that it replaces no `$(NAME)` in them. A
+    script, which alone has line breaks, is a block that people can read.
     """
     lines = []
     for word in words:
@@ -215,9 +231,7 @@ def _limits(options: Sequence[str]) -> Mapping[str, str]:
 
 
 def _for_merge(system: str, words: Sequence[str]) -> list[str]:
-    """The words of the submission of shards that are for the merge too, such as its account and
-    partition.
-    """
+    """Options of the submission of shards that also hold for the merge, such as the account."""
     option_names = _FOR_MERGE[system]
     long_names = {
         f"--{name}" for names in option_names.values() for name in names.split()
@@ -242,8 +256,9 @@ def _for_merge(system: str, words: Sequence[str]) -> list[str]:
 def _tolerations(
     texts: Sequence[str], limits: Mapping[str, str]
 ) -> list[dict[str, str]]:
-    """Tolerations as typed; nodes with accelerators usually let in only pods that tolerate a taint
-    of that name.
+    """Tolerations as typed, and those for nodes with the accelerators that are asked for.
+
+    Such nodes usually admit only pods that tolerate a taint with the accelerator's name.
     """
     accelerators = [name for name in limits if "/" in name]
     tolerations = [

@@ -1,7 +1,8 @@
-r"""Documents as LaTeX for a paper: booktabs tables with captions, everything in them escaped, whole under every engine.
+r"""Documents as LaTeX for a paper: booktabs tables with captions, fully escaped, for any engine.
 
-A fragment for `\input`. Tables that are too wide fall into parts; one with many rows is a longtable. Letters that pdfLaTeX cannot set
-are written for LuaLaTeX and XeLaTeX, with their code points for pdfLaTeX, so that no name stops a build.
+The result is a fragment for \input. Tables that are too wide are split, and one with many rows is a
+longtable. Letters that pdfLaTeX cannot set are written for LuaLaTeX and XeLaTeX, with their code
+points for pdfLaTeX, so that no name stops a build.
 """
 
 from __future__ import annotations
@@ -23,9 +24,12 @@ _HEAD = r"""% Made with evalwright. In the preamble: \usepackage{booktabs,longta
 \providecommand{\evalwrightletters}[2]{\ifdefined\Umathcode#1\else#2\fi}
 """
 _ESCAPES = {
-    "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#", "%": r"\%", "_": r"\_\allowbreak{}",
-    "^": r"\textasciicircum{}", "~": r"\textasciitilde{}", "<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}",
-    '"': r"\symbol{34}", "'": r"\symbol{39}", "`": r"\symbol{96}", "[": "{[}", "]": "{]}", "*": "{*}", "/": r"/\allowbreak{}",
+    "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#",
+    "%": r"\%", "_": r"\_\allowbreak{}",
+    "^": r"\textasciicircum{}", "~": r"\textasciitilde{}", "<": r"\textless{}",
+    ">": r"\textgreater{}", "|": r"\textbar{}",
+    '"': r"\symbol{34}", "'": r"\symbol{39}", "`": r"\symbol{96}",
+    "[": "{[}", "]": "{]}", "*": "{*}", "/": r"/\allowbreak{}",
     "–": "--", "…": r"\ldots{}", "×": r"$\times$", "·": r"$\cdot$",
 }  # fmt: skip
 _LIGATURES = re.compile("(?<=[-,?!])(?=[-,?!])")
@@ -39,7 +43,7 @@ _ACCENTS = frozenset(
 
 
 def to_latex(document: doc.Document) -> str:
-    """The fragment. The same document gives the same bytes."""
+    """Render a document as a fragment. The same document gives the same bytes."""
     blocks = [
         text for block in document.blocks for text in _block(block, document.title)
     ]
@@ -47,9 +51,7 @@ def to_latex(document: doc.Document) -> str:
 
 
 def escape(text: str) -> str:
-    """Untrusted text as plain text of a paragraph or a cell: nothing in it is a command, and no row
-    or argument ends early.
-    """
+    """Escape untrusted text for a paragraph or a cell: it runs no command and ends no argument."""
     pieces = []
     for plain, letters in re.findall(
         r"([\x20-\x7e–…×·]+)|([^\x20-\x7e–…×·]+)", inert(text)
@@ -164,7 +166,7 @@ def _table(table: doc.Table, part_index: int, caption: str) -> str:
 
 
 def _heading(title: str, side: str) -> str:
-    """A title on as many lines as it needs to be no wider than its numbers."""
+    """A title, on as many lines as it needs to be no wider than its numbers."""
     lines = [""]
     for chunk in re.findall(r"[^\s/_@:+-]*[\s/_@:+-]+|.+", inert(title)):
         if lines[-1] and len(lines[-1] + chunk.rstrip()) > _LONGEST_TITLE:

@@ -1,6 +1,6 @@
-"""Documents as Markdown that says the same in every renderer and never runs what a name contains.
+"""Documents as Markdown that reads the same in every renderer and never runs what a name contains.
 
-Names stand in code spans, where Markdown, HTML, links, mentions and images are plain characters.
+Names are code spans, in which Markdown, HTML, links, mentions and images are plain characters.
 The bytes depend on the document alone.
 """
 
@@ -20,7 +20,12 @@ _NUMBERS = re.compile(r"(?!\s*$)[-\d.,+%:–<\[\]na/ ]+")
 
 
 def to_markdown(document: doc.Document, level: int = 1) -> str:
-    """The document as Markdown. level: of its title's heading; 0 leaves the title and the lede out."""
+    """Render a document as Markdown.
+
+    Args:
+        document: The document.
+        level: The level of its title's heading; 0 leaves out the title and the lede.
+    """
     texts = []
     if level:
         texts = [f"{'#' * level} {escape(document.title)}"]
@@ -103,7 +108,7 @@ def _cell(cell: doc.Cell) -> str:
 
 
 def cell_text(cell: doc.Cell) -> str:
-    """What stands in a cell, on one line: a number with its interval, or the text made inert."""
+    """The text of a cell on one line: a number with its interval, or the text made inert."""
     if not isinstance(cell.content, doc.Number):
         return inert(cell.content)
     text = numbers.score(cell.content.estimate, cell.content.unit)
@@ -113,7 +118,7 @@ def cell_text(cell: doc.Cell) -> str:
 
 
 def _fenced(text: str) -> str:
-    """A text of several lines that nothing in it can end."""
+    """A fenced block that nothing in the text can end."""
     fence = "`" * max(
         3, 1 + max((len(run) for run in re.findall("`+", text)), default=0)
     )
@@ -122,9 +127,7 @@ def _fenced(text: str) -> str:
 
 
 def code(text: str) -> str:
-    """Untrusted text as a code span in a table cell; as escaped text in the rare case that a code
-    span cannot hold it.
-    """
+    """Untrusted text as a code span in a table cell, or escaped if a code span cannot hold it."""
     content = inert(text)
     if "\\|" in content or not content.strip():
         return escape(content)
@@ -139,7 +142,7 @@ def code(text: str) -> str:
 
 
 def _prose(text: str) -> str:
-    """A sentence as plain text, with what stands between backticks as code."""
+    """A sentence as plain text, with its backticked parts as code."""
     pieces = CODE_SPAN.split(inert(text))
     return (
         "".join(
@@ -151,8 +154,7 @@ def _prose(text: str) -> str:
 
 
 def escape(text: str) -> str:
-    """Untrusted text as plain text in a table cell: what Markdown or HTML could act on is a
-    character reference.
+    """Escape untrusted text for a table cell: active characters become character references.
 
     References cannot begin markup in any renderer.
     """

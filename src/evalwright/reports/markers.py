@@ -3,8 +3,8 @@
     <!-- evalwright:leaderboard:start -->
     <!-- evalwright:leaderboard:end -->
 
-The markers of the HHEM leaderboard engine (LEADERBOARD_START, LEADERBOARD_END) are known too. A
-marker in a code block or a code span is an example, not a place.
+The markers of the HHEM leaderboard engine (LEADERBOARD_START, LEADERBOARD_END) work too. A marker
+in a code block or a code span is an example and is ignored.
 """
 
 from __future__ import annotations
@@ -26,9 +26,10 @@ SETTINGS_SUFFIXES = frozenset(
 """Endings of files that programs read, beside those of data."""
 
 _MARKER = re.compile(
-    r"<!--["
-    r" \t]*(?:(?P<ours>evalwright:leaderboard:)(?P<side>start|end)|LEADERBOARD_(?P<theirs>START|END))["
-    r" \t]*-->"
+    r"<!--[ \t]*"
+    r"(?:(?P<ours>evalwright:leaderboard:)(?P<side>start|end)"
+    r"|LEADERBOARD_(?P<theirs>START|END))"
+    r"[ \t]*-->"
 )
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})(.*)")
 _SPAN = re.compile(r"(?<!`)(`+)(?!`)(?:.*?[^`])\1(?!`)")
@@ -36,7 +37,7 @@ _SPAN = re.compile(r"(?<!`)(`+)(?!`)(?:.*?[^`])\1(?!`)")
 
 @dataclass(frozen=True, slots=True)
 class Marker:
-    """Where a marker stands, as (start, end) in the text, and its line."""
+    """A marker in a text: its start, its end, and its line."""
 
     opens: bool
     ours: bool
@@ -46,9 +47,7 @@ class Marker:
 
 
 def check_text_file(path: Path) -> None:
-    """Raise ConfigurationError for a file of data or settings, which a board put into it would
-    break.
-    """
+    """Raise ConfigurationError for a file of data or settings, which a board would break."""
     suffix = path.suffix.lower()
     if suffix in SUFFIXES or suffix in SETTINGS_SUFFIXES:
         raise ConfigurationError(
@@ -58,11 +57,17 @@ def check_text_file(path: Path) -> None:
 
 
 def put_between(content: bytes, block: str, heading: str) -> bytes:
-    """The file's bytes with the block between the markers; at the end, under the heading, where it
-    has none.
+    """Put a block between the markers of a file, or at its end under the heading.
 
-    Line ends are the file's own. Raises ConfigurationError for a file that is no UTF-8 text, and
-    where the markers are not one pair.
+    Line ends stay the file's own.
+
+    Args:
+        content: The file's bytes.
+        block: The text to put in.
+        heading: The heading, used where the file has no markers.
+
+    Raises:
+        ConfigurationError: The file is not UTF-8 text, or its markers are not one pair.
     """
     try:
         text = content.decode("utf-8")

@@ -1,6 +1,4 @@
-"""A page of its own for each model of a board: static HTML under a name that every file system
-takes.
-"""
+"""A page for each model of a board: static HTML, under a name that every file system accepts."""
 
 from __future__ import annotations
 
@@ -33,7 +31,7 @@ _DEVICES = re.compile(r"(con|prn|aux|nul|com[0-9]|lpt[0-9])(\..*)?")
 
 
 def page_files(board: Board, folder: Path) -> list[Path]:
-    """Where the page of each row goes, in the order of the rows."""
+    """The file of each row's page, in the order of the rows."""
     names = page_names(board_labels(board), [row.run for row in board.rows])
     return [folder / name for name in names]
 
@@ -47,12 +45,19 @@ def write_pages(
     board_page: Path | None = None,
     examples: int = EXAMPLES,
 ) -> list[Path]:
-    """Write a page for each row into the folder, and return the files in the order of the rows.
+    """Write a page for each row of a board, and return the files in the order of the rows.
 
-    runs: those that the board was made of, in the same order. board_page: where the board's own
-    page is, to link back. examples: samples with a low score that each page shows for a task; 0
-    leaves out every text of the samples. Raises ConfigurationError where the folder cannot be
-    written, RunError where samples cannot be read.
+    Args:
+        board: The board.
+        runs: The runs of the board, in the same order.
+        folder: The folder to write into.
+        title: The board's title.
+        board_page: The board's own page, to link back to.
+        examples: Low-scored samples of each task on a page; 0 leaves out all texts of samples.
+
+    Raises:
+        ConfigurationError: The folder cannot be written.
+        RunError: Samples cannot be read.
     """
     if examples < 0:
         raise ConfigurationError(f"--examples must be 0 or more, not {examples}.")
@@ -74,8 +79,8 @@ def remove_stale_pages(
 ) -> list[Path]:
     """Remove the pages of models that are no longer on the board, and return their files.
 
-    Only pages that `write_pages` wrote for a board of this title and these tasks, by the mark in
-    them.
+    Only pages that `write_pages` wrote for a board of this title and these tasks are removed; they
+    carry a mark.
     """
     current = {file.name for file in page_files(board, folder)}
     mark = _mark(board, title).encode()
@@ -93,7 +98,7 @@ def remove_stale_pages(
 
 
 def _mark(board: Board, title: str) -> str:
-    """What says in a page that this package wrote it, and for which board."""
+    """A mark in a page: written by this package, for this board."""
     columns = [
         (task.name, task.metric)
         for unit_board in (board, *board.more)
@@ -106,9 +111,7 @@ def _mark(board: Board, title: str) -> str:
 
 
 def link_to(target: Path, page: Path) -> str:
-    """The relative address of a file as a page beside it links to it; "" where there is none
-    (another drive).
-    """
+    """The address of a file relative to a page; "" where there is none (another drive)."""
     try:
         relative = os.path.relpath(target.resolve(), page.resolve().parent)
     except ValueError:
@@ -117,12 +120,14 @@ def link_to(target: Path, page: Path) -> str:
 
 
 def page_names(labels: Sequence[str], runs: Sequence[str]) -> list[str]:
-    """A file name for each model: lower-case ASCII letters, digits, dots and dashes, ending in
-    ".html".
+    """A file name for each model: lower-case ASCII letters, digits, dots, dashes, and ".html".
 
-    labels: what the models are called, from anybody; runs: their runs' names. The name of one model
-    does not depend on the order of the board: those that would be equal get a mark made of label
-    and run. Two equal ones of both are told apart by a number.
+    A model's name does not depend on the order of the board. Models whose names would be equal get
+    a mark made of label and run, and if these are equal too, a number.
+
+    Args:
+        labels: What the models are called; untrusted.
+        runs: The names of their runs.
     """
     plain = [_plain(label) for label in labels]
     counts = Counter(plain)

@@ -1,8 +1,8 @@
-"""The one place that turns numbers into text, so that a number looks the same wherever it is shown.
+"""Formats numbers, in one place, so that a number looks the same everywhere.
 
 Scores of bounded metrics are shown in points of 100 with one decimal, perplexities with four
-significant digits, and other metrics with as many decimals as their interval deserves. The minus is
-the plain ASCII one, which can be copied into a program; a range of ranks takes an en dash. What
+significant digits, and other metrics with as many decimals as their interval supports. The minus is
+plain ASCII, so that numbers can be copied into a program; a range of ranks has an en dash. What
 does not exist is "n/a".
 """
 
@@ -29,14 +29,14 @@ interval.
 
 
 def unit_of(kind: str) -> Unit:
-    """The unit of a metric."""
+    """The unit of a kind of metric."""
     if kind in BOUNDED:
         return "points"
     return "perplexity" if kind in LOWER_IS_BETTER else "plain"
 
 
 def value(estimate: Estimate, unit: Unit) -> str:
-    """The estimate alone: "62.5"."""
+    """The value alone: "62.5"."""
     return number(
         estimate.value,
         unit,
@@ -45,7 +45,7 @@ def value(estimate: Estimate, unit: Unit) -> str:
 
 
 def limits(estimate: Estimate, unit: Unit) -> tuple[str, str] | None:
-    """Both ends of the interval with the decimals of the value, None where there is no interval."""
+    """Both ends of the interval, with the decimals of the value; None without an interval."""
     if math.isnan(estimate.low) or math.isnan(estimate.high):
         return None
     return _ends(estimate, (estimate.low, estimate.high), unit)
@@ -63,14 +63,14 @@ def interval(estimate: Estimate, unit: Unit, without: str = f"[{NOTHING}]") -> s
 
 
 def score(estimate: Estimate | None, unit: Unit) -> str:
-    """The estimate with its interval: "62.5 [57.1, 67.6]"; "n/a" where nothing was scored."""
+    """The value with its interval: "62.5 [57.1, 67.6]"; "n/a" where nothing was scored."""
     if estimate is None or math.isnan(estimate.value):
         return NOTHING
     return f"{value(estimate, unit)} {interval(estimate, unit)}"
 
 
 def aligned_scores(estimates: Sequence[Estimate | None], unit: Unit) -> list[str]:
-    """As `score`, for a column: padded so that values and both limits stand under each other."""
+    """Like `score`, for a column: padded so that values and limits are aligned."""
     scored = [
         estimate if estimate and not math.isnan(estimate.value) else None
         for estimate in estimates
@@ -112,17 +112,17 @@ def difference(amount: float, low: float, high: float, *, bounded: bool) -> str:
 
 
 def points(amount: float) -> str:
-    """A score or a difference in points of 100, with a decimal."""
+    """A score or a difference in points of 100, with one decimal."""
     return number(amount, "points", 1)
 
 
 def gap(amount: float, bounds: Any, *, bounded: bool = True) -> str:
-    """As `difference`, with the ends `low` and `high` of what was found."""
+    """Like `difference`, with `low` and `high` taken from `bounds`."""
     return difference(amount, bounds.low, bounds.high, bounded=bounded)
 
 
 def number(amount: float, unit: Unit, decimals: int) -> str:
-    """A bare number of a unit, without a minus before zero."""
+    """A number in its unit, without a minus before zero."""
     if math.isnan(amount):
         return NOTHING
     if math.isinf(amount):
@@ -158,9 +158,7 @@ def ranks(rank_range: tuple[int, int] | None) -> str:
 def items(
     n: int, n_missing: int, n_clusters: int | None = None, n_unsure: int = 0
 ) -> str:
-    """What a number rests on: "240", "240, 3 missing", "240, 9 of them unsure", "240 in 60
-    clusters".
-    """
+    """What a number rests on: "240", "240, 3 missing", "240 in 60 clusters"."""
     text = count(n)
     if n_clusters is not None:
         text += f" in {count(n_clusters)} {plural(n_clusters, 'cluster')}"
@@ -172,8 +170,9 @@ def items(
 
 
 def unsure_range(estimate: Estimate, unit: Unit) -> tuple[str, str] | None:
-    """What a score would be if all unsure readings were wrong, and right, where that is wider than
-    its interval; else None.
+    """The score if all unsure readings were wrong, and if all were right.
+
+    Returns None where that range is within the interval.
     """
     if estimate.unsure_range is None or math.isnan(estimate.value):
         return None
@@ -193,7 +192,7 @@ def tokens(n: int) -> str:
 
 
 def money(dollars: float | None) -> str:
-    """US dollars with digits for small sums: "$12.34", "$0.0021"; "n/a" where no price is known."""
+    """US dollars, with digits for small sums: "$12.34", "$0.0021"; "n/a" without a price."""
     if dollars is None or not math.isfinite(dollars):
         return NOTHING
     if dollars == 0:
@@ -204,7 +203,7 @@ def money(dollars: float | None) -> str:
 
 
 def rate(per_second: float) -> str:
-    """A speed in the unit that suits it: "1,240/s", "12.3/s", "4.0/min"."""
+    """A speed in a suitable unit: "1,240/s", "12.3/s", "4.0/min"."""
     if not math.isfinite(per_second) or per_second < 0:
         return NOTHING
     if per_second >= 99.95:
@@ -213,7 +212,7 @@ def rate(per_second: float) -> str:
 
 
 def p_value(p: float) -> str:
-    """A probability: "< 0.001", "0.013", "0.40"; more digits where two would round it onto 5%."""
+    """A p-value: "< 0.001", "0.013", "0.40"; it gets more digits where rounding would hit 5%."""
     if math.isnan(p):
         return NOTHING
     if p < 0.001:

@@ -1,8 +1,7 @@
-"""Documents as PDF, drawn with matplotlib (the extra `plot`): pages of A4 across, no browser and
-nothing from the network.
+"""Documents as PDF, drawn with matplotlib (the extra `plot`) on landscape A4 pages.
 
-Tables repeat their titles on every page and fall into parts where they are too wide; text is
-wrapped, never cut. The same document gives the same bytes.
+Tables repeat their titles on every page and are split where they are too wide; text is wrapped,
+never cut. The same document gives the same bytes.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ _RANGE = "#a9cbf2"
 
 
 def to_pdf(document: doc.Document) -> bytes:
-    """The document as a file. Raises MissingExtra without matplotlib."""
+    """Render a document as a PDF file. Raises MissingExtra without matplotlib."""
     buffer = io.BytesIO()
     nothing = {"CreationDate": None, "Creator": None, "Producer": None}
     with fixed_settings(".pdf"):
@@ -109,9 +108,9 @@ def _block(block: doc.Block, pages: _Pages) -> None:
 
 
 class _Pages:
-    """Writes from top to bottom, and begins a new page where the next piece does not fit.
+    """Writes from top to bottom, and starts a new page where the next block does not fit.
 
-    Places are in inches.
+    Positions are in inches.
     """
 
     def __init__(self, pages: Any, title: str) -> None:
@@ -138,7 +137,7 @@ class _Pages:
         self.text = partial(self.fonts.put, self.axes)
 
     def end(self) -> None:
-        """Put the page out."""
+        """Save the current page."""
         foot = self.fonts.fitted(self.title, 7.5, ROOM - 1)
         self.text(MARGIN, HEIGHT - 0.3, foot, 7.5, QUIET)
         self.text(
@@ -147,7 +146,7 @@ class _Pages:
         self.pages.savefig(self.figure)
 
     def need(self, height: float) -> bool:
-        """Make room; whether that took a new page."""
+        """Make room of this height; return whether that took a new page."""
         if self.y + height <= HEIGHT - MARGIN:
             return False
         self.end()
@@ -165,7 +164,7 @@ class _Pages:
         after: float = 0.0,
         keep: float = 0.0,
     ) -> None:
-        """A paragraph over the width of the page. keep: what must fit below it."""
+        """Write a paragraph across the page. keep: the height that must fit below it."""
         lead = size / 72 * 1.4
         self.need(before + lead + keep)
         self.y += before
@@ -176,7 +175,7 @@ class _Pages:
         self.y += after
 
     def table(self, table: doc.Table, *, heads: bool = True) -> None:
-        """A table, in parts where it is too wide."""
+        """Draw a table, split where it is too wide."""
         columns, cells = table.cells()
         if not columns:
             return
@@ -191,7 +190,7 @@ class _Pages:
 
 
 class _Column:
-    """A column of a part: its width, where its texts stand, and what they are."""
+    """A column of a split table: its width, its texts and where they stand."""
 
     def __init__(
         self, column: doc.Column, cells: Sequence[doc.Cell], pages: _Pages
@@ -221,19 +220,19 @@ class _Column:
         )
 
     def lines(self, row: int) -> list[str]:
-        """A cell's lines."""
+        """The lines of a cell."""
         cell = self.cells[row]
         return self.pages.lines(
             cell_text(cell), _SIZE, self.numbers + 0.01, bold=cell.tone == "strong"
         )
 
     def place(self, left: float) -> tuple[float, str]:
-        """Where texts stand, and on which side of it."""
+        """Where texts stand, and how they are aligned there."""
         return (left + self.numbers, "right") if self.right else (left, "left")
 
 
 class _TablePart:
-    """One part of a table on its pages."""
+    """One table, of those that a wide one is split into, on its pages."""
 
     def __init__(self, table: doc.Table, pages: _Pages, heads: bool) -> None:
         self.pages = pages
@@ -303,7 +302,7 @@ class _TablePart:
         self._rule(LINE, 0.4)
 
     def _bar(self, left: float, y: float, estimate: Estimate, axis: Axis) -> None:
-        """The value and its interval on the column's axis."""
+        """Draw a value and its interval on the column's axis."""
 
         def at(number: float) -> float:
             return left + _BAR * float(axis.place(number).rstrip("%")) / 100

@@ -1,12 +1,11 @@
-"""Draws a leaderboard as a bar for each model with its interval, as SVG, PNG or PDF, with
-matplotlib (the extra `plot`).
+"""Draws a leaderboard as bars with intervals, as SVG, PNG or PDF, with matplotlib.
 
 The same board gives the same bytes: fonts are those that matplotlib ships, settings of the machine
-are left aside, and nothing in the file tells the time. In an SVG letters are outlines, because a
-text would be set in whatever font the reader has, and names that were fitted to their place would
-no longer fit; the page that shows the picture gives the words. Latin, Greek, Cyrillic, Arabic and
-Hebrew letters are in the shipped font. Others are looked for in a short list of fonts that machines
-have; a letter that none has is shown as the replacement character.
+are ignored, and the file has no date. In an SVG letters are outlines, because text would be set in
+the reader's font, in which names that were fitted to their place would no longer fit; the page that
+shows the picture has the words. The shipped font has Latin, Greek, Cyrillic, Arabic and Hebrew
+letters. Others are looked up in a short list of common fonts; a letter that none has is shown as
+the replacement character.
 """
 
 from __future__ import annotations
@@ -56,10 +55,13 @@ _PIECES = re.compile(r"\s+|[^\s/_@:+-]*[/_@:+-]+|[^\s/_@:+-]+")
 
 
 class Fonts:
-    """Texts in the fonts of one picture.
+    """Measures and draws texts in the fonts of one picture.
 
-    Sizes are in points, widths in inches. lacking: letters that no font here has; as_text: they
-    stay, for a reader whose fonts may have them.
+    Sizes are in points, widths in inches.
+
+    Attributes:
+        as_text: Whether letters without a font are kept, for a reader whose fonts may have them.
+        lacking: Letters that no font here has.
     """
 
     def __init__(self, as_text: bool = False) -> None:
@@ -68,8 +70,9 @@ class Fonts:
         self._widths: dict[tuple[str, float, bool], float] = {}
 
     def of(self, text: str, size: float, *, bold: bool = False) -> tuple[Any, str]:
-        """A font that has all of the text's letters, and the text; else the shipped font and the
-        text with replacements.
+        """A font that has all letters of the text, and the text.
+
+        If there is none, the shipped font, and the text with replacement characters.
         """
         from matplotlib.font_manager import FontProperties
 
@@ -92,7 +95,7 @@ class Fonts:
         return FontProperties(fname=file, size=size), text
 
     def width(self, text: str, size: float, *, bold: bool = False) -> float:
-        """How wide the text is drawn."""
+        """The width of the text."""
         measured = self._widths.get((text, size, bold))
         if measured is None:
             measured = self._widths[text, size, bold] = (
@@ -111,9 +114,7 @@ class Fonts:
         return float(width) / 72
 
     def fitted(self, text: str, size: float, room: float, *, bold: bool = False) -> str:
-        """The text, cut in its middle where it would not fit: both ends of a model's name tell it
-        from others.
-        """
+        """Cut the text in its middle if it does not fit: both ends of a name identify a model."""
         if self.width(text, size, bold=bold) <= room:
             return text
         # letters that are kept
@@ -128,9 +129,7 @@ class Fonts:
     def broken(
         self, text: str, size: float, room: float, *, bold: bool = False
     ) -> list[str]:
-        """The text on lines that fit: broken at spaces and separators, and within a word where that
-        alone is too long.
-        """
+        """Break the text into lines that fit, at spaces and separators, or within long words."""
         lines = [""]
         for piece in _PIECES.findall(inert(text)):
             if self.width(lines[-1] + piece.rstrip(), size, bold=bold) <= room:
@@ -177,7 +176,7 @@ class Fonts:
             )
 
     def wrapped(self, text: str, size: float, room: float) -> list[str]:
-        """The text on lines that fit; a word that is too long is cut."""
+        """Break the text into lines that fit, at spaces; a word that is too long is cut."""
         lines = [""]
         for word in text.split():
             longer = f"{lines[-1]} {word}".strip()
@@ -240,7 +239,7 @@ DOTS = 200
 
 
 def check_plot(file: str) -> str:
-    """The picture's kind by its name, one of `SUFFIXES`.
+    """Return the type of a picture by its file name, one of `SUFFIXES`.
 
     Raises ConfigurationError, or MissingExtra without matplotlib.
     """
@@ -258,8 +257,11 @@ def check_plot(file: str) -> str:
 
 @contextmanager
 def fixed_settings(suffix: str, letters: str = "path") -> Iterator[None]:
-    """Whatever the machine's settings are, the same picture gives the same bytes. letters: of an
-    SVG. Raises MissingExtra.
+    """Use the same matplotlib settings on every machine, so that pictures have the same bytes.
+
+    Args:
+        suffix: The type of the picture, such as ".svg".
+        letters: How letters are written in an SVG, "path" or "none".
     """
     check_plot(f"drawing{suffix}")
     import matplotlib
@@ -278,9 +280,7 @@ def fixed_settings(suffix: str, letters: str = "path") -> Iterator[None]:
 
 
 def draw_for_reader(view: PlotView) -> bytes:
-    """As SVG; where a letter is in no font of this machine, all letters are left to the fonts of
-    who reads it.
-    """
+    """Draw as SVG; where a letter is in no font here, leave all letters to the reader's fonts."""
     import warnings
 
     check_plot("board.svg")
@@ -298,16 +298,19 @@ def draw_for_reader(view: PlotView) -> bytes:
 
 
 def draw_plot(view: PlotView, suffix: str, *, as_text: bool = False) -> bytes:
-    """The picture as a file of that kind. as_text: letters of an SVG are no outlines.
+    """Draw the picture and return it as a file.
 
-    Raises MissingExtra without matplotlib.
+    Args:
+        view: What to draw.
+        suffix: The type of the file.
+        as_text: Whether letters of an SVG stay text instead of outlines.
     """
     with fixed_settings(suffix, "none" if as_text else "path"):
         return written(_Drawing(view, Fonts(as_text)).figure, suffix, view.title)
 
 
 def written(figure: Any, suffix: str, title: str) -> bytes:
-    """A figure as a file of that kind, without a date and without the maker's version."""
+    """A figure as a file, without date and version."""
     nothing = {
         ".svg": ("Date", "Creator"),
         ".png": ("Software",),
@@ -326,7 +329,9 @@ def written(figure: Any, suffix: str, title: str) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class _Places:
-    """Inches from the left: ends of the ranks, starts of the names, the bars, and the ends of both
+    """Positions in inches from the left.
+
+    They are the ends of the ranks, the starts of the names, the bars, and the ends of the two
     columns of numbers.
     """
 
@@ -339,7 +344,7 @@ class _Places:
 
 
 class _Drawing:
-    """One picture; everything is placed in inches from the upper left corner."""
+    """One picture, with all positions in inches from the upper left corner."""
 
     def __init__(self, view: PlotView, fonts: Fonts) -> None:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -415,7 +420,7 @@ class _Drawing:
             self._text(left + 0.38, 1.0, "95% interval", 9, QUIET)
 
     def _key(self, left: float, colour: str, text: str) -> float:
-        """A sample of a bar and what it means; the place of the next one."""
+        """Draw a sample bar with its meaning; return where the next one goes."""
         self._box(left, 0.89, left + 0.22, 1.02, colour)
         self._text(left + 0.3, 1.0, text, 9, QUIET)
         return left + 0.3 + self.fonts.width(text, 9) + 0.28
@@ -462,7 +467,7 @@ class _Drawing:
         self._text(places.interval, base, row.interval, 9, QUIET, align="right")
 
     def _scale(self) -> tuple[float, float, list[tuple[float, str]]]:
-        """The axis: it has 0, where bars begin, and holds every interval."""
+        """The axis: it includes 0, where bars begin, and every interval."""
         from matplotlib.ticker import MaxNLocator
 
         ends = [
@@ -487,7 +492,6 @@ class _Drawing:
         return low, high, [(tick, f"{tick + 0.0:,.{decimals}f}") for tick in ticks]
 
     # -- marks, in inches from the upper left corner
-    # --------------------------------------------------------------------
 
     def _box(
         self, left: float, top: float, right: float, bottom: float, colour: str
@@ -520,7 +524,7 @@ class _Drawing:
         )
 
     def _range(self, x0: float, x1: float, y: float, colour: str) -> None:
-        """An interval: a line with a stroke at both ends."""
+        """Draw an interval: a line with a stroke at both ends."""
         self._line(x0, y, x1, y, colour, 1.4, order=3)
         for end in (x0, x1):
             self._line(end, y - 0.05, end, y + 0.05, colour, 1.4, order=3)

@@ -1,6 +1,4 @@
-"""What a leaderboard's picture shows, before it is drawn: which models, in which order, and what
-must be said beside them.
-"""
+"""The content of a leaderboard's picture: which models, in which order, with which notes."""
 
 from __future__ import annotations
 
@@ -28,12 +26,18 @@ BEST = 25
 
 
 class NothingToPlot(ConfigurationError):
-    """No model of a board has a number that could be drawn."""
+    """No model of a board has a number to draw."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlotRow:
-    """A bar. ends: its interval, None where there is none. leads: no model is significantly better."""
+    """A bar.
+
+    Attributes:
+        ends: The ends of its interval; None where there is none.
+        shown: The value as text.
+        leads: Whether no other model is significantly better.
+    """
 
     ranks: str
     label: str
@@ -46,8 +50,10 @@ class PlotRow:
 
 @dataclass(frozen=True, slots=True)
 class PlotView:
-    """Numbers are in the scale that is shown: points of 100 for bounded metrics. ranked: whether
-    ranks are known.
+    """A picture's bars and texts. Numbers are as shown: points of 100 for bounded metrics.
+
+    Attributes:
+        ranked: Whether ranks are known.
     """
 
     title: str
@@ -64,8 +70,14 @@ def plot_view(
 ) -> PlotView:
     """The best models by the board's first column.
 
-    least_answered: leave out models that answered fewer than so many percent of what they were
-    asked; a note says which. Raises ConfigurationError where no model is left.
+    Args:
+        board: The board.
+        title: The picture's title.
+        best: How many models to draw.
+        least_answered: Leave out models that answered less than this percentage; a note names them.
+
+    Raises:
+        ConfigurationError: No model is left.
     """
     if best < 1:
         raise ConfigurationError(f"--best must be at least 1, not {best}.")
@@ -115,9 +127,7 @@ def plot_view(
 
 
 def answer_rate(board: Board, row: BoardRow) -> float:
-    """The share of what was asked that the model answered: its answer rate, else the scored items
-    of all that were asked.
-    """
+    """The share of questions that a model answered: its answer rate, else its scored share."""
     if is_hallucination_board(board):
         metric = metric_of(row, board.tasks[0].name, "answer rate")
         if metric and not math.isnan(metric.estimate.value):
@@ -135,8 +145,16 @@ def bar(
     leads: bool,
     ranks: str = "",
 ) -> PlotRow:
-    """A bar in the scale that is shown. found: what has the ends `low` and `high`; texts: the value
-    and its interval.
+    """A bar in the scale that is shown.
+
+    Args:
+        name: The bar's label.
+        number: Its length, in the metric's own scale.
+        bounds: An object with the ends of the interval, `low` and `high`.
+        unit: The metric's unit.
+        texts: The value and the interval as texts.
+        leads: Whether no other model is significantly better.
+        ranks: The range of ranks, as text.
     """
     scale = 100.0 if unit == "points" else 1.0
     finite = math.isfinite(bounds.low) and math.isfinite(bounds.high)
@@ -161,7 +179,7 @@ def score_bar(
 def difference_bar(
     name: str, difference: Any, bounded: bool, *, leads: bool
 ) -> PlotRow:
-    """The bar of a difference, which `difference` has with the ends of its interval."""
+    """The bar of a difference."""
     difference_text, _, ends = numbers.gap(
         difference.difference, difference, bounded=bounded
     ).partition(" ")
@@ -206,5 +224,5 @@ def _subtitle(column: ScoreColumn) -> str:
 
 
 def direction(column: ScoreColumn) -> str:
-    """Which way is better."""
+    """Which direction is better."""
     return f"{'lower' if column.lower_is_better else 'higher'} is better"

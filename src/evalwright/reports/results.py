@@ -1,8 +1,8 @@
-"""How results are looked at in Python: runs, comparisons and boards, each as a line, in a notebook,
-as data, drawn, as a report, in a file.
+"""How runs, comparisons and boards are shown in Python.
 
-`core/shown.py` gives them the methods; here is what stands behind those, a row of `FORMS` for each
-kind of result.
+Each has a line of text, a notebook view, a data frame, a picture, a report and files.
+`core/shown.py` gives the results their methods; here is the implementation, a row of `FORMS` for
+each kind of result.
 """
 
 from __future__ import annotations
@@ -66,8 +66,15 @@ REPORTS: Mapping[str, Callable[[doc.Document], str | bytes]] = {
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """The ways to look at a kind of result: its line, the little that a notebook shows, its report,
-    its rows, its picture and its JSON.
+    """The ways to show one kind of result.
+
+    Attributes:
+        line: The result in a line.
+        brief: The document that a notebook shows.
+        whole: The full report.
+        rows: The rows of its data frame.
+        drawn: Its picture.
+        data: The result as JSON.
     """
 
     line: Callable[[Any], str]
@@ -80,12 +87,12 @@ class Form:
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """A drawing that a notebook shows. Its file may be SVG, PNG or PDF."""
+    """A drawing that a notebook shows. It can be saved as SVG, PNG or PDF."""
 
     view: PlotView
 
     def save(self, file: str | Path) -> Path:
-        """Write it, by the name's ending. Raises ConfigurationError."""
+        """Write the picture; the type is that of the file name. Raises ConfigurationError."""
         return _written(file, draw_plot(self.view, check_plot(str(file))))
 
     def __str__(self) -> str:
@@ -111,13 +118,13 @@ class Picture:
 class Report:
     """A document that a notebook shows; as text it is Markdown.
 
-    Its file may be HTML, Markdown, LaTeX or PDF.
+    It can be saved as HTML, Markdown, LaTeX or PDF.
     """
 
     document: doc.Document
 
     def save(self, file: str | Path) -> Path:
-        """Write it, by the name's ending. Raises ConfigurationError."""
+        """Write the report; the type is that of the file name. Raises ConfigurationError."""
         form = REPORTS.get(Path(file).suffix.lower())
         if form is None:
             raise ConfigurationError(f"'{file}' must end with {', '.join(REPORTS)}.")
@@ -139,7 +146,7 @@ def line(result: Any) -> str:
 
 
 def notebook_html(result: Any) -> str:
-    """The little that a notebook shows."""
+    """The short form that a notebook shows."""
     return to_notebook(_form(result).brief(result))
 
 
@@ -149,7 +156,7 @@ def frame(result: Any, library: str | None) -> Any:
 
 
 def picture(result: Any) -> Picture:
-    """The result drawn.
+    """Draw the result.
 
     Raises MissingExtra without matplotlib, ConfigurationError where there is nothing to draw.
     """
@@ -158,12 +165,12 @@ def picture(result: Any) -> Picture:
 
 
 def report(result: Any) -> Report:
-    """All that there is to say of the result."""
+    """The full report on the result."""
     return Report(_form(result).whole(result))
 
 
 def save(result: Any, file: str | Path) -> Path:
-    """Write the result, by the name's ending. Raises ConfigurationError."""
+    """Write the result; the type is that of the file name. Raises ConfigurationError."""
     form = _form(result)
     suffix = Path(file).suffix.lower()
     if suffix in (".svg", ".png"):
@@ -260,7 +267,7 @@ def _more_note(count: int) -> list[doc.Block]:
 
 
 def _run_view(run: Run) -> PlotView:
-    """A bar for each task; of a run with one task, for each value of its slices too."""
+    """A bar for each task; for a run with one task, also for each slice."""
     scores = [(task.name, task.main) for task in run.tasks if task.main]
     title = f"{run.label}"
     if len(scores) == 1 and (slices := run.tasks[0].slices):
@@ -387,7 +394,7 @@ def _comparison_rows(comparison: Comparison) -> Iterator[dict[str, Any]]:
 
 
 def _comparison_view(comparison: Comparison) -> PlotView:
-    """A bar for each task's difference, and of one task for each value of its slices."""
+    """A bar for each task's difference; for a single task, also for each slice."""
     bounded = comparison.tasks[0].bounded
     differences: list[tuple[str, Any]] = [
         (task.task, task.result) for task in comparison.tasks if task.bounded == bounded
@@ -446,7 +453,7 @@ def _several_brief(comparison: SeveralComparison) -> doc.Document:
 
 
 def _several_rows(comparison: SeveralComparison) -> Iterator[dict[str, Any]]:
-    """A row per pair on each task, and over all tasks, where the task has no name."""
+    """A row per pair and task; rows of the mean over all tasks have no task."""
     for table in (
         *([comparison.overall] if comparison.overall else []),
         *comparison.tasks,

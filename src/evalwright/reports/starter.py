@@ -1,6 +1,4 @@
-"""The files that `evalwright init` writes, as text: a task of one's own questions, a suite, and
-example questions.
-"""
+"""The files that `evalwright init` writes: a task, a suite, and example questions."""
 
 from __future__ import annotations
 
@@ -38,8 +36,12 @@ _WORDS = frozenset(
 def task_text(
     definition: Mapping[str, Any], data_file: str, columns: Sequence[str]
 ) -> str:
-    """A task file for a data file. definition: as `tasks.data_files.data_file_task` makes it; data:
-    the file, as the task names it.
+    """A task file for a data file.
+
+    Args:
+        definition: The definition that `tasks.data_files.data_file_task` makes.
+        data_file: The data file's path, as the task names it.
+        columns: The columns of the data file.
     """
     by_rubric = "metrics" in definition
     choices = "choices" in definition["sample"]
@@ -93,7 +95,7 @@ def suite_text(
     models: Sequence[str],
     settings: Mapping[str, Any] | None = None,
 ) -> str:
-    """A suite file. settings: of the suite, beside these."""
+    """A suite file. settings: further settings of the suite."""
     return (
         "# What is evaluated, and which models: evalwright run --config suite.yaml\n"
         + _yaml(
@@ -110,7 +112,7 @@ def suite_text(
 
 
 def _readable(cell: Any) -> Any:
-    """`{{ row['question'] }}` as `{{ question }}`, where the column's name allows it."""
+    """Write `{{ row['question'] }}` as `{{ question }}`, where the column's name allows it."""
     if isinstance(cell, list):
         return [_readable(element) for element in cell]
     name = str(cell).removeprefix("{{ row['").removesuffix("'] }}")
@@ -121,7 +123,7 @@ def _readable(cell: Any) -> Any:
 
 
 def _yaml(mapping: Mapping[str, Any]) -> str:
-    """As a person would write it: in this order, each text in one line."""
+    """YAML as a person would write it: in this order, each text on one line."""
     import yaml
 
     class Dumper(yaml.SafeDumper):

@@ -1,8 +1,9 @@
-"""Shows documents on the terminal: plain text always, coloured only where somebody is looking.
+"""Shows documents on a terminal: as plain text, and in colour if somebody is looking.
 
-Text is wrapped, numbers never: a table that is too wide first folds its text columns and then falls
-into parts that each repeat the key columns; one of a few rows that would fall into many is turned.
-The result is lines of segments with a tone; plain text joins them, a terminal colours them.
+Text is wrapped, numbers never: a table that is too wide first folds its text columns and is then
+split into tables that each repeat the key columns; one of a few rows that would be split into many
+is transposed. The result is lines of segments with a tone; plain text joins them, a terminal
+colours them.
 """
 
 from __future__ import annotations
@@ -38,8 +39,11 @@ Segment = tuple[str, Tone]
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """A table of plain texts, each with its tone; titles go with columns, and so does whether it
-    has names, which are folded last.
+    """A table of plain texts with a tone each.
+
+    Attributes:
+        titles: The title of each column.
+        named: Whether each column has names, which are folded last.
     """
 
     columns: Sequence[Column]
@@ -74,9 +78,7 @@ def lay_out_table(grid: Grid, width: int, indent: int = 0) -> Iterator[list[Segm
 
 
 def _transpose(grid: Grid) -> Grid:
-    """A line for each column but the last key, whose cells head the columns: a few rows with many
-    numbers are read downwards.
-    """
+    """Turn columns into rows, because a few rows with many numbers are easier to read downwards."""
     last = max((i for i, column in enumerate(grid.columns) if column.key), default=0)
     others = [
         i
@@ -95,8 +97,9 @@ def _transpose(grid: Grid) -> Grid:
 
 
 def _natural_width(grid: Grid, i: int) -> int:
-    """The width of the widest cell; a long title does not widen a column of numbers but is wrapped,
-    between its words if they fit.
+    """The width of the widest cell.
+
+    A long title does not widen a column of numbers but is wrapped, between its words if they fit.
     """
     title = cell_width(grid.titles[i])
     word = max(map(cell_width, grid.titles[i].split()), default=0)
@@ -117,10 +120,16 @@ def _fold(
     least: int,
     names: bool = False,
 ) -> None:
-    """Narrow the folding ones of `columns`, widest first, until they fit with `spare` cells left,
-    or are `least` wide.
+    """Narrow the folding columns, widest first, until they fit or cannot be narrower.
 
-    names: those that have names, too, which otherwise keep what leaves the others a little room.
+    Args:
+        grid: The table.
+        widths: The width of each column, which is changed.
+        room: The available width.
+        columns: The indices of the columns that must fit.
+        spare: Cells to leave to other columns.
+        least: The least width of a column.
+        names: Whether to narrow columns with names, too, which otherwise keep most of the room.
     """
     floors = [
         least if names or not named else max(least, room - _ROOM)
@@ -140,9 +149,7 @@ def _total(widths: Sequence[int], columns: Sequence[int]) -> int:
 
 
 def _split_columns(grid: Grid, widths: list[int], room: int) -> Iterator[list[int]]:
-    """Column numbers of each part: all in one where they fit, else the key columns and as many
-    others as fit.
-    """
+    """Split the columns: all in one table if they fit, else the key columns and as many as fit."""
     every = list(range(len(widths)))
     if _total(widths, every) <= room:
         yield every
@@ -216,8 +223,12 @@ _STYLES = {
 def show(
     *documents: doc.Document, file: TextIO | None = None, width: int | None = None
 ) -> None:
-    """Print documents to `file` (standard output), `width` cells wide (the terminal's), an empty
-    line between two.
+    """Print documents, separated by empty lines.
+
+    Args:
+        documents: The documents to print.
+        file: Where to print; standard output by default.
+        width: Cells of a line; by default the terminal's.
     """
     output = file or sys.stdout
     cells = max(40, width or terminal_width(output))
@@ -236,7 +247,7 @@ def show(
 
 
 def lay_out(document: doc.Document, width: int) -> Iterator[list[Segment]]:
-    """The lines of a document. No line is wider than `width` unless a number alone is."""
+    """The lines of a document. None is wider than `width` unless a number alone is."""
     if document.title:
         yield from _sentence(document.title, width, "strong", 0)
     if document.lede:
@@ -261,7 +272,7 @@ def _blocks(
 
 
 def _apart(before: doc.Block | None, block: doc.Block) -> bool:
-    """Whether an empty line stands between two blocks."""
+    """Whether there is an empty line between two blocks."""
     if isinstance(block, (doc.Heading, doc.Conclusion, doc.Notes, doc.Fold)):
         return before is not None or not isinstance(block, doc.Notes)
     if isinstance(before, doc.Note) and isinstance(block, doc.Facts):
@@ -310,7 +321,7 @@ def _block(block: doc.Block, width: int) -> Iterator[list[Segment]]:
 def _sentence(
     text: str, width: int, tone: doc.Tone, indent: int, hang: int = 2
 ) -> Iterator[list[Segment]]:
-    """Wrapped; further lines are indented by `hang` more."""
+    """A wrapped sentence; later lines are indented by `hang` more."""
     for i, line in enumerate(wrap(inert(text), max(20, width - indent - hang))):
         yield [(" " * (indent + (hang if i else 0)) + line, tone)]
 
@@ -328,7 +339,7 @@ def _table(table: doc.Table, width: int) -> Iterator[list[Segment]]:
 
 
 def _texts(cells: Sequence[doc.Cell]) -> list[str]:
-    """The cells of one column as texts; numbers of one unit stand under each other."""
+    """The cells of one column as texts; numbers of one unit are aligned."""
     cell_numbers = [
         cell.content for cell in cells if isinstance(cell.content, doc.Number)
     ]
@@ -355,12 +366,12 @@ def _texts(cells: Sequence[doc.Cell]) -> list[str]:
 
 
 def is_live_terminal(file: TextIO) -> bool:
-    """Whether somebody looks at `file` on a terminal that understands more than plain lines."""
+    """Whether `file` is a terminal that supports more than plain lines."""
     return bool(file.isatty()) and os.environ.get("TERM") != "dumb"
 
 
 def terminal_width(file: TextIO) -> int:
-    """Cells of a line: $COLUMNS, else the terminal's own width, else PIPED_WIDTH."""
+    """Cells of a line: $COLUMNS, else the terminal's width, else PIPED_WIDTH."""
     columns = os.environ.get("COLUMNS", "")
     if columns.isdecimal() and int(columns) > 0:
         return int(columns)
@@ -375,7 +386,7 @@ def terminal_width(file: TextIO) -> int:
 
 
 def write_text(text: str, file: TextIO) -> None:
-    """Write text to a file whose encoding may lack some of its characters; those become "?"."""
+    """Write text to a file; characters that its encoding lacks become "?"."""
     encoding = getattr(file, "encoding", None) or "utf-8"
     file.write(text.encode(encoding, "replace").decode(encoding))
     file.flush()

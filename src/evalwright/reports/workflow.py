@@ -1,9 +1,8 @@
-"""Writes a GitHub Actions workflow that runs a suite file and commits its leaderboard where it
-changed.
+"""A GitHub Actions workflow that runs a suite and commits its leaderboard when it changes.
 
 Answers are kept in the workflow's cache, so that a rerun requests only what is new. Keys come from
-the repository's secrets and are known to the one step that sends requests. A run in which something
-failed is not published; what was answered is kept all the same.
+the repository's secrets and are only given to the step that sends requests. A run with failures is
+not published; its answers are kept all the same.
 """
 
 from __future__ import annotations
@@ -27,13 +26,19 @@ _SECRET = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 @dataclass(frozen=True, slots=True)
 class Publication:
-    """What the workflow does. options: of `evalwright leaderboard`, as typed; published: the files
-    that are committed.
+    """What the workflow runs and publishes.
 
-    suite: the one of the file's that is run, "" where it has none. extras: of the package, to be
-    installed. watched: files beside `config` whose change starts it. trusted: the person lets the
-    file set what only a person decides. plugins: files that the command line names. requirements:
-    what pip installs; by default this version of the package, with the extras.
+    Attributes:
+        config: The suite file.
+        options: Options of `evalwright leaderboard`, as typed.
+        published: The files that are committed.
+        secrets: Names of the repository's secrets that the suite needs.
+        extras: Extras of the package to install.
+        watched: Files beside `config` whose change starts the workflow.
+        trusted: Whether the suite file may set what only a person may decide.
+        suite: Which suite of the file to run; "" where it has only one.
+        plugins: Plug-ins that the command line names.
+        requirements: What pip installs; by default this version of the package with its extras.
     """
 
     config: str
@@ -50,8 +55,10 @@ class Publication:
 
 @dataclass(frozen=True, slots=True)
 class Requirement:
-    """What pip installs to have this package elsewhere. note: what a person should know of it, ""
-    for nothing.
+    """What pip installs to get this package elsewhere.
+
+    Attributes:
+        note: What a person should know of it; "" for nothing.
     """
 
     text: str
@@ -59,10 +66,11 @@ class Requirement:
 
 
 def requirement_here(extras: Sequence[str]) -> Requirement:
-    """This package as it can be installed elsewhere: from where it came, with extras.
+    """This package, with extras, as it can be installed elsewhere.
 
-    From an index by its version; from a repository by the address and commit; from a folder by its
-    place in the working folder, else by the project's repository.
+    That is its version if it came from an index, and the address and commit if it came from a
+    repository. A folder is named by its path in the working folder, or else by the project's
+    repository.
     """
     name = f"evalwright[{','.join(sorted(set(extras)))}]" if extras else "evalwright"
     origin = _origin()
@@ -99,7 +107,7 @@ def requirement_here(extras: Sequence[str]) -> Requirement:
 
 
 def _origin() -> Mapping[str, Any] | None:
-    """Where pip installed this package from, None where that was an index (PEP 610)."""
+    """Where pip installed this package from; None for an index (PEP 610)."""
     try:
         text = distribution("evalwright").read_text("direct_url.json")
         origin = json.loads(text) if text else None
@@ -109,7 +117,7 @@ def _origin() -> Mapping[str, Any] | None:
 
 
 def _public(address: str) -> bool:
-    """Whether an address says nothing that only a person here may know."""
+    """Whether an address is public: HTTPS without a user name."""
     url = urlsplit(address)
     return url.scheme == "https" and "@" not in url.netloc
 
@@ -127,7 +135,7 @@ def _quoted(requirement: str) -> str:
 
 
 def workflow(publication: Publication) -> str:
-    """The workflow as YAML. Raises ConfigurationError for names that a workflow cannot hold."""
+    """The workflow as YAML. Raises ConfigurationError for names that a workflow cannot contain."""
     if not publication.published:
         raise ConfigurationError(
             "The workflow would publish nothing: name at least one file, for example"

@@ -1,6 +1,4 @@
-"""An analysis of a run's answers, by itself or below the run's numbers; and what its confidence is
-worth.
-"""
+"""Documents on a run's answers: what right and wrong ones have in common, and calibration."""
 
 from __future__ import annotations
 
@@ -22,7 +20,7 @@ MOST_SUBSETS = 60
 
 
 def run_report(run: Run) -> doc.Document:
-    """What a run found, and what its answers have in common."""
+    """A run's results, followed by an analysis of its answers."""
     run_page = run_document(run)
     return doc.Document(
         run_page.title, [*run_page.blocks, *analysis_document(analyse_run(run)).blocks]
@@ -196,8 +194,11 @@ def _example_text(example: Item) -> str:
 def confidence_document(
     name: str, confidences: Sequence[TaskConfidence]
 ) -> doc.Document:
-    """Calibration of a run's tasks, and what declining the least sure answers would be worth. name:
-    what the run is called.
+    """Calibration of a run's tasks, and what declining the least sure answers would be worth.
+
+    Args:
+        name: The run's name, for the title.
+        confidences: The confidence of the answers to each task.
     """
     return doc.Document(
         f"Confidence of {name}",

@@ -1,5 +1,6 @@
-"""A leaderboard: ranks, scores with intervals, n, what is missing or unsure, date, and what a
-reader must know; as a page with every model's run below.
+"""Leaderboards as documents: ranks, scores with intervals, missing answers, costs and notes.
+
+Given the runs, the document also has their tasks and a section for each model.
 """
 
 from __future__ import annotations
@@ -61,11 +62,14 @@ def board_document(
     links: Sequence[str] = (),
     costs: bool = False,
 ) -> doc.Document:
-    """The board. runs: those that it was made of, whose tasks, slices, failures and facts then
-    stand below the table.
+    """The document of a board.
 
-    links: the address of each row's own page, where there are such pages. costs: whether to show
-    what each run cost.
+    Args:
+        board: The board.
+        runs: The runs of the board. Their tasks, slices, failures and facts are added below.
+        title: The document's title.
+        links: The address of each row's own page, if there are such pages.
+        costs: Whether to show what each run cost.
     """
     by_id = {run.id: run for run in runs}
     page_runs = [by_id[row.run] for row in board.rows if row.run in by_id]
@@ -104,11 +108,15 @@ def readme_document(
     picture: str = "",
     title: str = "Leaderboard",
 ) -> doc.Document:
-    """What stands between the markers of a README: the day of the newest run, the picture, the
-    table and its notes.
+    """The board as it stands between the markers of a README.
 
-    It has no date of its own making, so that the same runs give the same bytes. picture: its
-    relative address.
+    It has no date of its own, so the same runs give the same bytes.
+
+    Args:
+        board: The board.
+        links: The address of each row's own page.
+        picture: The relative address of the board's picture.
+        title: The board's title, for the picture's caption.
     """
     dated = (
         f"{numbers.counted(len(board.rows), 'model')}; the newest run is of"
@@ -125,7 +133,7 @@ def readme_document(
 
 
 def board_labels(board: Board) -> list[str]:
-    """What each row is called: its label, with the run's name where two rows share one."""
+    """What to call each row: its label, with the run's name where rows share a label."""
     labels = [row.label for row in board.rows]
     return [
         row.label if labels.count(row.label) == 1 else f"{row.label} ({row.run})"
@@ -134,9 +142,7 @@ def board_labels(board: Board) -> list[str]:
 
 
 def coverage(row: BoardRow) -> str:
-    """Scored items, with the number of all items where some are not scored or were not asked: "39
-    of 40", "40 (20 not asked)".
-    """
+    """How many items are scored, of how many: "39 of 40", "40 (20 not asked)"."""
     n = numbers.count(row.n)
     text = n if row.n == row.n_asked else f"{n} of {numbers.count(row.n_asked)}"
     return (
@@ -147,9 +153,7 @@ def coverage(row: BoardRow) -> str:
 
 
 def score_note(column: ScoreColumn) -> str:
-    """What a score column's title needs to be understood: its unit, or its metric, and which way is
-    better.
-    """
+    """What a score column's title needs: its unit or metric, and which direction is better."""
     metric = column.metric if column.task and column.metric != "accuracy" else ""
     less = "lower is better" if column.lower_is_better else ""
     return ", ".join(phrase for phrase in (column.measure or metric, less) if phrase)
@@ -290,7 +294,7 @@ def _score(column: ScoreColumn, i: int) -> doc.Cell:
 
 
 def _rank(row: BoardRow, total: int) -> doc.Cell:
-    """The range of ranks, sorted by its best; drawn as a stretch of all ranks."""
+    """The range of ranks, sorted by the best one; a page draws it on a line of all ranks."""
     if row.ranks is None:
         return doc.Cell(numbers.NOTHING)
     best, worst = row.ranks
@@ -311,7 +315,7 @@ def _has_ties(board: Board) -> bool:
 
 
 def _tasks(board: Board, runs: Sequence[Run]) -> Iterator[doc.Block]:
-    """The tasks as they were run."""
+    """The tasks of the board, as they were run."""
     columns = doc.columns(
         "Task*", "Description~", "Version", "Metric", "Samples>", "Draws>", "Data"
     )
@@ -382,7 +386,7 @@ def _folds(
 
 
 def _slices_each(runs: Iterable[Run]) -> int:
-    """How many rows each table of slices may have; 0 leaves them out."""
+    """How many rows each table of slices may have; 0 leaves the tables out."""
     sizes = [
         len(by_value)
         for run in runs

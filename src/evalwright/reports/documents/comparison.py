@@ -1,4 +1,4 @@
-"""A comparison of two runs, or of three and more, and a gate over it."""
+"""Documents on comparisons of two or more runs, and on the gates over them."""
 
 from __future__ import annotations
 
@@ -27,9 +27,7 @@ MOST_FLIPS = 5
 def comparison_document(
     comparison: Comparison, gates: Sequence[Gate] = (), most_flips: int = MOST_FLIPS
 ) -> doc.Document:
-    """Two runs side by side: means, differences, tests, slices, flipped items, the conclusion, and
-    the gates below it.
-    """
+    """Compare two runs: means, differences, tests, slices, flipped items, conclusion and gates."""
     paired = all(task.paired for task in comparison.tasks)
     blocks: list[doc.Block] = [
         doc.Facts([("A", comparison.a), ("B", comparison.b)]),
@@ -62,14 +60,12 @@ def comparison_document(
 
 
 def gains_document(run: str, gains: Sequence[ContextGain]) -> doc.Document:
-    """What passages add to one run."""
+    """What passages add to the scores of one run."""
     return doc.Document(f"Context gain of {run}", gain_blocks(gains))
 
 
 def gain_blocks(gains: Sequence[ContextGain]) -> list[doc.Block]:
-    """What passages add: a row for each run, task and part of the questions, and a sentence over
-    all questions of each.
-    """
+    """A table of what passages add, with a sentence over all questions for each run and task."""
     if not gains:
         return []
     columns = doc.columns(
@@ -102,7 +98,7 @@ def gain_blocks(gains: Sequence[ContextGain]) -> list[doc.Block]:
 
 
 def gate_blocks(gate: Gate) -> list[doc.Block]:
-    """The rules of a gate, what was found of each, and whether it failed."""
+    """The rules of a gate, what the data say of each, and whether the gate failed."""
     columns = doc.columns("*", "Rule~", "Found~")
     rows: list[Sequence[doc.Content]] = [
         (
@@ -117,12 +113,12 @@ def gate_blocks(gate: Gate) -> list[doc.Block]:
 
 
 def visible(least: float, bounded: bool) -> str:
-    """The smallest difference that would be detected; "none" where none would."""
+    """The smallest difference that would be detected, or "none"."""
     return "none" if bounded and least >= 1.0 else _mean(least, bounded)
 
 
 def less(comparison: TaskComparison | PairTable) -> str:
-    """What stands beside the name of a metric of which lower is better."""
+    """The remark beside the name of a metric of which lower is better."""
     return ", lower is better" if comparison.lower_is_better else ""
 
 
@@ -140,7 +136,7 @@ _COLUMNS = (
 
 
 def _differences(comparison: Comparison) -> Iterator[doc.Table]:
-    """A table for the tasks in points, and one for each metric in another unit."""
+    """One table for all tasks in points, and one for each metric in another unit."""
     units: dict[str, list[Sequence[doc.Content]]] = {}
     for task in comparison.tasks:
         units.setdefault("" if task.bounded else task.metric, []).append(
@@ -162,7 +158,7 @@ def _differences(comparison: Comparison) -> Iterator[doc.Table]:
 
 
 def _others(tasks: Sequence[TaskComparison]) -> Iterator[doc.Block]:
-    """The other metrics, a line each."""
+    """A line for each of the other metrics."""
     for task in tasks:
         for metric_comparison in task.others:
             comparison = metric_comparison.result
@@ -196,7 +192,7 @@ def _others(tasks: Sequence[TaskComparison]) -> Iterator[doc.Block]:
 def _mean_row(
     name: str, mean_difference: MacroDifference | None
 ) -> Sequence[doc.Content]:
-    """A mean over tasks; nothing but its name where it has no number."""
+    """The row of a mean over tasks; only its name where it has no number."""
     if mean_difference is None:
         return (name, "", "", numbers.NOTHING, "", "", "", "", "")
     return (
@@ -260,7 +256,7 @@ def _mean(mean: float, bounded: bool) -> str:
 
 
 def _remarks(tasks: Sequence[TaskComparison]) -> Iterator[doc.Note]:
-    """What to know of the tasks, each remark once with the names of all that it is true of."""
+    """Remarks on the tasks, each once, with the names of the tasks that it is true of."""
     for names, text in said_once(
         (task.task, text) for task in tasks for text in _remarks_on(task)
     ):
@@ -373,8 +369,9 @@ MOST_PAIRS = 60
 def several_document(
     comparison: SeveralComparison, gates: Sequence[Gate] = ()
 ) -> doc.Document:
-    """All pairs, or all against the baseline: each run's score, the differences, the conclusion,
-    and the gates below it.
+    """Compare three or more runs: scores, differences of pairs, conclusion and gates.
+
+    All pairs are compared, or each run with the baseline where there is one.
     """
     count = numbers.counted(len(comparison.runs), "run")
     base = comparison.baseline
@@ -418,7 +415,7 @@ def several_document(
 
 
 def _differing(comparison: SeveralComparison) -> Iterator[doc.Note]:
-    """A line for everything that differs, with the runs in which it does."""
+    """A line for each difference in the settings, with the runs that have it."""
     where: dict[str, list[str]] = {}
     for run, lines in comparison.differences.items():
         for line in lines:
@@ -432,7 +429,7 @@ def _differing(comparison: SeveralComparison) -> Iterator[doc.Note]:
 
 
 def _how(tables: Sequence[PairTable]) -> doc.Note:
-    """How the differences were corrected."""
+    """How intervals and p-values were adjusted."""
     text = f"Intervals of differences and adjusted p: {tables[0].correction}."
     if len(tables[0].pairs) > 1 and not tables[0].slice:
         text += (
@@ -472,7 +469,7 @@ def _runs(comparison: SeveralComparison, table: PairTable) -> doc.Table:
 
 
 def _item_count(mean: Estimate) -> str:
-    """Scored items, of all items where some have no score."""
+    """The number of scored items, of all items where some have no score."""
     total = f" of {numbers.count(mean.n + mean.n_missing)}" if mean.n_missing else ""
     clusters = (
         ""
@@ -483,8 +480,9 @@ def _item_count(mean: Estimate) -> str:
 
 
 def _pairs(tables: Sequence[PairTable]) -> doc.Table:
-    """Pairs by the numbers of their runs, the higher first; largest difference first, pairs without
-    one last.
+    """A table of pairs, the largest difference first and pairs without a difference last.
+
+    Pairs are named by the numbers of their runs, the higher one first.
     """
     columns = [
         doc.Column("Slice", folds=True, key=any(table.slice for table in tables)),

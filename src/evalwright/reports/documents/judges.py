@@ -1,6 +1,4 @@
-"""A judge beside people: its corrected score, agreement and faults, the same for the difference of
-two runs, biases; and several judges of the same answers.
-"""
+"""Documents on judges: human labels beside a judge's verdicts, biases, and agreement of judges."""
 
 from __future__ import annotations
 
@@ -31,7 +29,7 @@ _FEW = 30
 
 
 def calibration_document(calibration: JudgeCalibration) -> doc.Document:
-    """One run's judge: the three scores, its agreement with people, its faults, and the conclusion."""
+    """A judge on one run, beside human labels: scores, agreement, checks for bias, conclusion."""
     counts = calibration.counts
     people = (
         ", ".join(f"{name} ({n})" for name, n in counts.labellers.items() if name)
@@ -73,7 +71,7 @@ def calibration_document(calibration: JudgeCalibration) -> doc.Document:
 
 
 def chosen_document(chosen_labels: ChosenLabels) -> doc.Document:
-    """A judge on answers chosen by hand: how often it said what people said, and where it did not."""
+    """How often a judge agrees with people on answers that were chosen by hand."""
     judged = chosen_labels.labelled - chosen_labels.without_verdict
     people = (
         ", ".join(
@@ -117,7 +115,7 @@ def chosen_document(chosen_labels: ChosenLabels) -> doc.Document:
 
 
 def difference_document(judge_difference: JudgeDifference) -> doc.Document:
-    """The difference of two runs: by the judge, by labels alone, corrected, and the conclusion."""
+    """The difference of two runs: by the judge, by labels alone, and corrected."""
     judge = judge_difference.judge
     rows: list[Cells] = [
         (
@@ -166,7 +164,7 @@ def _corrections(
     calibration: JudgeCalibration | JudgeDifference,
     text: Callable[[JudgeCorrection], str],
 ) -> Iterator[Cells]:
-    """What labels say alone, and with the judge."""
+    """The score by labels alone, and corrected by the judge's verdicts."""
     alone = (
         "labels, by strata" if calibration.design == "stratified" else "labels alone"
     )
@@ -237,7 +235,7 @@ def _agreement(agreement: Any) -> list[doc.Block]:
 
 
 def _coefficient_text(estimate: Estimate | None) -> str:
-    """A coefficient; agreement between people is not known where one person labelled."""
+    """A coefficient, or "not known": agreement between people needs two of them."""
     if estimate is None:
         return "not known"
     return (
@@ -298,7 +296,13 @@ def _acquiescence(acquiescence: Any) -> Iterator[Cells]:
 
 
 def length_row(name: str, probe: LengthProbe, remark: str = "") -> Cells:
-    """What an answer of twice the length does to the odds of a verdict. more: what to know of it."""
+    """A table row: how the odds of a verdict change when an answer is twice as long.
+
+    Args:
+        name: The row's name.
+        probe: The fitted effect of length.
+        remark: What to know of it, added to the explanation.
+    """
     effect = probe.effects[1]
     odds, low, high = (
         f"{2**exponent:.2f}"
@@ -311,7 +315,7 @@ def length_row(name: str, probe: LengthProbe, remark: str = "") -> Cells:
 
 
 def position_rows(probe: SwapProbe) -> Iterator[Cells]:
-    """How a judge's verdicts go with the order that two answers are shown in."""
+    """Table rows: whether the order of two answers changes a judge's verdict."""
     yield (
         "same verdict in both orders",
         numbers.score(probe.consistency, "points"),
@@ -332,6 +336,7 @@ def _of(estimate: Estimate) -> str:
 def _single_row(
     name: str, number: Callable[[Any], str], meaning: Callable[[Any], str]
 ) -> Callable[[Any], list[Cells]]:
+    """A function that renders a fault as one table row, by two functions of the fault."""
     return lambda fault: [(_NAMES[name], number(fault), meaning(fault))]
 
 
@@ -339,8 +344,8 @@ _FAULTS: Mapping[str, Callable[[Any], Iterator[Cells] | list[Cells]]] = {
     "rogan_gladen": _single_row(
         "rogan_gladen",
         _interval,
-        lambda rogan_gladen: (
-            f"sensitivity {rogan_gladen.sensitivity:.2f}, specificity {rogan_gladen.specificity:.2f}"
+        lambda rates: (
+            f"sensitivity {rates.sensitivity:.2f}, specificity {rates.specificity:.2f}"
         ),
     ),
     "acquiescence": _acquiescence,
@@ -377,7 +382,7 @@ _FAULTS: Mapping[str, Callable[[Any], Iterator[Cells] | list[Cells]]] = {
 
 
 def _conclusion(calibration: JudgeCalibration) -> Iterator[str]:
-    """What people would have given, how far the judge is off, and what it was good for."""
+    """What people would have scored, how far the judge is off, and what it adds."""
     corrected = calibration.corrected
     excess = calibration.excess
     level = f"{100 * corrected.level:g}% interval"
@@ -463,7 +468,7 @@ def _notes(calibration: JudgeCalibration) -> Iterator[str]:
 
 
 def _difference_conclusion(judge_difference: JudgeDifference) -> str:
-    """Who is better by people's standards, and whether the judge says the same."""
+    """Which run is better by people's standards, and what the judge says."""
     (a, b), judge, corrected = (
         judge_difference.names,
         judge_difference.judge,
@@ -520,7 +525,7 @@ def _difference_notes(judge_difference: JudgeDifference) -> Iterator[str]:
 
 
 def biases_document(biases: Sequence[JudgeBias]) -> doc.Document:
-    """Biases of judges: a row for each judge and bias, with what it means."""
+    """A table of biases for each judge."""
     blocks: list[doc.Block] = []
     for bias in biases:
         title = f"{bias.judge}, {bias.scorer}: {numbers.counted(bias.n, 'verdict')}"
@@ -572,7 +577,7 @@ _PAIR_COLUMNS = (
 
 
 def agreement_document(agreement: PanelAgreement) -> doc.Document:
-    """The judges, each pair, all together, and the answers in dispute."""
+    """The judges, the agreement of each pair and of all, and the answers in dispute."""
     raters = [
         (
             doc.Cell(rater.name, name=True),

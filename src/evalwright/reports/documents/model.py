@@ -1,7 +1,6 @@
-"""One model of a board: its numbers among those of the others, its run, what became of its samples,
-examples, and how it was run.
+"""The page of one model on a board: its scores among the others', its run, examples, settings.
 
-One pass over the samples; memory holds counts and a few examples.
+The samples are read once; only counts and a few examples are kept in memory.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ LONGEST = 700
 
 @dataclass(frozen=True, slots=True)
 class Outcomes:
-    """How many samples of a task a scorer gave each label. counts: most frequent first."""
+    """How many samples of a task got each label from a scorer, most frequent first."""
 
     task: str
     scorer: str
@@ -39,8 +38,11 @@ class Outcomes:
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """One sample with a low score. texts: (what it is, the text), each shortened; score: in the
-    scorer's unit.
+    """A sample with a low score.
+
+    Attributes:
+        score: The judge's number where it gave one, else the scorer's value.
+        texts: Shortened (title, text) pairs, such as the input and the answer.
     """
 
     task: str
@@ -51,11 +53,14 @@ class Example:
 
 
 def read_samples(run: Run, most: int) -> tuple[list[Outcomes], list[Example]]:
-    """The outcomes of a run's tasks, and its `most` worst samples for each task, by the scorer of
-    the main metric.
+    """Count the outcomes of a run's tasks, and find the worst samples of each task.
 
-    Examples are of bounded metrics alone, and are those with a score under 0.5, the lowest first:
-    by the part `score` where a judge gave a number, else in the order of the task.
+    Samples count as bad if the scorer of a bounded main metric gives less than 0.5. They are sorted
+    by the judge's own number where there is one, else in the order of the task.
+
+    Args:
+        run: The run to read.
+        most: The largest number of examples of each task.
     """
     judges = {
         task.name: task.main
@@ -100,7 +105,7 @@ def read_samples(run: Run, most: int) -> tuple[list[Outcomes], list[Example]]:
 
 
 def _sureness(score: Mapping[str, Any]) -> float:
-    """What examples are ordered by: the judge's own number, else the value."""
+    """What examples are sorted by: the judge's own number, else the value."""
     score_parts: Mapping[str, Any] = score.get("parts", {})
     number = score_parts.get("score", score["value"])
     return float(number) if number is not None else 0.0
@@ -155,8 +160,15 @@ def model_document(
     back: str = "",
     examples: int = 5,
 ) -> doc.Document:
-    """The page of one row. place: of the row on the board; run: the one it was made of; back: the
-    board's address.
+    """The page of one row of a board.
+
+    Args:
+        board: The board.
+        row_index: The row's index on the board.
+        run: The run that the row was made from.
+        title: The board's title.
+        back: The address of the board's page.
+        examples: How many low-scored samples of each task to show.
     """
     outcomes, worst = read_samples(run, examples)
     row = board.rows[row_index]
@@ -225,9 +237,7 @@ def _card(column: ScoreColumn, row_index: int) -> doc.Card:
 
 
 def _outcomes(outcomes: Outcomes, run: Run) -> doc.Table:
-    """The outcomes of one scorer, as shares of what its rates are of, so that a share and a rate of
-    the same thing are equal.
-    """
+    """Outcomes of one scorer, as shares of the same total as the scorer's rates."""
     task = next((task for task in run.tasks if task.name == outcomes.task), None)
     n_labelled = sum(count for _, count in outcomes.counts)
     n_unlabelled = max(0, task.n_samples - n_labelled) if task else 0

@@ -1,4 +1,4 @@
-"""A plan: what each task can detect, what a run would cost, and what every number rests on."""
+"""Plans as documents: what each task can detect, what a run costs, and what this rests on."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def plan_document(forecast: Forecast) -> doc.Document:
 
 
 def amount(quantity: Amount, text: Callable[[float], str]) -> str:
-    """An amount with its bounds: "3,925", "1,200 (900 to 1,500)", "0 to 4.8k", "not known"."""
+    """A quantity with its bounds: "3,925", "1,200 (900 to 1,500)", "0 to 4.8k", "unknown"."""
     if quantity.value is None and quantity.high is None:
         return UNKNOWN
     ends = None
@@ -84,7 +84,7 @@ def _task(task: TaskForecast, forecast: Forecast) -> Iterator[doc.Block]:
 def _designs(
     task: TaskForecast, variances: PartsForecast, forecast: Forecast
 ) -> Iterator[doc.Block]:
-    """What the difference varies by, and what more items, repeats or prompts would buy."""
+    """What the difference varies with, and what more items, repeats or prompts would gain."""
 
     def root(variance: float) -> str:
         return (
@@ -146,7 +146,7 @@ def _designs(
 
 
 def _cheapest(task: TaskForecast, forecast: Forecast) -> str:
-    """Which design detects the wished difference with the fewest answers."""
+    """Which design detects the wanted difference with the fewest answers."""
     difference = _points(forecast.difference, task.bounded)
     cheapest = next((cheapest for cheapest in task.designs if cheapest.cheapest), None)
     if cheapest is None:
@@ -283,7 +283,7 @@ _ODDS = {
 
 
 def worded_plan(forecast: Forecast) -> Forecast:
-    """The plan with its conclusion, a few sentences, filled in."""
+    """Return the plan with its conclusion filled in."""
     text = [
         _task_sentence(task, forecast, index == 0)
         for index, task in enumerate(forecast.tasks)
@@ -300,7 +300,7 @@ def worded_plan(forecast: Forecast) -> Forecast:
 
 
 def _judge(judge: JudgeForecast) -> str:
-    """What reading the unsure answers takes."""
+    """What reading the unsure answers costs."""
     name = judge.model or f"the role '{judge.role}'"
     requests = amount(judge.requests, lambda number: numbers.count(round(number)))
     return (
@@ -310,7 +310,7 @@ def _judge(judge: JudgeForecast) -> str:
 
 
 def _known_or_why(quantity: Amount, text: str) -> str:
-    """The amount, or that it is unknown and why."""
+    """The text of a quantity, with the reason where it is unknown."""
     return f"{text} ({quantity.basis})" if text == UNKNOWN and quantity.basis else text
 
 
@@ -319,7 +319,7 @@ def _points(number: float, bounded: bool) -> str:
 
 
 def _about(number: float) -> str:
-    """A number of items rounded to two digits: "3,900"."""
+    """A number of items, rounded to two digits: "3,900"."""
     if number < 100:
         return f"{number:.0f}"
     scale = 10 ** (len(str(int(number))) - 2)
@@ -371,6 +371,6 @@ def _model(name: str, usage: ModelForecast) -> str:
         _known_or_why, quantities, _cells(usage)
     )
     return (
-        f"{name}: {requests} requests, {input_tokens} input tokens, {output_tokens} output tokens, cost:"
-        f" {cost}, time: {time}."
+        f"{name}: {requests} requests, {input_tokens} input tokens, {output_tokens}"
+        f" output tokens, cost: {cost}, time: {time}."
     )

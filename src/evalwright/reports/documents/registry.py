@@ -1,6 +1,4 @@
-"""The index of a folder of runs: a row per run, and for each task what the runs score by domain and
-the like; and what `runs check` shows.
-"""
+"""Documents on folders of runs: their index, with scores by slice, and what `runs check` shows."""
 
 from __future__ import annotations
 
@@ -17,7 +15,11 @@ _MOST_VALUES = 40
 
 
 def registry_document(index: Mapping[str, Any]) -> doc.Document:
-    """The page. index: as `analysis.run_index.index_of` makes it."""
+    """The index of a folder of runs.
+
+    Args:
+        index: The index that `analysis.run_index.index_of` returns.
+    """
     runs = index["runs"]
     blocks: list[doc.Block] = (
         [_runs(runs)] if runs else [doc.Note("There are no runs here yet.")]
@@ -101,9 +103,7 @@ def _slices(
 
 
 def _score(estimate: Mapping[str, Any] | None, scale: float | None = None) -> str:
-    """A number with its interval and n, in points of 100 where it lies between 0 and 1, or times
-    `scale`.
-    """
+    """A number with its interval and n, times `scale`; by default in points if from 0 to 1."""
     if estimate is None or estimate["value"] is None or math.isnan(estimate["value"]):
         return numbers.NOTHING
     ends = [estimate[name] for name in ("low", "high")]
@@ -120,7 +120,7 @@ def _score(estimate: Mapping[str, Any] | None, scale: float | None = None) -> st
 
 
 def checks_document(checks: Sequence[Checked]) -> doc.Document:
-    """A line per run, with how many of their tasks are whole, and what is wrong."""
+    """A line per run: how many of its tasks are complete, and what is wrong with it."""
     rows: list[Sequence[doc.Content]] = [
         (
             doc.Cell(check.run, "warn" if check.problems else "strong", name=True),

@@ -1,6 +1,4 @@
-"""One run: metrics, slices, failures and what to do, usage, hardware, and where its files are; and
-a list of runs.
-"""
+"""Documents on one run (metrics, slices, failures, usage, hardware, files), and lists of runs."""
 
 from __future__ import annotations
 
@@ -48,7 +46,7 @@ CHECKED_BY = "`evalwright runs check` compares them with the samples."
 
 
 def run_document(run: Run) -> doc.Document:
-    """What one run found, by slice too, what failed, what it used and where its files are."""
+    """All results of a run, what failed and why, what it used, and where its files are."""
     files = [("Record", str(run.folder / RUN_FILE)), ("Samples", str(run.samples_file))]
     blocks = [
         *run_blocks(run, MOST_SLICES),
@@ -60,7 +58,7 @@ def run_document(run: Run) -> doc.Document:
 
 
 def _unsure(run: Run) -> Iterator[doc.Block]:
-    """What to do about readings that are unsure, where no judge was asked."""
+    """What to do about unsure readings, where no judge was asked."""
     if run.n_unsure and not run.data.get("roles"):
         readings = numbers.counted(run.n_unsure, "unsure reading")
         yield doc.Note(
@@ -72,9 +70,7 @@ def _unsure(run: Run) -> Iterator[doc.Block]:
 
 
 def judge_sentence(run: Run) -> str:
-    """How many unsure answers a judge read, whose scores stand in the place of the rules'; "" where
-    none did.
-    """
+    """Say how many unsure answers a judge scored instead of the rules; "" where none."""
     n_judged = sum(task.n_judged for task in run.tasks)
     n_failed = sum(task.n_judge_failed for task in run.tasks)
     if not n_judged and not n_failed:
@@ -96,7 +92,7 @@ def judge_sentence(run: Run) -> str:
 
 
 def runs_document(runs: Sequence[Run]) -> doc.Document:
-    """A line per run: its name, model, tasks with their scores, items, failures and date."""
+    """A line per run: name, model, scores, items, missing answers and date."""
     if not runs:
         return doc.Document(
             "",
@@ -136,7 +132,7 @@ def runs_document(runs: Sequence[Run]) -> doc.Document:
 
 
 def _main_scores(run: Run) -> str:
-    """The score on each task; of many tasks, that of the outermost groups, or the first few."""
+    """The score on each task; of many tasks, of the outermost groups or the first few."""
     scores = [(task.name, task.main) for task in run.tasks if task.main]
     if len(scores) > MOST_SCORES:
         outer = {node.name for node in trees_of(run.groups)}
@@ -154,15 +150,19 @@ def _main_scores(run: Run) -> str:
 
 
 def missing_cell(n_missing: int, note: str = "") -> doc.Cell:
-    """A count of missing answers, which stands out where there are any."""
+    """A count of missing answers, highlighted where there are any."""
     return doc.Cell(
         numbers.count(n_missing), "warn" if n_missing else "quiet", note=note
     )
 
 
 def run_blocks(run: Run, most_slices: int, slice_metrics: int = 1) -> list[doc.Block]:
-    """The parts of a run. most_slices: rows of a table of slices, 0 for no tables; slice_metrics:
-    scores in such a row.
+    """The blocks of a run.
+
+    Args:
+        run: The run.
+        most_slices: Rows of each table of slices; 0 leaves these tables out.
+        slice_metrics: Scores in each row of a table of slices.
     """
     blocks: list[doc.Block] = [doc.Facts(list(_run_facts(run)))]
     if judge := judge_sentence(run):
@@ -202,9 +202,7 @@ def run_blocks(run: Run, most_slices: int, slice_metrics: int = 1) -> list[doc.B
 
 
 def part_facts(run: Run) -> Iterator[tuple[str, str]]:
-    """Of a shard, what it is a part of and what makes it whole; of a whole run, that it was made of
-    shards.
-    """
+    """Of a shard, what it is a part of and how to merge it; of a merged run, its shards."""
     shard = run.data.get("shard")
     merged = run.data.get("merged_from")
     if run.part and isinstance(shard, Mapping):
@@ -226,9 +224,7 @@ _MOST_NAMES = 6
 
 
 def reply_name_facts(record: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """By which names the models' replies called them, where these are not just the names that were
-    asked.
-    """
+    """The model names that replies carried, where they are not just the requested ones."""
     for role, rows in record.get("reply_names", {}).items():
         if all(row["relation"] in ("same", "unnamed") for row in rows):
             continue
@@ -257,7 +253,7 @@ def _named_replies(row: Mapping[str, Any], number: int) -> str:
 
 
 def _run_facts(run: Run) -> Iterator[tuple[str, str]]:
-    """What was run, when and how."""
+    """What was run, when and with which settings."""
     record = run.data
     configuration = record["configuration"]
     yield "Model", run.model if run.model == run.label else f"{run.label} ({run.model})"
@@ -305,9 +301,7 @@ def _task(
 
 
 def sample_counts(task: TaskResult) -> list[str]:
-    """How many samples a task has, and how many of them are missing, unsure, or no answer through
-    the model's own fault.
-    """
+    """How many samples a task has, and how many are missing, unsure or without an answer."""
     counts = [numbers.counted(task.n_samples, "sample")]
     if task.n_missing:
         counts.append(f"{numbers.count(task.n_missing)} missing")
@@ -319,9 +313,7 @@ def sample_counts(task: TaskResult) -> list[str]:
 
 
 def unsure_notes(task: TaskResult) -> Iterator[doc.Note]:
-    """What a task's first metric would be if its unsure readings were all wrong or right, and how
-    few clusters there are.
-    """
+    """What the first metric would be if unsure readings were all wrong or right; few clusters."""
     metric = task.metrics[0]
     ends = numbers.unsure_range(metric.estimate, numbers.unit_of(metric.kind))
     if ends:
@@ -336,7 +328,12 @@ def unsure_notes(task: TaskResult) -> Iterator[doc.Note]:
 
 
 def metrics_table(metrics: Sequence[MetricResult], *, how: bool = True) -> doc.Table:
-    """A line a metric. how: say by what method the interval was made."""
+    """A table with a line per metric.
+
+    Args:
+        metrics: The metrics of a task.
+        how: Whether to show the method of the interval.
+    """
     columns = doc.columns(
         "Metric*", "Value [interval]", "Items>", *(["Interval method~"] if how else [])
     )
@@ -372,7 +369,7 @@ def _slices(
     most: int,
     n_metrics: int,
 ) -> Iterator[doc.Block]:
-    """Scores by slice, in the order of the record; the largest slices where there are many."""
+    """Scores by slice in the order of the record; of many slices, the largest."""
     used = merged_slices(
         {slice_value: metrics for slice_value, metrics in by_value.items() if metrics}
     )
@@ -442,8 +439,9 @@ _MEANS = {"accuracy", "answer-rate", "exact-match", "hallucination-rate", "mean"
 def merged_slices(
     by_value: Mapping[str, Sequence[MetricResult]],
 ) -> dict[str, Sequence[MetricResult]]:
-    """The slices, those with few items put together where there are several. Means are pooled,
-    other metrics have no number then.
+    """The slices, with small ones put together where there are several.
+
+    Metrics that are means are pooled; others have no number then.
     """
     few = [
         slice_value
@@ -473,8 +471,9 @@ def merged_slices(
 
 
 def _pooled(metrics: Sequence[MetricResult]) -> Estimate:
-    """The mean over all items of some slices, with Wilson's interval where every score is 0 or 1
-    and items stand alone.
+    """The mean over all items of some slices.
+
+    It has Wilson's interval if each score is 0 or 1 and items are not clustered.
     """
     from evalwright.statistics.intervals import wilson
 
@@ -505,7 +504,7 @@ def _pooled(metrics: Sequence[MetricResult]) -> Estimate:
 
 
 def _slice_metrics(metrics: Sequence[MetricResult], most: int) -> list[MetricResult]:
-    """The metrics that slices are shown by: the four of a hallucination board, else the first ones."""
+    """The metrics shown for slices: four on a hallucination board, else the first ones."""
     if most > 1 and metrics[0].kind == HALLUCINATION:
         named = [
             find_metric(tuple(metrics), column.label)
@@ -539,7 +538,7 @@ def _failures(run: Run) -> Iterator[doc.Block]:
 
 
 def advice(notes: Sequence[FailureNote], tone: doc.Tone = "") -> Iterator[doc.Note]:
-    """What to do about some kinds of failure, each with its first message."""
+    """What to do about each kind of failure, with its first message."""
     for note in notes:
         yield doc.Note(
             f"{numbers.count(note.count)} × {note.kind}: {note.advice}", tone
@@ -549,9 +548,7 @@ def advice(notes: Sequence[FailureNote], tone: doc.Tone = "") -> Iterator[doc.No
 
 
 def usage_facts(usage: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Requests by how they ended, tokens with the parts that were cached or reasoning, and the cost
-    where it is known.
-    """
+    """Requests by how they ended, tokens, and the cost where it is known."""
     named = (("joined", "deduplicated"), ("failed", "failed"), ("retries", "retries"))
     requests = [
         f"{numbers.count(usage.get('sent', usage.get('asked', 0)))} sent",

@@ -1,4 +1,4 @@
-"""Samples of a run: a line for each, or the whole story of each."""
+"""Samples of a run: a line for each, or everything that is recorded of each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What runs found, on one screen: scores, what has none and why, cost, and where the rest is."""
+"""Summaries of runs on one screen: scores, missing answers and why, costs, next commands."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def run_summary(run: Run) -> doc.Document:
 
 
 def runs_summary(runs: Sequence[Run]) -> doc.Document:
-    """Several runs in short, side by side where there are few; a board of them follows."""
+    """Several runs in short, side by side if they are few; a board of them follows."""
     blocks: list[doc.Block] = []
     if len(runs) <= _MOST_COLUMNS and max(len(run.tasks) for run in runs) > 1:
         blocks.append(_side_by_side(runs))
@@ -99,8 +99,9 @@ def runs_summary(runs: Sequence[Run]) -> doc.Document:
 
 
 def board_summary(board: Board, verdict: str = "") -> doc.Document:
-    """The ranks of a few runs with the score that makes them, and a sentence that says who is
-    better; `board_document` has all of it.
+    """The ranks of a few runs with the score that orders them, and the verdict.
+
+    `board_document` has all of it.
     """
     ends = [doc.Conclusion(verdict)] if verdict else []
     if len(board.rows) > _MOST_COLUMNS and len(board.tasks) > 1:
@@ -150,7 +151,7 @@ def board_summary(board: Board, verdict: str = "") -> doc.Document:
 
 
 def _next_commands(run: Run, runs: Sequence[Run] = ()) -> Iterator[tuple[str, str]]:
-    """The commands that show the rest. runs: all that were made, of which `run` is one."""
+    """Commands that show more of `run`, and of all runs that were made with it."""
     name = _typed(run)
     together = list(runs) if 1 < len(runs) <= _MOST_COLUMNS else [run]
     yield "Details", f"evalwright runs show {name} --details"
@@ -167,7 +168,7 @@ def _next_commands(run: Run, runs: Sequence[Run] = ()) -> Iterator[tuple[str, st
 
 
 def _typed(run: Run) -> str:
-    """The run, as a command takes it."""
+    """The run's name or folder, quoted for a shell."""
     return quote(run.name if run.folder.parent == Path("runs") else str(run.folder))
 
 
@@ -256,9 +257,7 @@ def _scores(run: Run) -> Iterator[doc.Block]:
 
 
 def _from_the_top(groups: Sequence[GroupResult]) -> list[GroupResult]:
-    """The outermost first: what stands for the most tasks is not among those that a screen leaves
-    out.
-    """
+    """Groups with the outermost first, because a screen shows only the first ones."""
     depths: dict[str, int] = {}
     level = {node.name: node for node in trees_of(groups)}
     depth = 0
@@ -271,7 +270,7 @@ def _from_the_top(groups: Sequence[GroupResult]) -> list[GroupResult]:
 
 
 def _metric(run: Run) -> str:
-    """The main metric of all tasks, where there are several tasks with one."""
+    """The main metric, if all tasks have the same one."""
     labels = {task.metrics[0].label for task in run.tasks if task.metrics}
     return (
         labels.pop() if len(labels) == 1 and (len(run.tasks) > 1 or run.groups) else ""
@@ -279,7 +278,7 @@ def _metric(run: Run) -> str:
 
 
 def _table(scores: Sequence[tuple[str, str, MetricResult]], common: str) -> doc.Table:
-    """A line a task. common: the metric of all of them."""
+    """A line per task. common: the metric that all of them share."""
     columns = doc.columns(
         "Task*", "Metric~", "Score [95% interval]", "Items>", "Unsure>"
     )
@@ -305,7 +304,7 @@ def _table(scores: Sequence[tuple[str, str, MetricResult]], common: str) -> doc.
 
 
 def _side_by_side(runs: Sequence[Run]) -> doc.Table:
-    """A line a task, a column a run; what is without a number has none."""
+    """A line per task and a column per run."""
     names = list(dict.fromkeys(task.name for run in runs for task in run.tasks))[
         :_MOST_ROWS
     ]
@@ -329,7 +328,7 @@ def _side_by_side(runs: Sequence[Run]) -> doc.Table:
 
 
 def _counts(run: Run) -> Iterator[doc.Block]:
-    """How many answers are missing, unsure or no answers, and what to do about each."""
+    """How many answers are missing, unsure or faulty, and what to do about it."""
     if missing := missing_sentence(run):
         yield doc.Note(missing, "warn")
     for treatment, tasks in faults_by_treatment(run).items():
@@ -350,7 +349,7 @@ def _counts(run: Run) -> Iterator[doc.Block]:
 
 
 def _unsure_sentence(run: Run) -> str:
-    """How many readings are unsure, and how to look at them or have a judge read them."""
+    """How many readings are unsure, and how to look at them or ask a judge."""
     n_samples = sum(task.n_samples for task in run.tasks)
     counted = f"{numbers.count(run.n_unsure)} of {numbers.counted(n_samples, 'sample')}"
     verb = numbers.plural(run.n_unsure, "is", "are")

@@ -1,4 +1,4 @@
-"""What changed between two versions of a task."""
+"""The document on what changed between two versions of a task."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MOST = 20
 
 
 def task_diff_document(diff: TaskDiff) -> doc.Document:
-    """What changed, and whether scores of the two are still comparable."""
+    """What changed, and whether scores of the two versions can be compared."""
     title = f"{diff.a} {diff.version_a} against {diff.b} {diff.version_b}"
     return doc.Document(title, list(_blocks(diff)))
 

@@ -1,5 +1,6 @@
-"""What the page reads first: the runs with their numbers, the board of several, and two runs
-compared. All numbers are made elsewhere.
+"""The catalog that the explorer reads first: runs with their numbers, the board, comparisons.
+
+All numbers are computed elsewhere.
 """
 
 from __future__ import annotations
@@ -65,7 +66,7 @@ def catalog(
 
 
 def run_info(key: str, run: Run, records: int) -> dict[str, Any]:
-    """A finished run. Raises RunError where its record has another form than ours."""
+    """The catalog entry of a finished run. Raises RunError for a malformed record."""
     try:
         return _run_info(key, run, records)
     except MALFORMED as error:
@@ -148,7 +149,7 @@ def _metric(metric: MetricResult) -> dict[str, Any]:
 
 
 def _facts(run: Run) -> list[tuple[str, str]]:
-    """What else there is to know, in words."""
+    """Further facts about a run, as (name, text) pairs."""
     record = run.data
     configuration = record["configuration"]
     facts = [
@@ -177,9 +178,9 @@ def _facts(run: Run) -> list[tuple[str, str]]:
 
 
 def board_of(runs: Sequence[tuple[str, Run]]) -> dict[str, Any] | None:
-    """The board of some runs, each with its key; None for fewer than two.
+    """The board of some runs, each given with its key; None for fewer than two.
 
-    Where none can be made the notes say why, and the runs stand without numbers.
+    Where no board can be made, its notes say why and the rows have no numbers.
     """
     if len(runs) < 2:
         return None
@@ -254,8 +255,9 @@ def board_of(runs: Sequence[tuple[str, Run]]) -> dict[str, Any] | None:
 
 
 def comparison_part(a: tuple[str, Run, Samples], b: tuple[str, Run, Samples]) -> bytes:
-    """The part "compare/A/B", packed: what `evalwright compare A B` says, and which samples are one
-    item; or why it refuses the two.
+    """The part "compare/A/B", packed: the comparison of two runs and their paired samples.
+
+    Where the runs cannot be compared, it says why.
     """
     from evalwright.analysis.comparison import compare_runs
     from evalwright.reports.conclusions import worded_comparison
@@ -333,11 +335,16 @@ Side = tuple["Run", "Samples"]
 
 
 def paired_places(a: Side, b: Side, scorers: Mapping[str, str]) -> list[array[Any]]:
-    """Places in A and in B, each as its difference from the one before, and mean scores over
-    repeats, nan where there is none.
+    """Pair the samples of two runs, in the order of A.
 
-    The place is that of an item's first repeat. In the order of A. scorers: of the tasks that are
-    compared.
+    Args:
+        a: The first run and its samples.
+        b: The second run and its samples.
+        scorers: The scorer of each task that is compared.
+
+    Returns:
+        The rows of the first repeat of each item in A and in B, each as the difference from the row
+        before, and its mean scores over repeats in A and in B (nan where there is none).
     """
     scores = [item_scores(run, scorers) for run, _ in (a, b)]
     joined: list[NDArray[np.float64]] = [np.zeros((4, 0))]
@@ -374,7 +381,7 @@ def paired_places(a: Side, b: Side, scorers: Mapping[str, str]) -> list[array[An
 def _places(
     samples: Samples, task: str, keys: NDArray[np.int64]
 ) -> NDArray[np.float64]:
-    """Where the first repeat of each item stands, -1 for one that is not there."""
+    """The row of each item's first repeat; -1 for items that are missing."""
     code = (samples.columns["task"].names or {}).get(task, -1)
     rows = np.flatnonzero(np.frombuffer(samples.tasks, np.int32) == code)
     if not len(rows):

@@ -1,9 +1,8 @@
-"""Runs as they are: finished ones read step by step, and those that are still made followed to
-their end, a kill, and what comes after.
+"""Follows run folders: reads finished runs step by step, and growing ones to their end.
 
 A run is read again from its first record, as another generation, whenever its records are another
-file: when it has ended (its records stand in another order then) and when it is resumed. Of a file
-that grows the last line may be half written, and is kept back.
+file: when it has ended (its records are sorted then) and when it is resumed. The last line of a
+growing file may be half written; it is held back until it is complete.
 """
 
 from __future__ import annotations
@@ -52,7 +51,7 @@ Line = tuple[bytes, dict[str, Any]]
 
 
 class FollowedRun:
-    """One run folder. Its public methods are called by several threads; `look` by one alone."""
+    """One run folder. Several threads call the public methods, but only one thread calls `look`."""
 
     def __init__(self, key: str, folder: Path) -> None:
         self.key = key
@@ -71,7 +70,7 @@ class FollowedRun:
         self._begin(None)
 
     def _begin(self, file: IO[bytes] | None) -> None:
-        """Read from the first record of another file."""
+        """Start reading at the first record of another file."""
         if self._file is not None:
             self._file.close()
         self.generation += 1
@@ -94,7 +93,7 @@ class FollowedRun:
         self.trouble = ""
 
     def close(self) -> None:
-        """Look no more."""
+        """Stop looking."""
         with self.lock:
             if self._file is not None:
                 self._file.close()
@@ -102,10 +101,9 @@ class FollowedRun:
             self._lines = None
 
     # -- the thread that looks
-    # -------------------------------------------------------------------------------------------
 
     def look(self) -> bool:
-        """See what is new, and read for a moment. Whether anything changed."""
+        """Look for new records and read for a moment; return whether anything changed."""
         state = self.state
         changed = self._find()
         if not self.complete and not self.trouble:
@@ -118,7 +116,7 @@ class FollowedRun:
         return changed or self.state != state
 
     def _find(self) -> bool:
-        """Find out which file has the records now."""
+        """Find the file that has the records now; return whether it is another one."""
         growing_run = growing(self.folder)
         record = self.folder / RUN_FILE
         mark: object
@@ -170,7 +168,7 @@ class FollowedRun:
         return False
 
     def _read(self) -> bool:
-        """Read records for a moment. Whether there were any."""
+        """Read records for a moment; return whether there were any."""
         until = time.monotonic() + STEP
         size = self.samples.size
         lines = self._lines if self._lines is not None else self._grown()
@@ -198,7 +196,7 @@ class FollowedRun:
         return self.samples.size > size or self.complete
 
     def _grown(self) -> Iterator[Line]:
-        """The whole lines that are there and were not read. Raises RunError."""
+        """Yield complete lines that were not read before. Raises RunError."""
         start = self._ends[-1] if self._ends else 0
         unfinished = b""
         while block := self._bytes(start + len(unfinished), _BLOCK):
@@ -216,7 +214,7 @@ class FollowedRun:
                 )
 
     def _bytes(self, start: int, length: int) -> bytes:
-        """Bytes of the records, also of those that were removed since they were opened."""
+        """Read bytes of the records, even if the file was removed since it was opened."""
         with self.lock:
             if self._file is None:
                 return b""
@@ -227,7 +225,6 @@ class FollowedRun:
                 return self._file.read(length)
 
     # -- what requests read
-    # ----------------------------------------------------------------------------------------------
 
     @property
     def state(self) -> str:
@@ -238,11 +235,11 @@ class FollowedRun:
 
     @property
     def stamp(self) -> str:
-        """Changes whenever the index does."""
+        """A text that changes whenever the index does."""
         return f"{self.generation}.{self.samples.size}"
 
     def info(self) -> dict[str, Any]:
-        """What the catalog says of it."""
+        """The run's entry in the catalog."""
         with self.lock:
             size = self.samples.size
             trouble = self.trouble
@@ -298,8 +295,9 @@ class FollowedRun:
         }
 
     def picture(self, digest: str) -> bytes | None:
-        """The picture of an image of a run that has ended, as it lies in its folder; empty where
-        none is kept, None before the end.
+        """An image of a finished run, as stored in its folder.
+
+        Returns b"" where none is stored, and None before the run has ended.
         """
         run = self.run
         if run is None:
@@ -311,7 +309,7 @@ class FollowedRun:
     def part(
         self, name: str, number: int | None, generation: int | None
     ) -> bytes | None:
-        """A part of the samples; None where there is none, or where it is of another generation."""
+        """A part of the samples; None if there is none, or if it is of another generation."""
         with self.lock:
             if name == "index":
                 return json_part(self.samples.index(self.generation))
@@ -348,7 +346,7 @@ class FollowedRun:
 
 
 class Numbers:
-    """The metrics of a run that is still made: those that it would have if it ended now."""
+    """Metrics of a growing run: those that it would have if it ended now."""
 
     def __init__(self, about: Mapping[str, Any]) -> None:
         self.tasks: list[dict[str, Any]] = []
@@ -372,7 +370,7 @@ class Numbers:
             self._tallies = {}  # of another version, or nobody's: there are samples and no numbers
 
     def add(self, row: Mapping[str, Any]) -> None:
-        """Count a record in."""
+        """Count a record."""
         self._rows += 1
         if (tally := self._tallies.get(str(row["task"]))) is not None:
             try:
@@ -381,7 +379,7 @@ class Numbers:
                 del self._tallies[str(row["task"])]
 
     def due(self, size: int, ended: bool) -> bool:
-        """Whether there are new records, and it is not too soon."""
+        """Whether there are new records, and enough time has passed since the last computation."""
         return (
             bool(size and self._tallies)
             and size != self._done
@@ -389,7 +387,7 @@ class Numbers:
         )
 
     def compute(self) -> None:
-        """Make the numbers of the tasks that have records."""
+        """Compute the metrics of all tasks that have records."""
         began = time.monotonic()
         self._done = self._rows
         self.tasks = [
@@ -417,7 +415,7 @@ def _main_scorers(about: Mapping[str, Any]) -> dict[str, str]:
 
 
 class Follower:
-    """Some runs together: a thread looks at them until `stop`, and requests read what it found."""
+    """Follows several runs: a thread reads them until `stop`, and requests use what it has read."""
 
     def __init__(
         self,
@@ -447,11 +445,11 @@ class Follower:
         )
 
     def start(self) -> None:
-        """Begin to look."""
+        """Start the thread."""
         self._thread.start()
 
     def stop(self) -> None:
-        """Look no more."""
+        """Stop the thread and close all files."""
         self._stopped.set()
         if self._thread.is_alive():
             self._thread.join(5)
@@ -488,7 +486,7 @@ class Follower:
                 self._stopped.wait(PAUSE)
 
     def _tell(self, followed: FollowedRun) -> None:
-        """Say what is wrong with a run, once."""
+        """Report a run's warnings, each once."""
         for warning in (*followed.warnings, followed.trouble):
             if (
                 warning
@@ -502,12 +500,12 @@ class Follower:
                 self._say(sentence)
 
     def _rank(self, runs: Sequence[tuple[str, Run]]) -> None:
-        """Make the board, which may take a while."""
+        """Compute the board, which may take a while."""
         self._board = board_of(runs)
         self._ranked.set()
 
     def part(self, key: str, generation: int | None) -> bytes | None:
-        """A part by its key; None where there is none."""
+        """A part by its key; None if there is none."""
         part_type, *keys = key.split("/")
         if key == "state":
             return json_part(
@@ -541,8 +539,9 @@ class Follower:
         return run.part(keys[1], number, generation)
 
     def _of_finished(self, part_type: str, keys: Sequence[str]) -> bytes | None:
-        """Two finished runs compared, or the plots of one, once their records are read; None where
-        that cannot be.
+        """The comparison of two finished runs, or the plots of one, once all records are read.
+
+        Returns None where a run is not finished or cannot be read.
         """
         if len({*keys} & {*self.runs}) < len(keys):
             return None

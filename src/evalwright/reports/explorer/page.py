@@ -1,7 +1,6 @@
-"""The page itself, the one file that holds it with all its parts, and the folder of files that any
-web server can serve.
+"""The explorer's page: as one file with all its parts, or as a folder for a web server.
 
-The script comes before the parts, so it paints while the browser still reads them. Parts stand as
+The script comes before the parts, so it paints while the browser still reads them. Parts are
 base64 in elements that no browser runs; nothing in base64 can end an element. A
 Content-Security-Policy allows the script and the style by their hashes and nothing else.
 """
@@ -68,19 +67,28 @@ _ORDER = {
 
 
 def head_of(title: str, source: Source, root: str = "") -> str:
-    """The page up to its parts. root: where the parts are, seen from the page."""
+    """The page up to its parts. root: the folder of the parts, relative to the page."""
     script, style = _assets()
     return (
-        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<meta'
-        f' http-equiv="Content-Security-Policy" content="{policy_of(source)}">\n<meta'
-        ' name="viewport" content="width=device-width, initial-scale=1">\n<meta'
-        ' name="referrer" content="no-referrer">\n<meta name="generator"'
-        ' content="evalwright">\n<meta name="color-scheme" content="light'
-        ' dark">\n<link rel="icon"'
-        f' href="data:,">\n<title>{escape(inert(title))}</title>\n<style>{style}</style>\n</head>\n<body>\n<div'
-        f' id="app" data-source="{source}" data-root="{escape(root)}">Loading'
-        " ...</div>\n<noscript>This page needs JavaScript; it loads nothing from"
-        f" elsewhere.</noscript>\n<script>{script}</script>\n"
+        "<!doctype html>\n"
+        '<html lang="en">\n'
+        "<head>\n"
+        '<meta charset="utf-8">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{policy_of(source)}">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        '<meta name="referrer" content="no-referrer">\n'
+        '<meta name="generator" content="evalwright">\n'
+        '<meta name="color-scheme" content="light dark">\n'
+        '<link rel="icon" href="data:,">\n'
+        f"<title>{escape(inert(title))}</title>\n"
+        f"<style>{style}</style>\n"
+        "</head>\n"
+        "<body>\n"
+        f'<div id="app" data-source="{source}" data-root="{escape(root)}">'
+        "Loading ...</div>\n"
+        "<noscript>This page needs JavaScript; it loads nothing from elsewhere."
+        "</noscript>\n"
+        f"<script>{script}</script>\n"
     )
 
 
@@ -88,7 +96,7 @@ END = f'<script type="{TYPE}" id="end"></script>\n</body>\n</html>\n'
 
 
 def policy_of(source: Source) -> str:
-    """What the page may do."""
+    """The Content-Security-Policy of the page."""
     script, style = map(source_hash, _assets())
     connect = "'none'" if source == "embedded" else "'self'"
     return (
@@ -100,7 +108,7 @@ def policy_of(source: Source) -> str:
 
 @cache
 def _assets() -> tuple[str, str]:
-    """Script and style. No text of them ends the element that it stands in."""
+    """Script and style, changed so that no text in them ends their element."""
     folder = files("evalwright.reports.explorer") / "assets"
     script, style = (
         (
@@ -124,12 +132,20 @@ def pack(
     *,
     with_images: bool = False,
 ) -> list[str]:
-    """Put all parts of the runs, the catalog last; return what is wrong with them.
+    """Pack all parts of the runs, the catalog last.
 
-    Raises RunError for records that cannot be read.
+    Args:
+        runs: The runs to pack.
+        put: Receives each part's key and bytes.
+        title: The page's title.
+        progress: Receives a few words on how far the work is.
+        with_images: Whether to include the images of prompts, which not everybody wants to share.
 
-    with_images: also the pictures of the prompts' images, which who made a page does not always
-    mean to hand on.
+    Returns:
+        Warnings on the runs.
+
+    Raises:
+        RunError: Records cannot be read.
     """
     run_warnings: list[str] = []
     packed_runs: list[tuple[str, Run, Samples]] = []
@@ -216,9 +232,9 @@ def write_page(
     progress: Progress,
     with_images: bool = False,
 ) -> list[str]:
-    """Write the one file, whole or not at all; return what is wrong with the runs.
+    """Write the explorer as one file, whole or not at all, and return warnings on the runs.
 
-    Raises ConfigurationError where it cannot be written, RunError as `pack`.
+    Raises ConfigurationError where it cannot be written, and RunError as `pack` does.
     """
     with failing_as(ConfigurationError, f"'{file}' cannot be written"):
         target = place_of(file)
@@ -252,7 +268,7 @@ def write_page(
 
 
 def _part_order(key: str) -> tuple[int, list[int]]:
-    """Where a part stands in the file: what is needed first comes first."""
+    """Sort key of a part: what the page needs first comes first."""
     words = key.split("/")
     return max(_ORDER.get(word, 0) for word in words), [
         int(word) for word in words if word.isdigit()
@@ -263,7 +279,7 @@ def _part_order(key: str) -> tuple[int, list[int]]:
 def _temporary(
     target: Path, ending: str, *, private: bool = False
 ) -> Iterator[tuple[IO[bytes], Path]]:
-    """A file beside the target that is gone in the end, unless it has taken another name."""
+    """Open a temporary file beside the target; it is removed unless it was renamed."""
     path = target.with_name(f".{target.name}.{os.getpid()}.{ending}")
     path.unlink(missing_ok=True)
     try:
@@ -281,13 +297,18 @@ def write_site(
     progress: Progress,
     with_images: bool = False,
 ) -> tuple[Path, list[str]]:
-    """Write the page and the parts that it loads when they are wanted; return the page, and what is
-    wrong with the runs. Parts go into a folder of their own, named by what they hold, and the page
-    names it last.
+    """Write the explorer as a page and a folder of parts, which it loads when they are needed.
 
-    So a visitor sees either the old or the new one. Earlier parts of ours are removed, and nothing
-    else in the folder is touched. Raises ConfigurationError where it cannot be written or has
-    another page.
+    Parts go into a new folder named by their hash, and the page is replaced last, so that a
+    visitor sees either the old or the new state. Earlier parts of ours are then removed; nothing
+    else in the folder is touched.
+
+    Returns:
+        The page's file, and warnings on the runs.
+
+    Raises:
+        ConfigurationError: The folder cannot be written, or has a page of another program.
+        RunError: Records cannot be read.
     """
     page = folder / PAGE
     if page.exists() and _GENERATOR_MARK not in read_file(page)[:4096]:

@@ -1,9 +1,8 @@
-"""The parts that the page reads: how one is packed, and the columns, previews and blocks that the
-samples of a run become.
+"""Parts of the explorer: how they are packed, and how samples become columns and blocks.
 
-A part is raw deflate of JSON in one line, or of such a line, a line break, and arrays of numbers,
-each at a multiple of 8 bytes. Rows of samples are taken one by one and only the last few thousand
-are held, so memory stays flat.
+A part is raw deflate of JSON in one line, or of such a line, a line break, and arrays of numbers
+that start at multiples of 8 bytes. Samples are added one by one and only the last few thousand are
+held, so memory stays flat.
 """
 
 from __future__ import annotations
@@ -61,25 +60,25 @@ _LEVEL = 6
 
 
 def packed(content: bytes) -> bytes:
-    """A part as it is kept and sent."""
+    """Compress a part as it is stored and sent."""
     compressor = zlib.compressobj(_LEVEL, zlib.DEFLATED, -15)
     return compressor.compress(content) + compressor.flush()
 
 
 def json_part(document: Any) -> bytes:
-    """A part of JSON alone, packed."""
+    """A part that is only JSON, packed."""
     return packed(json_line(document))
 
 
 def json_line(document: Any) -> bytes:
-    """JSON in one line; half of a surrogate pair is escaped, and no known secret is in it."""
+    """JSON in one line, with lone surrogates escaped and known secrets masked."""
     return to_json(document, separators=(",", ":")).encode("utf-8", "backslashreplace")
 
 
 def array_part(head: Mapping[str, Any], arrays: Sequence[array[Any]]) -> bytes:
     """A part of JSON and arrays of doubles and 32-bit integers, packed.
 
-    The head says under "arrays" which: [type, length] of each.
+    The head gets a list "arrays" with the [type, length] of each array.
     """
     kinds = {"d": "f8", "i": "i4"}
     line = json_line(
@@ -99,17 +98,18 @@ def array_part(head: Mapping[str, Any], arrays: Sequence[array[Any]]) -> bytes:
 
 
 def short_id(name: str) -> str:
-    """An id as the page has it: its beginning and a digest where it is longer than LONGEST_ID."""
+    """An id as the page shows it: one longer than LONGEST_ID is cut and gets a digest."""
     if len(name) <= LONGEST_ID:
         return name
     return f"{name[: LONGEST_ID - 20]}...{hashed(name) & (1 << 64) - 1:016x}"
 
 
 class Column:
-    """One value for each row of the chunk that is being filled: numbers, or codes of names.
+    """One value for each row of the current chunk: a number, or the code of a name.
 
-    names: those of a category, by code, over all chunks; None for numbers. MOST_NAMES at most,
-    unless there is no limit.
+    Attributes:
+        names: Codes by name for a category, over all chunks; None for numbers. There are at most
+            MOST_NAMES if the column is limited.
     """
 
     def __init__(
@@ -125,13 +125,13 @@ class Column:
 
     @property
     def shown(self) -> bool:
-        """Whether it is worth showing: it has values, and not too many names."""
+        """Whether the column is worth showing: it has values, and not too many names."""
         return self.used and not (
             self.limited and self.names is not None and len(self.names) > MOST_NAMES
         )
 
     def set(self, row: int, cell: float | str) -> None:
-        """Note the value of a row of the chunk; rows in between have none."""
+        """Set the value of a row in the chunk; rows that were skipped have none."""
         self.fill(row)
         if self.names is None:
             self.values.append(float(cell))
@@ -144,40 +144,58 @@ class Column:
         self.used = True
 
     def fill(self, row: int) -> None:
-        """Rows up to `row` have a value or none."""
+        """Fill up with missing values up to this row."""
         if (missing := row - len(self.values)) > 0:
             self.values.extend([NAN if self.names is None else -1] * missing)
 
     def head(self) -> dict[str, Any]:
-        """What the index says of it."""
+        """The column's entry in the index."""
         column_type = "number" if self.names is None else "category"
         names = {} if self.names is None else {"names": list(self.names)}
         return {"name": self.name, "title": self.title, "kind": column_type, **names}
 
 
 _FIXED = (
-    ("task", "Task", True), ("outcome", "Outcome", True), ("label", "Label", True), ("unsure", "Unsure", True),
+    ("task", "Task", True),
+    ("outcome", "Outcome", True),
+    ("label", "Label", True),
+    ("unsure", "Unsure", True),
     ("failure", "Missing", True),
-    ("scorer", "Scorer", True), ("finish", "Finish reason", True), ("score", "Score", False),
-    ("repeat", "Repeat", False), ("latency", "Seconds", False), ("tokens", "Output tokens", False),
-    ("input_tokens", "Input tokens", False), ("cost", "US dollars", False), ("length", "Answer characters", False),
+    ("scorer", "Scorer", True),
+    ("finish", "Finish reason", True),
+    ("score", "Score", False),
+    ("repeat", "Repeat", False),
+    ("latency", "Seconds", False),
+    ("tokens", "Output tokens", False),
+    ("input_tokens", "Input tokens", False),
+    ("cost", "US dollars", False),
+    ("length", "Answer characters", False),
     ("date", "Date", False),
-)  # fmt: skip
+)
 """Columns that every run may have: name, title, whether it is a category."""
 _DATES = ("created_at", "known_since", "date")
 
 
 class Samples:
-    """The samples of one run, as they are added: its parts go to `put` when they are full, but for
-    the index and what is last.
+    """Collects the samples of one run; full parts go to `put`.
 
-    scorers: the main scorer of each task, where it is known. blocks: whether to keep the records
-    themselves; without, only where each block begins is noted.
+    Attributes:
+        key: The run's key on the page.
+        size: How many samples were added.
+        columns: The columns by name.
     """
 
     def __init__(
         self, key: str, put: Put, scorers: Mapping[str, str], *, blocks: bool = True
     ) -> None:
+        """Start without samples.
+
+        Args:
+            key: The run's key on the page.
+            put: Receives each full part's key and bytes.
+            scorers: The main scorer of each task, where it is known.
+            blocks: Whether to store the records themselves, or only where each block begins.
+        """
         self.key = key
         self._put = put
         self._scorers = dict(scorers)
@@ -209,9 +227,9 @@ class Samples:
         self._block_size = 0
 
     def add(self, line: bytes, row: Mapping[str, Any]) -> None:
-        """Take a record, and the line that it stands in.
+        """Add a record and the line that it was read from.
 
-        Raises RunError for one that is not a sample's.
+        Raises RunError for a record that is not a sample's.
         """
         try:
             self._add(row)
@@ -235,11 +253,11 @@ class Samples:
 
     @property
     def chunks(self) -> int:
-        """Chunks that are full."""
+        """The number of full chunks."""
         return self.size // CHUNK
 
     def finish(self) -> None:
-        """Put what is left, and the index."""
+        """Write what is left, and the index."""
         if self._block_size:
             self._end_block()
         if self._ids:
@@ -247,7 +265,7 @@ class Samples:
         self._put(f"run/{self.key}/index", json_part(self.index()))
 
     def index(self, generation: int = 0) -> dict[str, Any]:
-        """What the page reads first of the samples."""
+        """The index of the samples, which the page reads first."""
         return {
             "generation": generation,
             "size": self.size,
@@ -257,7 +275,7 @@ class Samples:
         }
 
     def columns_part(self) -> bytes:
-        """The columns of the chunk that is being filled."""
+        """The columns of the current chunk, packed."""
         n_rows = len(self._ids)
         for column in self.columns.values():
             column.fill(n_rows)
@@ -267,7 +285,7 @@ class Samples:
         return array_part(head, [draws, *(column.values for column in columns)])
 
     def previews_part(self) -> bytes:
-        """The previews of the chunk that is being filled."""
+        """The previews of the current chunk, packed."""
         return json_part(
             [[text for text, _ in self._previews], [text for _, text in self._previews]]
         )
@@ -303,7 +321,6 @@ class Samples:
             column.values = array(column.values.typecode)
 
     # -- one record
-    # ------------------------------------------------------------------------------------------------------
 
     def _add(self, row: Mapping[str, Any]) -> None:
         row_index = len(self._ids)
@@ -363,7 +380,7 @@ class Samples:
     def _score(
         self, scorer: str, score: Mapping[str, Any] | None
     ) -> dict[str, float | str]:
-        """Value, label and parts by the name of their column."""
+        """Value, label and parts of a score, by the names of their columns."""
         cells: dict[str, float | str] = {}
         label = ""
         if score is not None:
@@ -404,7 +421,7 @@ class Samples:
                 cells[name] = float(content)
 
     def _has(self, name: str, title: str, *, category: bool) -> bool:
-        """Whether there is a column of that name; it is made where there is room for one."""
+        """Whether there is a column of that name; adds it if there is room for one."""
         if name not in self.columns and len(self.columns) < MOST_COLUMNS:
             self.columns[name] = Column(name, title, category=category)
         return name in self.columns
@@ -414,8 +431,9 @@ _FIXED_NAMES = frozenset(name for name, _, _ in _FIXED)
 
 
 def seconds_of(row: Mapping[str, Any]) -> float:
-    """Seconds until the answer was there, 0 where that is not known: options are scored at once,
-    other requests one after another.
+    """Seconds until the answer was complete; 0 where that is not known.
+
+    Options are scored at once, other requests one after another.
     """
     times = [seconds for seconds in row.get("timing", {}).get("latency", ()) if seconds]
     at_once = any("log_likelihood" in response for response in row.get("responses", ()))
@@ -423,9 +441,7 @@ def seconds_of(row: Mapping[str, Any]) -> float:
 
 
 def _numbers_of(row: Mapping[str, Any]) -> dict[str, float | str]:
-    """What the replies took: seconds, tokens, dollars; how the last one ended; and how long the
-    answer is.
-    """
+    """Cells on the replies: seconds, tokens, dollars, finish reason and length of the answer."""
     cells: dict[str, float | str] = {}
     responses: Sequence[Mapping[str, Any]] = row.get("responses", ())
     if "answer" in row:
@@ -451,7 +467,7 @@ def _numbers_of(row: Mapping[str, Any]) -> dict[str, float | str]:
 
 
 def _milliseconds(text: str) -> float:
-    """A date in milliseconds since 1970, as JavaScript has them."""
+    """A date in milliseconds since 1970, as JavaScript has it."""
     try:
         moment = datetime.fromisoformat(text)
         return (
@@ -464,7 +480,7 @@ def _milliseconds(text: str) -> float:
 
 
 def _question(row: Mapping[str, Any]) -> str:
-    """What is asked: the input, else the last turn of what was sent."""
+    """The question: the sample's input, else the last turn of the prompt."""
     if row["input"]:
         return str(row["input"])
     prompt = prompt_from(row.get("prompt", ""))
@@ -486,8 +502,11 @@ _BASES = "0123456789"
 
 
 def block_line(line: bytes, row: Mapping[str, Any]) -> tuple[int, bytes]:
-    """A record as it stands in a block, and its script. line: as it was recorded; of one too long
-    to be shown whole the texts are cut.
+    """A record as it is stored in a block, with the number of its script.
+
+    Args:
+        line: The line of the record; texts of very long ones are cut.
+        row: The record.
     """
     return _script(row), json_line(
         compact(_cut(row) if len(line) > LONGEST_LINE else row)
@@ -495,9 +514,9 @@ def block_line(line: bytes, row: Mapping[str, Any]) -> tuple[int, bytes]:
 
 
 def block_part(entries: Sequence[tuple[int, bytes]]) -> bytes:
-    """Records as a part, packed: their lines after a first one that says which row each is.
+    """Records as a part, packed; a first line says which row each record is.
 
-    Rows of one script stand together: one after another they take a sixth less than mixed.
+    Records of one script are stored together, which saves a sixth.
     """
     order = sorted(range(len(entries)), key=lambda row_index: entries[row_index][0])
     return packed(
@@ -506,11 +525,11 @@ def block_part(entries: Sequence[tuple[int, bytes]]) -> bytes:
 
 
 def compact(row: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A record in which texts that it has several times (the question in the prompt, the answer in
-    the reply) stand once.
+    """Store texts that occur several times in a record only once.
 
-    The others are pieces that begin with a mark: "t" and a text, or the number of one of
-    `texts_of`. A text of a stranger that begins with the mark has another and "e" before it.
+    Examples are the question in the prompt and the answer in the reply. A text that contains
+    others is stored as pieces that begin with a mark: "t" and a text, or the number of one of
+    `texts_of`. A foreign text that begins with the mark gets another mark and "e" before it.
     """
     bases = sorted(
         (
@@ -534,7 +553,7 @@ def compact(row: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def texts_of(row: Mapping[str, Any]) -> list[str]:
-    """The texts that others may name: the question, the answer, the first passages."""
+    """The texts that others may refer to: the question, the answer, the first passages."""
     passages = row.get("passages", ())
     texts = [
         row.get("input"),
@@ -578,9 +597,7 @@ def _with_references(content: Any, bases: Sequence[tuple[str, str]]) -> Any:
 
 
 def _script(row: Mapping[str, Any]) -> int:
-    """A number that is the same for texts of one script: the block that most letters in their
-    middle are from.
-    """
+    """A number that is the same for texts in one script: the most frequent block of its letters."""
     text = str(row.get("answer") or row.get("input") or "")
     middle = len(text) // 2
     blocks = [min(ord(sign), 0x4E00) >> 8 for sign in text[middle : middle + 40]]

@@ -1,6 +1,4 @@
-"""What the explorer's plots need beyond counting: the score by length, time, cost and confidence of
-the answer, how far judges agree, and which answers people are to label.
-"""
+"""Numbers for the explorer's plots: scores by length, time, cost and confidence; label sets."""
 
 from __future__ import annotations
 
@@ -32,9 +30,7 @@ Array = NDArray[np.float64]
 
 @dataclass(slots=True)
 class _Rows(ConfidenceRows):
-    """One task's records: what its scores are set against, a number per record, nan where it has
-    none.
-    """
+    """What the scores of one task are plotted against: a number per record, nan for none."""
 
     length: list[float] = field(default_factory=list)
     latency: list[float] = field(default_factory=list)
@@ -50,10 +46,9 @@ class _Rows(ConfidenceRows):
 
 
 def plots_of(run: Run) -> dict[str, Any]:
-    """Curves of the main score of each task, and the agreement of each two judges, as JSON (`Plots`
-    of web/src/data/api.ts).
+    """Score curves of each task and the agreement of judges, as JSON.
 
-    Raises RunError for records that cannot be read.
+    `Plots` in web/src/data/api.ts describes it. Raises RunError for records that cannot be read.
     """
     tasks = {task.name: _Rows(task.main.scorer) for task in run.tasks if task.main}
     read_rows(run, tasks)
@@ -82,9 +77,9 @@ def plots_of(run: Run) -> dict[str, Any]:
 
 
 def label_sets_of(run: Run) -> list[dict[str, Any]]:
-    """The labelling sets beside a run, newest first, as JSON (`LabelSet` of web/src/data/api.ts).
+    """Label sets of a run, newest first, as JSON (`LabelSet` in web/src/data/api.ts).
 
-    One that cannot be read, or is not of the run's records, is left out.
+    Sets that cannot be read, or are of other records, are left out.
     """
     files = sorted(
         run.folder.glob("labelling-*.json"), key=lambda path: -path.stat().st_mtime
@@ -165,8 +160,9 @@ def _curves(task: TaskResult, rows: _Rows) -> list[dict[str, Any]]:
 def _bins(
     numbers: Array, scores: Array, clusters: NDArray[np.int64], bounded: bool
 ) -> list[dict[str, Any]]:
-    """The samples with a number and a score in bins of about one size; samples with the same number
-    share a bin.
+    """Samples with a number and a score, in bins of about equal size.
+
+    Samples with the same number share a bin.
     """
     usable = ~np.isnan(numbers) & ~np.isnan(scores) & np.isfinite(numbers)
     positions = numbers[usable]
@@ -201,7 +197,7 @@ def _bins(
 def _calibration(
     confidence: Array, right: Array, clusters: NDArray[np.int64]
 ) -> Sequence[str]:
-    """What calibration says in a sentence, where it says something."""
+    """The calibration error in a sentence, where there is one."""
     try:
         error = calibration_error(confidence, right, clusters=clusters)
     except ValueError:
@@ -219,7 +215,7 @@ def _calibration(
 
 
 def estimate_json(estimate: Estimate) -> dict[str, Any]:
-    """As JSON (`Estimate` of web/src/data/api.ts)."""
+    """An estimate as JSON (`Estimate` in web/src/data/api.ts)."""
     return {
         "value": number_json(estimate.value),
         **interval_json(estimate.low, estimate.high),
@@ -230,10 +226,10 @@ def estimate_json(estimate: Estimate) -> dict[str, Any]:
 
 
 def interval_json(low: float, high: float) -> dict[str, float]:
-    """Both ends; nothing where there is no interval."""
+    """Both ends of an interval; {} where there is none."""
     return {} if math.isnan(low) or math.isnan(high) else {"low": low, "high": high}
 
 
 def number_json(number: float) -> float | None:
-    """A number; None for nan, which JSON has not."""
+    """The number, or None for nan, which JSON does not have."""
     return None if math.isnan(number) else number
