@@ -170,7 +170,9 @@ def import_command(name: str, importer: Importer) -> click.Command:
     @option(
         "--name", "ID", f"The run's name. Default: {importer.run_name}.", default=""
     )
-    @option("--out", "DIR", "Where runs are written. Default: runs.", default="runs")
+    @option(
+        "--out folder", "DIR", "Where runs are written. Default: runs.", default="runs"
+    )
     @AS_JSON
     def import_results(
         path: str, folder: str, name: str, as_json: bool, **options: Any
@@ -200,7 +202,7 @@ def export_command(name: str, exporter: Exporter) -> click.Command:
         required=True,
     )
     @option(
-        "--out",
+        "--out folder",
         "DIR",
         f"{exporter.out_help} Default: {default_folder}.",
         default=exporter.out,

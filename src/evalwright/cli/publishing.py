@@ -87,7 +87,7 @@ def publish(
 @click.command("scores")
 @click.argument("runs", nargs=-1, required=True)
 @option(
-    "--out",
+    "--out folder",
     "DIR",
     "Where the folders of the published runs go. Default: published.",
     default="published",

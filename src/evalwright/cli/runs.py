@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
@@ -28,7 +28,12 @@ from evalwright.core.errors import ConfigurationError, RunError
 from evalwright.tasks.files import write_file
 
 if TYPE_CHECKING:
+    from evalwright.analysis.run_checks import Checked
     from evalwright.runs.reader import Run
+
+DEFAULT_SAMPLES = 20
+SECONDS_BETWEEN_LOOKS = 30
+"""How often `runs merge --wait` looks for missing shards."""
 
 
 @click.group(cls=CommandGroup)
@@ -104,22 +109,21 @@ def show(
         _check_records(shown_run)
     for doubt in doubts(shown_run):
         say(doubt)
-    if analysis:
-        from evalwright.analysis.answers import analyse_run
-        from evalwright.reports.documents.analysis import analysis_document
 
-        analyses = analyse_run(shown_run)
-        print_result(
-            as_json,
-            [analysis_of_task.as_dict() for analysis_of_task in analyses],
-            analysis_document(analyses),
-        )
+    if analysis:
+        _show_analysis(shown_run, as_json)
         return
-    print_result(
-        as_json,
-        dict(shown_run.data),
-        run_document(shown_run) if details else run_summary(shown_run),
-    )
+    document = run_document(shown_run) if details else run_summary(shown_run)
+    print_result(as_json, dict(shown_run.data), document)
+
+
+def _show_analysis(run: Run, as_json: bool) -> None:
+    from evalwright.analysis.answers import analyse_run
+    from evalwright.reports.documents.analysis import analysis_document
+
+    analyses = analyse_run(run)
+    records = [task_analysis.as_dict() for task_analysis in analyses]
+    print_result(as_json, records, analysis_document(analyses))
 
 
 @runs.command()
@@ -174,6 +178,53 @@ def samples(
     from evalwright.core.deprecation import warn_old_name
     from evalwright.reports.documents.samples import samples_document
 
+    _check_samples_options(sample, limit, details=details, as_json=as_json)
+    against = None
+    if params["flipped_against"]:
+        (against,) = open_runs(params["flipped_against"])
+    (searched,) = open_runs(run)
+
+    conditions = [condition(text) for text in params["conditions"]]
+    if sample is not None:
+        conditions.append(Condition("id", "=", sample))
+    if against is not None and against.folder.resolve() == searched.folder.resolve():
+        raise click.UsageError(
+            f"--flipped-against names '{run}' itself: name another run of the same"
+            " task."
+        )
+    if params["failed"]:
+        warn_old_name("--failed", "--missing", "The option")
+    if params["unsure"]:
+        conditions.append(Condition("unsure", "=", "yes"))
+        if searched.n_left_out:
+            _say_of_earlier_version(searched)
+
+    most = limit or DEFAULT_SAMPLES
+    only_missing = params["missing"] or params["failed"]
+    search = Search(tuple(conditions), only_missing, against)
+    matches = search.samples(searched, most)
+    if sample is not None and not matches:
+        check_sample(searched, sample)
+
+    hints: Sequence[str] = ()
+    if not matches and not as_json:
+        hints = values_there(searched, tuple(conditions))
+    document = samples_document(
+        searched,
+        matches,
+        against,
+        in_full=details or sample is not None,
+        most=most,
+        hints=hints,
+    )
+    record = {"run": searched.name, "samples": [match.as_dict() for match in matches]}
+    print_result(as_json, record, document)
+
+
+def _check_samples_options(
+    sample: str | None, limit: int | None, *, details: bool, as_json: bool
+) -> None:
+    """Raise UsageError for options that have no effect together."""
     if details and as_json:
         raise click.UsageError("--json has all of each sample: leave out --details.")
     if details and sample is not None:
@@ -184,45 +235,12 @@ def samples(
         raise click.UsageError(
             "A sample that is named is the only one that is shown: leave out --limit."
         )
-    most = limit or 20
-    against = (
-        open_runs(params["flipped_against"])[0] if params["flipped_against"] else None
-    )
-    (searched,) = open_runs(run)
-    conditions = tuple(map(condition, params["conditions"]))
-    if sample is not None:
-        conditions = (*conditions, Condition("id", "=", sample))
-    if against is not None and against.folder.resolve() == searched.folder.resolve():
-        raise click.UsageError(
-            f"--flipped-against names '{run}' itself: name another run of the same"
-            " task."
-        )
-    if params["failed"]:
-        warn_old_name("--failed", "--missing", "The option")
-    if params["unsure"]:
-        conditions = (*conditions, Condition("unsure", "=", "yes"))
-    if params["unsure"] and searched.n_left_out:
-        from evalwright.reports.endings import unscored_sentences
 
-        say(
-            f"'{searched.id}' was recorded by an earlier version."
-            f" {unscored_sentences([searched])}"
-        )
-    matching = Search(
-        conditions, params["missing"] or params["failed"], against
-    ).samples(searched, most)
-    if sample is not None and not matching:
-        check_sample(searched, sample)
-    record = {"run": searched.name, "samples": [match.as_dict() for match in matching]}
-    in_full = details or sample is not None
-    hints = () if matching or as_json else values_there(searched, conditions)
-    print_result(
-        as_json,
-        record,
-        samples_document(
-            searched, matching, against, in_full=in_full, most=most, hints=hints
-        ),
-    )
+
+def _say_of_earlier_version(run: Run) -> None:
+    from evalwright.reports.endings import unscored_sentences
+
+    say(f"'{run.id}' was recorded by an earlier version. {unscored_sentences([run])}")
 
 
 @runs.command()
@@ -249,33 +267,39 @@ def merge(names: tuple[str, ...], **params: Any) -> int:
     """
     from evalwright.reports.documents.summary import run_summary
     from evalwright.reports.endings import unscored_sentences
-    from evalwright.runs.merging import ShardsMissing, merge_runs
 
-    dialect = {key: list(params[key]) for key in ("task_root", "trust") if params[key]}
     if params["plugins"]:
         from evalwright.cli.arguments import load_plugins
 
         load_plugins(params["plugins"])
+    merged = _merge(names, params)
+    records = [{**run.data, "folder": str(run.folder)} for run in merged]
+    print_result(params["as_json"], records, *map(run_summary, merged))
+    return conclude(unscored_sentences(merged))
+
+
+def _merge(names: Sequence[str], params: Mapping[str, Any]) -> list[Run]:
+    """Merge the shards; with --wait, wait for those that are missing."""
+    from evalwright.runs.merging import ShardsMissing, merge_runs
+
+    dialect = {key: list(params[key]) for key in ("task_root", "trust") if params[key]}
     last_message = ""
     while True:
         try:
-            merged = merge_runs(
+            return merge_runs(
                 names,
                 name=params["name"],
                 runs_folder=params["runs_folder"],
                 dialect=dialect,
             )
-            break
         except ShardsMissing as error:
             if not params["wait"]:
                 raise
-            if last_message != str(error):
-                echo(f"Waiting. {error}", error=True)
-            last_message = str(error)
-            time.sleep(30)
-    records = [{**run.data, "folder": str(run.folder)} for run in merged]
-    print_result(params["as_json"], records, *map(run_summary, merged))
-    return conclude(unscored_sentences(merged))
+            message = str(error)
+        if message != last_message:
+            echo(f"Waiting. {message}", error=True)
+        last_message = message
+        time.sleep(SECONDS_BETWEEN_LOOKS)
 
 
 @runs.command()
@@ -300,14 +324,18 @@ def index(runs_folder: str, check: bool) -> int:
         ),
     }
     if check:
-        old = [str(path) for path, text in files.items() if not _has_text(path, text)]
-        echo(f"Out of date: {', '.join(old)}" if old else "The index is up to date.")
-        return 1 if old else 0
+        stale = [str(path) for path, text in files.items() if not _has_text(path, text)]
+        echo(
+            f"Out of date: {', '.join(stale)}" if stale else "The index is up to date."
+        )
+        return 1 if stale else 0
+
     for path, text in files.items():
         echo(f"{'Written' if write_file(path, text) else 'Unchanged'}: {path}")
-    for damaged_run in index_record["damaged"]:
+    for damaged in index_record["damaged"]:
         echo(
-            f"Not readable, and listed separately: {damaged_run['folder']}: {damaged_run['error']}",
+            "Not readable, and listed separately:"
+            f" {damaged['folder']}: {damaged['error']}",
             error=True,
         )
     return 0
@@ -328,33 +356,35 @@ def check(
     """Check that runs are whole: damage, missing samples, answers and tasks, tasks that have
     changed. FOLDER: of runs, or another program's.
     """
-    from evalwright.analysis.run_checks import check_run, runs_in
     from evalwright.reports.documents.registry import checks_document
 
     settings = {"task_root": list(task_root)} if task_root else {}
-    checks = []
+    checks: list[Checked] = []
     for name in names:
-        path = Path(name)
-        inside: Sequence[str | Path] = (
-            runs_in(path) if not (path / "run.json").exists() else []
-        )
-        foreign = (
-            []
-            if inside or not path.is_dir()
-            else [checker for checker in CHECKERS if resolve_name(checker[0])(path)]
-        )
-        if foreign:
-            checks += resolve_name(foreign[0][1])(path, settings)
-        else:
-            checks += [
-                check_run(run, Path(runs_folder), settings) for run in inside or [name]
-            ]
-    print_result(
-        as_json,
-        {"runs": [run_check.as_dict() for run_check in checks]},
-        checks_document(checks),
-    )
+        checks += _check_named(name, Path(runs_folder), settings)
+    record = {"runs": [run_check.as_dict() for run_check in checks]}
+    print_result(as_json, record, checks_document(checks))
     return 1 if any(run_check.problems for run_check in checks) else 0
+
+
+def _check_named(
+    name: str, runs_folder: Path, settings: Mapping[str, Any]
+) -> list[Checked]:
+    """Check what a name stands for: a run, a folder of runs, or another program's results."""
+    from evalwright.analysis.run_checks import check_run, runs_in
+
+    path = Path(name)
+    is_run = (path / "run.json").exists()
+    contained = [] if is_run else runs_in(path)
+    if contained:
+        return [check_run(run, runs_folder, settings) for run in contained]
+
+    if path.is_dir():
+        for is_results, check_results in CHECKERS:
+            if resolve_name(is_results)(path):
+                checks: list[Checked] = resolve_name(check_results)(path, settings)
+                return checks
+    return [check_run(name, runs_folder, settings)]
 
 
 def _check_records(run: Run) -> None:
