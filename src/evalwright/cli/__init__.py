@@ -171,23 +171,19 @@ def run_command(
     from evalwright.cli.signals import stop_signals
 
     argument_list = list(arguments) if arguments is not None else None
-    with outlets() as stdout, stop_signals() as stop, _old_names_as_notes():
-        code = _run_reporting_errors(
-            lambda: command.main(
-                args=argument_list, prog_name=name, standalone_mode=False, **context
-            ),
-            stop,
-            argument_list,
+
+    def call() -> Any:
+        return command.main(
+            args=argument_list, prog_name=name, standalone_mode=False, **context
         )
-        if stdout.lost is not None and stdout.lost.errno not in (
-            errno.EPIPE,
-            errno.EBADF,
-        ):
-            say(
-                f"The result could not be printed: {stdout.lost.strerror or stdout.lost}."
-            )
-            return code or 1
-        return code
+
+    with outlets() as stdout, stop_signals() as stop, _old_names_as_notes():
+        code = _run_reporting_errors(call, stop, argument_list)
+        lost = stdout.lost
+        if lost is None or lost.errno in (errno.EPIPE, errno.EBADF):
+            return code
+        say(f"The result could not be printed: {lost.strerror or lost}.")
+        return code or 1
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -11,6 +12,9 @@ from evalwright.cli.options import AS_JSON, HOME
 from evalwright.cli.output import echo, print_json
 from evalwright.core.errors import ConfigurationError
 from evalwright.core.private import home_folder
+
+if TYPE_CHECKING:
+    from evalwright.models.remote.batch.journal import Entry
 
 
 @click.group(cls=CommandGroup)
@@ -30,28 +34,33 @@ def list_(home: str | None, as_json: bool) -> None:
         journal = Journal(home_folder(home))
         jobs = journal.entries()
         journal.close()
-    rows = [
-        {
-            "number": job.number,
-            "model": job.name,
-            "at": job.place,
-            "batch": job.batch,
-            "requests": job.n,
-            "made": (
-                datetime.fromtimestamp(job.created, UTC).isoformat(timespec="seconds")
-            ),
-            "state": (
-                "ended" if job.ended else "open" if job.batch else "never confirmed"
-            ),
-        }
-        for job in jobs
-    ]
+    rows = [_job_row(job) for job in jobs]
     if as_json:
         print_json(rows)
-    elif not rows:
+        return
+
+    if not rows:
         echo("This store has no batch jobs.")
-    for row in rows if not as_json else ():
+    for row in rows:
         echo("  ".join(str(cell) for cell in row.values()))
+
+
+def _job_row(job: Entry) -> dict[str, Any]:
+    state = "never confirmed"
+    if job.ended:
+        state = "ended"
+    elif job.batch:
+        state = "open"
+    created = datetime.fromtimestamp(job.created, UTC)
+    return {
+        "number": job.number,
+        "model": job.name,
+        "at": job.place,
+        "batch": job.batch,
+        "requests": job.n,
+        "made": created.isoformat(timespec="seconds"),
+        "state": state,
+    }
 
 
 @batches.command()

@@ -100,16 +100,13 @@ def _cite_run(run: Run) -> Iterator[Cited]:
 
     benchmarks_by_task: dict[str, Counter[str]] = {}
     for row in run.rows():
-        if row.get("draw", 0) == 0 and (benchmark := row["metadata"].get("benchmark")):
-            benchmarks_by_task.setdefault(row["task"], Counter())[str(benchmark)] += 1
+        benchmark = row["metadata"].get("benchmark")
+        if benchmark and row.get("draw", 0) == 0:
+            counts = benchmarks_by_task.setdefault(row["task"], Counter())
+            counts[str(benchmark)] += 1
+
     for task in run.tasks:
-        (record,) = (
-            task_record
-            for task_record in run.data["tasks"]
-            if task_record["name"] == task.name
-        )
-        yield cited(
-            task.name, record["definition"].get("metadata") or {}, task.n_samples
-        )
+        definition = run.record(task.name)["definition"]
+        yield cited(task.name, definition.get("metadata") or {}, task.n_samples)
         for benchmark, count in sorted(benchmarks_by_task.get(task.name, {}).items()):
             yield cited_benchmark(benchmark, count)

@@ -237,13 +237,11 @@ def _check_can_be_written(file: Path) -> None:
 
     folder = next(parent for parent in file.absolute().parents if parent.exists())
     can_write = folder.is_dir() and os.access(folder, os.W_OK)
-    why = (
-        "it is a folder"
-        if file.is_dir()
-        else ""
-        if can_write
-        else f"{folder} cannot be written"
-    )
+    why = ""
+    if file.is_dir():
+        why = "it is a folder"
+    elif not can_write:
+        why = f"{folder} cannot be written"
     if why:
         raise ConfigurationError(
             f"The report cannot be written to '{file}': {why}. Name another file with"

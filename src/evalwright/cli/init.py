@@ -286,12 +286,11 @@ def _write(files: Mapping[str, str], replace: bool) -> None:
                 " that is meant."
             )
     for path, text in files.items():
-        changed = write_file(Path(path), text)
+        verb = "Written" if write_file(Path(path), text) else "Unchanged"
+        if path in changed_files:
+            verb = "Replaced"
         note = " (examples: put your own questions in)" if text == EXAMPLE else ""
-        echo(
-            f"{'Replaced' if path in changed_files else 'Written' if changed else 'Unchanged'}:"
-            f" {path}{note}"
-        )
+        echo(f"{verb}: {path}{note}")
 
 
 def _show_next_steps(files: Mapping[str, str]) -> None:

@@ -147,26 +147,23 @@ def _parse_run_command(command: tuple[str, ...]) -> tuple[str, list[str], list[s
         key_values(run_params[key], "-M") for key in ("arguments", "role_arguments")
     ]
     models = [*run_params["models"], *run_params["roles"], *run_params["judges"]]
-    if masked_arguments(arguments) != arguments or any(
-        masked_arguments(model) != model for model in models
-    ):
+    holds_key = masked_arguments(arguments) != arguments
+    holds_key |= any(masked_arguments(model) != model for model in models)
+    if holds_key:
         raise ConfigurationError(
             "The command has a key in it, and job files hold none: put keys into the"
             " environment, .env or a secret."
         )
     # Wins over what a file says, so that the merge looks in the right place.
     out_arguments = [] if run_params["out"] else ["--out", "runs"]
-    shared_options = [
+    shared_arguments: list[str] = []
+    for typed, key in (
         ("--plugin", "plugins"),
         ("--task-root", "task_root"),
         ("--trust", "trust"),
-    ]
-    shared_arguments = [
-        word
-        for typed, key in shared_options
-        for argument in run_params[key]
-        for word in (typed, argument)
-    ]
+    ):
+        for argument in run_params[key]:
+            shared_arguments += [typed, argument]
     return (
         check_run_name(run_params["name"]),
         out_arguments,

@@ -123,10 +123,13 @@ def calibrate(
     )
 
     first, *second = open_runs(*filter(None, (run, run2)))
-    if run2 is None and chosen_by_hand(tables := read_label_files(files)):
-        chosen = beside_chosen(first, tables, scorer)
-        print_result(as_json, chosen.as_dict(), chosen_document(chosen))
-        return
+    if run2 is None:
+        tables = read_label_files(files)
+        if chosen_by_hand(tables):
+            chosen = beside_chosen(first, tables, scorer)
+            print_result(as_json, chosen.as_dict(), chosen_document(chosen))
+            return
+
     if not second:
         calibration = calibrate_judge(first, files, scorer=scorer)
         record = calibration.as_dict()

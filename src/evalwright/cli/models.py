@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from textwrap import TextWrapper
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -24,6 +24,9 @@ from evalwright.cli.output import echo, print_json
 from evalwright.core.errors import ConfigurationError, EvalwrightError
 from evalwright.core.private import home_folder
 from evalwright.core.requests import Generate, Message, Prompt
+
+if TYPE_CHECKING:
+    from evalwright.evaluation.drift import TaskDrift
 
 
 @click.group(cls=CommandGroup)
@@ -92,25 +95,22 @@ def _provider_row(name: str) -> dict[str, Any]:
             "what": description,
             "group": _IN_PROCESS,
         }
+
     local = "://localhost" in row.base_url
+    group = _LOCAL_SERVERS if local else _REMOTE_PROVIDERS
+    if name in own():
+        group = _OWN_PROVIDERS
+    key_state = "none needed"
+    if row.key and not local:
+        key_state = "set" if _has_key(row.key) else "missing"
     return {
         "provider": name,
         "example": row.example or example,
         "what": row.title or row.base_url,
-        "group": _OWN_PROVIDERS
-        if name in own()
-        else _LOCAL_SERVERS
-        if local
-        else _REMOTE_PROVIDERS,
+        "group": group,
         "base_url": row.base_url,
         "variables": list(row.key),
-        "key": (
-            "none needed"
-            if local or not row.key
-            else "set"
-            if _has_key(row.key)
-            else "missing"
-        ),
+        "key": key_state,
         "priced": prices.count_of(name),
         "docs": row.docs,
     }
@@ -222,35 +222,38 @@ def _compare(first: Any, second: Any, as_json: bool, settings: dict[str, Any]) -
         print_json(drift.as_dict())
     else:
         echo(f"Differences are {drift.a} minus {drift.b}.")
-    for task in drift.tasks if not as_json else ():
-        echo(f"{task.task}: {task.verdict}; {task.n} samples, {task.n_missing} missing")
-        if task.n_generated:
-            echo(f"  texts      {task.n_same} of {task.n_generated} are equal")
-        if (tokens := task.tokens) is not None:
-            split = (
-                f"; {tokens.n_split} further texts have another number of tokens"
-                if tokens.n_split
-                else ""
-            )
-            echo(
-                f"  tokens     log-probability {tokens.mean:+.2g} on average (90%"
-                f" interval {tokens.low:+.2g} to {tokens.high:+.2g}), at most"
-                f" {tokens.largest:.2g}, in {tokens.n} texts{split}"
-            )
-        if (scores := task.scores) is not None:
-            once = (
-                f"; {scores.n_missing} missing, whatever they would score"
-                if scores.n_missing
-                else ""
-            )
-            echo(
-                f"  scores     {100 * scores.difference:+.2f} points (90% interval"
-                f" {100 * scores.low:+.2f} to {100 * scores.high:+.2f}), of {scores.n}"
-                f" scored by both{once}"
-            )
-    if not as_json:
+        for task in drift.tasks:
+            _show_task_drift(task)
         echo(drift.sentence)
     return int(not drift.may_be_mixed)
+
+
+def _show_task_drift(task: TaskDrift) -> None:
+    echo(f"{task.task}: {task.verdict}; {task.n} samples, {task.n_missing} missing")
+    if task.n_generated:
+        echo(f"  texts      {task.n_same} of {task.n_generated} are equal")
+
+    tokens = task.tokens
+    if tokens is not None:
+        split = ""
+        if tokens.n_split:
+            split = f"; {tokens.n_split} further texts have another number of tokens"
+        echo(
+            f"  tokens     log-probability {tokens.mean:+.2g} on average (90%"
+            f" interval {tokens.low:+.2g} to {tokens.high:+.2g}), at most"
+            f" {tokens.largest:.2g}, in {tokens.n} texts{split}"
+        )
+
+    scores = task.scores
+    if scores is not None:
+        missing = ""
+        if scores.n_missing:
+            missing = f"; {scores.n_missing} missing, whatever they would score"
+        echo(
+            f"  scores     {100 * scores.difference:+.2f} points (90% interval"
+            f" {100 * scores.low:+.2f} to {100 * scores.high:+.2f}), of {scores.n}"
+            f" scored by both{missing}"
+        )
 
 
 def _format_fact(fact: Any) -> str:

@@ -7,7 +7,7 @@ them. What needs a library that is not installed is left out, with a message.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +21,6 @@ from evalwright.tasks.files import read_file, write_file
 
 if TYPE_CHECKING:
     from evalwright.analysis.board import Board
-    from evalwright.reports.document import Document
     from evalwright.runs.reader import Run
 
 _FILE_OPTIONS = ("into", "markdown", "html", "latex", "pdf", "csv", "json_file")
@@ -190,30 +189,26 @@ def _render_texts(
     def links(file: str) -> list[str]:
         return [link_to(page, Path(file)) for page in pages]
 
-    def document(**options: Any) -> Document:
-        return board_document(board, title=params["title"], **options)
-
-    renderers: dict[str, Callable[[str], bytes | str]] = {
-        "markdown": lambda file: to_markdown(
-            board_document(board, links=links(file)), 0
-        ),
-        "html": lambda file: to_html(document(runs=runs, links=links(file))),
-        "latex": lambda file: to_latex(document()),
-        "pdf": lambda file: to_pdf(document()),
-        "csv": lambda file: board_csv(board),
-        "json_file": (
-            lambda file: (
-                to_json(board_json(board, params["title"], links(file)), indent=2)
-                + "\n"
-            )
-        ),
-        "into": lambda file: _render_into(board, params, links(file)),
-    }
-    return {
-        Path(params[name]): render(params[name])
-        for name, render in renderers.items()
-        if params[name]
-    }
+    title = params["title"]
+    texts: dict[Path, bytes | str] = {}
+    if file := params["markdown"]:
+        document = board_document(board, links=links(file))
+        texts[Path(file)] = to_markdown(document, level=0)
+    if file := params["html"]:
+        document = board_document(board, runs, title=title, links=links(file))
+        texts[Path(file)] = to_html(document)
+    if file := params["latex"]:
+        texts[Path(file)] = to_latex(board_document(board, title=title))
+    if file := params["pdf"]:
+        texts[Path(file)] = to_pdf(board_document(board, title=title))
+    if file := params["csv"]:
+        texts[Path(file)] = board_csv(board)
+    if file := params["json_file"]:
+        record = board_json(board, title, links(file))
+        texts[Path(file)] = to_json(record, indent=2) + "\n"
+    if file := params["into"]:
+        texts[Path(file)] = _render_into(board, params, links(file))
+    return texts
 
 
 def _render_into(

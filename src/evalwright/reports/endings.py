@@ -300,12 +300,8 @@ def _judge_sentence(runs: Sequence[Run]) -> str:
     n_failed = sum(task.n_judge_failed for task in tasks)
     n_asked = n_failed + sum(task.n_judged for task in tasks)
     if not n_asked:
-        scorers = [
-            scorer
-            for run in runs
-            for record in run.data["tasks"]
-            for scorer in record["scorers"]
-        ]
+        records = [record for run in runs for record in run.data["tasks"]]
+        scorers = [scorer for record in records for scorer in record["scorers"]]
         has_judge = any("unsure" in scorer["options"] for scorer in scorers)
         return "The judge got no request: no answer was unsure." if has_judge else ""
     if not n_failed:

@@ -175,16 +175,11 @@ def _width(column: doc.Column) -> float:
         return 0.0
     if column.axis is not None:
         return _WIDTHS["drawn"]
-    width_class = (
-        "right"
-        if column.right
-        else "key"
-        if column.key
-        else "folds"
-        if column.folds
-        else ""
-    )
-    return _WIDTHS[width_class]
+    if column.right:
+        return _WIDTHS["right"]
+    if column.key:
+        return _WIDTHS["key"]
+    return _WIDTHS["folds" if column.folds else ""]
 
 
 Under = Sequence[tuple[str, doc.Cell]]

@@ -144,8 +144,9 @@ def _table(table: doc.Table, part_index: int, caption: str) -> str:
         right = column.right or any(
             isinstance(row[i].content, doc.Number) for row in cells
         )
-        long = max((len(cell_text(row[i])) for row in cells), default=0) > _LONGEST_NAME
-        alignments.append("r" if right else r"p{5.5cm}" if long else "l")
+        longest = max((len(cell_text(row[i])) for row in cells), default=0)
+        left = r"p{5.5cm}" if longest > _LONGEST_NAME else "l"
+        alignments.append("r" if right else left)
         heads.append(_heading(column.heading, "r" if right else "l"))
     rows = [
         " & ".join(map(_cell, row, alignments)) + r" \tabularnewline" for row in cells

@@ -85,13 +85,9 @@ def _table(table: doc.Table) -> str:
 
 
 def _title(column: doc.Column) -> str:
-    title = (
-        code(column.title)
-        if column.name
-        else escape(column.title)
-        if column.title
-        else " "
-    )
+    title = escape(column.title) if column.title else " "
+    if column.name:
+        title = code(column.title)
     return f"{title} ({escape(column.note)})" if column.note else title
 
 
@@ -143,14 +139,14 @@ def code(text: str) -> str:
 
 def _prose(text: str) -> str:
     """A sentence as plain text, with its backticked parts as code."""
-    pieces = CODE_SPAN.split(inert(text))
-    return (
-        "".join(
-            code(piece) if i % 2 else escape(piece) if piece else ""
-            for i, piece in enumerate(pieces)
-        )
-        or "&nbsp;"
-    )
+    texts = []
+    for i, piece in enumerate(CODE_SPAN.split(inert(text))):
+        is_code = i % 2 == 1
+        if is_code:
+            texts.append(code(piece))
+        elif piece:
+            texts.append(escape(piece))
+    return "".join(texts) or "&nbsp;"
 
 
 def escape(text: str) -> str:

@@ -187,7 +187,12 @@ def tokens(n: int) -> str:
     for size, mark in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
         if n >= size * 0.9995:
             scaled = n / size
-            return f"{scaled:.{0 if scaled >= 99.95 else 1 if scaled >= 9.995 else 2}f}{mark}"
+            decimals = 2
+            if scaled >= 99.95:
+                decimals = 0
+            elif scaled >= 9.995:
+                decimals = 1
+            return f"{scaled:.{decimals}f}{mark}"
     return str(n)
 
 

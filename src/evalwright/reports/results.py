@@ -45,7 +45,7 @@ from evalwright.reports.plot_view import (
 )
 from evalwright.reports.text import inert, shorten
 from evalwright.runs.reader import Run
-from evalwright.runs.results import MetricResult
+from evalwright.runs.results import MetricResult, TaskResult
 from evalwright.runs.writer import to_json
 from evalwright.tasks.files import write_file
 
@@ -270,15 +270,8 @@ def _run_view(run: Run) -> PlotView:
     """A bar for each task; for a run with one task, also for each slice."""
     scores = [(task.name, task.main) for task in run.tasks if task.main]
     title = f"{run.label}"
-    if len(scores) == 1 and (slices := run.tasks[0].slices):
-        label = scores[0][1].label
-        scores += [
-            (f"{key}: {slice_value}", metric)
-            for key, by_value in slices.items()
-            for slice_value, metrics in by_value.items()
-            for metric in metrics
-            if metric.label == label
-        ]
+    if len(scores) == 1:
+        scores += _slice_scores(run.tasks[0], scores[0][1].label)
     first = scores[0][1] if scores else None
     alike = [
         (name, metric) for name, metric in scores if first and metric.kind == first.kind
@@ -300,6 +293,15 @@ def _run_view(run: Run) -> PlotView:
     return _view(
         title, f"{first.label} · {direction} is better", rows, _in_points(first), notes
     )
+
+
+def _slice_scores(task: TaskResult, label: str) -> Iterator[tuple[str, MetricResult]]:
+    """Each slice of a task with its metric of this label."""
+    for key, by_value in task.slices.items():
+        for slice_value, metrics in by_value.items():
+            for metric in metrics:
+                if metric.label == label:
+                    yield f"{key}: {slice_value}", metric
 
 
 def _view(
@@ -367,6 +369,12 @@ def _comparison_rows(comparison: Comparison) -> Iterator[dict[str, Any]]:
     for task in comparison.tasks:
         for metric_comparison in (task, *task.others):
             difference = metric_comparison.result
+            n_items = 0
+            if metric_comparison.paired:
+                n_items = metric_comparison.paired.n
+            elif metric_comparison.unpaired:
+                unpaired = metric_comparison.unpaired
+                n_items = min(unpaired.n_a, unpaired.n_b)
             yield {
                 "task": metric_comparison.task,
                 "metric": metric_comparison.metric,
@@ -380,15 +388,7 @@ def _comparison_rows(comparison: Comparison) -> Iterator[dict[str, Any]]:
                 "p_value": difference.p_value,
                 "test": difference.test,
                 "paired": metric_comparison.paired is not None,
-                "items": (
-                    metric_comparison.paired.n
-                    if metric_comparison.paired
-                    else min(
-                        metric_comparison.unpaired.n_a, metric_comparison.unpaired.n_b
-                    )
-                    if metric_comparison.unpaired
-                    else 0
-                ),
+                "items": n_items,
                 "lower_is_better": metric_comparison.lower_is_better,
             }
 

@@ -211,19 +211,16 @@ def _table(
     simultaneous = _simultaneous(board)
     total = sum(row.ranks is not None for row in board.rows)
     rows: list[Sequence[doc.Content]] = []
+    any_cost = costs and any(row.cost is not None for row in board.rows)
     for i, row in enumerate(board.rows):
-        link = links[i] if links else f"#run-{i + 1}" if row.run in runs else ""
+        link = f"#run-{i + 1}" if row.run in runs else ""
+        if links:
+            link = links[i]
         note = row.model if row.model != row.label else ""
-        together = (
-            doc.Number(row.together, first.unit, interval_only=True)
-            if simultaneous
-            else ""
-        )
-        cost = (
-            numbers.money(row.cost)
-            if costs and any(other_row.cost is not None for other_row in board.rows)
-            else ""
-        )
+        together: doc.Content = ""
+        if simultaneous:
+            together = doc.Number(row.together, first.unit, interval_only=True)
+        cost = numbers.money(row.cost) if any_cost else ""
         rows.append(
             (
                 _rank(row, total),

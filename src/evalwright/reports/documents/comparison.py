@@ -195,19 +195,17 @@ def _mean_row(
     """The row of a mean over tasks; only its name where it has no number."""
     if mean_difference is None:
         return (name, "", "", numbers.NOTHING, "", "", "", "", "")
+
+    test = "t" if mean_difference.n_tasks > 1 else ""
+    if mean_difference.tasks_are == "sample":
+        test = "t, tasks as a sample"
     return (
         name,
         "",
         "",
         numbers.gap(mean_difference.difference, mean_difference),
         numbers.p_value(mean_difference.p_value),
-        (
-            "t, tasks as a sample"
-            if mean_difference.tasks_are == "sample"
-            else "t"
-            if mean_difference.n_tasks > 1
-            else ""
-        ),
+        test,
         visible(mean_difference.smallest_visible_difference, True),
         "",
         numbers.items(mean_difference.n, mean_difference.n_missing),
@@ -275,20 +273,15 @@ def _remarks(tasks: Sequence[TaskComparison]) -> Iterator[doc.Note]:
 
 
 def _remarks_on(task: TaskComparison) -> Iterator[str]:
-    counts = (task.only_a, "only in A"), (task.only_b, "only in B")
-    left_out = [
-        f"{numbers.counted(n, 'item')} {where}"
-        for n, where in counts
-        if n and task.paired
-    ]
-    if left_out:
-        yield f"left out of the comparison: {', '.join(left_out)}."
-    if (
-        task.paired
-        and task.paired.n_clusters
-        and (few := numbers.few_clusters(task.paired.effective_units))
-    ):
-        yield few
+    if task.paired:
+        counts = ((task.only_a, "only in A"), (task.only_b, "only in B"))
+        left_out = [f"{numbers.counted(n, 'item')} {where}" for n, where in counts if n]
+        if left_out:
+            yield f"left out of the comparison: {', '.join(left_out)}."
+        if task.paired.n_clusters:
+            few = numbers.few_clusters(task.paired.effective_units)
+            if few:
+                yield few
     yield from task.warnings
 
 

@@ -257,7 +257,8 @@ def _run_facts(run: Run) -> Iterator[tuple[str, str]]:
     record = run.data
     configuration = record["configuration"]
     yield "Model", run.model if run.model == run.label else f"{run.label} ({run.model})"
-    if (shots := run.data["configuration"].get("num_fewshot")) is not None:
+    shots = configuration.get("num_fewshot")
+    if shots is not None:
         yield "Prompts", numbers.counted(shots, "shot")
     yield "Fingerprint", str(record["model"].get("fingerprint", numbers.NOTHING))
     yield from part_facts(run)
@@ -589,7 +590,8 @@ def usage_facts(usage: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             else ""
         )
         yield "Paid by this command", numbers.money(usage["cost"]) + words
-    if (cost := usage.get("answers", {}).get("cost")) is not None:
+    cost = usage.get("answers", {}).get("cost")
+    if cost is not None:
         unknown = usage["answers"].get("unpriced", 0)
         words = (
             f", without {numbers.counted(unknown, 'answer')} of unknown cost"

@@ -183,7 +183,8 @@ def _sent(run: Run) -> str:
 def _model(run: Run) -> str:
     configuration = run.data["configuration"]
     phrases = [run.model if run.model == run.label else f"{run.label} ({run.model})"]
-    if (shots := configuration.get("num_fewshot")) is not None:
+    shots = configuration.get("num_fewshot")
+    if shots is not None:
         phrases.append(numbers.counted(shots, "shot"))
     phrases += [
         f"{key} {configuration[key]}"

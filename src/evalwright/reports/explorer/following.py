@@ -372,11 +372,14 @@ class Numbers:
     def add(self, row: Mapping[str, Any]) -> None:
         """Count a record."""
         self._rows += 1
-        if (tally := self._tallies.get(str(row["task"]))) is not None:
-            try:
-                tally.add(record_from(row))
-            except (KeyError, TypeError, ValueError, AttributeError):
-                del self._tallies[str(row["task"])]
+        task = str(row["task"])
+        tally = self._tallies.get(task)
+        if tally is None:
+            return
+        try:
+            tally.add(record_from(row))
+        except (KeyError, TypeError, ValueError, AttributeError):
+            del self._tallies[task]
 
     def due(self, size: int, ended: bool) -> bool:
         """Whether there are new records, and enough time has passed since the last computation."""
@@ -487,15 +490,11 @@ class Follower:
 
     def _tell(self, followed: FollowedRun) -> None:
         """Report a run's warnings, each once."""
+        if self._say is None:
+            return
         for warning in (*followed.warnings, followed.trouble):
-            if (
-                warning
-                and self._say
-                and (
-                    sentence := f"Warning: {followed.folder.resolve().name}: {warning}"
-                )
-                not in self._said
-            ):
+            sentence = f"Warning: {followed.folder.resolve().name}: {warning}"
+            if warning and sentence not in self._said:
                 self._said.add(sentence)
                 self._say(sentence)
 

@@ -145,8 +145,10 @@ class Column:
 
     def fill(self, row: int) -> None:
         """Fill up with missing values up to this row."""
-        if (missing := row - len(self.values)) > 0:
-            self.values.extend([NAN if self.names is None else -1] * missing)
+        n_missing = row - len(self.values)
+        if n_missing > 0:
+            missing = NAN if self.names is None else -1
+            self.values.extend([missing] * n_missing)
 
     def head(self) -> dict[str, Any]:
         """The column's entry in the index."""
@@ -484,7 +486,9 @@ def _question(row: Mapping[str, Any]) -> str:
     if row["input"]:
         return str(row["input"])
     prompt = prompt_from(row.get("prompt", ""))
-    return prompt if isinstance(prompt, str) else prompt[-1].text if prompt else ""
+    if isinstance(prompt, str):
+        return prompt
+    return prompt[-1].text if prompt else ""
 
 
 def _beginning(text: str, width: int) -> str:
