@@ -30,27 +30,27 @@ export interface Address {
 }
 
 /** One part of a path, whatever it holds: half of a surrogate pair becomes %uD800, which no other text becomes. */
-function encode(part: string): string {
-  return part
+function encode(segment: string): string {
+  return segment
     .split(/(\p{Surrogate})/u)
-    .map((piece, place) => (place % 2 ? `%u${piece.charCodeAt(0).toString(16).toUpperCase()}` : encodeURIComponent(piece)))
+    .map((piece, index) => (index % 2 ? `%u${piece.charCodeAt(0).toString(16).toUpperCase()}` : encodeURIComponent(piece)))
     .join("");
 }
 
-function decode(part: string): string {
+function decode(segment: string): string {
   try {
-    return part
+    return segment
       .split(/(%u[0-9A-F]{4})/)
-      .map((piece, place) => (place % 2 ? String.fromCharCode(parseInt(piece.slice(2), 16)) : decodeURIComponent(piece)))
+      .map((piece, index) => (index % 2 ? String.fromCharCode(parseInt(piece.slice(2), 16)) : decodeURIComponent(piece)))
       .join("");
   } catch {
-    return part;
+    return segment;
   }
 }
 
-function address(parts: string[], query?: Record<string, string> | URLSearchParams): string {
+function address(segments: string[], query?: Record<string, string> | URLSearchParams): string {
   const search = new URLSearchParams(query).toString();
-  return `#/${parts.map(encode).join("/")}${search ? `?${search}` : ""}`;
+  return `#/${segments.map(encode).join("/")}${search ? `?${search}` : ""}`;
 }
 
 /** Addresses of all pages. `run` is what `runAddress` gives. */
@@ -67,9 +67,9 @@ export const links = {
 
 /** How an address names a run: by its folder's name, with ~2 after it where two folders are called the same. */
 export function runAddress(catalog: Catalog, run: RunInfo): string {
-  const same = catalog.runs.filter((other) => other.name === run.name);
-  const place = same.findIndex((other) => other.key === run.key);
-  return place > 0 ? `${run.name}~${place + 1}` : run.name;
+  const same = catalog.runs.filter((namesake) => namesake.name === run.name);
+  const number = same.findIndex((namesake) => namesake.key === run.key);
+  return number > 0 ? `${run.name}~${number + 1}` : run.name;
 }
 
 /** The run that an address names, undefined where this page holds none. */
@@ -83,15 +83,15 @@ export function route(pages: Page[], hash: string): Address | null {
   const cut = text.indexOf("?");
   const path = cut < 0 ? text : text.slice(0, cut);
   const query = new URLSearchParams(cut < 0 ? "" : text.slice(cut + 1));
-  const parts = path.split("/");
+  const segments = path.split("/");
   for (const page of pages) {
     const names = page.pattern.split("/");
-    if (names.length !== parts.length) continue;
+    if (names.length !== segments.length) continue;
     const parameters: Record<string, string> = Object.create(null);
-    const fits = names.every((name, place) => {
-      const part = parts[place] ?? "";
-      if (!/^[A-Z]+$/.test(name)) return name === part;
-      parameters[name] = decode(part);
+    const fits = names.every((name, index) => {
+      const segment = segments[index] ?? "";
+      if (!/^[A-Z]+$/.test(name)) return name === segment;
+      parameters[name] = decode(segment);
       return true;
     });
     if (fits) return { page, parameters, query };

@@ -219,7 +219,7 @@ export interface Filter {
 }
 
 /** What a record has under a name of a stranger's, which may be that of something that every object has ("constructor"). */
-export const own = <T>(record: Record<string, T>, name: string): T | undefined => (Object.hasOwn(record, name) ? record[name] : undefined);
+export const ownValue = <T>(record: Record<string, T>, name: string): T | undefined => (Object.hasOwn(record, name) ? record[name] : undefined);
 
 export interface RunData {
   info: RunInfo;

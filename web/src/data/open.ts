@@ -20,40 +20,40 @@ interface State {
 }
 
 export async function openData(): Promise<Data> {
-  const place = document.getElementById("app")!;
-  const kind = place.dataset.source;
-  const root = place.dataset.root ?? "";
-  const source: Source = kind === "embedded" ? new Embedded(fromBase64) : new Fetched(root, kind === "fetched" ? ".bin" : "");
-  const part = async <T>(key: string): Promise<T> => json<T>(await inflate(await source.part(key)));
+  const app = document.getElementById("app")!;
+  const sourceKind = app.dataset.source;
+  const root = app.dataset.root ?? "";
+  const source: Source = sourceKind === "embedded" ? new Embedded(fromBase64) : new Fetched(root, sourceKind === "fetched" ? ".bin" : "");
+  const readPart = async <T>(key: string): Promise<T> => json<T>(await inflate(await source.part(key)));
   const runs = new Map<string, Promise<RunTable>>();
   const before = new Map<string, RunTable>();
   const listeners = new Set<(runs: string[]) => void>();
 
-  const state = kind === "live" ? await part<State>("state") : null;
+  const state = sourceKind === "live" ? await readPart<State>("state") : null;
   const data: Data = {
-    catalog: await part<Catalog>("catalog"),
-    served: kind === "live",
+    catalog: await readPart<Catalog>("catalog"),
+    served: sourceKind === "live",
     run(key: string): Promise<RunData> {
       const had = runs.get(key);
       if (had) return had;
-      const info = data.catalog.runs.find((one) => one.key === key);
+      const info = data.catalog.runs.find((run) => run.key === key);
       if (!info) return Promise.reject(new Missing(`There is no run ${key} here.`));
-      const found = RunTable.read(source, info, before.get(key));
-      runs.set(key, found);
-      found.then(
+      const table = RunTable.read(source, info, before.get(key));
+      runs.set(key, table);
+      table.then(
         (table) => {
           before.set(key, table);
           setTimeout(workers, 300); // a first search need not wait for them to start
-          if (kind === "embedded") void table.readAhead();
+          if (sourceKind === "embedded") void table.readAhead();
         },
         () => runs.delete(key),
       );
-      return found;
+      return table;
     },
     async comparison(a: string, b: string): Promise<Comparison | null> {
-      for (const [one, other] of kind === "live" ? [[a, b]] : [[a, b], [b, a]]) {
+      for (const [first, second] of sourceKind === "live" ? [[a, b]] : [[a, b], [b, a]]) {
         try {
-          return comparisonOf(await inflate(await source.part(`compare/${one}/${other}`)));
+          return comparisonOf(await inflate(await source.part(`compare/${first}/${second}`)));
         } catch (error) {
           if (!(error instanceof Missing)) throw error;
         }
@@ -62,7 +62,7 @@ export async function openData(): Promise<Data> {
     },
     async plots(run: string): Promise<Plots | null> {
       try {
-        return await part<Plots>(`plots/${run}`);
+        return await readPart<Plots>(`plots/${run}`);
       } catch (error) {
         if (error instanceof Missing) return null;
         throw error;
@@ -93,10 +93,10 @@ export async function openData(): Promise<Data> {
     let silent = 0;
     const look = async (): Promise<void> => {
       try {
-        const now = await part<State>("state");
+        const now = await readPart<State>("state");
         if (now.version !== seen.version || silent >= GONE) {
           const changed = Object.keys(now.runs).filter((key) => now.runs[key] !== seen.runs[key]);
-          data.catalog = await part<Catalog>("catalog");
+          data.catalog = await readPart<Catalog>("catalog");
           for (const key of changed) runs.delete(key);
           seen = now;
           tell(changed);

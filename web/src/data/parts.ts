@@ -28,10 +28,10 @@ export function withArrays<T>(bytes: Uint8Array): { head: T; arrays: Numbers[] }
   const end = bytes.indexOf(10);
   const head = json<T & { arrays: [string, number][] }>(bytes.subarray(0, end));
   let at = bytes.byteOffset + end + 1;
-  const arrays = head.arrays.map(([kind, length]) => {
-    const made = kind === "f8" ? new Float64Array(bytes.buffer, at, length) : new Int32Array(bytes.buffer, at, length);
-    at += Math.ceil(made.byteLength / 8) * 8;
-    return made;
+  const arrays = head.arrays.map(([type, length]) => {
+    const numbers = type === "f8" ? new Float64Array(bytes.buffer, at, length) : new Int32Array(bytes.buffer, at, length);
+    at += Math.ceil(numbers.byteLength / 8) * 8;
+    return numbers;
   });
   return { head, arrays };
 }

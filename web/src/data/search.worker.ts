@@ -20,19 +20,19 @@ export interface Told {
   error?: string;
 }
 
-const kept = new Map<string, Uint8Array>();
+const packedBlocks = new Map<string, Uint8Array>();
 let current = { words: "", search: searcher([]) };
 
 self.onmessage = async ({ data }: MessageEvent<Ask>): Promise<void> => {
-  const told: Told = { query: data.query, block: data.block, hits: [] };
+  const answer: Told = { query: data.query, block: data.block, hits: [] };
   try {
-    if (data.packed !== undefined) kept.set(data.block, typeof data.packed === "string" ? fromBase64(data.packed) : data.packed);
+    if (data.packed !== undefined) packedBlocks.set(data.block, typeof data.packed === "string" ? fromBase64(data.packed) : data.packed);
     const words = JSON.stringify(data.words);
     if (current.words !== words) current = { words, search: searcher(data.words) };
-    const packed = kept.get(data.block);
-    if (packed) told.hits = current.search(new TextDecoder().decode(await inflate(packed)), data.wanted);
+    const packed = packedBlocks.get(data.block);
+    if (packed) answer.hits = current.search(new TextDecoder().decode(await inflate(packed)), data.wanted);
   } catch (error) {
-    told.error = String(error);
+    answer.error = String(error);
   }
-  self.postMessage(told);
+  self.postMessage(answer);
 };

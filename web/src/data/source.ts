@@ -58,14 +58,14 @@ export class Embedded implements Source {
   private end(): void {
     this.ended = true;
     this.damaged = !document.getElementById("end");
-    for (const one of this.waiting.splice(0)) one.go();
+    for (const waiter of this.waiting.splice(0)) waiter.go();
   }
 
   private look(): void {
-    const still = this.waiting.filter((one) => {
-      const element = document.getElementById(one.key);
+    const still = this.waiting.filter((waiter) => {
+      const element = document.getElementById(waiter.key);
       if (!element?.nextElementSibling) return true;
-      one.go();
+      waiter.go();
       return false;
     });
     this.waiting = still;

@@ -26,13 +26,13 @@ export function Expected({ sample, words }: { sample: Sample; words: string }) {
 
 /** Short ones stand beside each other. */
 export function Targets({ targets, words = "" }: { targets: string[]; words?: string }) {
-  const shown = targets.slice(0, 50);
-  const short = shown.length > 1 && shown.every((target) => target.length <= 80 && !target.includes("\n"));
+  const listed = targets.slice(0, 50);
+  const short = listed.length > 1 && listed.every((target) => target.length <= 80 && !target.includes("\n"));
   return (
     <>
       {short ? (
-        <ul class="targets">{shown.map((target) => <li><Line value={target} marks={hits(target, words)} /></li>)}</ul>
-      ) : shown.map((target) => <Text value={target} marks={hits(target, words)} label="the expected answer" />)}
+        <ul class="targets">{listed.map((target) => <li><Line value={target} marks={hits(target, words)} /></li>)}</ul>
+      ) : listed.map((target) => <Text value={target} marks={hits(target, words)} label="the expected answer" />)}
       {targets.length > 50 && <p class="note quiet">and {targets.length - 50} more, in the raw record</p>}
     </>
   );
@@ -40,11 +40,11 @@ export function Targets({ targets, words = "" }: { targets: string[]; words?: st
 
 export function Scores({ sample, words }: { sample: Sample; words: string }) {
   if (!sample.scores.length) return <Part title="Scores"><p class="note quiet">{sample.failure ? "The answer is missing, so there is no score." : "Nothing was scored."}</p></Part>;
-  return <Part title="Scores"><Some all={sample.scores} what="scores" first={MOST} each={(score) => <ScoreBox score={score} words={words} />} /></Part>;
+  return <Part title="Scores"><Some all={sample.scores} noun="scores" first={MOST} render={(score) => <ScoreBox score={score} words={words} />} /></Part>;
 }
 
 function ScoreBox({ score, words }: { score: ScoreOf; words: string }) {
-  const parts = Object.entries(score.parts);
+  const numbers = Object.entries(score.parts);
   return (
     <article class="score">
       <h3>
@@ -56,16 +56,16 @@ function ScoreBox({ score, words }: { score: ScoreOf; words: string }) {
       {score.unsure && <p class="note quiet">A careful reader might argue: <Line value={score.unsure} /></p>}
       {score.failure && <FailureBox failure={score.failure} />}
       {score.explanation && <Text value={score.explanation} marks={hits(score.explanation, words)} label={`the reason of ${score.scorer}`} />}
-      {parts.length > 0 && (
-        <dl class="pairs">{parts.slice(0, 100).map(([name, value]) => <div><dt><Line value={name} /></dt><dd>{number(value)}</dd></div>)}</dl>
+      {numbers.length > 0 && (
+        <dl class="pairs">{numbers.slice(0, 100).map(([name, value]) => <div><dt><Line value={name} /></dt><dd>{number(value)}</dd></div>)}</dl>
       )}
-      <Some all={score.exchange} what="exchanges" first={MOST} each={(one) => (
-        <Fold summary={<>What <Line value={one.role} /> was sent and replied</>}>
+      <Some all={score.exchange} noun="exchanges" first={MOST} render={(exchange) => (
+        <Fold summary={<>What <Line value={exchange.role} /> was sent and replied</>}>
           {() => (
             <>
-              <Messages messages={one.messages} words={words} />
+              <Messages messages={exchange.messages} words={words} />
               <h3 class="role">Its reply</h3>
-              <ReplyBox reply={one.reply} words={words} />
+              <ReplyBox reply={exchange.reply} words={words} />
             </>
           )}
         </Fold>

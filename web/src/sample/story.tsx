@@ -17,9 +17,9 @@ const SHOWN_DIGITS = 16;
 const LONGEST_ALT = 200;
 
 /** One image of a message. Its key names the image, so that no picture is ever shown under another's name. */
-function Picture({ part, role }: { part: ImagePart; role: string }) {
+function Picture({ image, role }: { image: ImagePart; role: string }) {
   const from = useContext(PicturesOf);
-  const { value: picture, error } = useRead(async () => (from?.run.hasImages && (await from.data.picture(from.run.key, part.image))) || false, [from?.data, from?.run.key]);
+  const { value: picture, error } = useRead(async () => (from?.run.hasImages && (await from.data.picture(from.run.key, image.image))) || false, [from?.data, from?.run.key]);
   const [address, setAddress] = useState("");
   const [broken, setBroken] = useState(false);
   useEffect(() => {
@@ -28,7 +28,7 @@ function Picture({ part, role }: { part: ImagePart; role: string }) {
     setAddress(url);
     return () => URL.revokeObjectURL(url);
   }, [picture]);
-  const name = part.source ?? `${part.image.slice(0, SHOWN_DIGITS)}…`;
+  const name = image.source ?? `${image.image.slice(0, SHOWN_DIGITS)}…`;
   if (address && !broken) {
     return (
       <figure class="picture">
@@ -41,7 +41,7 @@ function Picture({ part, role }: { part: ImagePart; role: string }) {
   const why = error ?? (broken ? "the browser cannot show it" : (from?.run.imagesMissing ?? ""));
   return (
     <p class="note quiet">
-      Image <Line value={name} /> (<Line value={part.mediaType} />), not shown{why && ": "}<Line value={why.replace(/\.$/, "")} />.
+      Image <Line value={name} /> (<Line value={image.mediaType} />), not shown{why && ": "}<Line value={why.replace(/\.$/, "")} />.
     </p>
   );
 }
@@ -56,24 +56,24 @@ export function Part({ title, note, children }: { title: string; note?: Componen
 }
 
 export function Messages({ messages, words = "" }: { messages: Message[]; words?: string }) {
-  const [shown, more] = useSome(messages, "messages");
+  const [listed, showMore] = useSome(messages, "messages");
   return (
     <>
     <ol class="messages">
-      {shown.map((message) => (
+      {listed.map((message) => (
         <li>
           <h3 class={`role role-${["system", "user", "assistant"].includes(message.role) ? message.role : "other"}`}>{message.role ? <Line value={message.role} /> : "prompt"}</h3>
-          {message.parts.map((part, place) =>
-            typeof part === "string" ? (
-              <Text value={part} marks={hits(part, words)} label={`the ${message.role} message`} />
+          {message.parts.map((piece, index) =>
+            typeof piece === "string" ? (
+              <Text value={piece} marks={hits(piece, words)} label={`the ${message.role} message`} />
             ) : (
-              <Picture key={`${place} ${part.image}`} part={part} role={message.role} />
+              <Picture key={`${index} ${piece.image}`} image={piece} role={message.role} />
             ),
           )}
         </li>
       ))}
     </ol>
-    {more}
+    {showMore}
     </>
   );
 }
@@ -85,7 +85,7 @@ export function Question({ sample, words }: { sample: Sample; words: string }) {
       {sample.choices.length > 0 && <Choices sample={sample} />}
       {sample.passages.length > 0 && (
         <Fold summary={`Passages (${sample.passages.length})`} open={sample.passages.length < 3}>
-          {() => <Some all={sample.passages} what="passages" first={50} each={(passage) => (
+          {() => <Some all={sample.passages} noun="passages" first={50} render={(passage) => (
             <>
               <h3 class="role"><Line value={passage.id} /></h3>
               <Text value={passage.text} marks={hits(passage.text, words)} label={`passage ${passage.id}`} />
@@ -99,22 +99,22 @@ export function Question({ sample, words }: { sample: Sample; words: string }) {
 
 function Choices({ sample }: { sample: Sample }) {
   const scored = sample.logLikelihoods.length > 0;
-  const [shown, more] = useSome(sample.choices, "choices");
+  const [listed, showMore] = useSome(sample.choices, "choices");
   return (
     <div class="sideways" tabIndex={0} role="region" aria-label="Choices">
       <table class="plain">
         <thead><tr><th scope="col">Choice</th>{scored && <th scope="col" class="number">Log-likelihood</th>}<th scope="col"><span class="unseen">What it is</span></th></tr></thead>
         <tbody>
-          {shown.map((choice, place) => (
+          {listed.map((choice, index) => (
             <tr>
               <td><Line value={choice} /></td>
-              {scored && <td class="number">{number(sample.logLikelihoods[place])}</td>}
-              <td>{sample.gold.includes(place) && <span class="good">right</span>}{sample.gold.includes(place) && sample.choice === place ? ", " : ""}{sample.choice === place && <span>chosen</span>}</td>
+              {scored && <td class="number">{number(sample.logLikelihoods[index])}</td>}
+              <td>{sample.gold.includes(index) && <span class="good">right</span>}{sample.gold.includes(index) && sample.choice === index ? ", " : ""}{sample.choice === index && <span>chosen</span>}</td>
             </tr>
           ))}
         </tbody>
       </table>
-      {more}
+      {showMore}
     </div>
   );
 }
@@ -131,11 +131,11 @@ export function Answer({ sample, words }: { sample: Sample; words: string }) {
         <Fold summary={`Reasoning (${sample.reasoning.length.toLocaleString("en")} characters)`}>{() => <Text value={sample.reasoning} marks={hits(sample.reasoning, words)} label="the reasoning" />}</Fold>
       )}
       {sample.answer === "" && sample.outcome !== "answered" ? <p class="note quiet">There is no answer.</p> : <Text value={sample.answer} marks={[...evidence, ...hits(sample.answer, words)]} label="the answer" />}
-      {resting.length > 0 && <p class="note quiet"><mark class="evidence">Marked</mark>: what {resting.map((name, place) => <>{place ? ", " : ""}<Line value={name} /></>)} {resting.length > 1 ? "rest" : "rests"} on.</p>}
+      {resting.length > 0 && <p class="note quiet"><mark class="evidence">Marked</mark>: what {resting.map((name, index) => <>{index ? ", " : ""}<Line value={name} /></>)} {resting.length > 1 ? "rest" : "rests"} on.</p>}
       {sample.strategy && sample.strategy.votes.length > 0 && <Votes votes={sample.strategy.votes} name={sample.strategy.name} />}
       {!same && sample.replies.length > 0 && (
         <Fold summary={sample.replies.length === 1 ? "Raw reply" : `Raw replies (${sample.replies.length})`} open={sample.replies.length === 1}>
-          {() => <Some all={sample.replies} what="replies" first={50} each={(reply, place) => <ReplyBox reply={reply} words={words} title={sample.replies.length > 1 ? `Reply ${place + 1}` : ""} />} />}
+          {() => <Some all={sample.replies} noun="replies" first={50} render={(reply, index) => <ReplyBox reply={reply} words={words} title={sample.replies.length > 1 ? `Reply ${index + 1}` : ""} />} />}
         </Fold>
       )}
       {same && <Tokens reply={only} />}

@@ -17,6 +17,6 @@ export const remember = (list: List): void => void (last = list);
 export const listOf = (key: string): List | null => (last?.key === key ? last : null);
 
 /** Where in a run's table one was: a place of the run. */
-export const rememberPlace = (key: string, place: number): void => void places.set(key, place);
+export const rememberPlace = (key: string, row: number): void => void places.set(key, row);
 
 export const placeIn = (key: string): number => places.get(key) ?? -1;

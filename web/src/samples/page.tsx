@@ -6,7 +6,7 @@ import { Facets } from "./facets";
 import { plain } from "../text/special";
 import { placeIn, remember, rememberPlace } from "./list";
 import { useSearch } from "./search";
-import { conditions, filterOf, known, orderOf, withOrder, withoutConditions, withSearch } from "./state";
+import { conditions, filterOf, keepKnown, orderOf, withOrder, withoutConditions, withSearch } from "./state";
 import { MOST_ROWS, Table, type TableHandle, useMedia } from "./table";
 import { count, counted } from "./values";
 
@@ -26,20 +26,20 @@ export function SamplesPage({ data, parameters, query, go }: PageProps) {
   const narrow = useMedia("(max-width: 62rem)");
   const [opened, setOpened] = useState(false);
 
-  const { filter, unknown } = useMemo(() => (run ? known(filterOf(query), run) : { filter: filterOf(query), unknown: [] }), [run, text]);
+  const { filter, unknown } = useMemo(() => (run ? keepKnown(filterOf(query), run) : { filter: filterOf(query), unknown: [] }), [run, text]);
   const filtered = useMemo(() => (run ? run.filter(filter) : null), [run, filter]);
   const search = useSearch(run, words, filtered);
   const within = (all: Int32Array): Int32Array => {
     const { mask } = search;
-    return mask ? all.filter((place) => mask[place]) : all;
+    return mask ? all.filter((index) => mask[index]) : all;
   };
-  const found = useMemo(() => (filtered ? within(filtered) : NONE), [filtered, search.mask, search.part]);
+  const matches = useMemo(() => (filtered ? within(filtered) : NONE), [filtered, search.mask, search.part]);
   const sortable = run && order && run.columns.some((column) => column.name === order.column);
-  const places = useMemo(() => (run && order && sortable ? run.sort(found, order.column, order.descending) : found), [run, found, order?.column, order?.descending]);
+  const places = useMemo(() => (run && order && sortable ? run.sort(matches, order.column, order.descending) : matches), [run, matches, order?.column, order?.descending]);
 
   // The row that is marked belongs to a sample, and stays with it when the list changes.
-  const [place, setPlace] = useState(() => placeIn(key));
-  const active = useMemo(() => (place < 0 ? -1 : places.indexOf(place)), [places, place]);
+  const [scrollRow, setPlace] = useState(() => placeIn(key));
+  const active = useMemo(() => (scrollRow < 0 ? -1 : places.indexOf(scrollRow)), [places, scrollRow]);
   const activate = (row: number) => {
     const next = places[row];
     if (next === undefined) return;
@@ -59,10 +59,10 @@ export function SamplesPage({ data, parameters, query, go }: PageProps) {
 
   useEffect(() => remember({ key, query, places, words }), [places, text]);
   // Coming back from a sample, one is where one was.
-  const shown = useRef(false);
+  const hasScrolled = useRef(false);
   useEffect(() => {
-    if (!run || shown.current) return;
-    shown.current = true;
+    if (!run || hasScrolled.current) return;
+    hasScrolled.current = true;
     if (active >= 0) table.current?.show(active);
     // Who has begun to search by now goes on.
     if (active >= 0 && document.activeElement !== box.current) table.current?.focus();
@@ -92,7 +92,7 @@ export function SamplesPage({ data, parameters, query, go }: PageProps) {
     { keys: ["PageUp"], does: "A screen up", run: () => move(active - page()) },
     { keys: ["Home"], does: "First row", run: () => move(0) },
     { keys: ["End"], does: "Last row", run: () => move(places.length - 1) },
-    { keys: ["Enter", "o"], does: "Open the marked sample", run: () => active >= 0 && go(address(place)) },
+    { keys: ["Enter", "o"], does: "Open the marked sample", run: () => active >= 0 && go(address(scrollRow)) },
     { keys: ["x"], does: "Clear filters", run: () => change(withoutConditions(query)) },
   ]);
 
@@ -110,7 +110,7 @@ export function SamplesPage({ data, parameters, query, go }: PageProps) {
     : run.size === 0
       ? info.state === "running" ? "No sample is finished yet. The list grows by itself." : "This run recorded no sample."
       : searching ? "Searching…" : "No sample fulfils all filters.";
-  const facets = run && <Facets run={run} filter={filter} query={query} within={within} found={found} change={change} />;
+  const facets = run && <Facets run={run} filter={filter} query={query} within={within} matches={matches} change={change} />;
   return (
     <div class="samples">
       <h1 class="unseen">Samples of {plain(info.label || info.name)}</h1>

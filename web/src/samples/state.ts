@@ -1,5 +1,5 @@
 /** What the table shows, as its address says it: in.COLUMN=NAME (again for more names), range.COLUMN=LOW..HIGH, q, sort. */
-import { type Filter, own, type RunData } from "../data/api";
+import { type Filter, ownValue, type RunData } from "../data/api";
 
 export interface Order {
   column: string;
@@ -28,13 +28,13 @@ export function filterOf(query: URLSearchParams): Filter {
 }
 
 /** Conditions on columns that this run has; an address made for another run may name others. */
-export function known(filter: Filter, run: RunData): { filter: Filter; unknown: string[] } {
+export function keepKnown(filter: Filter, run: RunData): { filter: Filter; unknown: string[] } {
   const kinds = new Map(run.columns.map((column) => [column.name, column.kind]));
   const fits = (kind: string) => ([name]: [string, unknown]) => kinds.get(name) === kind;
   const all = [...Object.keys(filter.categories), ...Object.keys(filter.numbers)];
   const categories = Object.fromEntries(Object.entries(filter.categories).filter(fits("category")));
   const numbers = Object.fromEntries(Object.entries(filter.numbers).filter(fits("number")));
-  return { filter: { categories, numbers }, unknown: all.filter((name) => own(categories, name) === undefined && own(numbers, name) === undefined) };
+  return { filter: { categories, numbers }, unknown: all.filter((name) => ownValue(categories, name) === undefined && ownValue(numbers, name) === undefined) };
 }
 
 export function orderOf(query: URLSearchParams): Order | null {

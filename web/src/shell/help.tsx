@@ -16,8 +16,8 @@ export function Help({ close }: { close(): void }) {
             {keysNow().map((key) => (
               <tr>
                 <th scope="row">
-                  {key.keys.map((name, place) => (
-                    <>{place ? " or " : ""}<kbd>{SHOWN[name] ?? name}</kbd></>
+                  {key.keys.map((name, index) => (
+                    <>{index ? " or " : ""}<kbd>{SHOWN[name] ?? name}</kbd></>
                   ))}
                 </th>
                 <td>{key.does}</td>

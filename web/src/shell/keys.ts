@@ -35,7 +35,7 @@ export function listenToKeys(): () => void {
     if (typing(event.target) || document.querySelector("dialog[open]")) return;
     // A focused button or link keeps the keys that belong to it.
     if (event.key === "Enter" && event.target instanceof HTMLElement && event.target.closest("a, button, summary")) return;
-    const key = keysNow().find((one) => one.keys.includes(event.key));
+    const key = keysNow().find((binding) => binding.keys.includes(event.key));
     if (!key) return;
     event.preventDefault();
     key.run(event);

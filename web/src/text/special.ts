@@ -34,19 +34,19 @@ function nameOf(code: number): string {
 
 /** A text in pieces; together they are the text. */
 export function pieces(text: string): Piece[] {
-  const found: Piece[] = [];
+  const runs: Piece[] = [];
   let end = 0;
   for (const match of text.matchAll(SPECIAL)) {
     if (match.groups?.flag) continue;
-    if (match.index > end) found.push({ text: text.slice(end, match.index) });
+    if (match.index > end) runs.push({ text: text.slice(end, match.index) });
     end = match.index + match[0].length;
     const code = match[0].codePointAt(0) ?? 0;
     const times = match[0].length / (code > 0xffff ? 2 : 1);
     const label = match.groups?.one === undefined ? `+${times.toLocaleString("en")} combining` : nameOf(code) + (times > 1 ? ` ×${times.toLocaleString("en")}` : "");
-    found.push({ text: match[0], label, acts: ACTING.has(code) });
+    runs.push({ text: match[0], label, acts: ACTING.has(code) });
   }
-  if (end < text.length) found.push({ text: text.slice(end) });
-  return found;
+  if (end < text.length) runs.push({ text: text.slice(end) });
+  return runs;
 }
 
 /** A text for places that take no markup, such as the title of the window: what is not seen is left out. */
@@ -57,10 +57,10 @@ export const plain = (text: string): string =>
     .join("");
 
 /** The nearest place at or before this one that splits no character. */
-export function whole(text: string, place: number): number {
-  const after = text.charCodeAt(place);
-  const before = text.charCodeAt(place - 1);
-  return after >= 0xdc00 && after < 0xe000 && before >= 0xd800 && before < 0xdc00 ? place - 1 : place;
+export function wholeCharacter(text: string, index: number): number {
+  const after = text.charCodeAt(index);
+  const before = text.charCodeAt(index - 1);
+  return after >= 0xdc00 && after < 0xe000 && before >= 0xd800 && before < 0xdc00 ? index - 1 : index;
 }
 
 

@@ -44,16 +44,16 @@ function BoardView({ catalog, query, go }: { catalog: Catalog; query: URLSearchP
 
   const sort = query.get("sort") ?? "";
   const rows = sorted(board.rows.flatMap((row) => {
-    const run = catalog.runs.find((one) => one.key === row.run);
+    const run = catalog.runs.find((run) => run.key === row.run);
     return run ? [{ row, run }] : [];
   }), sort, board.columns.map((column) => column.name));
   const overall = rows.map(({ row }) => row.overall);
-  const hasOverall = overall.some((one) => one !== null && one.value !== null);
-  const all = board.columns.map((column, place) => ({ ...column, place, sort: `=${column.name}` }));
+  const hasOverall = overall.some((metric) => metric !== null && metric.value !== null);
+  const all = board.columns.map((column, index) => ({ ...column, place: index, sort: `=${column.name}` }));
   if (narrow && hasOverall) all.unshift({ name: "Overall", note: "", place: OVERALL, sort: "overall" });
   const begin = Math.min(from, Math.max(0, all.length - fit));
   const columns = all.slice(begin, begin + fit);
-  const axis = axisFor(overall, overall.every((one) => one === null || one.bounded));
+  const axis = axisFor(overall, overall.every((metric) => metric === null || metric.bounded));
   const order = (column: string) => {
     const next = column === "" ? "" : sort === column ? `-${column}` : sort === `-${column}` ? "" : column;
     go(next ? `#/?sort=${encodeURIComponent(next)}` : links.first(), true);
@@ -64,7 +64,7 @@ function BoardView({ catalog, query, go }: { catalog: Catalog; query: URLSearchP
     </th>
   );
   const running = catalog.runs.filter((run) => run.state === "running").length;
-  const [shown, more] = useSome(rows, "runs");
+  const [listed, showMore] = useSome(rows, "runs");
   const ranked = rows.some(({ row }) => row.ranks !== null);
   return (
     <div class="page views board-page">
@@ -108,29 +108,29 @@ function BoardView({ catalog, query, go }: { catalog: Catalog; query: URLSearchP
             </tr>
           </thead>
           <tbody>
-            {shown.map(({ row, run }) => (
+            {listed.map(({ row, run }) => (
               <tr key={run.key}>
                 {ranked && <td class="rank">{numbers.ranks(row.ranks)}</td>}
                 <th scope="row" class="who">
                   <RunLink catalog={catalog} run={run} />
                   <span class="small"><Line value={run.name} /></span>
                   <span class="small"><StateLine run={run} brief /></span>
-                  {narrow && <span class="small">{items(run)}{asked(run) === 1 ? " item" : " items"}{lost(run) > 0 && <span class="warn">, {numbers.count(lost(run))} missing</span>}</span>}
+                  {narrow && <span class="small">{itemsText(run)}{countAsked(run) === 1 ? " item" : " items"}{lost(run) > 0 && <span class="warn">, {numbers.count(lost(run))} missing</span>}</span>}
                 </th>
                 {!narrow && hasOverall && (
                   <td class="drawn"><div class="pair"><Score metric={row.overall} />{size === "wide" && row.overall !== null && row.overall.value !== null && <Bar estimate={row.overall} axis={axis} most={TICKS} />}</div></td>
                 )}
                 {columns.map((column) => <td key={column.place} class="number"><Score metric={column.place === OVERALL ? row.overall : (row.cells[column.place] ?? null)} below /></td>)}
-                {!narrow && <td class="number">{items(run)}</td>}
+                {!narrow && <td class="number">{itemsText(run)}</td>}
                 {!narrow && <td class="number"><span class={lost(run) ? "warn" : "quiet"}>{numbers.count(lost(run))}</span></td>}
               </tr>
             ))}
           </tbody>
         </table>
-        {more}
+        {showMore}
       </div>
       {ranked && board.notes.length === 0 && <p class="note quiet">A rank such as 2–4 says between which places the data leave a run. Runs stand by their overall score; where two ranges overlap, their order may be chance.</p>}
-      {board.notes.length > 0 && <ul class="notes">{board.notes.map((note, place) => <li key={place}><Note text={note} /></li>)}</ul>}
+      {board.notes.length > 0 && <ul class="notes">{board.notes.map((note, index) => <li key={index}><Note text={note} /></li>)}</ul>}
       <PickPair catalog={catalog} rows={rows} go={go} />
     </div>
   );
@@ -139,10 +139,10 @@ function BoardView({ catalog, query, go }: { catalog: Catalog; query: URLSearchP
 /** Items that the main scores of a run rest on, over all tasks. */
 const scored = (run: RunInfo) => run.tasks.reduce((sum, task) => sum + (task.metrics[0]?.n ?? 0), 0);
 
-const asked = (run: RunInfo) => run.tasks.reduce((sum, task) => sum + task.samples, 0);
+const countAsked = (run: RunInfo) => run.tasks.reduce((sum, task) => sum + task.samples, 0);
 
 /** Scored items, with all where some have no score: "39 of 40". */
-const items = (run: RunInfo) => (scored(run) < asked(run) ? `${numbers.count(scored(run))} of ${numbers.count(asked(run))}` : numbers.count(scored(run)));
+const itemsText = (run: RunInfo) => (scored(run) < countAsked(run) ? `${numbers.count(scored(run))} of ${numbers.count(countAsked(run))}` : numbers.count(scored(run)));
 
 const lost = (run: RunInfo) => run.tasks.reduce((sum, task) => sum + task.missing, 0);
 
@@ -152,9 +152,9 @@ function boardOf(catalog: Catalog): { columns: { name: string; note: string }[];
   const main = (run: RunInfo, name: string): Metric | null => run.tasks.find((task) => task.name === name)?.metrics[0] ?? null;
   return {
     columns: names.map((name) => {
-      const metrics = catalog.runs.map((run) => main(run, name)).filter((one) => one !== null);
-      const called = [...new Set(metrics.map((one) => one.name))];
-      return { name, note: `${called.join(", ")}${metrics.some((one) => one.lowerIsBetter) ? ", lower is better" : ""}` };
+      const metrics = catalog.runs.map((run) => main(run, name)).filter((metric) => metric !== null);
+      const called = [...new Set(metrics.map((metric) => metric.name))];
+      return { name, note: `${called.join(", ")}${metrics.some((metric) => metric.lowerIsBetter) ? ", lower is better" : ""}` };
     }),
     rows: catalog.runs.map((run) => ({ run: run.key, ranks: null, overall: null, cells: names.map((name) => main(run, name)) })),
     notes: [],
@@ -172,8 +172,8 @@ function sorted(rows: Shown[], sort: string, columns: string[]): Shown[] {
     const metric = column === "overall" ? row.overall : (row.cells[columns.indexOf(column.slice(1))] ?? null);
     return [metric?.value ?? NaN, metric?.lowerIsBetter ?? false];
   };
-  return [...rows].sort((one, other) => {
-    const [[x, less], [y]] = [key(one), key(other)];
+  return [...rows].sort((a, b) => {
+    const [[x, less], [y]] = [key(a), key(b)];
     if (Number.isNaN(x) || Number.isNaN(y)) return Number(Number.isNaN(x)) - Number(Number.isNaN(y));
     return (less ? x - y : y - x) * (up ? -1 : 1);
   });
@@ -184,7 +184,7 @@ function PickPair({ catalog, rows, go }: { catalog: Catalog; rows: Shown[]; go: 
   const [a, setA] = useState(rows[0]?.run.key ?? "");
   const [b, setB] = useState(rows[1]?.run.key ?? "");
   const address = (key: string) => {
-    const run = catalog.runs.find((one) => one.key === key);
+    const run = catalog.runs.find((run) => run.key === key);
     return run ? runAddress(catalog, run) : "";
   };
   return (

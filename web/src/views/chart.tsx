@@ -38,7 +38,7 @@ export function Chart(props: { label: string; series: Series[]; x: Axis; y: Axis
   const px = (value: number) => LEFT + x.place(value) * inner.width;
   const py = (value: number) => TOP + (1 - y.place(value)) * inner.height;
   // Series of the same x stand beside each other, so that no interval covers another.
-  const beside = (place: number) => (place - (props.series.length - 1) / 2) * 4;
+  const beside = (index: number) => (index - (props.series.length - 1) / 2) * 4;
   const names = placed(props.series, px, py, width, height - BOTTOM);
   let words = -Infinity;
   return (
@@ -52,20 +52,20 @@ export function Chart(props: { label: string; series: Series[]; x: Axis; y: Axis
           {x.ticks.map((tick) => {
             const at = LEFT + tick.at * inner.width;
             const room = tick.label.length * LETTER;
-            const shown = at - room / 2 > words + 8;
-            if (shown) words = at + room / 2;
-            return <g key={`x${tick.at}`}><line class="tick" x1={at} x2={at} y1={TOP} y2={TOP + inner.height} />{shown && <text x={at} y={height - BOTTOM + 18} text-anchor={at + room / 2 > width ? "end" : "middle"}>{tick.label}</text>}</g>;
+            const isLabelled = at - room / 2 > words + 8;
+            if (isLabelled) words = at + room / 2;
+            return <g key={`x${tick.at}`}><line class="tick" x1={at} x2={at} y1={TOP} y2={TOP + inner.height} />{isLabelled && <text x={at} y={height - BOTTOM + 18} text-anchor={at + room / 2 > width ? "end" : "middle"}>{tick.label}</text>}</g>;
           })}
           <text class="title" x={LEFT + inner.width / 2} y={height - 6} text-anchor="middle">{props.xTitle}</text>
           {props.diagonal && <line class="zero" x1={px(x.low)} y1={py(x.low)} x2={px(x.high)} y2={py(x.high)} />}
-          {props.series.map((one, nth) => (
-            <g key={one.style + one.name} class={`series s${one.style % 8}`}>
-              {one.line && one.points.length > 1 && <polyline points={one.points.map((point) => `${(px(point.x) + beside(nth)).toFixed(1)},${py(point.y).toFixed(1)}`).join(" ")} />}
-              {one.points.map((point, place) => {
+          {props.series.map((series, nth) => (
+            <g key={series.style + series.name} class={`series s${series.style % 8}`}>
+              {series.line && series.points.length > 1 && <polyline points={series.points.map((point) => `${(px(point.x) + beside(nth)).toFixed(1)},${py(point.y).toFixed(1)}`).join(" ")} />}
+              {series.points.map((point, index) => {
                 const [cx, cy] = [px(point.x) + beside(nth), py(point.y)];
-                const mark = <g class="spot"><title>{plainName(point.title, 300)}</title><Mark style={one.style} x={cx} y={cy} /></g>;
+                const mark = <g class="spot"><title>{plainName(point.title, 300)}</title><Mark style={series.style} x={cx} y={cy} /></g>;
                 return (
-                  <g key={place}>
+                  <g key={index}>
                     {point.low !== undefined && point.high !== undefined && <line class="whisker" x1={cx} x2={cx} y1={py(point.low)} y2={py(point.high)} />}
                     {mark}
                   </g>
@@ -73,7 +73,7 @@ export function Chart(props: { label: string; series: Series[]; x: Axis; y: Axis
               })}
             </g>
           ))}
-          {names.map((name, place) => <text key={place} class="name" x={name.x} y={name.y} text-anchor={name.anchor}>{name.text}</text>)}
+          {names.map((name, index) => <text key={index} class="name" x={name.x} y={name.y} text-anchor={name.anchor}>{name.text}</text>)}
         </svg>
       )}
       <p class="chart-y quiet" aria-hidden="true">{props.yTitle}</p>
@@ -112,13 +112,13 @@ interface Name {
 /** Names where they cover no mark, no interval and no other name; one that finds no place is left to the table. */
 function placed(series: Series[], px: (x: number) => number, py: (y: number) => number, width: number, bottom: number): Name[] {
   const boxes: [left: number, top: number, right: number, bottom: number][] = [];
-  const points = series.flatMap((one) => one.points);
+  const points = series.flatMap((series) => series.points);
   for (const point of points) {
     const [cx, cy] = [px(point.x), py(point.y)];
     boxes.push([cx - 6, cy - 6, cx + 6, cy + 6]);
     if (point.low !== undefined && point.high !== undefined) boxes.push([cx - 2, py(point.high), cx + 2, py(point.low)]);
   }
-  const out: Name[] = [];
+  const names: Name[] = [];
   for (const point of points) {
     if (!point.name) continue;
     const text = plainName(point.name, 22);
@@ -135,9 +135,9 @@ function placed(series: Series[], px: (x: number) => number, py: (y: number) => 
       if (left < LEFT || box[2] > width || box[1] < 0 || box[3] > bottom) continue;
       if (boxes.some(([l, t, r, b]) => l < box[2] && r > box[0] && t < box[3] && b > box[1])) continue;
       boxes.push(box);
-      out.push({ x: cx + dx, y: cy + dy, anchor, text });
+      names.push({ x: cx + dx, y: cy + dy, anchor, text });
       break;
     }
   }
-  return out;
+  return names;
 }

@@ -10,7 +10,7 @@ import { axisOf, pointsAxis } from "./axis";
 import { Targets } from "../sample/scores";
 import { LabelThis } from "./label_this";
 import * as numbers from "./numbers";
-import { KINDS, type Kind, type Pairs, chosen, counts, flipped, isOf, pairUp, said, taskNames, toItem, wins } from "./pairs";
+import { KINDS, type Kind, type Pairs, chosen, counts, flipped, isOf, pairUp, scoreChange, taskNames, toItem, wins } from "./pairs";
 import { AxisWords, Bar, Choice, Note, Nothing, Reading, RunChoice, RunLink, Some, StateLine, useCatalog, useSome } from "./parts";
 import { differences } from "./words";
 
@@ -30,7 +30,7 @@ export function ComparePage({ data, parameters, query, go }: PageProps) {
       </div>
     );
   }
-  const open = (one: RunInfo, other: RunInfo) => go(links.compare(runAddress(catalog, one), runAddress(catalog, other), query));
+  const open = (first: RunInfo, second: RunInfo) => go(links.compare(runAddress(catalog, first), runAddress(catalog, second), query));
   const by = (key: string) => catalog.runs.find((run) => run.key === key);
   return (
     <div class="page views compare-page">
@@ -69,13 +69,13 @@ interface BothProps {
 function Both({ data, catalog, a, b, query, go }: BothProps) {
   const runA = useRun(data, a.key);
   const runB = useRun(data, b.key);
-  const compared = useRead(() => data.comparison(a.key, b.key).then((found) => (found && found.a !== a.key ? flipped(found) : found)), [data, a.key, b.key, runA.value, runB.value]);
+  const compared = useRead(() => data.comparison(a.key, b.key).then((comparison) => (comparison && comparison.a !== a.key ? flipped(comparison) : comparison)), [data, a.key, b.key, runA.value, runB.value]);
   const error = runA.error ?? runB.error;
   const comparison = compared.value?.refused ? null : compared.value;
-  if (error !== null || runA.value === null || runB.value === null) return <Reading error={error} what="the samples of both runs" />;
+  if (error !== null || runA.value === null || runB.value === null) return <Reading error={error} noun="the samples of both runs" />;
   return (
     <>
-      {compared.error !== null ? <Reading error={compared.error} what="The comparison" />
+      {compared.error !== null ? <Reading error={compared.error} noun="The comparison" />
         : compared.value?.refused ? <p class="note warn">There is no interval of their difference. <Note text={compared.value.refused} /></p>
         : comparison !== null ? <Summary comparison={comparison} taskOf={taskNames(runA.value)} />
         : <p class="note quiet">No interval of their difference is at hand{a.state === "running" || b.state === "running" ? " while a run is going" : " here"}: <code>evalwright compare</code> gives it, or says why there is none.</p>}
@@ -85,8 +85,8 @@ function Both({ data, catalog, a, b, query, go }: BothProps) {
 }
 
 /** An axis for differences, with 0 on it. */
-export function differenceAxis(found: Estimate[], bounded: boolean): Axis {
-  const ends = [0, ...found.flatMap((one) => [one.value, one.low, one.high])].filter((x): x is number => typeof x === "number");
+export function differenceAxis(estimates: Estimate[], bounded: boolean): Axis {
+  const ends = [0, ...estimates.flatMap((estimate) => [estimate.value, estimate.low, estimate.high])].filter((end): end is number => typeof end === "number");
   return bounded ? pointsAxis(ends, [-1, 1]) : axisOf(ends, null);
 }
 
@@ -131,7 +131,7 @@ function Summary({ comparison, taskOf }: { comparison: Comparison; taskOf(place:
       {moreTasks}
       <details class="more">
         <summary>What these numbers mean{comparison.notes.length > 0 && `, and ${numbers.counted(comparison.notes.length, "remark")} on how the runs were made`}</summary>
-        <ul class="notes">{notes.map((note, place) => <li key={place}><Note text={note} /></li>)}</ul>
+        <ul class="notes">{notes.map((note, index) => <li key={index}><Note text={note} /></li>)}</ul>
         {moreNotes}
       </details>
     </section>
@@ -174,20 +174,20 @@ function Items(props: BothProps & { runA: RunData; runB: RunData; comparison: Co
   const pairs: Pairs = useMemo(() => comparison?.pairs ?? pairUp(runA, runB), [comparison, runA, runB]);
   const taskOf = useMemo(() => taskNames(runA), [runA]);
   const task = query.get("task") ?? "";
-  const tasks = useMemo(() => [...new Set(Array.from(pairs.a, (place) => taskOf(place)))], [pairs, taskOf]);
+  const tasks = useMemo(() => [...new Set(Array.from(pairs.a, (index) => taskOf(index)))], [pairs, taskOf]);
   const many = useMemo(() => counts(pairs, taskOf, task), [pairs, taskOf, task]);
   const [inTask, id] = [query.get("of") ?? task, query.get("id")];
   const named = useMemo(() => {
     if (id === null) return -1;
     const first = runA.find(inTask, id, 0);
     // An item may lack its first repeat.
-    return first >= 0 ? pairs.a.indexOf(first) : pairs.a.findIndex((place) => runA.id(place) === id && (!inTask || taskOf(place) === inTask));
+    return first >= 0 ? pairs.a.indexOf(first) : pairs.a.findIndex((index) => runA.id(index) === id && (!inTask || taskOf(index) === inTask));
   }, [pairs, runA, taskOf, inTask, id]);
   const unknown = id !== null && named < 0;
   // A link to an item that both runs scored alike shows it among all.
-  const asked = KINDS.find(([name]) => name === query.get("show"))?.[0];
+  const askedKind = KINDS.find(([name]) => name === query.get("show"))?.[0];
   const flip = named < 0 ? many.get("flips")! > 0 : isOf("flips", pairs.scoreA[named]!, pairs.scoreB[named]!);
-  const kind: Kind = asked ?? (flip ? "flips" : "all");
+  const kind: Kind = askedKind ?? (flip ? "flips" : "all");
   const places = useMemo(() => chosen(pairs, kind, taskOf, task), [pairs, kind, taskOf, task]);
   const at = unknown ? -1 : Math.max(0, named < 0 ? 0 : places.indexOf(named));
   const current = places[at];
@@ -197,10 +197,10 @@ function Items(props: BothProps & { runA: RunData; runB: RunData; comparison: Co
     for (const [name, value] of Object.entries(change)) if (value) next.set(name, value); else next.delete(name);
     return links.compare(runAddress(catalog, a), runAddress(catalog, b), next);
   };
-  const to = (place: number) => address({ show: asked ?? "", of: task ? "" : taskOf(pairs.a[place]!), id: runA.id(pairs.a[place]!) });
-  const wholeSample = (place: number) => {
-    const own = pairs.a[place]!;
-    return links.sample(runAddress(catalog, a), taskOf(own), runA.id(own), runA.draw(own));
+  const to = (pairIndex: number) => address({ show: askedKind ?? "", of: task ? "" : taskOf(pairs.a[pairIndex]!), id: runA.id(pairs.a[pairIndex]!) });
+  const wholeSample = (pairIndex: number) => {
+    const sampleIndex = pairs.a[pairIndex]!;
+    return links.sample(runAddress(catalog, a), taskOf(sampleIndex), runA.id(sampleIndex), runA.draw(sampleIndex));
   };
   const step = (by: number) => {
     const next = at + by;
@@ -226,7 +226,7 @@ function Items(props: BothProps & { runA: RunData; runB: RunData; comparison: Co
   }, [at, places]);
 
   const page = Math.floor(Math.max(0, at) / PAGE) * PAGE;
-  const shown = Array.from(places.subarray(page, page + PAGE));
+  const listed = Array.from(places.subarray(page, page + PAGE));
   return (
     <section class="items">
       <h2>Item by item</h2>
@@ -247,8 +247,8 @@ function Items(props: BothProps & { runA: RunData; runB: RunData; comparison: Co
             <div class="beside">
               <nav class="list" aria-label="Items">
                 <ol ref={list}>
-                  {shown.map((place, nth) => (
-                    <Item key={place} pairs={pairs} place={place} run={runA} task={tasks.length > 1 ? taskOf(pairs.a[place]!) : ""} href={to(place)} current={page + nth === at} />
+                  {listed.map((pairIndex, nth) => (
+                    <Item key={pairIndex} pairs={pairs} place={pairIndex} run={runA} task={tasks.length > 1 ? taskOf(pairs.a[pairIndex]!) : ""} href={to(pairIndex)} current={page + nth === at} />
                   ))}
                 </ol>
                 {places.length > PAGE && (
@@ -274,13 +274,13 @@ function Item(props: { pairs: Pairs; place: number; run: RunData; task: string; 
   const { pairs, place, run } = props;
   const [, again] = useState(0);
   useEffect(() => run.onPreviews(() => again((n) => n + 1)), [run]);
-  const own = pairs.a[place]!;
-  const words = said(pairs.scoreA[place]!, pairs.scoreB[place]!);
+  const sampleIndex = pairs.a[place]!;
+  const words = scoreChange(pairs.scoreA[place]!, pairs.scoreB[place]!);
   return (
     <li>
       <a href={props.href} aria-current={props.current ? "true" : undefined}>
-        <span class="question"><Line value={run.preview(own)?.question || run.id(own)} /></span>
-        <span class="small">{words}{props.task && <> · <Line value={props.task} /></>} · <Line value={run.id(own)} /></span>
+        <span class="question"><Line value={run.preview(sampleIndex)?.question || run.id(sampleIndex)} /></span>
+        <span class="small">{words}{props.task && <> · <Line value={props.task} /></>} · <Line value={run.id(sampleIndex)} /></span>
       </a>
     </li>
   );
@@ -310,11 +310,11 @@ function Pair({ catalog, a, b, runA, runB, pairs, place, at, of, step }: PairPro
     <article ref={panel} class="pair-of-samples" aria-label="Both answers">
       <p class="paging">
         <button type="button" disabled={at === 0} onClick={() => step(-1)}>‹ Previous <kbd>k</kbd></button>
-        <span role="status">{numbers.count(at + 1)} of {numbers.count(of)}: {said(pairs.scoreA[place]!, pairs.scoreB[place]!)}</span>
+        <span role="status">{numbers.count(at + 1)} of {numbers.count(of)}: {scoreChange(pairs.scoreA[place]!, pairs.scoreB[place]!)}</span>
         <button type="button" disabled={at + 1 >= of} onClick={() => step(1)}>Next <kbd>j</kbd> ›</button>
       </p>
-      {samples.value === null ? <Reading error={samples.error} what="both samples" /> : (
-        <TwoSamples catalog={catalog} a={a} b={b} one={samples.value[0]} other={samples.value[1]} scores={[pairs.scoreA[place]!, pairs.scoreB[place]!]} />
+      {samples.value === null ? <Reading error={samples.error} noun="both samples" /> : (
+        <TwoSamples catalog={catalog} a={a} b={b} sampleA={samples.value[0]} sampleB={samples.value[1]} scores={[pairs.scoreA[place]!, pairs.scoreB[place]!]} />
       )}
     </article>
   );
@@ -324,20 +324,20 @@ function answerOf(sample: Sample): string {
   return sample.answer || (sample.choice === null ? "" : (sample.choices[sample.choice] ?? ""));
 }
 
-function TwoSamples({ catalog, a, b, one, other, scores }: { catalog: Catalog; a: RunInfo; b: RunInfo; one: Sample; other: Sample; scores: [number, number] }) {
+function TwoSamples({ catalog, a, b, sampleA, sampleB, scores }: { catalog: Catalog; a: RunInfo; b: RunInfo; sampleA: Sample; sampleB: Sample; scores: [number, number] }) {
   const [texts, reasons] = useMemo(
-    () => [differences(answerOf(one), answerOf(other)), differences(one.reasoning, other.reasoning)],
-    [one, other],
+    () => [differences(answerOf(sampleA), answerOf(sampleB)), differences(sampleA.reasoning, sampleB.reasoning)],
+    [sampleA, sampleB],
   );
-  const same = sameTexts(one, other);
-  const targets = one.targets.length ? one.targets : one.gold.map((place) => one.choices[place] ?? "");
+  const same = sameTexts(sampleA, sampleB);
+  const targets = sampleA.targets.length ? sampleA.targets : sampleA.gold.map((index) => sampleA.choices[index] ?? "");
   return (
     <>
-      <p class="small"><Line value={one.task} /> · <Line value={one.id} />{one.draw > 0 && `, repeat ${one.draw + 1}`}</p>
-      {same ? <Question sample={one} /> : <p class="note warn">The two runs asked different things here: each question stands above its answer.</p>}
+      <p class="small"><Line value={sampleA.task} /> · <Line value={sampleA.id} />{sampleA.draw > 0 && `, repeat ${sampleA.draw + 1}`}</p>
+      {same ? <Question sample={sampleA} /> : <p class="note warn">The two runs asked different things here: each question stands above its answer.</p>}
       {targets.length > 0 && <><h3>Expected</h3><Targets targets={targets} /></>}
       <div class="answers">
-        {([[a, one, texts.a, reasons.a, "A"], [b, other, texts.b, reasons.b, "B"]] as const).map(([run, sample, marks, thought, name], nth) => (
+        {([[a, sampleA, texts.a, reasons.a, "A"], [b, sampleB, texts.b, reasons.b, "B"]] as const).map(([run, sample, marks, thought, name], nth) => (
           <div key={name} class={`answer answer-${name.toLowerCase()}`}>
             <h3>{name} <RunLink catalog={catalog} run={run} /></h3>
             <p class="judged">
@@ -348,7 +348,7 @@ function TwoSamples({ catalog, a, b, one, other, scores }: { catalog: Catalog; a
               <Text value={answerOf(sample)} marks={marks} />
             )}
             {sample.reasoning && <details class="more"><summary>Reasoning</summary><Text value={sample.reasoning} marks={thought} /></details>}
-            <Some all={sample.scores.filter((score) => score.explanation)} what="reasons" first={50} each={(score) => (
+            <Some all={sample.scores.filter((score) => score.explanation)} noun="reasons" first={50} render={(score) => (
               <div key={score.scorer} class="why"><h4><Line value={score.scorer} />:</h4><Text value={score.explanation} /></div>
             )} />
             <p class="doors">
@@ -364,15 +364,15 @@ function TwoSamples({ catalog, a, b, one, other, scores }: { catalog: Catalog; a
 }
 
 function Question({ sample }: { sample: Sample }) {
-  const [choices, more] = useSome(sample.choices, "choices");
+  const [choices, showMore] = useSome(sample.choices, "choices");
   return (
     <>
       <h3>Question</h3>
       <Text value={sample.input} />
       {sample.choices.length > 0 && (
-        <ol class="choices" type="A">{choices.map((choice, place) => <li key={place} class={sample.gold.includes(place) ? "strong" : undefined}><Line value={choice} /></li>)}</ol>
+        <ol class="choices" type="A">{choices.map((choice, index) => <li key={index} class={sample.gold.includes(index) ? "strong" : undefined}><Line value={choice} /></li>)}</ol>
       )}
-      {more}
+      {showMore}
     </>
   );
 }
@@ -383,7 +383,7 @@ function Verdict({ sample, score }: { sample: Sample; score: number }) {
     <>
       {Number.isNaN(score) ? <span class="warn">no score</span> : <span class={score === 1 ? "good" : score === 0 ? "bad" : "strong"}>{words}</span>}
       {sample.outcome && <span class="quiet"> · <Line value={sample.outcome} /></span>}
-      {sample.scores.slice(0, 20).map((one) => one.label && <span key={one.scorer} class="quiet"> · <Line value={one.scorer} />: <Line value={one.label} /></span>)}
+      {sample.scores.slice(0, 20).map((score) => score.label && <span key={score.scorer} class="quiet"> · <Line value={score.scorer} />: <Line value={score.label} /></span>)}
     </>
   );
 }

@@ -22,24 +22,24 @@ export const runIdentity = (run: RunInfo) => `${run.name}\n${run.started}`;
 
 const PLACE = "evalwright.explorer.labels";
 const listeners = new Set<() => void>();
-let kept: Kept = read();
+let stored: Kept = read();
 
 function read(): Kept {
   const empty: Kept = { name: "", picked: [], labels: Object.create(null) };
   try {
-    const found = JSON.parse(localStorage.getItem(PLACE) ?? "{}") as Partial<Kept>;
-    const picked = Array.isArray(found.picked) ? found.picked.filter((one) => [one?.run, one?.task, one?.id].every((text) => typeof text === "string") && Number.isInteger(one.draw)) : [];
-    const labels = Object.entries(found.labels ?? {}).filter(([, value]) => typeof value === "string");
-    return { name: typeof found.name === "string" ? found.name : "", picked, labels: Object.assign(empty.labels, Object.fromEntries(labels)) };
+    const parsed = JSON.parse(localStorage.getItem(PLACE) ?? "{}") as Partial<Kept>;
+    const picked = Array.isArray(parsed.picked) ? parsed.picked.filter((answer) => [answer?.run, answer?.task, answer?.id].every((text) => typeof text === "string") && Number.isInteger(answer.draw)) : [];
+    const labels = Object.entries(parsed.labels ?? {}).filter(([, value]) => typeof value === "string");
+    return { name: typeof parsed.name === "string" ? parsed.name : "", picked, labels: Object.assign(empty.labels, Object.fromEntries(labels)) };
   } catch {
     return empty;
   }
 }
 
 function keep(next: Kept): void {
-  kept = next;
+  stored = next;
   try {
-    localStorage.setItem(PLACE, JSON.stringify(kept));
+    localStorage.setItem(PLACE, JSON.stringify(stored));
   } catch {
     // A browser that keeps nothing still labels.
   }
@@ -49,7 +49,7 @@ function keep(next: Kept): void {
 // Another tab may have labelled meanwhile.
 globalThis.addEventListener?.("storage", (event) => {
   if (event.key !== PLACE) return;
-  kept = read();
+  stored = read();
   for (const listener of listeners) listener();
 });
 
@@ -63,25 +63,25 @@ export function useLabels(): void {
   }, []);
 }
 
-const same = (one: Picked, other: Picked) => one.run === other.run && one.task === other.task && one.id === other.id && one.draw === other.draw;
+const same = (a: Picked, b: Picked) => a.run === b.run && a.task === b.task && a.id === b.id && a.draw === b.draw;
 
 /** The labeller's name, with single spaces: the first of their labels counts, whatever was typed around it. */
-export const labeller = () => kept.name.trim().replace(/\s+/g, " ");
-export const typedName = () => kept.name;
-export const rename = (name: string) => keep({ ...kept, name });
-export const picked = () => kept.picked;
-export const isPicked = (item: Picked) => kept.picked.some((one) => same(one, item));
-export const pick = (item: Picked) => { if (!isPicked(item)) keep({ ...kept, picked: [...kept.picked, item] }); };
-export const unpick = (item: Picked) => keep({ ...kept, picked: kept.picked.filter((one) => !same(one, item)) });
+export const labeller = () => stored.name.trim().replace(/\s+/g, " ");
+export const typedName = () => stored.name;
+export const rename = (name: string) => keep({ ...stored, name });
+export const picked = () => stored.picked;
+export const isPicked = (item: Picked) => stored.picked.some((picked) => same(picked, item));
+export const pick = (item: Picked) => { if (!isPicked(item)) keep({ ...stored, picked: [...stored.picked, item] }); };
+export const unpick = (item: Picked) => keep({ ...stored, picked: stored.picked.filter((picked) => !same(picked, item)) });
 
 const key = ({ run, task, id, draw }: Picked) => JSON.stringify([labeller(), run, task, id, draw]);
 /** undefined: not looked at yet. */
-export const labelOf = (item: Picked): string | undefined => kept.labels[key(item)];
-export const give = (item: Picked, value: string) => keep({ ...kept, labels: Object.assign(Object.create(null), kept.labels, { [key(item)]: value }) });
+export const labelOf = (item: Picked): string | undefined => stored.labels[key(item)];
+export const give = (item: Picked, value: string) => keep({ ...stored, labels: Object.assign(Object.create(null), stored.labels, { [key(item)]: value }) });
 
 /** What a row of a labelling set is called. */
-export function rowName(set: LabelSet, place: number): string {
-  return `${set.name}-${String(place + 1).padStart(String(set.rows.length).length, "0")}`;
+export function rowName(set: LabelSet, index: number): string {
+  return `${set.name}-${String(index + 1).padStart(String(set.rows.length).length, "0")}`;
 }
 
 /** A cell that no spreadsheet runs: an apostrophe stands before what it would take for a formula. */

@@ -35,26 +35,26 @@ function sources(catalog: Catalog): Source[] {
   const of_set = (run: RunInfo, set: LabelSet): Source => ({
     name: set.name, graded: set.graded, run,
     words: `${numbers.counted(set.rows.length, "answer")} of ${names.get(run.key)}, drawn for ${set.scorer} (${set.name})`,
-    rows: set.rows.map(([task, id, draw], place) => ({ row: labels.rowName(set, place), item: { run: labels.runIdentity(run), task, id, draw } })),
+    rows: set.rows.map(([task, id, draw], index) => ({ row: labels.rowName(set, index), item: { run: labels.runIdentity(run), task, id, draw } })),
   });
   const by = new Map(catalog.runs.map((run) => [labels.runIdentity(run), run]));
   const chosen = labels.picked().filter((item) => by.has(item.run));
   const runs = new Set(chosen.map((item) => item.run));
-  const out = catalog.runs.flatMap((run) => run.labelSets.map((set) => of_set(run, set)));
+  const sets = catalog.runs.flatMap((run) => run.labelSets.map((set) => of_set(run, set)));
   for (const key of runs) {
     const run = by.get(key)!;
     const rows = chosen.filter((item) => item.run === key).map((item) => ({ row: "", item }));
     const graded = run.labelSets.some((set) => set.graded);
-    out.push({ name: `${BY_HAND} ${runAddress(catalog, run)}`, graded, run, words: `${numbers.counted(rows.length, "answer")} of ${names.get(run.key)}, chosen by hand`, rows });
+    sets.push({ name: `${BY_HAND} ${runAddress(catalog, run)}`, graded, run, words: `${numbers.counted(rows.length, "answer")} of ${names.get(run.key)}, chosen by hand`, rows });
   }
-  return out;
+  return sets;
 }
 
 export function LabelsPage({ data, query, go }: PageProps) {
   const catalog = useCatalog(data);
   labels.useLabels();
   const all = sources(catalog);
-  const source = all.find((one) => one.name === query.get("of")) ?? all.find((one) => one.name.startsWith(BY_HAND)) ?? all[0];
+  const source = all.find((source) => source.name === query.get("of")) ?? all.find((source) => source.name.startsWith(BY_HAND)) ?? all[0];
   return (
     <div class="page views labels-page">
       <h1>Labels</h1>
@@ -64,7 +64,7 @@ export function LabelsPage({ data, query, go }: PageProps) {
       {source === undefined ? <None /> : (
         <>
           {all.length > 1 && (
-            <Choice label="Which answers" chosen={source.name} options={all.map((one): [string, string] => [one.name, one.words])}
+            <Choice label="Which answers" chosen={source.name} options={all.map((source): [string, string] => [source.name, source.words])}
               choose={(name) => go(`${links.labels()}?of=${encodeURIComponent(name)}`, true)} />
           )}
           <Labelling key={source.name} data={data} source={source} />
@@ -93,8 +93,8 @@ function Labelling({ data, source }: { data: Data; source: Source }) {
   const step = (by: number) => setWhere(Math.max(0, Math.min(rows.length - 1, at + by)));
   const next = () => {
     const order = rows.map((_, nth) => (at + 1 + nth) % rows.length);
-    const found = order.find((place) => labels.labelOf(rows[place]!.item) === undefined);
-    if (found !== undefined) setWhere(found);
+    const unlabelled = order.find((index) => labels.labelOf(rows[index]!.item) === undefined);
+    if (unlabelled !== undefined) setWhere(unlabelled);
   };
   const give = (value: string) => {
     if (!row) return;
@@ -109,7 +109,7 @@ function Labelling({ data, source }: { data: Data; source: Source }) {
     { keys: ["u"], does: "Next answer without a label", run: next },
   ]);
   if (row === undefined) return <None />;
-  const given = labels.labelOf(row.item);
+  const label = labels.labelOf(row.item);
   return (
     <>
       <p class="who-labels">
@@ -121,7 +121,7 @@ function Labelling({ data, source }: { data: Data; source: Source }) {
         <Blind data={data} item={row.item} info={source.run} />
         <p class="give" role="group" aria-label="Label">
           {[...choices, ["", "No label", "x"] as const].map(([value, name, key]) => (
-            <button key={value} type="button" aria-pressed={given === value} onClick={() => give(value)}>{name} <kbd>{key}</kbd></button>
+            <button key={value} type="button" aria-pressed={label === value} onClick={() => give(value)}>{name} <kbd>{key}</kbd></button>
           ))}
         </p>
         <p class="paging">
@@ -141,24 +141,24 @@ function Blind({ data, item, info }: { data: Data; item: Picked; info: RunInfo }
   const run = useRun(data, info.key);
   const sample = useRead<Sample | null>(async () => {
     if (run.value === null) return null;
-    const place = run.value.find(item.task, item.id, item.draw);
-    if (place < 0) throw new Error(`The run has no sample '${item.id}' of '${item.task}' any more.`);
-    return run.value.sample(place);
+    const index = run.value.find(item.task, item.id, item.draw);
+    if (index < 0) throw new Error(`The run has no sample '${item.id}' of '${item.task}' any more.`);
+    return run.value.sample(index);
   }, [run.value, item.task, item.id, item.draw]);
   const error = run.error ?? sample.error;
   // The sample of another answer is never shown while this one is read.
-  const own = sample.value !== null && sample.value.id === item.id && sample.value.task === item.task && sample.value.draw === item.draw ? sample.value : null;
-  if (error !== null || own === null) return <Reading error={error} what="the answer" />;
-  const reference = own.targets.length ? own.targets : own.gold.map((place) => own.choices[place] ?? "");
-  const answer = own.answer || (own.choice === null ? "" : (own.choices[own.choice] ?? ""));
+  const current = sample.value !== null && sample.value.id === item.id && sample.value.task === item.task && sample.value.draw === item.draw ? sample.value : null;
+  if (error !== null || current === null) return <Reading error={error} noun="the answer" />;
+  const reference = current.targets.length ? current.targets : current.gold.map((index) => current.choices[index] ?? "");
+  const answer = current.answer || (current.choice === null ? "" : (current.choices[current.choice] ?? ""));
   return (
     <>
-      <p class="small"><Line value={own.task} />, <Line value={own.id} />{own.draw > 0 && `, repeat ${own.draw + 1}`}</p>
-      <h3>Question</h3><Text value={own.input} />
-      {own.choices.length > 0 && <><h3>Choices</h3><ol class="choices" type="A">{own.choices.map((choice, place) => <li key={place}><Line value={choice} /></li>)}</ol></>}
-      {own.passages.length > 0 && <><h3>Context</h3>{own.passages.map((passage) => <Text key={passage.id} value={`[${passage.id}] ${passage.text}`} />)}</>}
+      <p class="small"><Line value={current.task} />, <Line value={current.id} />{current.draw > 0 && `, repeat ${current.draw + 1}`}</p>
+      <h3>Question</h3><Text value={current.input} />
+      {current.choices.length > 0 && <><h3>Choices</h3><ol class="choices" type="A">{current.choices.map((choice, index) => <li key={index}><Line value={choice} /></li>)}</ol></>}
+      {current.passages.length > 0 && <><h3>Context</h3>{current.passages.map((passage) => <Text key={passage.id} value={`[${passage.id}] ${passage.text}`} />)}</>}
       {reference.length > 0 && <><h3>Reference</h3><Text value={reference.join(" | ")} /></>}
-      <h3>Answer</h3>{own.failure ? <p class="warn">There is no answer: <Line value={own.failure.kind} /></p> : <Text value={answer} />}
+      <h3>Answer</h3>{current.failure ? <p class="warn">There is no answer: <Line value={current.failure.kind} /></p> : <Text value={answer} />}
     </>
   );
 }

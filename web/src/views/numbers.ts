@@ -7,8 +7,8 @@ export const NOTHING = "n/a";
 type Interval = Pick<Estimate, "value" | "low" | "high">;
 
 /** Thousands are told apart by commas, wherever the browser stands. */
-function fixed(x: number, decimals: number): string {
-  return x.toLocaleString("en-US", { minimumFractionDigits: decimals, maximumFractionDigits: decimals });
+function fixed(number: number, decimals: number): string {
+  return number.toLocaleString("en-US", { minimumFractionDigits: decimals, maximumFractionDigits: decimals });
 }
 
 export function count(n: number): string {
@@ -16,8 +16,8 @@ export function count(n: number): string {
 }
 
 /** "1 sample", "2 samples". */
-export function counted(n: number, what: string): string {
-  return `${count(n)} ${what}${n === 1 ? "" : "s"}`;
+export function counted(n: number, noun: string): string {
+  return `${count(n)} ${noun}${n === 1 ? "" : "s"}`;
 }
 
 export function hasInterval(estimate: Interval): estimate is { value: number; low: number; high: number } {
@@ -28,17 +28,17 @@ function decimalsOf(estimate: Interval, bounded: boolean): number {
   if (bounded) return 1;
   const width = (estimate.high ?? NaN) - (estimate.low ?? NaN);
   if (Number.isFinite(width) && width > 0) return Math.min(6, Math.max(0, 1 - Math.floor(Math.log10(width))));
-  const x = Math.abs(estimate.value ?? 0);
-  return x === 0 || !Number.isFinite(x) ? 3 : Math.min(9, Math.max(0, 3 - Math.floor(Math.log10(x))));
+  const magnitude = Math.abs(estimate.value ?? 0);
+  return magnitude === 0 || !Number.isFinite(magnitude) ? 3 : Math.min(9, Math.max(0, 3 - Math.floor(Math.log10(magnitude))));
 }
 
 /** A bare number of a unit, without a minus before zero. */
-export function number(x: number | null | undefined, bounded: boolean, decimals = bounded ? 1 : 3): string {
-  if (x === null || x === undefined || Number.isNaN(x)) return NOTHING;
-  if (!Number.isFinite(x)) return x > 0 ? "inf" : "-inf";
-  const shown = bounded ? 100 * x : x;
-  if (Math.abs(shown) >= 1e7) return shown.toExponential(3);
-  return fixed(Number(shown.toFixed(decimals)) === 0 ? 0 : shown, decimals);
+export function number(amount: number | null | undefined, bounded: boolean, decimals = bounded ? 1 : 3): string {
+  if (amount === null || amount === undefined || Number.isNaN(amount)) return NOTHING;
+  if (!Number.isFinite(amount)) return amount > 0 ? "inf" : "-inf";
+  const scaled = bounded ? 100 * amount : amount;
+  if (Math.abs(scaled) >= 1e7) return scaled.toExponential(3);
+  return fixed(Number(scaled.toFixed(decimals)) === 0 ? 0 : scaled, decimals);
 }
 
 export function value(estimate: Interval | null, bounded: boolean): string {
@@ -58,9 +58,9 @@ export function signed(estimate: Interval, bounded: boolean): string {
   return text === NOTHING || text.startsWith("-") || Number(text.replaceAll(",", "")) === 0 ? text : `+${text}`;
 }
 
-export function ranks(found: [number, number] | null): string {
-  if (found === null) return NOTHING;
-  return found[0] === found[1] ? String(found[0]) : `${found[0]}–${found[1]}`;
+export function ranks(range: [number, number] | null): string {
+  if (range === null) return NOTHING;
+  return range[0] === range[1] ? String(range[0]) : `${range[0]}–${range[1]}`;
 }
 
 /** US dollars with digits for small sums: "$12.34", "$0.0021". */
@@ -91,10 +91,10 @@ export function tick(n: number): string {
 export function duration(seconds: number | null): string {
   if (seconds === null || !Number.isFinite(seconds)) return NOTHING;
   if (seconds < 10) return `${Number(seconds.toPrecision(2))} s`;
-  const whole = Math.round(seconds);
-  if (whole < 60) return `${whole} s`;
-  const minutes = Math.floor(whole / 60);
-  if (minutes < 60) return `${minutes} min${whole % 60 ? ` ${whole % 60} s` : ""}`;
+  const wholeSeconds = Math.round(seconds);
+  if (wholeSeconds < 60) return `${wholeSeconds} s`;
+  const minutes = Math.floor(wholeSeconds / 60);
+  if (minutes < 60) return `${minutes} min${wholeSeconds % 60 ? ` ${wholeSeconds % 60} s` : ""}`;
   return `${count(Math.floor(minutes / 60))} h${minutes % 60 ? ` ${minutes % 60} min` : ""}`;
 }
 

@@ -30,23 +30,23 @@ export function useWidth(): [(element: HTMLElement | null) => void, number] {
 }
 
 /** The first of many things, and a button for ten times as many: thousands of rows take a browser seconds. */
-export function useSome<T>(all: T[], what: string, first = 100): [some: T[], more: ComponentChildren] {
+export function useSome<T>(all: T[], noun: string, first = 100): [some: T[], more: ComponentChildren] {
   const [limit, set] = useState(first);
   if (all.length <= limit * 1.2) return [all, null];
   const next = limit * 12 >= all.length ? all.length : limit * 10;
-  const more = (
+  const showMore = (
     <p class="paging">
-      {numbers.count(limit)} of {numbers.count(all.length)} {what}
-      <button type="button" onClick={() => set(limit * 10)}>{next === all.length ? "Show all" : `Show ${numbers.count(next)}`}<span class="unseen"> {what}</span></button>
+      {numbers.count(limit)} of {numbers.count(all.length)} {noun}
+      <button type="button" onClick={() => set(limit * 10)}>{next === all.length ? "Show all" : `Show ${numbers.count(next)}`}<span class="unseen"> {noun}</span></button>
     </p>
   );
-  return [all.slice(0, limit), more];
+  return [all.slice(0, limit), showMore];
 }
 
 /** Each of many as it is drawn, the first ones at first. */
-export function Some<T>({ all, what, first, each }: { all: T[]; what: string; first: number; each: (one: T, place: number) => ComponentChildren }) {
-  const [some, more] = useSome(all, what, first);
-  return <>{some.map(each)}{more}</>;
+export function Some<T>({ all, noun, first, render }: { all: T[]; noun: string; first: number; render: (one: T, place: number) => ComponentChildren }) {
+  const [some, showMore] = useSome(all, noun, first);
+  return <>{some.map(render)}{showMore}</>;
 }
 
 /** A run's label with a link to its page. */
@@ -58,9 +58,9 @@ export function RunLink({ catalog, run }: { catalog: Catalog; run: RunInfo }) {
 export function runLabels(catalog: Catalog): Map<string, string> {
   const labels = catalog.runs.map((run) => run.label || run.model || run.name);
   return new Map(
-    catalog.runs.map((run, place) => {
-      const label = labels[place]!;
-      return [run.key, labels.filter((other) => other === label).length > 1 ? `${label} (${runAddress(catalog, run)})` : label];
+    catalog.runs.map((run, index) => {
+      const label = labels[index]!;
+      return [run.key, labels.filter((namesake) => namesake === label).length > 1 ? `${label} (${runAddress(catalog, run)})` : label];
     }),
   );
 }
@@ -94,15 +94,15 @@ export function Choice(props: { label: string; options: [value: string, words: s
 
 /** How far a run is: n of m samples, running, finished or stopped. */
 export function StateLine({ run, brief = false }: { run: RunInfo; brief?: boolean }) {
-  const known = run.expected !== null && run.expected > 0;
-  const many = known && run.records < run.expected! ? `${numbers.count(run.records)} of ${numbers.counted(run.expected!, "sample")}` : numbers.counted(run.records, "sample");
+  const hasTotal = run.expected !== null && run.expected > 0;
+  const many = hasTotal && run.records < run.expected! ? `${numbers.count(run.records)} of ${numbers.counted(run.expected!, "sample")}` : numbers.counted(run.records, "sample");
   const took = run.seconds === null ? "" : ` in ${numbers.duration(run.seconds)}`;
   const words = run.state === "running" ? `Running: ${many}` : run.state === "finished" ? `Finished: ${many}${took}` : `Stopped: ${many}${took}`;
   if (brief && run.state === "finished") return null;
   return (
     <span class={`how ${run.state}`}>
       {words}
-      {run.state === "running" && known && (
+      {run.state === "running" && hasTotal && (
         <progress value={Math.min(run.records, run.expected!)} max={run.expected!} aria-label="Samples recorded" />
       )}
     </span>
@@ -111,18 +111,18 @@ export function StateLine({ run, brief = false }: { run: RunInfo; brief?: boolea
 
 /** The axis that several estimates of one unit share. */
 export function axisFor(estimates: (Estimate | null)[], bounded: boolean, also: number[] = []): Axis {
-  const ends = [...also, ...estimates.flatMap((one) => (one ? [one.value, one.low, one.high] : []))];
-  const found = ends.filter((x): x is number => typeof x === "number");
-  const below = estimates.some((one) => one !== null && one.value !== null && one.value < 0) || (also.some((x) => x <= 0) && found.some((x) => x < 0));
-  return bounded ? pointsAxis(found, below ? [-1, 1] : [0, 1]) : axisOf(found, null);
+  const ends = [...also, ...estimates.flatMap((estimate) => (estimate ? [estimate.value, estimate.low, estimate.high] : []))];
+  const finite = ends.filter((end): end is number => typeof end === "number");
+  const below = estimates.some((estimate) => estimate !== null && estimate.value !== null && estimate.value < 0) || (also.some((end) => end <= 0) && finite.some((end) => end < 0));
+  return bounded ? pointsAxis(finite, below ? [-1, 1] : [0, 1]) : axisOf(finite, null);
 }
 
-const share = (x: number) => `${(100 * x).toFixed(2)}%`;
+const share = (fraction: number) => `${(100 * fraction).toFixed(2)}%`;
 
 /** The ticks that are drawn and labelled: every second one where there are many, with that of 0. */
 function ticksOf(axis: Axis, most: number): Axis["ticks"] {
   const first = Math.max(0, axis.ticks.findIndex((tick) => tick.label === "0")) % 2;
-  return axis.ticks.length > most ? axis.ticks.filter((_, place) => place % 2 === first) : axis.ticks;
+  return axis.ticks.length > most ? axis.ticks.filter((_, index) => index % 2 === first) : axis.ticks;
 }
 
 /** An estimate on an axis: its interval as a line, its value as a point; a line across where `zero` is. */
@@ -174,7 +174,7 @@ export function Scroll({ label, children }: { label: string; children: Component
 
 /** A sentence of ours; what stands between backticks is a command or a name. */
 export function Note({ text }: { text: string }) {
-  return <>{text.split(/`([^`\n]+)`/).map((part, place) => (place % 2 ? <code key={place}><Line value={part} /></code> : part && <Line key={place} value={part} most={4000} />))}</>;
+  return <>{text.split(/`([^`\n]+)`/).map((piece, index) => (index % 2 ? <code key={index}><Line value={piece} /></code> : piece && <Line key={index} value={piece} most={4000} />))}</>;
 }
 
 /** What is said where there is nothing to show. */
@@ -183,6 +183,6 @@ export function Nothing({ children }: { children: ComponentChildren }) {
 }
 
 /** Something that could not be read, or is being read. */
-export function Reading({ error, what }: { error: string | null; what: string }) {
-  return error === null ? <p class="nothing" role="status">Reading {what}…</p> : <p class="nothing bad" role="alert">{what} cannot be read: <Line value={error} /></p>;
+export function Reading({ error, noun }: { error: string | null; noun: string }) {
+  return error === null ? <p class="nothing" role="status">Reading {noun}…</p> : <p class="nothing bad" role="alert">{noun} cannot be read: <Line value={error} /></p>;
 }

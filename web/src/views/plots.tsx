@@ -44,38 +44,38 @@ interface Own {
 
 export function PlotsPage({ data, query, go }: PageProps) {
   const catalog = useCatalog(data);
-  const asked = query.getAll("run").flatMap((name) => findRun(catalog, name) ?? []);
-  const runs = asked.length ? catalog.runs.filter((run) => asked.includes(run)) : catalog.runs;
+  const askedRuns = query.getAll("run").flatMap((name) => findRun(catalog, name) ?? []);
+  const runs = askedRuns.length ? catalog.runs.filter((run) => askedRuns.includes(run)) : catalog.runs;
   const plot = PLOTS.find(([name]) => name === query.get("plot"))?.[0] ?? "scores";
   const change = (changes: Record<string, string | string[]>) => {
     const next = new URLSearchParams(query);
     for (const [name, value] of Object.entries(changes)) {
       next.delete(name);
-      for (const one of Array.isArray(value) ? value : value ? [value] : []) next.append(name, one);
+      for (const chosen of Array.isArray(value) ? value : value ? [value] : []) next.append(name, chosen);
     }
     return links.plots(next);
   };
-  const own: Own = { data, catalog, query, runs, go, set: (changes) => go(change(changes), true) };
-  const several = catalog.runs.length > 1;
+  const plotProps: Own = { data, catalog, query, runs, go, set: (changes) => go(change(changes), true) };
+  const isPlural = catalog.runs.length > 1;
   return (
     <div class="page views plots-page">
       <h1>Plots</h1>
       <nav class="tabs" aria-label="Plots">
-        {PLOTS.filter(([name]) => several || !["differences", "date"].includes(name)).map(([name, words]) => (
+        {PLOTS.filter(([name]) => isPlural || !["differences", "date"].includes(name)).map(([name, words]) => (
           <a key={name} href={change({ plot: name === "scores" ? "" : name })} aria-current={name === plot ? "page" : undefined}>{words}</a>
         ))}
       </nav>
-      {catalog.runs.length === 0 ? <Nothing>There is no run to plot.</Nothing> : <Shown plot={plot} own={own} />}
+      {catalog.runs.length === 0 ? <Nothing>There is no run to plot.</Nothing> : <Shown plot={plot} plotProps={plotProps} />}
     </div>
   );
 }
 
-function Shown({ plot, own }: { plot: string; own: Own }) {
-  if (plot === "differences") return <Differences {...own} />;
-  if (plot === "date") return <BetweenRuns {...own} against="date" />;
-  if (plot === "agreement") return <Judges {...own} />;
-  if (plot === "length" || plot === "latency" || plot === "cost" || plot === "confidence") return <Curves key={plot} {...own} against={plot} />;
-  return <Scores {...own} />;
+function Shown({ plot, plotProps }: { plot: string; plotProps: Own }) {
+  if (plot === "differences") return <Differences {...plotProps} />;
+  if (plot === "date") return <BetweenRuns {...plotProps} against="date" />;
+  if (plot === "agreement") return <Judges {...plotProps} />;
+  if (plot === "length" || plot === "latency" || plot === "cost" || plot === "confidence") return <Curves key={plot} {...plotProps} against={plot} />;
+  return <Scores {...plotProps} />;
 }
 
 /** The word for the overall score in a choice of tasks. */
@@ -93,19 +93,19 @@ function hasOverall(catalog: Catalog): boolean {
 /** A run's overall score, or the main one of a task. */
 function scoreOf(catalog: Catalog, run: RunInfo, task: string): Metric | null {
   if (task === OVERALL) return catalog.board?.rows.find((row) => row.run === run.key)?.overall ?? null;
-  return run.tasks.find((one) => one.name === task)?.metrics[0] ?? null;
+  return run.tasks.find((taskInfo) => taskInfo.name === task)?.metrics[0] ?? null;
 }
 
 function useTask({ catalog, query, runs }: Own): { task: string; options: [string, string][] } {
   const names = taskNames(runs);
   const overall = names.length > 1 && hasOverall(catalog);
-  const asked = query.get("task") ?? (overall ? OVERALL : (names[0] ?? ""));
-  const task = names.includes(asked) ? asked : overall ? OVERALL : (names[0] ?? "");
+  const askedTask = query.get("task") ?? (overall ? OVERALL : (names[0] ?? ""));
+  const task = names.includes(askedTask) ? askedTask : overall ? OVERALL : (names[0] ?? "");
   return { task, options: [...(overall ? [[OVERALL, "overall"] as [string, string]] : []), ...names.map((name): [string, string] => [name, name])] };
 }
 
-function TaskChoice({ own, task, options }: { own: Own; task: string; options: [string, string][] }) {
-  return options.length < 2 ? null : <Choice label="Task" chosen={task} options={options} choose={(name) => own.set({ task: name })} />;
+function TaskChoice({ plotProps, task, options }: { plotProps: Own; task: string; options: [string, string][] }) {
+  return options.length < 2 ? null : <Choice label="Task" chosen={task} options={options} choose={(name) => plotProps.set({ task: name })} />;
 }
 
 function Numbers({ children, open = false }: { children: ComponentChildren; open?: boolean }) {
@@ -118,9 +118,9 @@ function unit(metric: Metric | null): string {
 }
 
 /** All runs on one task (or overall), or all tasks of the only run. */
-function Scores(own: Own) {
-  const { catalog, runs } = own;
-  const { task, options } = useTask(own);
+function Scores(props: Own) {
+  const { catalog, runs } = props;
+  const { task, options } = useTask(props);
   const only = runs.length === 1 ? runs[0] : undefined;
   const rows = only
     ? tree(only).map((row) => ({ key: row.task?.name ?? row.group!.name, name: <Line value={row.task?.name ?? (row.group!.label || row.group!.name)} />, metric: row.metric }))
@@ -135,7 +135,7 @@ function Scores(own: Own) {
     <figure>
       <figcaption>
         <h2>Scores with intervals</h2>
-        {!only && <TaskChoice own={own} task={task} options={options} />}
+        {!only && <TaskChoice plotProps={props} task={task} options={options} />}
         {units.size === 1 && <p class="quiet">{only ? "Points of 100 where the metric is a share" : unit(scored[0]!.metric)}</p>}
       </figcaption>
       {scored.length === 0 ? <Nothing>Nothing has a score yet.</Nothing> : [...units].map((name) => {
@@ -157,12 +157,12 @@ interface ForestRow {
 function Forest({ rows, first, zero }: { rows: ForestRow[]; first: string; zero?: number }) {
   const bounded = rows[0]?.bounded ?? true;
   const axis = zero === undefined ? axisFor(rows.map((row) => row.estimate), bounded) : differenceAxis(rows.map((row) => row.estimate), bounded);
-  const [shown, more] = useSome(rows, "rows");
+  const [listed, showMore] = useSome(rows, "rows");
   const table = (
     <table class="plain scores forest">
       <thead><tr><th scope="col">{first}</th><th class="drawn" aria-hidden="true"><AxisWords axis={axis} /></th><th scope="col" class="number">{zero === undefined ? "Score" : "Difference"}</th><th scope="col" class="number">Items</th></tr></thead>
       <tbody>
-        {shown.map((row) => (
+        {listed.map((row) => (
           <tr key={row.key}>
             <th scope="row">{row.name}</th>
             <td class="drawn" aria-hidden="true"><Bar estimate={row.estimate} axis={axis} zero={zero} /></td>
@@ -179,40 +179,40 @@ function Forest({ rows, first, zero }: { rows: ForestRow[]; first: string; zero?
       </tbody>
     </table>
   );
-  return <>{table}{more}</>;
+  return <>{table}{showMore}</>;
 }
 
-function Differences(own: Own) {
-  const { data, catalog, query } = own;
+function Differences(props: Own) {
+  const { data, catalog, query } = props;
   const base = findRun(catalog, query.get("base") ?? "") ?? best(catalog);
   const others = catalog.runs.filter((run) => run.key !== base?.key);
   const read = useRead(
-    async () => (base ? Promise.all(others.map((run) => data.comparison(run.key, base.key).then((found) => (found && found.a !== run.key ? flipped(found) : found)))) : []),
+    async () => (base ? Promise.all(others.map((run) => data.comparison(run.key, base.key).then((comparison) => (comparison && comparison.a !== run.key ? flipped(comparison) : comparison)))) : []),
     [data, base?.key, catalog.made, ...catalog.runs.map((run) => run.records)],
   );
   if (base === undefined || others.length === 0) return <Nothing>A difference needs two runs.</Nothing>;
-  const found = (read.value ?? []).flatMap((comparison, place): { run: RunInfo; comparison: Comparison }[] => (comparison ? [{ run: others[place]!, comparison }] : []));
-  const tasks = [...new Set(found.flatMap(({ comparison }) => comparison.tasks.map((task) => task.task)))];
-  const overall = found.some(({ comparison }) => comparison.overall !== null) && tasks.length > 1;
-  const asked = query.get("task") ?? "";
-  const task = tasks.includes(asked) ? asked : overall ? OVERALL : (tasks[0] ?? "");
-  const rows = found.flatMap(({ run, comparison }): ForestRow[] => {
+  const compared = (read.value ?? []).flatMap((comparison, index): { run: RunInfo; comparison: Comparison }[] => (comparison ? [{ run: others[index]!, comparison }] : []));
+  const tasks = [...new Set(compared.flatMap(({ comparison }) => comparison.tasks.map((task) => task.task)))];
+  const overall = compared.some(({ comparison }) => comparison.overall !== null) && tasks.length > 1;
+  const askedTask = query.get("task") ?? "";
+  const task = tasks.includes(askedTask) ? askedTask : overall ? OVERALL : (tasks[0] ?? "");
+  const rows = compared.flatMap(({ run, comparison }): ForestRow[] => {
     const name = <a href={links.compare(runAddress(catalog, run), runAddress(catalog, base))}><Line value={run.label || run.name} /></a>;
     if (task === OVERALL) return comparison.overall ? [{ key: run.key, name, estimate: comparison.overall.difference, bounded: true }] : [];
-    const one = comparison.tasks.find((each) => each.task === task);
-    return one ? [{ key: run.key, name, estimate: one.difference, bounded: one.bounded }] : [];
+    const difference = comparison.tasks.find((difference) => difference.task === task);
+    return difference ? [{ key: run.key, name, estimate: difference.difference, bounded: difference.bounded }] : [];
   });
   rows.sort((a, b) => (b.estimate.value ?? -Infinity) - (a.estimate.value ?? -Infinity));
-  const missing = others.length - found.length;
+  const missing = others.length - compared.length;
   return (
     <figure>
       <figcaption>
         <h2>Paired differences</h2>
-        <RunChoice catalog={catalog} label="Baseline" chosen={base.key} choose={(key) => { const run = catalog.runs.find((one) => one.key === key); if (run) own.set({ base: runAddress(catalog, run) }); }} />
-        <TaskChoice own={own} task={task} options={[...(overall ? [[OVERALL, "overall"] as [string, string]] : []), ...tasks.map((name): [string, string] => [name, name])]} />
+        <RunChoice catalog={catalog} label="Baseline" chosen={base.key} choose={(key) => { const run = catalog.runs.find((run) => run.key === key); if (run) props.set({ base: runAddress(catalog, run) }); }} />
+        <TaskChoice plotProps={props} task={task} options={[...(overall ? [[OVERALL, "overall"] as [string, string]] : []), ...tasks.map((name): [string, string] => [name, name])]} />
         <p class="quiet">Baseline: <Line value={runLabels(catalog).get(base.key) ?? ""} />, on the items that both have. Where an interval leaves out 0, the two differ significantly (5%, each pair by itself).</p>
       </figcaption>
-      {read.value === null ? <Reading error={read.error} what="the comparisons" /> : rows.length === 0 ? <Nothing>No comparison with this run is at hand.</Nothing> : <Forest first="Run" rows={rows} zero={0} />}
+      {read.value === null ? <Reading error={read.error} noun="the comparisons" /> : rows.length === 0 ? <Nothing>No comparison with this run is at hand.</Nothing> : <Forest first="Run" rows={rows} zero={0} />}
       {read.value !== null && rows.length > 0 && missing > 0 && <p class="note quiet">{numbers.counted(missing, "run")} without a comparison at hand.</p>}
     </figure>
   );
@@ -224,9 +224,9 @@ function best(catalog: Catalog): RunInfo | undefined {
 }
 
 /** A point for each run: its score against what it cost, how long it took, or when it was made. */
-function BetweenRuns(own: Own & { against: "date" | "cost" | "latency" | "length" }) {
-  const { catalog, runs, against } = own;
-  const { task, options } = useTask(own);
+function BetweenRuns(props: Own & { against: "date" | "cost" | "latency" | "length" }) {
+  const { catalog, runs, against } = props;
+  const { task, options } = useTask(props);
   const labels = runLabels(catalog);
   const points = runs.flatMap((run) => {
     const metric = scoreOf(catalog, run, task);
@@ -248,7 +248,7 @@ function BetweenRuns(own: Own & { against: "date" | "cost" | "latency" | "length
     <figure>
       <figcaption>
         <h2>{words.between}</h2>
-        <TaskChoice own={own} task={task} options={options} />
+        <TaskChoice plotProps={props} task={task} options={options} />
       </figcaption>
       {points.length === 0 ? <Nothing>No run has both a score and {words.known}.</Nothing> : (
         <>
@@ -315,23 +315,23 @@ const WORDS: Record<"date" | Against, Words> = {
 };
 
 /** Scores of bins of samples, a line for each run. */
-function Curves(own: Own & { against: Against }) {
-  const { data, catalog, query, runs, against } = own;
+function Curves(props: Own & { against: Against }) {
+  const { data, catalog, query, runs, against } = props;
   const labels = runLabels(catalog);
   const read = useRead<(Plots | null)[]>(() => Promise.all(runs.map((run) => data.plots(run.key))), [data, ...runs.map((run) => `${run.key} ${run.state}`)]);
-  const found = useMemo(
-    () => (read.value ?? []).flatMap((plots, place) => (plots?.curves ?? []).flatMap((curve) => (curve.against === against && runs[place] ? [{ run: runs[place]!, curve }] : []))),
+  const curves = useMemo(
+    () => (read.value ?? []).flatMap((plots, index) => (plots?.curves ?? []).flatMap((curve) => (curve.against === against && runs[index] ? [{ run: runs[index]!, curve }] : []))),
     [read.value, against],
   );
   const words = WORDS[against];
-  const between = against !== "confidence" && catalog.runs.length > 1 && <BetweenRuns {...own} against={against} />;
-  if (read.value === null) return <Reading error={read.error} what="the plots" />;
-  const tasks = [...new Set(found.map(({ curve }) => curve.task))];
+  const between = against !== "confidence" && catalog.runs.length > 1 && <BetweenRuns {...props} against={against} />;
+  if (read.value === null) return <Reading error={read.error} noun="the plots" />;
+  const tasks = [...new Set(curves.map(({ curve }) => curve.task))];
   const task = tasks.includes(query.get("task") ?? "") ? query.get("task")! : (tasks[0] ?? "");
-  const those = found.filter(({ curve }) => curve.task === task);
-  const asked = query.getAll("line");
-  const drawn = those.filter(({ run }, place) => (asked.length ? asked.includes(runAddress(catalog, run)) : place < FIRST_LINES)).slice(0, MOST_LINES);
-  const style = (run: RunInfo) => drawn.findIndex((one) => one.run === run);
+  const those = curves.filter(({ curve }) => curve.task === task);
+  const askedLines = query.getAll("line");
+  const drawn = those.filter(({ run }, index) => (askedLines.length ? askedLines.includes(runAddress(catalog, run)) : index < FIRST_LINES)).slice(0, MOST_LINES);
+  const style = (run: RunInfo) => drawn.findIndex((line) => line.run === run);
   const bounded = those.every(({ curve }) => curve.bounded);
   const bins = drawn.flatMap(({ curve }) => curve.bins);
   const x: Axis = against === "confidence" ? pointsAxis([0, 1], [0, 1], 5) : wide(bins.map((bin) => bin.mean)) ? logAxis(bins.map((bin) => bin.mean), words.tick) : axisOf(bins.map((bin) => bin.mean), null, (at) => words.tick(at));
@@ -344,16 +344,16 @@ function Curves(own: Own & { against: Against }) {
     })),
   }));
   const toggle = (run: RunInfo) => {
-    const now = drawn.map((one) => runAddress(catalog, one.run));
+    const now = drawn.map((line) => runAddress(catalog, line.run));
     const own_ = runAddress(catalog, run);
-    own.set({ line: now.includes(own_) ? now.filter((name) => name !== own_) : [...now, own_] });
+    props.set({ line: now.includes(own_) ? now.filter((name) => name !== own_) : [...now, own_] });
   };
   return (
     <>
       <figure>
         <figcaption>
           <h2>{words.within}</h2>
-          <TaskChoice own={own} task={task} options={tasks.map((name) => [name, name])} />
+          <TaskChoice plotProps={props} task={task} options={tasks.map((name) => [name, name])} />
         </figcaption>
         {those.length === 0 ? <Nothing>{none(against, runs)}</Nothing> : (
           <>
@@ -380,8 +380,8 @@ function Curves(own: Own & { against: Against }) {
                 <table class="plain">
                   <thead><tr>{drawn.length > 1 && <th scope="col">Run</th>}<th scope="col" class="number">From</th><th scope="col" class="number">To</th><th scope="col" class="number">Mean</th><th scope="col" class="number">Score</th><th scope="col" class="number">Items</th></tr></thead>
                   <tbody>
-                    {drawn.flatMap(({ run, curve }) => curve.bins.map((bin, place) => (
-                      <tr key={`${run.key} ${place}`}>
+                    {drawn.flatMap(({ run, curve }) => curve.bins.map((bin, index) => (
+                      <tr key={`${run.key} ${index}`}>
                         {drawn.length > 1 && <th scope="row"><Line value={labels.get(run.key) ?? ""} /></th>}
                         <td class="number">{words.full(bin.low)}</td><td class="number">{words.full(bin.high)}</td><td class="number">{words.full(bin.mean)}</td>
                         <td class="number"><Score metric={{ ...bin.score, bounded: curve.bounded }} /></td><td class="number">{numbers.count(bin.score.n)}</td>
@@ -400,8 +400,8 @@ function Curves(own: Own & { against: Against }) {
 }
 
 /** Numbers above 0 that span more than a factor of 20. */
-function wide(found: number[]): boolean {
-  return found.length > 1 && Math.min(...found) > 0 && Math.max(...found) > 20 * Math.min(...found);
+function wide(numbers: number[]): boolean {
+  return numbers.length > 1 && Math.min(...numbers) > 0 && Math.max(...numbers) > 20 * Math.min(...numbers);
 }
 
 function none(against: Against, runs: RunInfo[]): string {
@@ -416,18 +416,18 @@ function none(against: Against, runs: RunInfo[]): string {
 }
 
 /** How far judges agree. */
-function Judges(own: Own) {
-  const { data, catalog, runs } = own;
+function Judges(props: Own) {
+  const { data, catalog, runs } = props;
   const labels = runLabels(catalog);
   const read = useRead<(Plots | null)[]>(() => Promise.all(runs.map((run) => data.plots(run.key))), [data, ...runs.map((run) => `${run.key} ${run.state}`)]);
-  if (read.value === null) return <Reading error={read.error} what="the plots" />;
-  const found = read.value.flatMap((plots, place) => (plots && plots.agreement.length ? [{ run: runs[place]!, agreement: plots.agreement }] : []));
-  if (found.length === 0) {
+  if (read.value === null) return <Reading error={read.error} noun="the plots" />;
+  const judged = read.value.flatMap((plots, index) => (plots && plots.agreement.length ? [{ run: runs[index]!, agreement: plots.agreement }] : []));
+  if (judged.length === 0) {
     return <figure><figcaption><h2>Agreement of judges</h2></figcaption><Nothing>No run has the verdicts of two judges. A scorer asks several where its <code>judges</code> names them.</Nothing></figure>;
   }
   return (
     <>
-      {found.map(({ run, agreement }) => {
+      {judged.map(({ run, agreement }) => {
         const axis = differenceAxis(agreement.map((pair) => pair.kappa), false);
         return (
           <figure key={run.key}>

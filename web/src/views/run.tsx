@@ -78,7 +78,7 @@ export function tree(run: RunInfo): Row[] {
 
 function Scores({ run, address }: { run: RunInfo; address: string }) {
   const rows = tree(run);
-  const [shown, more] = useSome(rows, "rows");
+  const [listed, showMore] = useSome(rows, "rows");
   if (rows.length === 0) return <Nothing>{run.state === "running" ? "No task has a sample yet." : "This run has no tasks."}</Nothing>;
   const bounded = rows.flatMap((row) => (row.metric?.bounded ? [row.metric] : []));
   const axis = axisFor(bounded, true);
@@ -100,8 +100,8 @@ function Scores({ run, address }: { run: RunInfo; address: string }) {
           </tr>
         </thead>
         <tbody>
-          {shown.map((row, place) => (
-            <tr key={place} class={row.group ? "group" : undefined}>
+          {listed.map((row, index) => (
+            <tr key={index} class={row.group ? "group" : undefined}>
               <th scope="row" class={`depth${row.depth}`}>
                 {row.task ? <a href={links.samples(address, { "in.task": row.task.name })}><Line value={row.task.name} /></a> : <Line value={row.group!.label || row.group!.name} />}
                 {row.group && <span class="quiet"> mean of {numbers.count(row.group.parts.length)}</span>}
@@ -116,7 +116,7 @@ function Scores({ run, address }: { run: RunInfo; address: string }) {
           ))}
         </tbody>
       </table>
-      {more}
+      {showMore}
       {drawn && <p class="note quiet">Lines are 95% intervals. Hover over a score for how its interval was made.</p>}
     </section>
   );
@@ -139,7 +139,7 @@ function party(kind: string): [who: string, what: string] {
 function Failures({ run, address }: { run: RunInfo; address: string }) {
   const kinds = new Map<string, number>();
   for (const task of run.tasks) for (const [kind, n] of Object.entries(task.failures)) kinds.set(kind, (kinds.get(kind) ?? 0) + n);
-  const [rows, more] = useSome([...kinds].sort((a, b) => b[1] - a[1]), "kinds");
+  const [rows, showMore] = useSome([...kinds].sort((a, b) => b[1] - a[1]), "kinds");
   if (kinds.size === 0) return null;
   return (
     <section>
@@ -156,7 +156,7 @@ function Failures({ run, address }: { run: RunInfo; address: string }) {
           ))}
         </tbody>
       </table>
-      {more}
+      {showMore}
     </section>
   );
 }
@@ -212,23 +212,23 @@ function OpenTask({ task, address }: { task: TaskInfo; address: string }) {
 }
 
 function SliceTable({ slice, task, address }: { slice: Slice; task: string; address: string }) {
-  const parts = [...slice.parts].sort((a, b) => b.metric.n - a.metric.n);
-  const [shown, more] = useSome(parts, "slices", FIRST_SLICES);
-  const bounded = parts.every((part) => part.metric.bounded);
-  const axis = axisFor(parts.map((part) => part.metric), bounded);
+  const slices = [...slice.parts].sort((a, b) => b.metric.n - a.metric.n);
+  const [listed, showMore] = useSome(slices, "slices", FIRST_SLICES);
+  const bounded = slices.every((subset) => subset.metric.bounded);
+  const axis = axisFor(slices.map((subset) => subset.metric), bounded);
   return (
     <>
       <table class="plain scores">
-        <caption>By <Line value={slice.key} />, <Line value={parts[0]?.metric.name ?? ""} /></caption>
+        <caption>By <Line value={slice.key} />, <Line value={slices[0]?.metric.name ?? ""} /></caption>
         <thead>
           <tr>
             <th scope="col"><Line value={slice.key} /></th><th scope="col" class="number">Score</th>
             <th class="drawn" aria-hidden="true"><AxisWords axis={axis} /></th><th scope="col" class="number">Items</th>
           </tr>
         </thead>
-        <tbody>{shown.map((part) => <SliceRow key={part.name} part={part} axis={axis} href={links.samples(address, { "in.task": task, [`in.${slice.key}`]: part.name })} />)}</tbody>
+        <tbody>{listed.map((subset) => <SliceRow key={subset.name} part={subset} axis={axis} href={links.samples(address, { "in.task": task, [`in.${slice.key}`]: subset.name })} />)}</tbody>
       </table>
-      {more}
+      {showMore}
     </>
   );
 }
@@ -245,21 +245,21 @@ function SliceRow({ part, axis, href }: { part: Slice["parts"][number]; axis: Ax
 }
 
 function Facts({ run }: { run: RunInfo }) {
-  const own: [string, string][] = [
+  const facts: [string, string][] = [
     ["Model", run.model],
     ["Cost", run.cost === null ? "not known" : numbers.money(run.cost)],
     ["Tokens", `${numbers.short(run.inputTokens)} in, ${numbers.short(run.outputTokens)} out`],
     ["Time", numbers.duration(run.seconds)],
   ];
-  const said = new Set(run.facts.map(([name]) => name));
-  const [shown, more] = useSome([...own.filter(([name]) => !said.has(name)), ...run.facts], "facts");
+  const recorded = new Set(run.facts.map(([name]) => name));
+  const [listed, showMore] = useSome([...facts.filter(([name]) => !recorded.has(name)), ...run.facts], "facts");
   return (
     <section>
       <h2>How it was made</h2>
       <dl class="facts">
-        {shown.map(([name, value], place) => <div key={place} class={value.length > 80 ? "long" : undefined}><dt><Line value={name} /></dt><dd><Line value={value} /></dd></div>)}
+        {listed.map(([name, value], index) => <div key={index} class={value.length > 80 ? "long" : undefined}><dt><Line value={name} /></dt><dd><Line value={value} /></dd></div>)}
       </dl>
-      {more}
+      {showMore}
     </section>
   );
 }
