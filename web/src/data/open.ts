@@ -1,4 +1,7 @@
-/** Opens what the page is about: parts in the page itself, files beside it, or a server that follows runs. */
+/**
+ * Opens what the page is about: parts in the page itself, files beside it, or a server that follows
+ * runs.
+ */
 import type { Catalog, Comparison, Data, Plots, RunData } from "./api";
 import { fromBase64, inflate, json, withArrays } from "./parts";
 import { RunTable } from "./run";
@@ -23,8 +26,12 @@ export async function openData(): Promise<Data> {
   const app = document.getElementById("app")!;
   const sourceKind = app.dataset.source;
   const root = app.dataset.root ?? "";
-  const source: Source = sourceKind === "embedded" ? new Embedded(fromBase64) : new Fetched(root, sourceKind === "fetched" ? ".bin" : "");
-  const readPart = async <T>(key: string): Promise<T> => json<T>(await inflate(await source.part(key)));
+  const source: Source =
+    sourceKind === "embedded"
+      ? new Embedded(fromBase64)
+      : new Fetched(root, sourceKind === "fetched" ? ".bin" : "");
+  const readPart = async <T>(key: string): Promise<T> =>
+    json<T>(await inflate(await source.part(key)));
   const runs = new Map<string, Promise<RunTable>>();
   const before = new Map<string, RunTable>();
   const listeners = new Set<(runs: string[]) => void>();
@@ -51,7 +58,12 @@ export async function openData(): Promise<Data> {
       return table;
     },
     async comparison(a: string, b: string): Promise<Comparison | null> {
-      for (const [first, second] of sourceKind === "live" ? [[a, b]] : [[a, b], [b, a]]) {
+      for (const [first, second] of sourceKind === "live"
+        ? [[a, b]]
+        : [
+            [a, b],
+            [b, a],
+          ]) {
         try {
           return comparisonOf(await inflate(await source.part(`compare/${first}/${second}`)));
         } catch (error) {
@@ -73,7 +85,9 @@ export async function openData(): Promise<Data> {
       try {
         const bytes = await source.part(`image/${run}/${digest}`);
         if (!bytes.length) return null;
-        return new Blob([bytes as BlobPart], { type: bytes[0] === PNG_FIRST_BYTE ? "image/png" : "image/jpeg" });
+        return new Blob([bytes as BlobPart], {
+          type: bytes[0] === PNG_FIRST_BYTE ? "image/png" : "image/jpeg",
+        });
       } catch (error) {
         if (error instanceof Missing) return null;
         throw error;
@@ -117,7 +131,20 @@ export async function openData(): Promise<Data> {
 
 function comparisonOf(bytes: Uint8Array): Comparison {
   const { head, arrays } = withArrays<Omit<Comparison, "pairs">>(bytes);
-  if (head.refused) return { ...head, tasks: [], overall: null, conclusion: "", notes: [], pairs: { a: new Int32Array(), b: new Int32Array(), scoreA: new Float64Array(), scoreB: new Float64Array() } };
+  if (head.refused)
+    return {
+      ...head,
+      tasks: [],
+      overall: null,
+      conclusion: "",
+      notes: [],
+      pairs: {
+        a: new Int32Array(),
+        b: new Int32Array(),
+        scoreA: new Float64Array(),
+        scoreB: new Float64Array(),
+      },
+    };
   const [a, b, scoreA, scoreB] = arrays as [Int32Array, Int32Array, Float64Array, Float64Array];
   for (const places of [a, b]) for (let i = 1; i < places.length; i++) places[i]! += places[i - 1]!;
   return { ...head, pairs: { a, b, scoreA, scoreB } };

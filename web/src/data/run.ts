@@ -1,4 +1,7 @@
-/** The samples of one run: columns that are held, previews and records that are read when they are wanted. */
+/**
+ * The samples of one run: columns that are held, previews and records that are read when they are
+ * wanted.
+ */
 import type { Column, Filter, Preview, RunData, RunInfo, Sample } from "./api";
 import { inflate, json, withArrays } from "./parts";
 import { linesOf, sampleOf } from "./sample";
@@ -51,7 +54,12 @@ export class RunTable implements RunData {
   ) {
     this.size = index.size;
     this.columns = index.columns.map(({ name, title, kind, names }) => {
-      const values = joined(chunks.map((chunk) => chunk.columns.get(name)), chunks, kind, index.size);
+      const values = joined(
+        chunks.map((chunk) => chunk.columns.get(name)),
+        chunks,
+        kind,
+        index.size,
+      );
       return kind === "number"
         ? { name, title, kind, values: values as Float64Array }
         : { name, title, kind, names: names ?? [], codes: values as Int32Array };
@@ -59,7 +67,12 @@ export class RunTable implements RunData {
   }
 
   /** Reads what the table needs; again where a growing run became another while it was read. */
-  static async read(source: Source, info: RunInfo, before?: RunTable, tries = 3): Promise<RunTable> {
+  static async read(
+    source: Source,
+    info: RunInfo,
+    before?: RunTable,
+    tries = 3,
+  ): Promise<RunTable> {
     try {
       return await RunTable.readOnce(source, info, before);
     } catch (error) {
@@ -69,9 +82,14 @@ export class RunTable implements RunData {
     }
   }
 
-  private static async readOnce(source: Source, info: RunInfo, before?: RunTable): Promise<RunTable> {
+  private static async readOnce(
+    source: Source,
+    info: RunInfo,
+    before?: RunTable,
+  ): Promise<RunTable> {
     const index = json<Index>(await inflate(await source.part(`run/${info.key}/index`)));
-    const cache = before?.cache.generation === index.generation ? before.cache : new Kept(index.generation);
+    const cache =
+      before?.cache.generation === index.generation ? before.cache : new Kept(index.generation);
     const count = Math.ceil(index.size / index.chunk);
     const chunks = await Promise.all(
       Array.from({ length: count }, async (_, number) => {
@@ -90,11 +108,19 @@ export class RunTable implements RunData {
   }
 
   id(sampleIndex: number): string {
-    return this.chunks[Math.floor(sampleIndex / this.index.chunk)]?.ids[sampleIndex % this.index.chunk] ?? "";
+    return (
+      this.chunks[Math.floor(sampleIndex / this.index.chunk)]?.ids[
+        sampleIndex % this.index.chunk
+      ] ?? ""
+    );
   }
 
   draw(sampleIndex: number): number {
-    return this.chunks[Math.floor(sampleIndex / this.index.chunk)]?.draws[sampleIndex % this.index.chunk] ?? 0;
+    return (
+      this.chunks[Math.floor(sampleIndex / this.index.chunk)]?.draws[
+        sampleIndex % this.index.chunk
+      ] ?? 0
+    );
   }
 
   find(task: string, id: string, draw: number): number {
@@ -141,13 +167,23 @@ export class RunTable implements RunData {
     const number = this.blockOf(sampleIndex);
     const lines = await this.lines(number);
     const line = lines[sampleIndex - this.index.blocks[number]!];
-    if (line === undefined) throw new Error("This sample is not where the index says: the file is damaged. Make it again.");
+    if (line === undefined)
+      throw new Error(
+        "This sample is not where the index says: the file is damaged. Make it again.",
+      );
     return { ...sampleOf(line), id: this.id(sampleIndex) };
   }
 
-  search(query: string, places: Int32Array, onHits: (hits: Int32Array, done: number, of: number) => void, stop: AbortSignal): Promise<void> {
+  search(
+    query: string,
+    places: Int32Array,
+    onHits: (hits: Int32Array, done: number, of: number) => void,
+    stop: AbortSignal,
+  ): Promise<void> {
     // Hits come in the order of the run, whatever order the places have.
-    const sorted = places.every((sampleIndex, i) => i === 0 || places[i - 1]! < sampleIndex) ? places : places.slice().sort();
+    const sorted = places.every((sampleIndex, i) => i === 0 || places[i - 1]! < sampleIndex)
+      ? places
+      : places.slice().sort();
     const blocks: Wanted[] = [];
     let at = 0;
     this.index.blocks.forEach((start, number) => {
@@ -155,9 +191,18 @@ export class RunTable implements RunData {
       const from = at;
       while (at < sorted.length && sorted[at]! < end) at++;
       if (at === from) return;
-      const lines = at - from === end - start ? null : sorted.slice(from, at).map((sampleIndex) => sampleIndex - start);
+      const lines =
+        at - from === end - start
+          ? null
+          : sorted.slice(from, at).map((sampleIndex) => sampleIndex - start);
       const block = `${this.info.key}/${this.index.generation}/${number}/${end}`;
-      blocks.push({ block, packed: () => this.source.part(this.blockKey(number), this.index.generation), start, lines, rows: at - from });
+      blocks.push({
+        block,
+        packed: () => this.source.part(this.blockKey(number), this.index.generation),
+        start,
+        lines,
+        rows: at - from,
+      });
     });
     return searchBlocks(query, blocks, onHits, stop);
   }
@@ -176,10 +221,14 @@ export class RunTable implements RunData {
 
   private async readPreviews(number: number): Promise<void> {
     const rows = Math.min(this.index.chunk, this.size - number * this.index.chunk);
-    if (this.reading.has(number) || (this.cache.previews.get(number)?.[0].length ?? 0) >= rows) return;
+    if (this.reading.has(number) || (this.cache.previews.get(number)?.[0].length ?? 0) >= rows)
+      return;
     this.reading.add(number);
     try {
-      const packed = await this.source.part(`run/${this.info.key}/previews/${number}`, this.index.generation);
+      const packed = await this.source.part(
+        `run/${this.info.key}/previews/${number}`,
+        this.index.generation,
+      );
       this.cache.previews.set(number, json<Previews>(await inflate(packed)));
       for (const listener of this.listeners) listener();
       this.reading.delete(number);
@@ -226,8 +275,14 @@ export class RunTable implements RunData {
   }
 }
 
-function joined(chunkValues: (Float64Array | Int32Array | undefined)[], chunks: Chunk[], kind: "number" | "category", size: number): Float64Array | Int32Array {
-  const joinedValues = kind === "number" ? new Float64Array(size).fill(NaN) : new Int32Array(size).fill(-1);
+function joined(
+  chunkValues: (Float64Array | Int32Array | undefined)[],
+  chunks: Chunk[],
+  kind: "number" | "category",
+  size: number,
+): Float64Array | Int32Array {
+  const joinedValues =
+    kind === "number" ? new Float64Array(size).fill(NaN) : new Int32Array(size).fill(-1);
   let at = 0;
   chunkValues.forEach((values, i) => {
     const rows = Math.min(chunks[i]!.ids.length, size - at);

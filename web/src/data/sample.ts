@@ -1,13 +1,19 @@
-/** A line of samples.jsonl as the views show it. Nothing is trusted to have the shape that it should. */
+/**
+ * A line of samples.jsonl as the views show it. Nothing is trusted to have the shape that it
+ * should.
+ */
 import type { Failure, Message, Reply, Sample, ScoreOf } from "./api";
 
 type Row = Record<string, unknown>;
 
-const row = (value: unknown): Row => (typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Row) : {});
+const row = (value: unknown): Row =>
+  typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Row) : {};
 const list = (value: unknown): unknown[] => (Array.isArray(value) ? value : []);
-const text = (value: unknown): string => (typeof value === "string" ? value : value === undefined || value === null ? "" : asText(value));
+const text = (value: unknown): string =>
+  typeof value === "string" ? value : value === undefined || value === null ? "" : asText(value);
 const number = (value: unknown): number | null => (typeof value === "number" ? value : null);
-const asText = (value: unknown): string => (typeof value === "string" ? value : JSON.stringify(value) ?? "");
+const asText = (value: unknown): string =>
+  typeof value === "string" ? value : (JSON.stringify(value) ?? "");
 
 const MARK = "\u0001";
 
@@ -30,8 +36,16 @@ export function recordOf(line: string): Row {
     for (const [name, child] of Object.entries(value)) expanded[name] = expand(child, bases);
     return expanded;
   };
-  const base = { input: expand(data.input, []), answer: expand(data.answer, []), passages: expand(data.passages, []) };
-  const bases = [base.input, base.answer, ...list(base.passages).map((passage) => row(passage).text)].map((text) => (typeof text === "string" ? text : ""));
+  const base = {
+    input: expand(data.input, []),
+    answer: expand(data.answer, []),
+    passages: expand(data.passages, []),
+  };
+  const bases = [
+    base.input,
+    base.answer,
+    ...list(base.passages).map((passage) => row(passage).text),
+  ].map((text) => (typeof text === "string" ? text : ""));
   return expand(data, bases) as Row;
 }
 
@@ -57,9 +71,14 @@ export function sampleOf(line: string): Sample {
     choices: list(data.choices).map(text),
     gold: list(data.gold).filter((index) => typeof index === "number"),
     choice: number(data.choice),
-    logLikelihoods: list(data.log_likelihoods).filter((logLikelihood) => typeof logLikelihood === "number"),
+    logLikelihoods: list(data.log_likelihoods).filter(
+      (logLikelihood) => typeof logLikelihood === "number",
+    ),
     targets: list(data.targets).map(text),
-    passages: list(data.passages).map((passage) => ({ id: text(row(passage).id), text: text(row(passage).text) })),
+    passages: list(data.passages).map((passage) => ({
+      id: text(row(passage).id),
+      text: text(row(passage).text),
+    })),
     answer,
     reasoning: text(data.reasoning),
     replies: list(data.responses).map((response, i) => replyOf(response, number(latencies[i]))),
@@ -67,7 +86,14 @@ export function sampleOf(line: string): Sample {
     failure: failureOf(data.failure),
     metadata: Object.entries(row(data.metadata)).map(([name, value]) => [name, asText(value)]),
     strategy: data.strategy
-      ? { name: text(strategy.name), draws: list(strategy.draws), votes: list(strategy.votes).map((vote) => [text(list(vote)[0]), number(list(vote)[1]) ?? 0]) }
+      ? {
+          name: text(strategy.name),
+          draws: list(strategy.draws),
+          votes: list(strategy.votes).map((vote) => [
+            text(list(vote)[0]),
+            number(list(vote)[1]) ?? 0,
+          ]),
+        }
       : null,
     raw,
   };
@@ -98,7 +124,10 @@ function replyOf(value: unknown, latency: number | null): Reply {
   if (typeof data.reasoning === "string") reply.reasoning = data.reasoning;
   if (typeof data.finish_reason === "string") reply.finish = data.finish_reason;
   if (typeof data.model === "string") reply.model = data.model;
-  const numbers: [Exclude<keyof Reply, "text" | "reasoning" | "finish" | "model" | "tokens">, unknown][] = [
+  const numbers: [
+    Exclude<keyof Reply, "text" | "reasoning" | "finish" | "model" | "tokens">,
+    unknown,
+  ][] = [
     ["logLikelihood", data.log_likelihood],
     ["inputTokens", usage.input_tokens],
     ["outputTokens", usage.output_tokens],
@@ -116,13 +145,22 @@ function replyOf(value: unknown, latency: number | null): Reply {
 }
 
 function scoresOf(data: Row, answer: string): ScoreOf[] {
-  const [scores, undecided, failures, exchanges] = [data.scores, data.undecided, data.score_failures, data.exchanges].map(row) as [Row, Row, Row, Row];
-  const names = [...new Set([...Object.keys(scores), ...Object.keys(undecided), ...Object.keys(failures)])];
+  const [scores, undecided, failures, exchanges] = [
+    data.scores,
+    data.undecided,
+    data.score_failures,
+    data.exchanges,
+  ].map(row) as [Row, Row, Row, Row];
+  const names = [
+    ...new Set([...Object.keys(scores), ...Object.keys(undecided), ...Object.keys(failures)]),
+  ];
   return names.map((scorer) => {
     // Records of schema 1 have answers that were left without a score.
     const leftOut = scorer in undecided;
     const score = row(leftOut ? undecided[scorer] : scores[scorer]);
-    const numbers = Object.entries(row(score.parts)).filter((entry): entry is [string, number] => typeof entry[1] === "number");
+    const numbers = Object.entries(row(score.parts)).filter(
+      (entry): entry is [string, number] => typeof entry[1] === "number",
+    );
     return {
       scorer,
       value: leftOut ? null : number(score.value),
@@ -134,19 +172,27 @@ function scoresOf(data: Row, answer: string): ScoreOf[] {
       failure: failureOf(failures[scorer]),
       exchange: list(exchanges[scorer]).map((exchange) => {
         const exchanged = row(exchange);
-        return { role: text(exchanged.role), messages: requestOf(exchanged.request), reply: replyOf(exchanged.response, null) };
+        return {
+          role: text(exchanged.role),
+          messages: requestOf(exchanged.request),
+          reply: replyOf(exchanged.response, null),
+        };
       }),
     };
   });
 }
 
-/** What a scorer sent: messages of a request for text, else each part of the request by its name. */
+/**
+ * What a scorer sent: messages of a request for text, else each part of the request by its name.
+ */
 function requestOf(value: unknown): Message[] {
   const data = row(value);
   if ("generate" in data) return messagesOf(data.generate);
   return Object.entries(data).flatMap(([name, prompt]) => {
     const messages = messagesOf(prompt);
-    return messages.length && messages[0]!.role ? messages : [{ role: name, parts: [asText(prompt)] }];
+    return messages.length && messages[0]!.role
+      ? messages
+      : [{ role: name, parts: [asText(prompt)] }];
   });
 }
 
@@ -154,7 +200,10 @@ function requestOf(value: unknown): Message[] {
 function spansOf(value: unknown, answer: string): [number, number][] {
   const spans = list(value)
     .map(list)
-    .filter((span): span is [number, number] => typeof span[0] === "number" && typeof span[1] === "number" && span[0] < span[1]);
+    .filter(
+      (span): span is [number, number] =>
+        typeof span[0] === "number" && typeof span[1] === "number" && span[0] < span[1],
+    );
   if (!spans.length) return [];
   const ends = new Set(spans.flat());
   const places = new Map<number, number>();

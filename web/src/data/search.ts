@@ -18,13 +18,15 @@ function containing(word: string): Test {
 /**
  * A function from a block to the rows, among those wanted, whose texts have every word.
  *
- * Most lines are passed over unread: a line holds the letters of a word as they are, unless it escapes more than it must, or the word
- * goes from one of its pieces into the next, between letters and signs.
+ * Most lines are passed over unread: a line holds the letters of a word as they are, unless it
+ * escapes more than it must, or the word goes from one of its pieces into the next, between letters
+ * and signs.
  */
 export function searcher(words: string[]): (block: string, wanted: Int32Array | null) => number[] {
   const inTexts = words.map(containing);
   const inLine = words.flatMap((word) => word.match(/[\p{L}\p{M}\p{N}]+/gu) ?? []).map(containing);
-  const maybe = (text: string): boolean => inLine.every((test) => test(text)) || /\\u(?!00[01])/.test(text);
+  const maybe = (text: string): boolean =>
+    inLine.every((test) => test(text)) || /\\u(?!00[01])/.test(text);
   return (block, rows) => {
     if (!maybe(block)) return [];
     const rowSet = rows && new Set(rows);
@@ -39,7 +41,24 @@ export function searcher(words: string[]): (block: string, wanted: Int32Array | 
   };
 }
 
-const FIELDS = ["id", "input", "targets", "choices", "passages", "metadata", "answer", "reasoning", "prompt", "responses", "scores", "undecided", "score_failures", "failure", "exchanges", "strategy"];
+const FIELDS = [
+  "id",
+  "input",
+  "targets",
+  "choices",
+  "passages",
+  "metadata",
+  "answer",
+  "reasoning",
+  "prompt",
+  "responses",
+  "scores",
+  "undecided",
+  "score_failures",
+  "failure",
+  "exchanges",
+  "strategy",
+];
 /** Within those, texts that are words of the record and none of the model's or the task's. */
 const APART = new Set(["image", "media_type", "finish_reason", "role", "party", "model"]);
 

@@ -1,4 +1,7 @@
-/** Searches blocks away from the page, so that it stays fluid. Blocks stay here packed, for the next query. */
+/**
+ * Searches blocks away from the page, so that it stays fluid. Blocks stay here packed, for the next
+ * query.
+ */
 import { fromBase64, inflate } from "./parts";
 import { searcher } from "./search";
 
@@ -26,11 +29,16 @@ let current = { words: "", search: searcher([]) };
 self.onmessage = async ({ data }: MessageEvent<Ask>): Promise<void> => {
   const answer: Told = { query: data.query, block: data.block, hits: [] };
   try {
-    if (data.packed !== undefined) packedBlocks.set(data.block, typeof data.packed === "string" ? fromBase64(data.packed) : data.packed);
+    if (data.packed !== undefined)
+      packedBlocks.set(
+        data.block,
+        typeof data.packed === "string" ? fromBase64(data.packed) : data.packed,
+      );
     const words = JSON.stringify(data.words);
     if (current.words !== words) current = { words, search: searcher(data.words) };
     const packed = packedBlocks.get(data.block);
-    if (packed) answer.hits = current.search(new TextDecoder().decode(await inflate(packed)), data.wanted);
+    if (packed)
+      answer.hits = current.search(new TextDecoder().decode(await inflate(packed)), data.wanted);
   } catch (error) {
     answer.error = String(error);
   }

@@ -1,7 +1,10 @@
 /** Where the packed parts come from: elements of the page, or files and a server. */
 
 export interface Source {
-  /** A part, packed; `generation` tells readings of a growing run apart. Rejects where there is none, in words for a person. */
+  /**
+   * A part, packed; `generation` tells readings of a growing run apart. Rejects where there is
+   * none, in words for a person.
+   */
   part(key: string, generation?: number): Promise<Uint8Array>;
   /** Whether there is such a part; null where only asking for it tells. */
   has(key: string): boolean | null;
@@ -9,7 +12,10 @@ export interface Source {
 
 export class Missing extends Error {}
 
-/** Parts that stand in the page as base64. While the browser still reads the page, later ones are waited for. */
+/**
+ * Parts that stand in the page as base64. While the browser still reads the page, later ones are
+ * waited for.
+ */
 export class Embedded implements Source {
   private waiting: { key: string; go: () => void }[] = [];
   private ended: boolean;
@@ -35,13 +41,20 @@ export class Embedded implements Source {
 
   async part(key: string): Promise<Uint8Array> {
     const text = this.text(key) ?? (await this.later(key));
-    if (text === null) throw new Missing(this.damaged ? "This file is damaged: its end is missing. Make it again." : `The file has no part ${key}.`);
+    if (text === null)
+      throw new Missing(
+        this.damaged
+          ? "This file is damaged: its end is missing. Make it again."
+          : `The file has no part ${key}.`,
+      );
     return this.decode(text);
   }
 
   /** Whether the page is read to its end. */
   whenRead(): Promise<void> {
-    return this.ended ? Promise.resolve() : new Promise((go) => this.waiting.push({ key: "end", go }));
+    return this.ended
+      ? Promise.resolve()
+      : new Promise((go) => this.waiting.push({ key: "end", go }));
   }
 
   private async later(key: string): Promise<string | null> {
@@ -95,7 +108,12 @@ export class Fetched implements Source {
           : "The server of this page does not answer.",
       );
     }
-    if (!reply.ok) throw new Missing(reply.status === 404 ? `There is no part ${key}.` : `The server replied ${reply.status}: ${(await reply.text()).slice(0, 500)}`);
+    if (!reply.ok)
+      throw new Missing(
+        reply.status === 404
+          ? `There is no part ${key}.`
+          : `The server replied ${reply.status}: ${(await reply.text()).slice(0, 500)}`,
+      );
     return new Uint8Array(await reply.arrayBuffer());
   }
 }

@@ -1,9 +1,14 @@
-/** Full-text search over the blocks of a run by a few workers, with hits in the order of the run. */
+/**
+ * Full-text search over the blocks of a run by a few workers, with hits in the order of the run.
+ */
 import { wordsOf } from "./search";
 import type { Ask, Told } from "./search.worker";
 import SearchWorker from "./search.worker?worker&inline";
 
-/** A block to search: its name, how it is had, where it begins and which of its lines are wanted (null: all). */
+/**
+ * A block to search: its name, how it is had, where it begins and which of its lines are wanted
+ * (null: all).
+ */
 export interface Wanted {
   block: string;
   packed: () => Promise<Uint8Array | string>;
@@ -30,7 +35,8 @@ export function workers(): Pooled[] {
     const count = Math.min(8, navigator.hardwareConcurrency || 2);
     pool = Array.from({ length: count }, () => {
       const worker = new SearchWorker();
-      worker.onmessage = ({ data }: MessageEvent<Told>) => waiting.get(`${data.query} ${data.block}`)?.(data);
+      worker.onmessage = ({ data }: MessageEvent<Told>) =>
+        waiting.get(`${data.query} ${data.block}`)?.(data);
       return { worker, sent: new Set<string>(), busy: 0 };
     });
   }

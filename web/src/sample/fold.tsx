@@ -2,7 +2,17 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 
 /** Something that is made only when it is opened, and for printing unless it is left out of it. */
-export function Fold({ summary, open = false, printed = true, children }: { summary: ComponentChildren; open?: boolean; printed?: boolean; children: () => ComponentChildren }) {
+export function Fold({
+  summary,
+  open = false,
+  printed = true,
+  children,
+}: {
+  summary: ComponentChildren;
+  open?: boolean;
+  printed?: boolean;
+  children: () => ComponentChildren;
+}) {
   const [isOpen, set] = useState(open);
   useEffect(() => {
     if (!printed) return;

@@ -24,7 +24,9 @@ export function SamplePage({ data, parameters, go }: PageProps) {
   const size = list && at >= 0 ? list.places.length : (run?.size ?? 0);
   const address = (row: number): string | null => {
     const next = list && at >= 0 ? list.places[row] : row;
-    return run && next !== undefined && next >= 0 && next < run.size ? addressOf(RUN, run, next, TASK) : null;
+    return run && next !== undefined && next >= 0 && next < run.size
+      ? addressOf(RUN, run, next, TASK)
+      : null;
   };
   const back = links.samples(RUN, list?.query);
   const step = (by: number) => {
@@ -47,24 +49,48 @@ export function SamplePage({ data, parameters, go }: PageProps) {
         <a href={back}>All samples</a>
         {index >= 0 && (
           <>
-            <span class="quiet">{count(row + 1)} of {count(size)}</span>
-            {before ? <a href={before} rel="prev">← previous</a> : <span class="quiet">← previous</span>}
-            {after ? <a href={after} rel="next">next →</a> : <span class="quiet">next →</span>}
+            <span class="quiet">
+              {count(row + 1)} of {count(size)}
+            </span>
+            {before ? (
+              <a href={before} rel="prev">
+                ← previous
+              </a>
+            ) : (
+              <span class="quiet">← previous</span>
+            )}
+            {after ? (
+              <a href={after} rel="next">
+                next →
+              </a>
+            ) : (
+              <span class="quiet">next →</span>
+            )}
           </>
         )}
       </nav>
-      <h1 class="id"><Line value={ID} /></h1>
+      <h1 class="id">
+        <Line value={ID} />
+      </h1>
       {error || ready.error ? (
         <p class="note warn">This sample could not be read: {error ?? ready.error}</p>
       ) : !run || (index >= 0 && !ready.value) ? (
         <p class="note quiet">Reading the sample…</p>
       ) : !ready.value ? (
         <p class="note">
-          This run has no sample <Line value={ID} />{draw ? `, repeat ${draw + 1},` : ""} of the task <Line value={TASK} />.
+          This run has no sample <Line value={ID} />
+          {draw ? `, repeat ${draw + 1},` : ""} of the task <Line value={TASK} />.
           {info.state === "running" && " The run is going on; it may still come."}
         </p>
       ) : (
-        <Story data={data} info={info} run={run} sample={ready.value} address={RUN} words={list?.words ?? ""} />
+        <Story
+          data={data}
+          info={info}
+          run={run}
+          sample={ready.value}
+          address={RUN}
+          words={list?.words ?? ""}
+        />
       )}
     </div>
   );
@@ -72,22 +98,52 @@ export function SamplePage({ data, parameters, go }: PageProps) {
 
 function addressOf(name: string, run: RunData, index: number, otherwise: string): string {
   const tasks = run.columns.find((column) => column.name === "task");
-  const task = tasks?.kind === "category" ? (tasks.names[tasks.codes[index] ?? -1] ?? otherwise) : otherwise;
+  const task =
+    tasks?.kind === "category" ? (tasks.names[tasks.codes[index] ?? -1] ?? otherwise) : otherwise;
   return links.sample(name, task, run.id(index), run.draw(index));
 }
 
-function Story({ data, info, run, sample, address, words }: { data: Data; info: RunInfo; run: RunData; sample: Sample; address: string; words: string }) {
+function Story({
+  data,
+  info,
+  run,
+  sample,
+  address,
+  words,
+}: {
+  data: Data;
+  info: RunInfo;
+  run: RunData;
+  sample: Sample;
+  address: string;
+  words: string;
+}) {
   const score = mainScore(sample);
   const pictures = useMemo(() => ({ data, run: info }), [data, info]);
   return (
     <PicturesOf.Provider value={pictures}>
       <p class="lede">
-        <span class={`verdict ${tone(sample.outcome, score?.value ?? null, sample.failure ? "failed" : null)}`}>
-          {sample.outcome !== "answered" ? outcomeInWords(sample.outcome) : score?.label ? <Line value={score.label} /> : outcomeInWords(sample.outcome)}
+        <span
+          class={`verdict ${tone(sample.outcome, score?.value ?? null, sample.failure ? "failed" : null)}`}
+        >
+          {sample.outcome !== "answered" ? (
+            outcomeInWords(sample.outcome)
+          ) : score?.label ? (
+            <Line value={score.label} />
+          ) : (
+            outcomeInWords(sample.outcome)
+          )}
         </span>
-        {score && score.value !== null && <> · {score.scorer ? <Line value={score.scorer} /> : "score"} {number(score.value)}</>}
-        {" · "}<Line value={sample.task} />{sample.draw > 0 ? ` · repeat ${sample.draw + 1}` : ""} · <Line value={info.model} />
-        {" "}<LabelThis run={info} task={sample.task} id={sample.id} draw={sample.draw} />
+        {score && score.value !== null && (
+          <>
+            {" "}
+            · {score.scorer ? <Line value={score.scorer} /> : "score"} {number(score.value)}
+          </>
+        )}
+        {" · "}
+        <Line value={sample.task} />
+        {sample.draw > 0 ? ` · repeat ${sample.draw + 1}` : ""} · <Line value={info.model} />{" "}
+        <LabelThis run={info} task={sample.task} id={sample.id} draw={sample.draw} />
       </p>
       <Repeats run={run} address={address} task={sample.task} id={sample.id} draw={sample.draw} />
       {sample.failure && <FailureBox failure={sample.failure} />}
@@ -104,7 +160,13 @@ function Story({ data, info, run, sample, address, words }: { data: Data; info: 
         </div>
       </div>
       <Part title="Raw record">
-        <Fold summary="The line of samples.jsonl" printed={false}>{() => <div class="raw"><Text value={JSON.stringify(sample.raw, null, 2) ?? ""} label="the raw record" /></div>}</Fold>
+        <Fold summary="The line of samples.jsonl" printed={false}>
+          {() => (
+            <div class="raw">
+              <Text value={JSON.stringify(sample.raw, null, 2) ?? ""} label="the raw record" />
+            </div>
+          )}
+        </Fold>
       </Part>
     </PicturesOf.Provider>
   );
@@ -119,7 +181,8 @@ function Facts({ sample }: { sample: Sample }) {
   const { replies } = sample;
   const judges = sample.scores.flatMap((score) => score.exchange.map((exchange) => exchange.reply));
   const facts: [string, string][] = [];
-  const add = (name: string, value: number | null, words: (value: number) => string) => value !== null && facts.push([name, words(value)]);
+  const add = (name: string, value: number | null, words: (value: number) => string) =>
+    value !== null && facts.push([name, words(value)]);
   const waits = replies.map((reply) => reply.latency || 0).filter((wait) => wait > 0);
   // Options are scored at once, other requests one after another.
   const atOnce = replies.some((reply) => reply.logLikelihood !== undefined);
@@ -130,15 +193,30 @@ function Facts({ sample }: { sample: Sample }) {
   add("of them reasoning", total(replies.map((reply) => reply.reasoningTokens)), count);
   add("Cost", total(replies.map((reply) => reply.cost)), dollars);
   add("Cost of judges", total(judges.map((reply) => reply.cost)), dollars);
-  const finish = [...new Set(replies.map((reply) => reply.finish).filter((reason) => reason !== undefined))];
+  const finish = [
+    ...new Set(replies.map((reply) => reply.finish).filter((reason) => reason !== undefined)),
+  ];
   if (finish.length) facts.push(["Ended by", finish.join(", ")]);
-  const models = [...new Set(replies.map((reply) => reply.model).filter((model) => model !== undefined))];
+  const models = [
+    ...new Set(replies.map((reply) => reply.model).filter((model) => model !== undefined)),
+  ];
   if (models.length) facts.push(["Model as it named itself", models.join(", ")]);
   const all = [...facts, ...sample.metadata];
   if (!all.length) return null;
   return (
     <Part title="Facts">
-      <dl class="pairs">{all.slice(0, 200).map(([name, value]) => <div><dt><Line value={name} /></dt><dd><Line value={value} /></dd></div>)}</dl>
+      <dl class="pairs">
+        {all.slice(0, 200).map(([name, value]) => (
+          <div>
+            <dt>
+              <Line value={name} />
+            </dt>
+            <dd>
+              <Line value={value} />
+            </dd>
+          </div>
+        ))}
+      </dl>
     </Part>
   );
 }

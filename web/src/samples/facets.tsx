@@ -26,7 +26,11 @@ interface Props {
 
 /** Whether a column can tell samples apart. */
 function tells(column: Column): boolean {
-  if (column.kind === "category") return column.names.length > 1 || (column.names.length === 1 && column.codes.some((code) => code < 0));
+  if (column.kind === "category")
+    return (
+      column.names.length > 1 ||
+      (column.names.length === 1 && column.codes.some((code) => code < 0))
+    );
   let first = NaN;
   for (const value of column.values) {
     if (Number.isNaN(value)) continue;
@@ -40,16 +44,32 @@ export function Facets(props: Props) {
   const { run } = props;
   const columns = useMemo(() => run.columns.filter(tells), [run]);
   if (!columns.length) return <p class="quiet">All samples are alike in what could be filtered.</p>;
-  return <>{columns.map((column) => <Facet key={column.name} column={column} {...props} />)}</>;
+  return (
+    <>
+      {columns.map((column) => (
+        <Facet key={column.name} column={column} {...props} />
+      ))}
+    </>
+  );
 }
 
 function Facet({ column, ...props }: Props & { column: Column }) {
-  const active = ownValue(props.filter.categories, column.name) !== undefined || ownValue(props.filter.numbers, column.name) !== undefined;
+  const active =
+    ownValue(props.filter.categories, column.name) !== undefined ||
+    ownValue(props.filter.numbers, column.name) !== undefined;
   const [open, setOpen] = useState(active || OPEN.has(column.name));
   return (
     <details class="facet" open={open} onToggle={(event) => setOpen(event.currentTarget.open)}>
-      <summary><Line value={column.title} />{active && <span class="chip">filtered</span>}</summary>
-      {open && (column.kind === "category" ? <Names column={column} {...props} /> : <Range column={column} {...props} />)}
+      <summary>
+        <Line value={column.title} />
+        {active && <span class="chip">filtered</span>}
+      </summary>
+      {open &&
+        (column.kind === "category" ? (
+          <Names column={column} {...props} />
+        ) : (
+          <Range column={column} {...props} />
+        ))}
     </details>
   );
 }
@@ -58,7 +78,9 @@ function Facet({ column, ...props }: Props & { column: Column }) {
 function others({ run, filter, matches, within }: Props, column: string): Int32Array {
   const { [column]: ignoredNames, ...categories } = filter.categories;
   const { [column]: ignoredRange, ...numbers } = filter.numbers;
-  return ignoredNames === undefined && ignoredRange === undefined ? matches : within(run.filter({ categories, numbers }));
+  return ignoredNames === undefined && ignoredRange === undefined
+    ? matches
+    : within(run.filter({ categories, numbers }));
 }
 
 function Names({ column, ...props }: Props & { column: Column & { kind: "category" } }) {
@@ -69,12 +91,20 @@ function Names({ column, ...props }: Props & { column: Column & { kind: "categor
   const counts = useMemo(() => run.counts(column.name, others(props, column.name)), [matches]);
   const chosen = new Set(ownValue(filter.categories, column.name) ?? []);
   const names = useMemo(() => {
-    const codes = column.names.map((_, code) => code).sort((a, b) => (total[b] ?? 0) - (total[a] ?? 0) || a - b);
+    const codes = column.names
+      .map((_, code) => code)
+      .sort((a, b) => (total[b] ?? 0) - (total[a] ?? 0) || a - b);
     const listed = codes.map((code) => ({ name: column.names[code] ?? "", code }));
-    return total[column.names.length] ? [...listed, { name: "", code: column.names.length }] : listed;
+    return total[column.names.length]
+      ? [...listed, { name: "", code: column.names.length }]
+      : listed;
   }, [run, column]);
-  const fits = names.filter(({ name }) => !words || name.toLowerCase().includes(words.toLowerCase()));
-  const listed = all ? fits.slice(0, MOST) : names.filter(({ name }, index) => index < FEW || chosen.has(name));
+  const fits = names.filter(
+    ({ name }) => !words || name.toLowerCase().includes(words.toLowerCase()),
+  );
+  const listed = all
+    ? fits.slice(0, MOST)
+    : names.filter(({ name }, index) => index < FEW || chosen.has(name));
   const toggle = (name: string) => {
     const next = new Set(chosen);
     if (!next.delete(name)) next.add(name);
@@ -82,7 +112,15 @@ function Names({ column, ...props }: Props & { column: Column & { kind: "categor
   };
   return (
     <div class="facet-names">
-      {all && names.length > 20 && <input type="search" aria-label={`Names of ${column.title}`} placeholder="Part of a name" value={words} onInput={(event) => setWords(event.currentTarget.value)} />}
+      {all && names.length > 20 && (
+        <input
+          type="search"
+          aria-label={`Names of ${column.title}`}
+          placeholder="Part of a name"
+          value={words}
+          onInput={(event) => setWords(event.currentTarget.value)}
+        />
+      )}
       {listed.map(({ name, code }) => (
         <label class={counts[code] ? "" : "quiet"}>
           <input type="checkbox" checked={chosen.has(name)} onChange={() => toggle(name)} />
@@ -90,8 +128,14 @@ function Names({ column, ...props }: Props & { column: Column & { kind: "categor
           <span class="facet-count">{count(counts[code] ?? 0)}</span>
         </label>
       ))}
-      {all && fits.length > MOST && <p class="quiet">{count(fits.length - MOST)} more; type a part of a name.</p>}
-      {names.length > FEW && <button type="button" onClick={() => (setAll(!all), setWords(""))}>{all ? "Show fewer" : `Show all ${count(names.length)}`}</button>}
+      {all && fits.length > MOST && (
+        <p class="quiet">{count(fits.length - MOST)} more; type a part of a name.</p>
+      )}
+      {names.length > FEW && (
+        <button type="button" onClick={() => (setAll(!all), setWords(""))}>
+          {all ? "Show fewer" : `Show all ${count(names.length)}`}
+        </button>
+      )}
     </div>
   );
 }
@@ -99,16 +143,28 @@ function Names({ column, ...props }: Props & { column: Column & { kind: "categor
 function Range({ column, ...props }: Props & { column: Column & { kind: "number" } }) {
   const { run, filter, query, matches, change } = props;
   const [low, high] = useMemo(() => extent(column.values), [run, column]);
-  const bins = useMemo(() => histogram(column.values, others(props, column.name), low, high), [matches]);
+  const bins = useMemo(
+    () => histogram(column.values, others(props, column.name), low, high),
+    [matches],
+  );
   const most = Math.max(1, ...bins);
   const [from, to] = ownValue(filter.numbers, column.name) ?? [-Infinity, Infinity];
   const dates = column.name === DATE;
-  const text = (value: number) => (!Number.isFinite(value) ? "" : dates ? dayOf(value) : String(value));
-  const set = (lowText: string, highText: string) => change(withRange(query, column.name, lowText, highText));
+  const text = (value: number) =>
+    !Number.isFinite(value) ? "" : dates ? dayOf(value) : String(value);
+  const set = (lowText: string, highText: string) =>
+    change(withRange(query, column.name, lowText, highText));
   const end = (words: string, value: number, extreme: number, write: (text: string) => void) => (
     <label>
-      <span class="unseen">{plain(column.title)} </span>{words}
-      <input type={dates ? "date" : "number"} step="any" placeholder={number(extreme)} value={text(value)} onChange={(event) => write(event.currentTarget.value)} />
+      <span class="unseen">{plain(column.title)} </span>
+      {words}
+      <input
+        type={dates ? "date" : "number"}
+        step="any"
+        placeholder={number(extreme)}
+        value={text(value)}
+        onChange={(event) => write(event.currentTarget.value)}
+      />
     </label>
   );
   return (
@@ -119,10 +175,23 @@ function Range({ column, ...props }: Props & { column: Column & { kind: "number"
           const end = low + ((high - low) * (index + 1)) / BINS;
           // Square roots, so that a few samples are still seen beside many.
           const size = bin ? Math.max(1, 20 * Math.sqrt(bin / most)) : 0;
-          return <rect class={end < from || begin > to ? "out" : "in"} x={index + 0.08} width={0.84} y={20 - size} height={size} />;
+          return (
+            <rect
+              class={end < from || begin > to ? "out" : "in"}
+              x={index + 0.08}
+              width={0.84}
+              y={20 - size}
+              height={size}
+            />
+          );
         })}
       </svg>
-      {dates && <p class="facet-extent"><span>{dayOf(low)}</span><span>{dayOf(high)}</span></p>}
+      {dates && (
+        <p class="facet-extent">
+          <span>{dayOf(low)}</span>
+          <span>{dayOf(high)}</span>
+        </p>
+      )}
       <div class={dates ? "facet-ends dates" : "facet-ends"}>
         {end("from", from, low, (value) => set(value, text(to)))}
         {end("to", to, high, (value) => set(text(from), value))}

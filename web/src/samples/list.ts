@@ -1,4 +1,7 @@
-/** The list from which samples were opened, for the way to the next one and back. It lives as long as the page; links need none of it. */
+/**
+ * The list from which samples were opened, for the way to the next one and back. It lives as long
+ * as the page; links need none of it.
+ */
 
 export interface List {
   /** Of the run. */

@@ -6,7 +6,15 @@ import { Facets } from "./facets";
 import { plain } from "../text/special";
 import { placeIn, remember, rememberPlace } from "./list";
 import { useSearch } from "./search";
-import { conditions, filterOf, keepKnown, orderOf, withOrder, withoutConditions, withSearch } from "./state";
+import {
+  conditions,
+  filterOf,
+  keepKnown,
+  orderOf,
+  withOrder,
+  withoutConditions,
+  withSearch,
+} from "./state";
 import { MOST_ROWS, Table, type TableHandle, useMedia } from "./table";
 import { count, counted } from "./values";
 
@@ -26,20 +34,32 @@ export function SamplesPage({ data, parameters, query, go }: PageProps) {
   const narrow = useMedia("(max-width: 62rem)");
   const [opened, setOpened] = useState(false);
 
-  const { filter, unknown } = useMemo(() => (run ? keepKnown(filterOf(query), run) : { filter: filterOf(query), unknown: [] }), [run, text]);
+  const { filter, unknown } = useMemo(
+    () => (run ? keepKnown(filterOf(query), run) : { filter: filterOf(query), unknown: [] }),
+    [run, text],
+  );
   const filtered = useMemo(() => (run ? run.filter(filter) : null), [run, filter]);
   const search = useSearch(run, words, filtered);
   const within = (all: Int32Array): Int32Array => {
     const { mask } = search;
     return mask ? all.filter((index) => mask[index]) : all;
   };
-  const matches = useMemo(() => (filtered ? within(filtered) : NONE), [filtered, search.mask, search.part]);
+  const matches = useMemo(
+    () => (filtered ? within(filtered) : NONE),
+    [filtered, search.mask, search.part],
+  );
   const sortable = run && order && run.columns.some((column) => column.name === order.column);
-  const places = useMemo(() => (run && order && sortable ? run.sort(matches, order.column, order.descending) : matches), [run, matches, order?.column, order?.descending]);
+  const places = useMemo(
+    () => (run && order && sortable ? run.sort(matches, order.column, order.descending) : matches),
+    [run, matches, order?.column, order?.descending],
+  );
 
   // The row that is marked belongs to a sample, and stays with it when the list changes.
   const [scrollRow, setPlace] = useState(() => placeIn(key));
-  const active = useMemo(() => (scrollRow < 0 ? -1 : places.indexOf(scrollRow)), [places, scrollRow]);
+  const active = useMemo(
+    () => (scrollRow < 0 ? -1 : places.indexOf(scrollRow)),
+    [places, scrollRow],
+  );
   const activate = (row: number) => {
     const next = places[row];
     if (next === undefined) return;
@@ -52,9 +72,13 @@ export function SamplesPage({ data, parameters, query, go }: PageProps) {
     table.current?.show(next);
     table.current?.focus();
   };
-  const address = (at: number) => (run ? links.sample(name, taskAt(at), run.id(at), run.draw(at)) : "#/");
+  const address = (at: number) =>
+    run ? links.sample(name, taskAt(at), run.id(at), run.draw(at)) : "#/";
   const tasks = run?.columns.find((column) => column.name === "task");
-  const taskAt = (at: number) => (tasks?.kind === "category" ? (tasks.names[tasks.codes[at] ?? -1] ?? "") : (info?.tasks[0]?.name ?? ""));
+  const taskAt = (at: number) =>
+    tasks?.kind === "category"
+      ? (tasks.names[tasks.codes[at] ?? -1] ?? "")
+      : (info?.tasks[0]?.name ?? "");
   const change = (next: URLSearchParams) => go(links.samples(name, next), true);
 
   useEffect(() => remember({ key, query, places, words }), [places, text]);
@@ -67,7 +91,8 @@ export function SamplesPage({ data, parameters, query, go }: PageProps) {
     // Who has begun to search by now goes on.
     if (active >= 0 && document.activeElement !== box.current) table.current?.focus();
   }, [run]);
-  // Words of an address that was opened go into the box; those that came from the box must not undo what was typed since.
+  // Words of an address that was opened go into the box; those that came from the box must not undo
+  // what was typed since.
   const sent = useRef(words);
   useEffect(() => {
     if (words !== sent.current) setTyped(words);
@@ -92,7 +117,11 @@ export function SamplesPage({ data, parameters, query, go }: PageProps) {
     { keys: ["PageUp"], does: "A screen up", run: () => move(active - page()) },
     { keys: ["Home"], does: "First row", run: () => move(0) },
     { keys: ["End"], does: "Last row", run: () => move(places.length - 1) },
-    { keys: ["Enter", "o"], does: "Open the marked sample", run: () => active >= 0 && go(address(scrollRow)) },
+    {
+      keys: ["Enter", "o"],
+      does: "Open the marked sample",
+      run: () => active >= 0 && go(address(scrollRow)),
+    },
     { keys: ["x"], does: "Clear filters", run: () => change(withoutConditions(query)) },
   ]);
 
@@ -100,7 +129,7 @@ export function SamplesPage({ data, parameters, query, go }: PageProps) {
   const active_conditions = conditions(query) + (words ? 1 : 0);
   const searching = words !== "" && search.done < search.of;
   const status = !run
-    ? error ?? "Reading the samples…"
+    ? (error ?? "Reading the samples…")
     : `${places.length === run.size ? counted(run.size, "sample") : `${count(places.length)} of ${counted(run.size, "sample")}`}` +
       (searching ? `; searched ${Math.floor((100 * search.done) / Math.max(1, search.of))}%` : "") +
       (search.error ? `; the search stopped: ${search.error}` : "") +
@@ -108,47 +137,106 @@ export function SamplesPage({ data, parameters, query, go }: PageProps) {
   const empty = !run
     ? ""
     : run.size === 0
-      ? info.state === "running" ? "No sample is finished yet. The list grows by itself." : "This run recorded no sample."
-      : searching ? "Searching…" : "No sample fulfils all filters.";
-  const facets = run && <Facets run={run} filter={filter} query={query} within={within} matches={matches} change={change} />;
+      ? info.state === "running"
+        ? "No sample is finished yet. The list grows by itself."
+        : "This run recorded no sample."
+      : searching
+        ? "Searching…"
+        : "No sample fulfils all filters.";
+  const facets = run && (
+    <Facets
+      run={run}
+      filter={filter}
+      query={query}
+      within={within}
+      matches={matches}
+      change={change}
+    />
+  );
   return (
     <div class="samples">
       <h1 class="unseen">Samples of {plain(info.label || info.name)}</h1>
       <div class="toolbar">
         <input
-          ref={box} class="search" type="search" value={typed} placeholder="Search all texts" aria-label="Search all texts" autocomplete="off" spellcheck={false}
+          ref={box}
+          class="search"
+          type="search"
+          value={typed}
+          placeholder="Search all texts"
+          aria-label="Search all texts"
+          autocomplete="off"
+          spellcheck={false}
           onInput={(event) => setTyped(event.currentTarget.value)}
           onKeyDown={(event) => {
-            if (event.key === "Enter" || event.key === "ArrowDown") (event.preventDefault(), move(Math.max(active, 0)));
+            if (event.key === "Enter" || event.key === "ArrowDown")
+              (event.preventDefault(), move(Math.max(active, 0)));
             if (event.key === "Escape" && typed === "") table.current?.focus();
           }}
         />
         {run && (
           <label class="order">
             <span>Sort by</span>
-            <select value={order && sortable ? (order.descending ? "-" : "") + order.column : ""} onChange={(event) => change(withOrder(query, orderOf(new URLSearchParams({ sort: event.currentTarget.value }))))}>
+            <select
+              value={order && sortable ? (order.descending ? "-" : "") + order.column : ""}
+              onChange={(event) =>
+                change(
+                  withOrder(
+                    query,
+                    orderOf(new URLSearchParams({ sort: event.currentTarget.value })),
+                  ),
+                )
+              }
+            >
               <option value="">as recorded</option>
-              {run.columns.flatMap((column) => [<option value={column.name}>{plain(column.title)} ↑</option>, <option value={`-${column.name}`}>{plain(column.title)} ↓</option>])}
+              {run.columns.flatMap((column) => [
+                <option value={column.name}>{plain(column.title)} ↑</option>,
+                <option value={`-${column.name}`}>{plain(column.title)} ↓</option>,
+              ])}
             </select>
           </label>
         )}
-        <p class="status" role="status">{status}</p>
-        {searching && <progress value={search.done} max={search.of} aria-label="Samples searched" />}
-        {active_conditions > 0 && <button type="button" onClick={() => change(withoutConditions(query))}>Clear filters</button>}
+        <p class="status" role="status">
+          {status}
+        </p>
+        {searching && (
+          <progress value={search.done} max={search.of} aria-label="Samples searched" />
+        )}
+        {active_conditions > 0 && (
+          <button type="button" onClick={() => change(withoutConditions(query))}>
+            Clear filters
+          </button>
+        )}
       </div>
-      {unknown.length > 0 && <p class="note warn">This run has no column {unknown.join(", ")}; those filters are left out.</p>}
+      {unknown.length > 0 && (
+        <p class="note warn">
+          This run has no column {unknown.join(", ")}; those filters are left out.
+        </p>
+      )}
       <div class="samples-body">
         {narrow ? (
-          <details class="facets" open={opened} onToggle={(event) => setOpened(event.currentTarget.open)}>
+          <details
+            class="facets"
+            open={opened}
+            onToggle={(event) => setOpened(event.currentTarget.open)}
+          >
             <summary>Filters{conditions(query) ? ` (${conditions(query)})` : ""}</summary>
             {opened && <div class="facets-inside">{facets}</div>}
           </details>
         ) : (
-          <aside class="facets" aria-label="Filters" tabIndex={0}>{facets}</aside>
+          <aside class="facets" aria-label="Filters" tabIndex={0}>
+            {facets}
+          </aside>
         )}
         {run && (
           <Table
-            run={run} places={places} active={active} order={order} handle={table} address={address} setActive={activate} empty={empty}
+            run={run}
+            places={places}
+            active={active}
+            order={order}
+            handle={table}
+            address={address}
+            setActive={activate}
+            empty={empty}
             setOrder={(next) => change(withOrder(query, next))}
           />
         )}

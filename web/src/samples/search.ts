@@ -12,16 +12,22 @@ export interface Search {
   part: number;
 }
 
-/** Milliseconds between two drawings of hits: the list is read meanwhile, and the search goes on. */
+/**
+ * Milliseconds between two drawings of hits: the list is read meanwhile, and the search goes on.
+ */
 const PAUSE = 120;
 
 const NONE: Search = { mask: null, hits: 0, done: 0, of: 0, error: null, part: 0 };
 
 /**
- * Searches all samples of the run, first those that the filter leaves: a changed filter then needs no second search, and what is
- * shown comes first.
+ * Searches all samples of the run, first those that the filter leaves: a changed filter then needs
+ * no second search, and what is shown comes first.
  */
-export function useSearch(run: RunData | null, words: string, candidates: Int32Array | null): Search {
+export function useSearch(
+  run: RunData | null,
+  words: string,
+  candidates: Int32Array | null,
+): Search {
   const [state, set] = useState<Search>(NONE);
   const first = useRef(candidates);
   first.current = candidates;
@@ -41,14 +47,20 @@ export function useSearch(run: RunData | null, words: string, candidates: Int32A
     const seen = new Uint8Array(run.size);
     for (const index of begin) seen[index] = 1;
     const unread = all ? new Int32Array(0) : Int32Array.from({ length: run.size - begin.length });
-    for (let index = 0, next = 0; !all && index < run.size; index++) if (!seen[index]) unread[next++] = index;
+    for (let index = 0, next = 0; !all && index < run.size; index++)
+      if (!seen[index]) unread[next++] = index;
     const look = (places: Int32Array, before: number) =>
       run.search(
         words,
         places,
         (hits, done) => {
           for (const index of hits) mask[index] = 1;
-          now = { ...now, hits: now.hits + hits.length, done: before + done, part: now.part + (hits.length ? 1 : 0) };
+          now = {
+            ...now,
+            hits: now.hits + hits.length,
+            done: before + done,
+            part: now.part + (hits.length ? 1 : 0),
+          };
           waiting ||= window.setTimeout(show, updatedAt + PAUSE - performance.now());
         },
         stop.signal,
@@ -60,7 +72,11 @@ export function useSearch(run: RunData | null, words: string, candidates: Int32A
         now = { ...now, done: run.size };
       } catch (error) {
         if (stop.signal.aborted) return;
-        now = { ...now, done: run.size, error: error instanceof Error ? error.message : String(error) };
+        now = {
+          ...now,
+          done: run.size,
+          error: error instanceof Error ? error.message : String(error),
+        };
       }
       show();
     }, 0);

@@ -1,4 +1,7 @@
-/** The frame of every page: where one is, the pages beside it, keys, and the line that says what happened. */
+/**
+ * The frame of every page: where one is, the pages beside it, keys, and the line that says what
+ * happened.
+ */
 import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Data, RunInfo } from "../data/api";
 import { findRun, links, type Page, route, runAddress } from "../pages";
@@ -11,7 +14,10 @@ import { listenToKeys, useKeys } from "./keys";
 /** What the address names, or that before: "#main" is a place in the page that is shown. */
 const addressed = (before: string) => (location.hash === "#main" ? before : location.hash);
 
-/** The address of what is shown, for other people: without the key that `evalwright view` asks of this browser alone. */
+/**
+ * The address of what is shown, for other people: without the key that `evalwright view` asks of
+ * this browser alone.
+ */
 const copyLink = () => copy(location.href, "Link");
 
 export function App({ data, pages }: { data: Data; pages: Page[] }) {
@@ -53,7 +59,8 @@ export function App({ data, pages }: { data: Data; pages: Page[] }) {
   ]);
 
   const match = useMemo(() => route(pages, hash), [pages, hash]);
-  // A page is made anew when its address names something else; a changed query is the page's own matter.
+  // A page is made anew when its address names something else; a changed query is the page's own
+  // matter.
   const pageKey = match ? JSON.stringify([match.page.pattern, { ...match.parameters }]) : hash;
   const scrolled = useRef(pageKey);
   // Before the page's own effects, some of which bring a part of it into view.
@@ -63,11 +70,15 @@ export function App({ data, pages }: { data: Data; pages: Page[] }) {
   }, [pageKey]);
   const before = useRef(pageKey);
   useEffect(() => {
-    document.title = plain([match?.page.title(match.parameters, data), data.catalog.title].filter(Boolean).join(" · "));
+    document.title = plain(
+      [match?.page.title(match.parameters, data), data.catalog.title].filter(Boolean).join(" · "),
+    );
     if (before.current === pageKey) return;
     before.current = pageKey;
-    // Those who hear the page are told that it is another one; the page itself may already have put the focus where it belongs.
-    if (!main.current?.contains(document.activeElement)) main.current?.focus({ preventScroll: true });
+    // Those who hear the page are told that it is another one; the page itself may already have put
+    // the focus where it belongs.
+    if (!main.current?.contains(document.activeElement))
+      main.current?.focus({ preventScroll: true });
   });
 
   const name = match?.parameters.RUN;
@@ -75,18 +86,39 @@ export function App({ data, pages }: { data: Data; pages: Page[] }) {
   const Shown = match?.page.component;
   return (
     <>
-      <a class="skip" href="#main" onClick={(event) => (event.preventDefault(), main.current?.focus())}>Skip to the content</a>
+      <a
+        class="skip"
+        href="#main"
+        onClick={(event) => (event.preventDefault(), main.current?.focus())}
+      >
+        Skip to the content
+      </a>
       <header class="shell">
-        <a class="shell-title" href={links.first()}><Line value={data.catalog.title} /></a>
+        <a class="shell-title" href={links.first()}>
+          <Line value={data.catalog.title} />
+        </a>
         <nav aria-label="Pages">
-          <a href={links.first()} aria-current={match?.page.pattern === "" ? "page" : undefined}>{data.catalog.runs.length > 1 ? "Board" : "Overview"}</a>
-          {["plots", "labels"].filter((path) => pages.some((page) => page.pattern === path)).map((path) => (
-            <a href={`#/${path}`} aria-current={match?.page.pattern === path ? "page" : undefined}>{path === "plots" ? "Plots" : "Labels"}</a>
-          ))}
+          <a href={links.first()} aria-current={match?.page.pattern === "" ? "page" : undefined}>
+            {data.catalog.runs.length > 1 ? "Board" : "Overview"}
+          </a>
+          {["plots", "labels"]
+            .filter((path) => pages.some((page) => page.pattern === path))
+            .map((path) => (
+              <a
+                href={`#/${path}`}
+                aria-current={match?.page.pattern === path ? "page" : undefined}
+              >
+                {path === "plots" ? "Plots" : "Labels"}
+              </a>
+            ))}
         </nav>
         <div class="shell-does">
-          <button type="button" onClick={copyLink}>Copy link</button>
-          <button type="button" onClick={() => setHelp(true)} aria-haspopup="dialog">Keys</button>
+          <button type="button" onClick={copyLink}>
+            Copy link
+          </button>
+          <button type="button" onClick={() => setHelp(true)} aria-haspopup="dialog">
+            Keys
+          </button>
         </div>
       </header>
       {run && <RunBar data={data} run={run} pattern={match?.page.pattern ?? ""} />}
@@ -96,12 +128,23 @@ export function App({ data, pages }: { data: Data; pages: Page[] }) {
             This page holds no run called <Line value={name} />. It holds: <RunList data={data} />
           </Missing>
         ) : match && Shown ? (
-          <Shown key={pageKey} data={data} parameters={match.parameters} query={match.query} go={go} />
+          <Shown
+            key={pageKey}
+            data={data}
+            parameters={match.parameters}
+            query={match.query}
+            go={go}
+          />
         ) : (
-          <Missing>This address leads nowhere. It may come from a newer version. Open the <a href={links.first()}>board</a>.</Missing>
+          <Missing>
+            This address leads nowhere. It may come from a newer version. Open the{" "}
+            <a href={links.first()}>board</a>.
+          </Missing>
         )}
       </main>
-      <p class="message" role="status" aria-live="polite">{message}</p>
+      <p class="message" role="status" aria-live="polite">
+        {message}
+      </p>
       {help && <Help close={() => setHelp(false)} />}
     </>
   );
@@ -119,7 +162,12 @@ function Missing({ children }: { children: preact.ComponentChildren }) {
 const RunList = ({ data }: { data: Data }) => (
   <>
     {data.catalog.runs.slice(0, 50).map((run, index) => (
-      <>{index ? ", " : ""}<a href={links.run(runAddress(data.catalog, run))}><Line value={run.name} /></a></>
+      <>
+        {index ? ", " : ""}
+        <a href={links.run(runAddress(data.catalog, run))}>
+          <Line value={run.name} />
+        </a>
+      </>
     ))}
   </>
 );
@@ -138,15 +186,28 @@ function RunBar({ data, run, pattern }: { data: Data; run: RunInfo; pattern: str
   }, []);
   return (
     <nav class="runbar" aria-label="This run">
-      <span class="runbar-name"><Line value={run.label || run.name} /></span>
-      <a href={links.run(address)} aria-current={pattern === "run/RUN" ? "page" : undefined}>Summary</a>
-      <a href={links.samples(address)} aria-current={pattern === "run/RUN/samples" ? "page" : undefined}>Samples</a>
+      <span class="runbar-name">
+        <Line value={run.label || run.name} />
+      </span>
+      <a href={links.run(address)} aria-current={pattern === "run/RUN" ? "page" : undefined}>
+        Summary
+      </a>
+      <a
+        href={links.samples(address)}
+        aria-current={pattern === "run/RUN/samples" ? "page" : undefined}
+      >
+        Samples
+      </a>
       {others.length > 0 && (
         <details class="menu" ref={menu}>
           <summary>Compare with</summary>
           <ul onClick={() => menu.current && (menu.current.open = false)}>
             {others.slice(0, 60).map((otherRun) => (
-              <li><a href={links.compare(address, runAddress(data.catalog, otherRun))}><Line value={otherRun.label || otherRun.name} /></a></li>
+              <li>
+                <a href={links.compare(address, runAddress(data.catalog, otherRun))}>
+                  <Line value={otherRun.label || otherRun.name} />
+                </a>
+              </li>
             ))}
           </ul>
         </details>

@@ -1,4 +1,7 @@
-/** Answers that one wants to label, and their labels: kept in this browser, or in this page alone where a browser keeps nothing. */
+/**
+ * Answers that one wants to label, and their labels: kept in this browser, or in this page alone
+ * where a browser keeps nothing.
+ */
 import { useEffect, useState } from "preact/hooks";
 import type { LabelSet, RunInfo } from "../data/api";
 
@@ -28,9 +31,21 @@ function read(): Kept {
   const empty: Kept = { name: "", picked: [], labels: Object.create(null) };
   try {
     const parsed = JSON.parse(localStorage.getItem(PLACE) ?? "{}") as Partial<Kept>;
-    const picked = Array.isArray(parsed.picked) ? parsed.picked.filter((answer) => [answer?.run, answer?.task, answer?.id].every((text) => typeof text === "string") && Number.isInteger(answer.draw)) : [];
-    const labels = Object.entries(parsed.labels ?? {}).filter(([, value]) => typeof value === "string");
-    return { name: typeof parsed.name === "string" ? parsed.name : "", picked, labels: Object.assign(empty.labels, Object.fromEntries(labels)) };
+    const picked = Array.isArray(parsed.picked)
+      ? parsed.picked.filter(
+          (answer) =>
+            [answer?.run, answer?.task, answer?.id].every((text) => typeof text === "string") &&
+            Number.isInteger(answer.draw),
+        )
+      : [];
+    const labels = Object.entries(parsed.labels ?? {}).filter(
+      ([, value]) => typeof value === "string",
+    );
+    return {
+      name: typeof parsed.name === "string" ? parsed.name : "",
+      picked,
+      labels: Object.assign(empty.labels, Object.fromEntries(labels)),
+    };
   } catch {
     return empty;
   }
@@ -63,28 +78,41 @@ export function useLabels(): void {
   }, []);
 }
 
-const same = (a: Picked, b: Picked) => a.run === b.run && a.task === b.task && a.id === b.id && a.draw === b.draw;
+const same = (a: Picked, b: Picked) =>
+  a.run === b.run && a.task === b.task && a.id === b.id && a.draw === b.draw;
 
-/** The labeller's name, with single spaces: the first of their labels counts, whatever was typed around it. */
+/**
+ * The labeller's name, with single spaces: the first of their labels counts, whatever was typed
+ * around it.
+ */
 export const labeller = () => stored.name.trim().replace(/\s+/g, " ");
 export const typedName = () => stored.name;
 export const rename = (name: string) => keep({ ...stored, name });
 export const picked = () => stored.picked;
 export const isPicked = (item: Picked) => stored.picked.some((picked) => same(picked, item));
-export const pick = (item: Picked) => { if (!isPicked(item)) keep({ ...stored, picked: [...stored.picked, item] }); };
-export const unpick = (item: Picked) => keep({ ...stored, picked: stored.picked.filter((picked) => !same(picked, item)) });
+export const pick = (item: Picked) => {
+  if (!isPicked(item)) keep({ ...stored, picked: [...stored.picked, item] });
+};
+export const unpick = (item: Picked) =>
+  keep({ ...stored, picked: stored.picked.filter((picked) => !same(picked, item)) });
 
 const key = ({ run, task, id, draw }: Picked) => JSON.stringify([labeller(), run, task, id, draw]);
 /** undefined: not looked at yet. */
 export const labelOf = (item: Picked): string | undefined => stored.labels[key(item)];
-export const give = (item: Picked, value: string) => keep({ ...stored, labels: Object.assign(Object.create(null), stored.labels, { [key(item)]: value }) });
+export const give = (item: Picked, value: string) =>
+  keep({
+    ...stored,
+    labels: Object.assign(Object.create(null), stored.labels, { [key(item)]: value }),
+  });
 
 /** What a row of a labelling set is called. */
 export function rowName(set: LabelSet, index: number): string {
   return `${set.name}-${String(index + 1).padStart(String(set.rows.length).length, "0")}`;
 }
 
-/** A cell that no spreadsheet runs: an apostrophe stands before what it would take for a formula. */
+/**
+ * A cell that no spreadsheet runs: an apostrophe stands before what it would take for a formula.
+ */
 function cell(value: string): string {
   const safe = /^\s*[=+\-@]/.test(value) ? `'${value}` : value;
   return /[",\r\n\t;]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
@@ -93,6 +121,8 @@ function cell(value: string): string {
 /** The table that `evalwright judge calibrate` reads. */
 export function table(rows: { row: string; item: Picked }[]): string {
   const who = labeller();
-  const lines = rows.map(({ row, item }) => [row, item.task, item.id, String(item.draw), labelOf(item) ?? "", who].map(cell).join(","));
+  const lines = rows.map(({ row, item }) =>
+    [row, item.task, item.id, String(item.draw), labelOf(item) ?? "", who].map(cell).join(","),
+  );
   return ["row,task,id,draw,label,labeller", ...lines, ""].join("\r\n");
 }

@@ -1,4 +1,7 @@
-/** Numbers as text, in the way of the terminal and the static pages: points of 100 with a decimal, other units by their interval. */
+/**
+ * Numbers as text, in the way of the terminal and the static pages: points of 100 with a decimal,
+ * other units by their interval.
+ */
 import type { Estimate } from "../data/api";
 import { plain } from "../text/special";
 
@@ -8,7 +11,10 @@ type Interval = Pick<Estimate, "value" | "low" | "high">;
 
 /** Thousands are told apart by commas, wherever the browser stands. */
 function fixed(number: number, decimals: number): string {
-  return number.toLocaleString("en-US", { minimumFractionDigits: decimals, maximumFractionDigits: decimals });
+  return number.toLocaleString("en-US", {
+    minimumFractionDigits: decimals,
+    maximumFractionDigits: decimals,
+  });
 }
 
 export function count(n: number): string {
@@ -20,20 +26,33 @@ export function counted(n: number, noun: string): string {
   return `${count(n)} ${noun}${n === 1 ? "" : "s"}`;
 }
 
-export function hasInterval(estimate: Interval): estimate is { value: number; low: number; high: number } {
-  return Number.isFinite(estimate.value) && Number.isFinite(estimate.low) && Number.isFinite(estimate.high);
+export function hasInterval(
+  estimate: Interval,
+): estimate is { value: number; low: number; high: number } {
+  return (
+    Number.isFinite(estimate.value) &&
+    Number.isFinite(estimate.low) &&
+    Number.isFinite(estimate.high)
+  );
 }
 
 function decimalsOf(estimate: Interval, bounded: boolean): number {
   if (bounded) return 1;
   const width = (estimate.high ?? NaN) - (estimate.low ?? NaN);
-  if (Number.isFinite(width) && width > 0) return Math.min(6, Math.max(0, 1 - Math.floor(Math.log10(width))));
+  if (Number.isFinite(width) && width > 0)
+    return Math.min(6, Math.max(0, 1 - Math.floor(Math.log10(width))));
   const magnitude = Math.abs(estimate.value ?? 0);
-  return magnitude === 0 || !Number.isFinite(magnitude) ? 3 : Math.min(9, Math.max(0, 3 - Math.floor(Math.log10(magnitude))));
+  return magnitude === 0 || !Number.isFinite(magnitude)
+    ? 3
+    : Math.min(9, Math.max(0, 3 - Math.floor(Math.log10(magnitude))));
 }
 
 /** A bare number of a unit, without a minus before zero. */
-export function number(amount: number | null | undefined, bounded: boolean, decimals = bounded ? 1 : 3): string {
+export function number(
+  amount: number | null | undefined,
+  bounded: boolean,
+  decimals = bounded ? 1 : 3,
+): string {
   if (amount === null || amount === undefined || Number.isNaN(amount)) return NOTHING;
   if (!Number.isFinite(amount)) return amount > 0 ? "inf" : "-inf";
   const scaled = bounded ? 100 * amount : amount;
@@ -42,7 +61,9 @@ export function number(amount: number | null | undefined, bounded: boolean, deci
 }
 
 export function value(estimate: Interval | null, bounded: boolean): string {
-  return estimate === null ? NOTHING : number(estimate.value, bounded, decimalsOf(estimate, bounded));
+  return estimate === null
+    ? NOTHING
+    : number(estimate.value, bounded, decimalsOf(estimate, bounded));
 }
 
 /** "[57.1, 67.6]", "" where there is none. */
@@ -55,7 +76,9 @@ export function interval(estimate: Interval | null, bounded: boolean): string {
 /** A difference with its sign: "+3.2". */
 export function signed(estimate: Interval, bounded: boolean): string {
   const text = value(estimate, bounded);
-  return text === NOTHING || text.startsWith("-") || Number(text.replaceAll(",", "")) === 0 ? text : `+${text}`;
+  return text === NOTHING || text.startsWith("-") || Number(text.replaceAll(",", "")) === 0
+    ? text
+    : `+${text}`;
 }
 
 export function ranks(range: [number, number] | null): string {
@@ -73,7 +96,11 @@ export function money(dollars: number | null): string {
 
 /** A short number of tokens or characters: "812", "12.3k", "4.56M". */
 export function short(n: number): string {
-  for (const [size, mark] of [[1e9, "G"], [1e6, "M"], [1e3, "k"]] as const) {
+  for (const [size, mark] of [
+    [1e9, "G"],
+    [1e6, "M"],
+    [1e3, "k"],
+  ] as const) {
     if (n >= size * 0.9995) {
       const scaled = n / size;
       return `${scaled.toFixed(scaled >= 99.95 ? 0 : scaled >= 9.995 ? 1 : 2)}${mark}`;
@@ -114,11 +141,19 @@ export function rests(estimate: Estimate): string {
 /** "2026-11-23 02:46 UTC" of an ISO 8601 time, as it is where it is none. */
 export function moment(text: string): string {
   const time = new Date(text);
-  return Number.isNaN(time.getTime()) ? text : `${time.toISOString().slice(0, 16).replace("T", " ")} UTC`;
+  return Number.isNaN(time.getTime())
+    ? text
+    : `${time.toISOString().slice(0, 16).replace("T", " ")} UTC`;
 }
 
-/** A name for places that take no markup (options, the words of a picture): in one line, without what is not seen, not long. */
+/**
+ * A name for places that take no markup (options, the words of a picture): in one line, without
+ * what is not seen, not long.
+ */
 export function plainName(text: string, most = 60): string {
   const letters = Array.from(plain(text).replace(/\s+/g, " ").trim());
-  return (letters.length > most ? `${letters.slice(0, most - 1).join("")}…` : letters.join("")) || "(no name)";
+  return (
+    (letters.length > most ? `${letters.slice(0, most - 1).join("")}…` : letters.join("")) ||
+    "(no name)"
+  );
 }

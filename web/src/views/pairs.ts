@@ -3,7 +3,10 @@ import type { Column, Comparison, Estimate, RunData } from "../data/api";
 
 export type Pairs = Comparison["pairs"];
 
-/** Whether the item is to be brought into view as soon as it is there: on going to another one, not on opening a comparison. */
+/**
+ * Whether the item is to be brought into view as soon as it is there: on going to another one, not
+ * on opening a comparison.
+ */
 export const toItem = { wanted: false };
 
 /** a-lost: B scored higher. Right is what scores at least half. */
@@ -33,13 +36,26 @@ export function isOf(kind: Kind, a: number, b: number): boolean {
 
 /** What became of one item, in words. */
 export function scoreChange(a: number, b: number): string {
-  if (Number.isNaN(a) || Number.isNaN(b)) return Number.isNaN(a) && Number.isNaN(b) ? "no score" : Number.isNaN(a) ? "A has no score" : "B has no score";
+  if (Number.isNaN(a) || Number.isNaN(b))
+    return Number.isNaN(a) && Number.isNaN(b)
+      ? "no score"
+      : Number.isNaN(a)
+        ? "A has no score"
+        : "B has no score";
   if (a !== b) return a < b ? "A lost" : "B lost";
   return a === 1 ? "both right" : a === 0 ? "both wrong" : "the same score";
 }
 
-/** Places in `pairs` of some kind (and task, where one is given), flips first: those that differ most, then in the order of the run. */
-export function chosen(pairs: Pairs, kind: Kind, taskOf: (place: number) => string, task: string): Int32Array {
+/**
+ * Places in `pairs` of some kind (and task, where one is given), flips first: those that differ
+ * most, then in the order of the run.
+ */
+export function chosen(
+  pairs: Pairs,
+  kind: Kind,
+  taskOf: (place: number) => string,
+  task: string,
+): Int32Array {
   const apart = new Map<number, number[]>();
   for (let index = 0; index < pairs.a.length; index++) {
     const [a, b] = [pairs.scoreA[index]!, pairs.scoreB[index]!];
@@ -49,20 +65,31 @@ export function chosen(pairs: Pairs, kind: Kind, taskOf: (place: number) => stri
     if (alike) alike.push(index);
     else apart.set(distance, [index]);
   }
-  return Int32Array.from([...apart.keys()].sort((a, b) => b - a).flatMap((distance) => apart.get(distance)!));
+  return Int32Array.from(
+    [...apart.keys()].sort((a, b) => b - a).flatMap((distance) => apart.get(distance)!),
+  );
 }
 
-export function counts(pairs: Pairs, taskOf: (place: number) => string, task: string): Map<Kind, number> {
+export function counts(
+  pairs: Pairs,
+  taskOf: (place: number) => string,
+  task: string,
+): Map<Kind, number> {
   const countByKind = new Map<Kind, number>(KINDS.map(([kind]) => [kind, 0]));
   for (let index = 0; index < pairs.a.length; index++) {
     if (task && taskOf(pairs.a[index]!) !== task) continue;
-    for (const [kind] of KINDS) if (isOf(kind, pairs.scoreA[index]!, pairs.scoreB[index]!)) countByKind.set(kind, countByKind.get(kind)! + 1);
+    for (const [kind] of KINDS)
+      if (isOf(kind, pairs.scoreA[index]!, pairs.scoreB[index]!))
+        countByKind.set(kind, countByKind.get(kind)! + 1);
   }
   return countByKind;
 }
 
 /** Of each task, how many items A and B scored higher. */
-export function wins(pairs: Pairs, taskOf: (place: number) => string): Map<string, [a: number, b: number]> {
+export function wins(
+  pairs: Pairs,
+  taskOf: (place: number) => string,
+): Map<string, [a: number, b: number]> {
   const winsByTask = new Map<string, [number, number]>();
   for (let index = 0; index < pairs.a.length; index++) {
     const task = taskOf(pairs.a[index]!);
@@ -76,11 +103,17 @@ export function wins(pairs: Pairs, taskOf: (place: number) => string): Map<strin
 }
 
 export function taskNames(run: RunData): (place: number) => string {
-  const column = run.columns.find((column): column is Extract<Column, { kind: "category" }> => column.name === "task" && column.kind === "category");
+  const column = run.columns.find(
+    (column): column is Extract<Column, { kind: "category" }> =>
+      column.name === "task" && column.kind === "category",
+  );
   return (index) => (column ? (column.names[column.codes[index]!] ?? "") : "");
 }
 
-/** Pairs by task and id, where the data hold no comparison: the mean score of an item's repeats against the other's. */
+/**
+ * Pairs by task and id, where the data hold no comparison: the mean score of an item's repeats
+ * against the other's.
+ */
 export function pairUp(a: RunData, b: RunData): Pairs {
   const itemsOfA = items(a);
   const itemsOfB = items(b);
@@ -116,16 +149,31 @@ export function flipped(comparison: Comparison): Comparison {
   const turned = (estimate: Estimate): Estimate => ({
     ...estimate,
     value: estimate.value === null ? null : -estimate.value,
-    ...(estimate.low !== undefined && estimate.high !== undefined ? { low: -estimate.high, high: -estimate.low } : {}),
+    ...(estimate.low !== undefined && estimate.high !== undefined
+      ? { low: -estimate.high, high: -estimate.low }
+      : {}),
   });
   return {
     ...comparison,
     a: comparison.b,
     b: comparison.a,
     tasks: comparison.tasks.map((task) => ({
-      ...task, a: task.b, b: task.a, difference: turned(task.difference), onlyA: task.onlyB, onlyB: task.onlyA,
+      ...task,
+      a: task.b,
+      b: task.a,
+      difference: turned(task.difference),
+      onlyA: task.onlyB,
+      onlyB: task.onlyA,
     })),
-    overall: comparison.overall && { ...comparison.overall, difference: turned(comparison.overall.difference) },
-    pairs: { a: comparison.pairs.b, b: comparison.pairs.a, scoreA: comparison.pairs.scoreB, scoreB: comparison.pairs.scoreA },
+    overall: comparison.overall && {
+      ...comparison.overall,
+      difference: turned(comparison.overall.difference),
+    },
+    pairs: {
+      a: comparison.pairs.b,
+      b: comparison.pairs.a,
+      scoreA: comparison.pairs.scoreB,
+      scoreB: comparison.pairs.scoreA,
+    },
   };
 }

@@ -7,17 +7,29 @@ interface Word {
 }
 
 const MOST_CHANGES = 800;
-/** Words of both texts whose differences are looked for; what comes after stands as different in one piece. */
+/**
+ * Words of both texts whose differences are looked for; what comes after stands as different in one
+ * piece.
+ */
 const MOST_WORDS = 60_000;
-/** Characters that the browser's dictionary is asked about: at once (its time grows with the square), and of a whole text. */
+/**
+ * Characters that the browser's dictionary is asked about: at once (its time grows with the
+ * square), and of a whole text.
+ */
 const AT_ONCE = 300;
 const MOST_ASKED = 30_000;
 
-/** Spaces; letters of Chinese and Japanese, one by one; languages that write words without spaces between them; words; the rest. */
+/**
+ * Spaces; letters of Chinese and Japanese, one by one; languages that write words without spaces
+ * between them; words; the rest.
+ */
 const PIECES =
   /\s+|[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}]\p{M}*|(?<run>[\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]+)|(?:(?![\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}])[\p{L}\p{M}\p{N}_])+|[^]/gu;
 
-const dictionary = typeof Intl.Segmenter === "function" ? new Intl.Segmenter(undefined, { granularity: "word" }) : null;
+const dictionary =
+  typeof Intl.Segmenter === "function"
+    ? new Intl.Segmenter(undefined, { granularity: "word" })
+    : null;
 
 /** Words with what stands between them. */
 function wordsOf(text: string): Word[] {
@@ -31,27 +43,32 @@ function wordsOf(text: string): Word[] {
     }
     segmented += run.length;
     for (let at = 0; at < run.length; at += AT_ONCE) {
-      for (const word of dictionary.segment(run.slice(at, at + AT_ONCE))) words.push({ text: word.segment, begin: match.index + at + word.index });
+      for (const word of dictionary.segment(run.slice(at, at + AT_ONCE)))
+        words.push({ text: word.segment, begin: match.index + at + word.index });
     }
   }
   return words;
 }
 
 /**
- * Which words of each text the other lacks: the fewest changes from one to the other (Myers 1986, "An O(ND) difference algorithm and
- * its variations"). Beyond so many changes all between the common beginning and end counts as different.
+ * Which words of each text the other lacks: the fewest changes from one to the other (Myers 1986,
+ * "An O(ND) difference algorithm and its variations"). Beyond so many changes all between the
+ * common beginning and end counts as different.
  */
 export function differences(a: string, b: string): { a: Mark[]; b: Mark[] } {
   if (a === b) return { a: [], b: [] };
   const wordsA = wordsOf(a);
   const wordsB = wordsOf(b);
   let head = 0;
-  while (head < wordsA.length && head < wordsB.length && wordsA[head]!.text === wordsB[head]!.text) head++;
+  while (head < wordsA.length && head < wordsB.length && wordsA[head]!.text === wordsB[head]!.text)
+    head++;
   let tail = 0;
   while (
-    tail < wordsA.length - head && tail < wordsB.length - head &&
+    tail < wordsA.length - head &&
+    tail < wordsB.length - head &&
     wordsA[wordsA.length - 1 - tail]!.text === wordsB[wordsB.length - 1 - tail]!.text
-  ) tail++;
+  )
+    tail++;
   const left = wordsA.slice(head, wordsA.length - tail);
   const right = wordsB.slice(head, wordsB.length - tail);
   const shared = left.length + right.length > MOST_WORDS ? null : common(left, right);
@@ -92,7 +109,8 @@ function common(a: Word[], b: Word[]): [boolean[], boolean[]] | null {
   for (let changes = nChanges; changes >= 0; changes--) {
     const before = steps[changes]!; // of diagonal k at place k + changes + 1
     const k = x - y;
-    const down = k === -changes || (k !== changes && before[k + changes]! < before[k + changes + 2]!);
+    const down =
+      k === -changes || (k !== changes && before[k + changes]! < before[k + changes + 2]!);
     const previous = down ? k + 1 : k - 1;
     const fromX = changes === 0 ? 0 : before[previous + changes + 1]!;
     const fromY = changes === 0 ? 0 : fromX - previous;
@@ -114,8 +132,13 @@ function marks(words: Word[], shared: boolean[] | null, kind: Mark["kind"], labe
   words.forEach((word, index) => {
     if (shared?.[index]) return;
     const last = marks.at(-1);
-    const between = index > 0 && last !== undefined && shared?.[index - 1] && !words[index - 1]!.text.trim();
-    if (last !== undefined && (last.end === word.begin || (between && last.end === words[index - 1]!.begin))) last.end = end(index);
+    const between =
+      index > 0 && last !== undefined && shared?.[index - 1] && !words[index - 1]!.text.trim();
+    if (
+      last !== undefined &&
+      (last.end === word.begin || (between && last.end === words[index - 1]!.begin))
+    )
+      last.end = end(index);
     else marks.push({ begin: word.begin, end: end(index), kind, label });
   });
   return marks;
