@@ -6,7 +6,7 @@ import type { Catalog, Comparison, Data, Plots, RunData } from "./api";
 import { fromBase64, inflate, json, withArrays } from "./parts";
 import { RunTable } from "./run";
 import { workers } from "./workers";
-import { Embedded, Fetched, Missing, type Source } from "./source";
+import { Embedded, Fetched, MissingPart, type Source } from "./source";
 
 /** Milliseconds between two looks at runs that may grow. */
 const EVERY = 500;
@@ -44,7 +44,7 @@ export async function openData(): Promise<Data> {
       const had = runs.get(key);
       if (had) return had;
       const info = data.catalog.runs.find((run) => run.key === key);
-      if (!info) return Promise.reject(new Missing(`There is no run ${key} here.`));
+      if (!info) return Promise.reject(new MissingPart(`There is no run ${key} here.`));
       const table = RunTable.read(source, info, before.get(key));
       runs.set(key, table);
       table.then(
@@ -67,7 +67,7 @@ export async function openData(): Promise<Data> {
         try {
           return comparisonOf(await inflate(await source.part(`compare/${first}/${second}`)));
         } catch (error) {
-          if (!(error instanceof Missing)) throw error;
+          if (!(error instanceof MissingPart)) throw error;
         }
       }
       return null;
@@ -76,7 +76,7 @@ export async function openData(): Promise<Data> {
       try {
         return await readPart<Plots>(`plots/${run}`);
       } catch (error) {
-        if (error instanceof Missing) return null;
+        if (error instanceof MissingPart) return null;
         throw error;
       }
     },
@@ -89,7 +89,7 @@ export async function openData(): Promise<Data> {
           type: bytes[0] === PNG_FIRST_BYTE ? "image/png" : "image/jpeg",
         });
       } catch (error) {
-        if (error instanceof Missing) return null;
+        if (error instanceof MissingPart) return null;
         throw error;
       }
     },

@@ -7,7 +7,7 @@ import { inflate, json, withArrays } from "./parts";
 import { linesOf, sampleOf } from "./sample";
 import { Embedded, type Source } from "./source";
 import { countRows, filterRows, sortRows } from "./table";
-import { searchBlocks, type Wanted } from "./workers";
+import { searchBlocks, type WantedBlock } from "./workers";
 
 interface Index {
   generation: number;
@@ -31,7 +31,7 @@ const BLOCKS_KEPT = 8;
 const READ_AHEAD = 100;
 
 /** What a run that grew need not read again: parts that were full. */
-class Kept {
+class PartCache {
   chunks = new Map<number, Chunk>();
   previews = new Map<number, Previews>();
   constructor(readonly generation: number) {}
@@ -50,7 +50,7 @@ export class RunTable implements RunData {
     private source: Source,
     private index: Index,
     private chunks: Chunk[],
-    private cache: Kept,
+    private cache: PartCache,
   ) {
     this.size = index.size;
     this.columns = index.columns.map(({ name, title, kind, names }) => {
@@ -89,7 +89,9 @@ export class RunTable implements RunData {
   ): Promise<RunTable> {
     const index = json<Index>(await inflate(await source.part(`run/${info.key}/index`)));
     const cache =
-      before?.cache.generation === index.generation ? before.cache : new Kept(index.generation);
+      before?.cache.generation === index.generation
+        ? before.cache
+        : new PartCache(index.generation);
     const count = Math.ceil(index.size / index.chunk);
     const chunks = await Promise.all(
       Array.from({ length: count }, async (_, number) => {
@@ -184,7 +186,7 @@ export class RunTable implements RunData {
     const sorted = places.every((sampleIndex, i) => i === 0 || places[i - 1]! < sampleIndex)
       ? places
       : places.slice().sort();
-    const blocks: Wanted[] = [];
+    const blocks: WantedBlock[] = [];
     let at = 0;
     this.index.blocks.forEach((start, number) => {
       const end = this.index.blocks[number + 1] ?? this.size;

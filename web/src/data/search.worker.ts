@@ -5,7 +5,7 @@
 import { fromBase64, inflate } from "./parts";
 import { searcher } from "./search";
 
-export interface Ask {
+export interface SearchRequest {
   query: number;
   words: string[];
   /** Names a block and what it held when it was sent. */
@@ -16,7 +16,7 @@ export interface Ask {
   wanted: Int32Array | null;
 }
 
-export interface Told {
+export interface SearchReply {
   query: number;
   block: string;
   hits: number[];
@@ -26,8 +26,8 @@ export interface Told {
 const packedBlocks = new Map<string, Uint8Array>();
 let current = { words: "", search: searcher([]) };
 
-self.onmessage = async ({ data }: MessageEvent<Ask>): Promise<void> => {
-  const answer: Told = { query: data.query, block: data.block, hits: [] };
+self.onmessage = async ({ data }: MessageEvent<SearchRequest>): Promise<void> => {
+  const answer: SearchReply = { query: data.query, block: data.block, hits: [] };
   try {
     if (data.packed !== undefined)
       packedBlocks.set(

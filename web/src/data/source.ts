@@ -10,7 +10,7 @@ export interface Source {
   has(key: string): boolean | null;
 }
 
-export class Missing extends Error {}
+export class MissingPart extends Error {}
 
 /**
  * Parts that stand in the page as base64. While the browser still reads the page, later ones are
@@ -42,7 +42,7 @@ export class Embedded implements Source {
   async part(key: string): Promise<Uint8Array> {
     const text = this.text(key) ?? (await this.later(key));
     if (text === null)
-      throw new Missing(
+      throw new MissingPart(
         this.damaged
           ? "This file is damaged: its end is missing. Make it again."
           : `The file has no part ${key}.`,
@@ -102,14 +102,14 @@ export class Fetched implements Source {
     try {
       reply = await fetch(`${this.root}${key}${this.end}${query}`);
     } catch {
-      throw new Missing(
+      throw new MissingPart(
         location.protocol === "file:"
           ? "A browser reads these files only from a web server. Start one in this folder: python -m http.server"
           : "The server of this page does not answer.",
       );
     }
     if (!reply.ok)
-      throw new Missing(
+      throw new MissingPart(
         reply.status === 404
           ? `There is no part ${key}.`
           : `The server replied ${reply.status}: ${(await reply.text()).slice(0, 500)}`,

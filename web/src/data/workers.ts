@@ -2,14 +2,14 @@
  * Full-text search over the blocks of a run by a few workers, with hits in the order of the run.
  */
 import { wordsOf } from "./search";
-import type { Ask, Told } from "./search.worker";
+import type { SearchRequest, SearchReply } from "./search.worker";
 import SearchWorker from "./search.worker?worker&inline";
 
 /**
  * A block to search: its name, how it is had, where it begins and which of its lines are wanted
  * (null: all).
  */
-export interface Wanted {
+export interface WantedBlock {
   block: string;
   packed: () => Promise<Uint8Array | string>;
   start: number;
@@ -17,25 +17,25 @@ export interface Wanted {
   rows: number;
 }
 
-interface Pooled {
+interface PooledWorker {
   worker: Worker;
   sent: Set<string>;
   busy: number;
 }
 
 const AHEAD = 2;
-let pool: Pooled[] = [];
+let pool: PooledWorker[] = [];
 let query = 0;
-const waiting = new Map<string, (told: Told) => void>();
+const waiting = new Map<string, (told: SearchReply) => void>();
 
 /** The workers, started the first time. */
-export function workers(): Pooled[] {
+export function workers(): PooledWorker[] {
   if (!pool.length) {
     // One for each processor: while they search, the page has little to do.
     const count = Math.min(8, navigator.hardwareConcurrency || 2);
     pool = Array.from({ length: count }, () => {
       const worker = new SearchWorker();
-      worker.onmessage = ({ data }: MessageEvent<Told>) =>
+      worker.onmessage = ({ data }: MessageEvent<SearchReply>) =>
         waiting.get(`${data.query} ${data.block}`)?.(data);
       return { worker, sent: new Set<string>(), busy: 0 };
     });
@@ -45,7 +45,7 @@ export function workers(): Pooled[] {
 
 export async function searchBlocks(
   text: string,
-  blocks: Wanted[],
+  blocks: WantedBlock[],
   onHits: (hits: Int32Array, done: number, of: number) => void,
   stop: AbortSignal,
 ): Promise<void> {
@@ -65,14 +65,14 @@ export async function searchBlocks(
     }
     if (!stop.aborted) onHits(Int32Array.from(hits), done, of);
   };
-  const searchIn = async (worker: Pooled, at: number): Promise<void> => {
+  const searchIn = async (worker: PooledWorker, at: number): Promise<void> => {
     const { block, packed, lines } = blocks[at]!;
-    const ask: Ask = { query: number, words, block, wanted: lines };
+    const ask: SearchRequest = { query: number, words, block, wanted: lines };
     if (!worker.sent.has(block)) {
       ask.packed = await packed();
       worker.sent.add(block);
     }
-    const answer = await new Promise<Told>((go) => {
+    const answer = await new Promise<SearchReply>((go) => {
       waiting.set(`${number} ${block}`, go);
       worker.worker.postMessage(ask);
     });

@@ -4,7 +4,7 @@ import { links, runAddress, useRead } from "../pages";
 import { useState } from "preact/hooks";
 import { categoryOf, number, numberOf } from "../samples/values";
 import { Line } from "../text/text";
-import { Part } from "./story";
+import { MessagePart } from "./story";
 import { tone } from "./words";
 
 /** Runs that are looked into without being asked: reading an index costs time and memory. */
@@ -84,10 +84,10 @@ export function OtherRuns({
   if (!others.length) return null;
   const looked = all ? others : others.slice(0, AT_ONCE);
   return (
-    <Part title="Other runs">
+    <MessagePart title="Other runs">
       <ul class="others">
         {looked.map((run) => (
-          <Other
+          <OtherRun
             key={run.key}
             data={data}
             viewed={info}
@@ -103,11 +103,11 @@ export function OtherRuns({
           Look into the other {others.length - looked.length} runs
         </button>
       )}
-    </Part>
+    </MessagePart>
   );
 }
 
-function Other({
+function OtherRun({
   data,
   viewed,
   run,

@@ -10,7 +10,7 @@ import { LabelThis } from "../views/label_this";
 import { OtherRuns, Repeats } from "./beside";
 import { Fold } from "./fold";
 import { Expected, FailureBox, Scores } from "./scores";
-import { Answer, Part, PicturesOf, Question } from "./story";
+import { Answer, MessagePart, PicturesOf, Question } from "./story";
 import { mainScore, outcomeInWords, tone } from "./words";
 
 export function SamplePage({ data, parameters, go }: PageProps) {
@@ -83,7 +83,7 @@ export function SamplePage({ data, parameters, go }: PageProps) {
           {info.state === "running" && " The run is going on; it may still come."}
         </p>
       ) : (
-        <Story
+        <SampleDetails
           data={data}
           info={info}
           run={run}
@@ -103,7 +103,7 @@ function addressOf(name: string, run: RunData, index: number, otherwise: string)
   return links.sample(name, task, run.id(index), run.draw(index));
 }
 
-function Story({
+function SampleDetails({
   data,
   info,
   run,
@@ -159,7 +159,7 @@ function Story({
           <Facts sample={sample} />
         </div>
       </div>
-      <Part title="Raw record">
+      <MessagePart title="Raw record">
         <Fold summary="The line of samples.jsonl" printed={false}>
           {() => (
             <div class="raw">
@@ -167,12 +167,12 @@ function Story({
             </div>
           )}
         </Fold>
-      </Part>
+      </MessagePart>
     </PicturesOf.Provider>
   );
 }
 
-const total = (values: (number | undefined)[]): number | null => {
+const sumKnown = (values: (number | undefined)[]): number | null => {
   const numbers = values.filter((value) => value !== undefined);
   return numbers.length ? numbers.reduce((sum, value) => sum + value, 0) : null;
 };
@@ -186,13 +186,13 @@ function Facts({ sample }: { sample: Sample }) {
   const waits = replies.map((reply) => reply.latency || 0).filter((wait) => wait > 0);
   // Options are scored at once, other requests one after another.
   const atOnce = replies.some((reply) => reply.logLikelihood !== undefined);
-  add("Latency", waits.length ? (atOnce ? Math.max(...waits) : total(waits)) : null, seconds);
-  add("Tokens in", total(replies.map((reply) => reply.inputTokens)), count);
-  add("of them cached", total(replies.map((reply) => reply.cachedTokens)), count);
-  add("Tokens out", total(replies.map((reply) => reply.outputTokens)), count);
-  add("of them reasoning", total(replies.map((reply) => reply.reasoningTokens)), count);
-  add("Cost", total(replies.map((reply) => reply.cost)), dollars);
-  add("Cost of judges", total(judges.map((reply) => reply.cost)), dollars);
+  add("Latency", waits.length ? (atOnce ? Math.max(...waits) : sumKnown(waits)) : null, seconds);
+  add("Tokens in", sumKnown(replies.map((reply) => reply.inputTokens)), count);
+  add("of them cached", sumKnown(replies.map((reply) => reply.cachedTokens)), count);
+  add("Tokens out", sumKnown(replies.map((reply) => reply.outputTokens)), count);
+  add("of them reasoning", sumKnown(replies.map((reply) => reply.reasoningTokens)), count);
+  add("Cost", sumKnown(replies.map((reply) => reply.cost)), dollars);
+  add("Cost of judges", sumKnown(judges.map((reply) => reply.cost)), dollars);
   const finish = [
     ...new Set(replies.map((reply) => reply.finish).filter((reason) => reason !== undefined)),
   ];
@@ -204,7 +204,7 @@ function Facts({ sample }: { sample: Sample }) {
   const all = [...facts, ...sample.metadata];
   if (!all.length) return null;
   return (
-    <Part title="Facts">
+    <MessagePart title="Facts">
       <dl class="pairs">
         {all.slice(0, 200).map(([name, value]) => (
           <div>
@@ -217,6 +217,6 @@ function Facts({ sample }: { sample: Sample }) {
           </div>
         ))}
       </dl>
-    </Part>
+    </MessagePart>
   );
 }

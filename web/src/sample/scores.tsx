@@ -2,9 +2,9 @@
 import type { Failure, Sample, ScoreOf } from "../data/api";
 import { number } from "../samples/values";
 import { hits, Line, Text } from "../text/text";
-import { Some } from "../views/parts";
+import { FirstOf } from "../views/parts";
 import { Fold } from "./fold";
-import { Messages, Part, ReplyBox } from "./story";
+import { Messages, MessagePart, ReplyBox } from "./story";
 import { failureInWords, tone } from "./words";
 
 /** Scores, and exchanges with a judge, that are drawn at first. */
@@ -24,9 +24,9 @@ export function FailureBox({ failure }: { failure: Failure }) {
 export function Expected({ sample, words }: { sample: Sample; words: string }) {
   if (!sample.targets.length || sample.choices.length > 0) return null;
   return (
-    <Part title="Expected" note={sample.targets.length > 1 ? "any of these" : ""}>
+    <MessagePart title="Expected" note={sample.targets.length > 1 ? "any of these" : ""}>
       <Targets targets={sample.targets} words={words} />
-    </Part>
+    </MessagePart>
   );
 }
 
@@ -60,21 +60,21 @@ export function Targets({ targets, words = "" }: { targets: string[]; words?: st
 export function Scores({ sample, words }: { sample: Sample; words: string }) {
   if (!sample.scores.length)
     return (
-      <Part title="Scores">
+      <MessagePart title="Scores">
         <p class="note quiet">
           {sample.failure ? "The answer is missing, so there is no score." : "Nothing was scored."}
         </p>
-      </Part>
+      </MessagePart>
     );
   return (
-    <Part title="Scores">
-      <Some
+    <MessagePart title="Scores">
+      <FirstOf
         all={sample.scores}
         noun="scores"
         first={MOST}
         render={(score) => <ScoreBox score={score} words={words} />}
       />
-    </Part>
+    </MessagePart>
   );
 }
 
@@ -117,7 +117,7 @@ function ScoreBox({ score, words }: { score: ScoreOf; words: string }) {
           ))}
         </dl>
       )}
-      <Some
+      <FirstOf
         all={score.exchange}
         noun="exchanges"
         first={MOST}

@@ -5,7 +5,7 @@ import type { Data, ImagePart, Message, Reply, RunInfo, Sample } from "../data/a
 import { useRead } from "../pages";
 import { dollars, number, seconds } from "../samples/values";
 import { hits, Line, type Mark, Text } from "../text/text";
-import { Some, useSome } from "../views/parts";
+import { FirstOf, useFirst } from "../views/parts";
 import { Fold } from "./fold";
 
 /** Where the pictures of the images below come from: the run of the page. */
@@ -66,7 +66,7 @@ function Picture({ image, role }: { image: ImagePart; role: string }) {
   );
 }
 
-export function Part({
+export function MessagePart({
   title,
   note,
   children,
@@ -87,7 +87,7 @@ export function Part({
 }
 
 export function Messages({ messages, words = "" }: { messages: Message[]; words?: string }) {
-  const [listed, showMore] = useSome(messages, "messages");
+  const [listed, showMore] = useFirst(messages, "messages");
   return (
     <>
       <ol class="messages">
@@ -119,7 +119,7 @@ export function Messages({ messages, words = "" }: { messages: Message[]; words?
 
 export function Question({ sample, words }: { sample: Sample; words: string }) {
   return (
-    <Part title="Question" note={sample.messages.length ? "as sent" : ""}>
+    <MessagePart title="Question" note={sample.messages.length ? "as sent" : ""}>
       {sample.messages.length ? (
         <Messages messages={sample.messages} words={words} />
       ) : (
@@ -129,7 +129,7 @@ export function Question({ sample, words }: { sample: Sample; words: string }) {
       {sample.passages.length > 0 && (
         <Fold summary={`Passages (${sample.passages.length})`} open={sample.passages.length < 3}>
           {() => (
-            <Some
+            <FirstOf
               all={sample.passages}
               noun="passages"
               first={50}
@@ -149,13 +149,13 @@ export function Question({ sample, words }: { sample: Sample; words: string }) {
           )}
         </Fold>
       )}
-    </Part>
+    </MessagePart>
   );
 }
 
 function Choices({ sample }: { sample: Sample }) {
   const scored = sample.logLikelihoods.length > 0;
-  const [listed, showMore] = useSome(sample.choices, "choices");
+  const [listed, showMore] = useFirst(sample.choices, "choices");
   return (
     <div class="sideways" tabIndex={0} role="region" aria-label="Choices">
       <table class="plain">
@@ -211,7 +211,10 @@ export function Answer({ sample, words }: { sample: Sample; words: string }) {
   const only = sample.replies.length === 1 ? sample.replies[0] : undefined;
   const same = only !== undefined && (only.text ?? "") === sample.answer;
   return (
-    <Part title="Answer" note={same ? endings(only) : sample.replies.length ? "as scored" : ""}>
+    <MessagePart
+      title="Answer"
+      note={same ? finishNotes(only) : sample.replies.length ? "as scored" : ""}
+    >
       {sample.reasoning !== "" && (
         <Fold summary={`Reasoning (${sample.reasoning.length.toLocaleString("en")} characters)`}>
           {() => (
@@ -255,7 +258,7 @@ export function Answer({ sample, words }: { sample: Sample; words: string }) {
           open={sample.replies.length === 1}
         >
           {() => (
-            <Some
+            <FirstOf
               all={sample.replies}
               noun="replies"
               first={50}
@@ -271,7 +274,7 @@ export function Answer({ sample, words }: { sample: Sample; words: string }) {
         </Fold>
       )}
       {same && <Tokens reply={only} />}
-    </Part>
+    </MessagePart>
   );
 }
 
@@ -296,7 +299,7 @@ function Votes({ votes, name }: { votes: [string, number][]; name: string }) {
 }
 
 /** How a reply ended, where that is worth saying. */
-const endings = (reply: Reply): ComponentChildren =>
+const finishNotes = (reply: Reply): ComponentChildren =>
   reply.finish && reply.finish !== "stop" ? (
     <>
       ended by <Line value={reply.finish} />
@@ -317,9 +320,9 @@ export function ReplyBox({
   const facts = factsOf(reply);
   return (
     <div class="reply">
-      {(title || endings(reply)) && (
+      {(title || finishNotes(reply)) && (
         <h3 class="role">
-          {title} <span class="quiet">{endings(reply)}</span>
+          {title} <span class="quiet">{finishNotes(reply)}</span>
         </h3>
       )}
       {reply.reasoning && (
@@ -345,14 +348,18 @@ export function ReplyBox({
 export function factsOf(reply: Reply): string[] {
   const facts: string[] = [];
   if (reply.latency) facts.push(seconds(reply.latency));
-  if (reply.inputTokens !== undefined)
-    facts.push(
-      `${number(reply.inputTokens)} tokens in${reply.cachedTokens ? ` (${number(reply.cachedTokens)} from the provider's cache)` : ""}`,
-    );
-  if (reply.outputTokens !== undefined)
-    facts.push(
-      `${number(reply.outputTokens)} out${reply.reasoningTokens ? ` (${number(reply.reasoningTokens)} of reasoning)` : ""}`,
-    );
+  if (reply.inputTokens !== undefined) {
+    const cached = reply.cachedTokens
+      ? ` (${number(reply.cachedTokens)} from the provider's cache)`
+      : "";
+    facts.push(`${number(reply.inputTokens)} tokens in${cached}`);
+  }
+  if (reply.outputTokens !== undefined) {
+    const reasoning = reply.reasoningTokens
+      ? ` (${number(reply.reasoningTokens)} of reasoning)`
+      : "";
+    facts.push(`${number(reply.outputTokens)} out${reasoning}`);
+  }
   if (reply.cost !== undefined) facts.push(dollars(reply.cost));
   if (reply.logLikelihood !== undefined)
     facts.push(`log-likelihood ${number(reply.logLikelihood)}`);

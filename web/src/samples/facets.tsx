@@ -25,7 +25,7 @@ interface Props {
 }
 
 /** Whether a column can tell samples apart. */
-function tells(column: Column): boolean {
+function isInformative(column: Column): boolean {
   if (column.kind === "category")
     return (
       column.names.length > 1 ||
@@ -42,7 +42,7 @@ function tells(column: Column): boolean {
 
 export function Facets(props: Props) {
   const { run } = props;
-  const columns = useMemo(() => run.columns.filter(tells), [run]);
+  const columns = useMemo(() => run.columns.filter(isInformative), [run]);
   if (!columns.length) return <p class="quiet">All samples are alike in what could be filtered.</p>;
   return (
     <>
@@ -75,7 +75,7 @@ function Facet({ column, ...props }: Props & { column: Column }) {
 }
 
 /** Places that all conditions leave but those on this column. */
-function others({ run, filter, matches, within }: Props, column: string): Int32Array {
+function matchesWithout({ run, filter, matches, within }: Props, column: string): Int32Array {
   const { [column]: ignoredNames, ...categories } = filter.categories;
   const { [column]: ignoredRange, ...numbers } = filter.numbers;
   return ignoredNames === undefined && ignoredRange === undefined
@@ -88,7 +88,10 @@ function Names({ column, ...props }: Props & { column: Column & { kind: "categor
   const [all, setAll] = useState(false);
   const [words, setWords] = useState("");
   const total = useMemo(() => run.counts(column.name, null), [run]);
-  const counts = useMemo(() => run.counts(column.name, others(props, column.name)), [matches]);
+  const counts = useMemo(
+    () => run.counts(column.name, matchesWithout(props, column.name)),
+    [matches],
+  );
   const chosen = new Set(ownValue(filter.categories, column.name) ?? []);
   const names = useMemo(() => {
     const codes = column.names
@@ -144,7 +147,7 @@ function Range({ column, ...props }: Props & { column: Column & { kind: "number"
   const { run, filter, query, matches, change } = props;
   const [low, high] = useMemo(() => extent(column.values), [run, column]);
   const bins = useMemo(
-    () => histogram(column.values, others(props, column.name), low, high),
+    () => histogram(column.values, matchesWithout(props, column.name), low, high),
     [matches],
   );
   const most = Math.max(1, ...bins);

@@ -1,11 +1,12 @@
 /** All samples of a run: search, conditions, order, and the list itself. */
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import type { RunState } from "../data/api";
 import { findRun, links, type PageProps, useRun } from "../pages";
 import { useKeys } from "../shell/keys";
 import { Facets } from "./facets";
 import { plain } from "../text/special";
 import { placeIn, remember, rememberPlace } from "./list";
-import { useSearch } from "./search";
+import { type Search, useSearch } from "./search";
 import {
   conditions,
   filterOf,
@@ -126,23 +127,12 @@ export function SamplesPage({ data, parameters, query, go }: PageProps) {
   ]);
 
   if (!info) return null;
-  const active_conditions = conditions(query) + (words ? 1 : 0);
+  const activeConditions = conditions(query) + (words ? 1 : 0);
   const searching = words !== "" && search.done < search.of;
-  const status = !run
-    ? (error ?? "Reading the samples…")
-    : `${places.length === run.size ? counted(run.size, "sample") : `${count(places.length)} of ${counted(run.size, "sample")}`}` +
-      (searching ? `; searched ${Math.floor((100 * search.done) / Math.max(1, search.of))}%` : "") +
-      (search.error ? `; the search stopped: ${search.error}` : "") +
-      (places.length > MOST_ROWS ? `; the first ${count(MOST_ROWS)} are listed` : "");
-  const empty = !run
-    ? ""
-    : run.size === 0
-      ? info.state === "running"
-        ? "No sample is finished yet. The list grows by itself."
-        : "This run recorded no sample."
-      : searching
-        ? "Searching…"
-        : "No sample fulfils all filters.";
+  const status = run
+    ? statusText(run.size, places.length, search, searching)
+    : (error ?? "Reading the samples…");
+  const empty = run ? whyEmpty(run.size, info.state, searching) : "";
   const facets = run && (
     <Facets
       run={run}
@@ -201,7 +191,7 @@ export function SamplesPage({ data, parameters, query, go }: PageProps) {
         {searching && (
           <progress value={search.done} max={search.of} aria-label="Samples searched" />
         )}
-        {active_conditions > 0 && (
+        {activeConditions > 0 && (
           <button type="button" onClick={() => change(withoutConditions(query))}>
             Clear filters
           </button>
@@ -243,4 +233,25 @@ export function SamplesPage({ data, parameters, query, go }: PageProps) {
       </div>
     </div>
   );
+}
+
+function statusText(size: number, matching: number, search: Search, searching: boolean): string {
+  const all = counted(size, "sample");
+  const texts = [matching === size ? all : `${count(matching)} of ${all}`];
+  if (searching) {
+    const percent = Math.floor((100 * search.done) / Math.max(1, search.of));
+    texts.push(`searched ${percent}%`);
+  }
+  if (search.error) texts.push(`the search stopped: ${search.error}`);
+  if (matching > MOST_ROWS) texts.push(`the first ${count(MOST_ROWS)} are listed`);
+  return texts.join("; ");
+}
+
+function whyEmpty(size: number, state: RunState, searching: boolean): string {
+  if (size === 0) {
+    return state === "running"
+      ? "No sample is finished yet. The list grows by itself."
+      : "This run recorded no sample.";
+  }
+  return searching ? "Searching…" : "No sample fulfils all filters.";
 }

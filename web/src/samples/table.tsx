@@ -66,7 +66,7 @@ interface Props {
 }
 
 /** Columns beside question and answer: those that tell samples of this run apart. */
-function extras(run: RunData): Column[] {
+function extraColumnsOf(run: RunData): Column[] {
   const many = (column: Column) => column.kind === "number" || column.names.length > 1;
   const preferred = ["task", "latency", "tokens", "cost"];
   return preferred.flatMap(
@@ -120,7 +120,7 @@ export function Table({
     column("failure"),
     column("unsure"),
     column("score"),
-    extras(run),
+    extraColumnsOf(run),
   ];
   const template = [
     "minmax(8.5rem, .6fr)",
@@ -145,7 +145,11 @@ export function Table({
         aria-sort={column ? sorted : undefined}
       >
         {column ? (
-          <button type="button" tabIndex={-1} onClick={() => setOrder(next(order, column.name))}>
+          <button
+            type="button"
+            tabIndex={-1}
+            onClick={() => setOrder(nextOrder(order, column.name))}
+          >
             {title}
             <span aria-hidden="true">
               {sorted === "ascending" ? " ↑" : sorted === "descending" ? " ↓" : ""}
@@ -284,7 +288,7 @@ export function Table({
 }
 
 /** The order after a press on a column's head: rising, falling, as recorded. */
-export function next(order: Order | null, column: string): Order | null {
+export function nextOrder(order: Order | null, column: string): Order | null {
   if (order?.column !== column) return { column, descending: false };
   return order.descending ? null : { column, descending: true };
 }

@@ -12,7 +12,7 @@ import { Help } from "./help";
 import { listenToKeys, useKeys } from "./keys";
 
 /** What the address names, or that before: "#main" is a place in the page that is shown. */
-const addressed = (before: string) => (location.hash === "#main" ? before : location.hash);
+const pageAddress = (before: string) => (location.hash === "#main" ? before : location.hash);
 
 /**
  * The address of what is shown, for other people: without the key that `evalwright view` asks of
@@ -21,7 +21,7 @@ const addressed = (before: string) => (location.hash === "#main" ? before : loca
 const copyLink = () => copy(location.href, "Link");
 
 export function App({ data, pages }: { data: Data; pages: Page[] }) {
-  const [hash, setHash] = useState(addressed(""));
+  const [hash, setHash] = useState(pageAddress(""));
   const [, changed] = useState(0);
   const [message, setMessage] = useState("");
   const [help, setHelp] = useState(false);
@@ -35,7 +35,7 @@ export function App({ data, pages }: { data: Data; pages: Page[] }) {
   }, []);
 
   useLayoutEffect(() => {
-    const moved = () => setHash(addressed);
+    const moved = () => setHash(pageAddress);
     window.addEventListener("hashchange", moved);
     const quiet = listenToKeys();
     const still = data.onChange(() => changed((old) => old + 1));
@@ -83,7 +83,7 @@ export function App({ data, pages }: { data: Data; pages: Page[] }) {
 
   const name = match?.parameters.RUN;
   const run = name === undefined ? undefined : findRun(data.catalog, name);
-  const Shown = match?.page.component;
+  const PageComponent = match?.page.component;
   return (
     <>
       <a
@@ -124,11 +124,11 @@ export function App({ data, pages }: { data: Data; pages: Page[] }) {
       {run && <RunBar data={data} run={run} pattern={match?.page.pattern ?? ""} />}
       <main id="main" ref={main} tabIndex={-1}>
         {name !== undefined && !run ? (
-          <Missing>
+          <MissingPage>
             This page holds no run called <Line value={name} />. It holds: <RunList data={data} />
-          </Missing>
-        ) : match && Shown ? (
-          <Shown
+          </MissingPage>
+        ) : match && PageComponent ? (
+          <PageComponent
             key={pageKey}
             data={data}
             parameters={match.parameters}
@@ -136,10 +136,10 @@ export function App({ data, pages }: { data: Data; pages: Page[] }) {
             go={go}
           />
         ) : (
-          <Missing>
+          <MissingPage>
             This address leads nowhere. It may come from a newer version. Open the{" "}
             <a href={links.first()}>board</a>.
-          </Missing>
+          </MissingPage>
         )}
       </main>
       <p class="message" role="status" aria-live="polite">
@@ -150,7 +150,7 @@ export function App({ data, pages }: { data: Data; pages: Page[] }) {
   );
 }
 
-function Missing({ children }: { children: preact.ComponentChildren }) {
+function MissingPage({ children }: { children: preact.ComponentChildren }) {
   return (
     <div class="page">
       <h1>Not found</h1>

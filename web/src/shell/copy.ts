@@ -7,7 +7,7 @@ export function onMessage(listener: (message: string) => void): void {
   say = listener;
 }
 
-export function tell(message: string): void {
+export function announce(message: string): void {
   say(message);
 }
 

@@ -26,7 +26,7 @@ export function useKeys(keys: Key[]): void {
 export const keysNow = (): Key[] => groups.flatMap((group) => group.current);
 
 /** Whether keys are meant for what has the focus, such as a search box. */
-const typing = (target: EventTarget | null): boolean =>
+const isTextField = (target: EventTarget | null): boolean =>
   target instanceof HTMLElement &&
   (target.matches("input:not([type=checkbox]):not([type=radio]), textarea, select") ||
     target.isContentEditable);
@@ -41,7 +41,7 @@ export function listenToKeys(): () => void {
       event.isComposing
     )
       return;
-    if (typing(event.target) || document.querySelector("dialog[open]")) return;
+    if (isTextField(event.target) || document.querySelector("dialog[open]")) return;
     // A focused button or link keeps the keys that belong to it.
     if (
       event.key === "Enter" &&

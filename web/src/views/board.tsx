@@ -13,14 +13,14 @@ import {
   Bar,
   Choice,
   Note,
-  Nothing,
+  EmptyNote,
   RunChoice,
   RunLink,
   Score,
   StateLine,
   axisFor,
   useCatalog,
-  useSome,
+  useFirst,
   useWidth,
 } from "./parts";
 import { toItem } from "./pairs";
@@ -34,9 +34,9 @@ export function FirstPage({ data, query, go }: PageProps) {
     return (
       <div class="page views">
         <h1>No runs</h1>
-        <Nothing>
+        <EmptyNote>
           {catalog.live ? "No run has begun yet. This page follows." : "This file holds no run."}
-        </Nothing>
+        </EmptyNote>
       </div>
     );
   if (catalog.runs.length === 1) return <RunView catalog={catalog} run={only} />;
@@ -57,7 +57,7 @@ const TICKS = 4;
  */
 const OVERALL = -1;
 
-interface Shown {
+interface SortedRow {
   row: BoardRow;
   run: RunInfo;
 }
@@ -130,7 +130,7 @@ function BoardView({
     </th>
   );
   const running = catalog.runs.filter((run) => run.state === "running").length;
-  const [listed, showMore] = useSome(rows, "runs");
+  const [listed, showMore] = useFirst(rows, "runs");
   const ranked = rows.some(({ row }) => row.ranks !== null);
   return (
     <div class="page views board-page">
@@ -262,8 +262,8 @@ function BoardView({
                     <span class="small">
                       {itemsText(run)}
                       {countAsked(run) === 1 ? " item" : " items"}
-                      {lost(run) > 0 && (
-                        <span class="warn">, {numbers.count(lost(run))} missing</span>
+                      {countMissing(run) > 0 && (
+                        <span class="warn">, {numbers.count(countMissing(run))} missing</span>
                       )}
                     </span>
                   )}
@@ -291,7 +291,9 @@ function BoardView({
                 {!narrow && <td class="number">{itemsText(run)}</td>}
                 {!narrow && (
                   <td class="number">
-                    <span class={lost(run) ? "warn" : "quiet"}>{numbers.count(lost(run))}</span>
+                    <span class={countMissing(run) ? "warn" : "quiet"}>
+                      {numbers.count(countMissing(run))}
+                    </span>
                   </td>
                 )}
               </tr>
@@ -332,7 +334,7 @@ const itemsText = (run: RunInfo) =>
     ? `${numbers.count(scored(run))} of ${numbers.count(countAsked(run))}`
     : numbers.count(scored(run));
 
-const lost = (run: RunInfo) => run.tasks.reduce((sum, task) => sum + task.missing, 0);
+const countMissing = (run: RunInfo) => run.tasks.reduce((sum, task) => sum + task.missing, 0);
 
 /** Without a board: the runs as they are, with the main metric of every task. */
 function boardOf(catalog: Catalog): {
@@ -348,11 +350,10 @@ function boardOf(catalog: Catalog): {
       const metrics = catalog.runs
         .map((run) => main(run, name))
         .filter((metric) => metric !== null);
-      const called = [...new Set(metrics.map((metric) => metric.name))];
-      return {
-        name,
-        note: `${called.join(", ")}${metrics.some((metric) => metric.lowerIsBetter) ? ", lower is better" : ""}`,
-      };
+      const metricNames = [...new Set(metrics.map((metric) => metric.name))];
+      const lowerIsBetter = metrics.some((metric) => metric.lowerIsBetter);
+      const note = metricNames.join(", ") + (lowerIsBetter ? ", lower is better" : "");
+      return { name, note };
     }),
     rows: catalog.runs.map((run) => ({
       run: run.key,
@@ -365,13 +366,13 @@ function boardOf(catalog: Catalog): {
 }
 
 /** By a column, best or highest first; runs without a value come last. */
-function sorted(rows: Shown[], sort: string, columns: string[]): Shown[] {
+function sorted(rows: SortedRow[], sort: string, columns: string[]): SortedRow[] {
   const up = sort.startsWith("-");
   const column = up ? sort.slice(1) : sort;
   if (!column) return rows;
-  const key = ({ row, run }: Shown): [number, boolean] => {
+  const key = ({ row, run }: SortedRow): [number, boolean] => {
     if (column === "items") return [scored(run), false];
-    if (column === "missing") return [lost(run), false];
+    if (column === "missing") return [countMissing(run), false];
     const metric =
       column === "overall" ? row.overall : (row.cells[columns.indexOf(column.slice(1))] ?? null);
     return [metric?.value ?? NaN, metric?.lowerIsBetter ?? false];
@@ -385,7 +386,15 @@ function sorted(rows: Shown[], sort: string, columns: string[]): Shown[] {
 }
 
 /** Two runs to set side by side. */
-function PickPair({ catalog, rows, go }: { catalog: Catalog; rows: Shown[]; go: PageProps["go"] }) {
+function PickPair({
+  catalog,
+  rows,
+  go,
+}: {
+  catalog: Catalog;
+  rows: SortedRow[];
+  go: PageProps["go"];
+}) {
   const [a, setA] = useState(rows[0]?.run.key ?? "");
   const [b, setB] = useState(rows[1]?.run.key ?? "");
   const address = (key: string) => {

@@ -50,7 +50,7 @@ export function Chart(props: {
   const py = (value: number) => TOP + (1 - y.place(value)) * inner.height;
   // Series of the same x stand beside each other, so that no interval covers another.
   const beside = (index: number) => (index - (props.series.length - 1) / 2) * 4;
-  const names = placed(props.series, px, py, width, height - BOTTOM);
+  const names = placeNames(props.series, px, py, width, height - BOTTOM);
   let words = -Infinity;
   return (
     <div class="chart" ref={watch}>
@@ -207,7 +207,7 @@ interface Name {
  * Names where they cover no mark, no interval and no other name; one that finds no place is left to
  * the table.
  */
-function placed(
+function placeNames(
   series: Series[],
   px: (x: number) => number,
   py: (y: number) => number,

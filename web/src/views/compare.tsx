@@ -26,29 +26,29 @@ import {
   KINDS,
   type Kind,
   type Pairs,
-  chosen,
+  selectPairs,
   counts,
-  flipped,
+  flipComparison,
   isOf,
   pairUp,
   scoreChange,
   taskNames,
   toItem,
-  wins,
+  countWins,
 } from "./pairs";
 import {
   AxisWords,
   Bar,
   Choice,
   Note,
-  Nothing,
+  EmptyNote,
   Reading,
   RunChoice,
   RunLink,
-  Some,
+  FirstOf,
   StateLine,
   useCatalog,
-  useSome,
+  useFirst,
 } from "./parts";
 import { differences } from "./words";
 
@@ -60,7 +60,7 @@ export function ComparePage({ data, parameters, query, go }: PageProps) {
     return (
       <div class="page views">
         <h1>Compare</h1>
-        <Nothing>
+        <EmptyNote>
           {a === undefined || b === undefined ? (
             <>
               This page holds no run called{" "}
@@ -73,7 +73,7 @@ export function ComparePage({ data, parameters, query, go }: PageProps) {
               <a href={links.first()}>All runs</a>
             </>
           )}
-        </Nothing>
+        </EmptyNote>
       </div>
     );
   }
@@ -85,7 +85,7 @@ export function ComparePage({ data, parameters, query, go }: PageProps) {
       <header>
         <h1>Two runs side by side</h1>
         <div class="sides">
-          <Side
+          <RunSide
             catalog={catalog}
             name="A"
             run={a}
@@ -95,7 +95,7 @@ export function ComparePage({ data, parameters, query, go }: PageProps) {
               if (run) open(run, b);
             }}
           />
-          <Side
+          <RunSide
             catalog={catalog}
             name="B"
             run={b}
@@ -110,7 +110,7 @@ export function ComparePage({ data, parameters, query, go }: PageProps) {
           </button>
         </div>
       </header>
-      <Both
+      <ComparedRuns
         key={`${a.key}\n${b.key}`}
         data={data}
         catalog={catalog}
@@ -123,7 +123,7 @@ export function ComparePage({ data, parameters, query, go }: PageProps) {
   );
 }
 
-function Side(props: {
+function RunSide(props: {
   catalog: Catalog;
   name: string;
   run: RunInfo;
@@ -151,7 +151,7 @@ function Side(props: {
   );
 }
 
-interface BothProps {
+interface ComparedProps {
   data: Data;
   catalog: Catalog;
   a: RunInfo;
@@ -160,7 +160,7 @@ interface BothProps {
   go: PageProps["go"];
 }
 
-function Both({ data, catalog, a, b, query, go }: BothProps) {
+function ComparedRuns({ data, catalog, a, b, query, go }: ComparedProps) {
   const runA = useRun(data, a.key);
   const runB = useRun(data, b.key);
   const compared = useRead(
@@ -168,7 +168,7 @@ function Both({ data, catalog, a, b, query, go }: BothProps) {
       data
         .comparison(a.key, b.key)
         .then((comparison) =>
-          comparison && comparison.a !== a.key ? flipped(comparison) : comparison,
+          comparison && comparison.a !== a.key ? flipComparison(comparison) : comparison,
         ),
     [data, a.key, b.key, runA.value, runB.value],
   );
@@ -193,7 +193,7 @@ function Both({ data, catalog, a, b, query, go }: BothProps) {
           <code>evalwright compare</code> gives it, or says why there is none.
         </p>
       )}
-      <Items
+      <PairedItems
         data={data}
         catalog={catalog}
         a={a}
@@ -224,18 +224,19 @@ function Summary({
   comparison: Comparison;
   taskOf(place: number): string;
 }) {
-  const won = useMemo(() => wins(comparison.pairs, taskOf), [comparison]);
-  const [tasks, moreTasks] = useSome(comparison.tasks, "tasks");
-  const [notes, moreNotes] = useSome(
+  const won = useMemo(() => countWins(comparison.pairs, taskOf), [comparison]);
+  const [tasks, moreTasks] = useFirst(comparison.tasks, "tasks");
+  const [notes, moreNotes] = useFirst(
     [
       ...comparison.tasks.map((task) => task.sentence),
       ...(comparison.overall ? [comparison.overall.sentence] : []),
       ...comparison.tasks
         .filter((task) => task.onlyA || task.onlyB)
-        .map(
-          ({ task, onlyA, onlyB }) =>
-            `${task}: left out of the comparison, ${numbers.counted(onlyA, "item")} that only A has and ${numbers.counted(onlyB, "item")} that only B has.`,
-        ),
+        .map(({ task, onlyA, onlyB }) => {
+          const ofA = numbers.counted(onlyA, "item");
+          const ofB = numbers.counted(onlyB, "item");
+          return `${task}: left out of the comparison, ${ofA} that only A has and ${ofB} that only B has.`;
+        }),
       ...comparison.notes,
     ],
     "remarks",
@@ -295,7 +296,7 @@ function Summary({
                 <td />
                 <td />
                 <td class="number" data-title="Items">
-                  {numbers.rests(comparison.overall.difference)}
+                  {numbers.basisText(comparison.overall.difference)}
                 </td>
               </tr>
             )}
@@ -380,7 +381,7 @@ function Difference({
         {task.paired && won ? won.map(numbers.count).join(" : ") : ""}
       </td>
       <td class="number" data-title="Items">
-        {numbers.rests(task.difference)}
+        {numbers.basisText(task.difference)}
       </td>
     </tr>
   );
@@ -388,7 +389,9 @@ function Difference({
 
 const PAGE = 50;
 
-function Items(props: BothProps & { runA: RunData; runB: RunData; comparison: Comparison | null }) {
+function PairedItems(
+  props: ComparedProps & { runA: RunData; runB: RunData; comparison: Comparison | null },
+) {
   const { runA, runB, comparison, query, go, catalog, a, b } = props;
   const list = useRef<HTMLOListElement>(null);
   const pairs: Pairs = useMemo(
@@ -419,7 +422,7 @@ function Items(props: BothProps & { runA: RunData; runB: RunData; comparison: Co
   const flip =
     named < 0 ? many.get("flips")! > 0 : isOf("flips", pairs.scoreA[named]!, pairs.scoreB[named]!);
   const kind: Kind = askedKind ?? (flip ? "flips" : "all");
-  const places = useMemo(() => chosen(pairs, kind, taskOf, task), [pairs, kind, taskOf, task]);
+  const places = useMemo(() => selectPairs(pairs, kind, taskOf, task), [pairs, kind, taskOf, task]);
   const at = unknown ? -1 : Math.max(0, named < 0 ? 0 : places.indexOf(named));
   const current = places[at];
 
@@ -496,7 +499,7 @@ function Items(props: BothProps & { runA: RunData; runB: RunData; comparison: Co
     <section class="items">
       <h2>Item by item</h2>
       {pairs.a.length === 0 ? (
-        <Nothing>The two runs have no item in common: no task and id is in both.</Nothing>
+        <EmptyNote>The two runs have no item in common: no task and id is in both.</EmptyNote>
       ) : (
         <>
           <div class="kinds" role="group" aria-label="Which items">
@@ -519,13 +522,13 @@ function Items(props: BothProps & { runA: RunData; runB: RunData; comparison: Co
             />
           )}
           {places.length === 0 && !unknown ? (
-            <Nothing>No item is of this kind.</Nothing>
+            <EmptyNote>No item is of this kind.</EmptyNote>
           ) : (
             <div class="beside">
               <nav class="list" aria-label="Items">
                 <ol ref={list}>
                   {listed.map((pairIndex, nth) => (
-                    <Item
+                    <PairedItem
                       key={pairIndex}
                       pairs={pairs}
                       place={pairIndex}
@@ -561,7 +564,7 @@ function Items(props: BothProps & { runA: RunData; runB: RunData; comparison: Co
                 )}
               </nav>
               {current === undefined ? (
-                <Nothing>
+                <EmptyNote>
                   These runs have no item '<Line value={id ?? ""} />'
                   {inTask && (
                     <>
@@ -570,7 +573,7 @@ function Items(props: BothProps & { runA: RunData; runB: RunData; comparison: Co
                     </>
                   )}
                   .
-                </Nothing>
+                </EmptyNote>
               ) : (
                 <Pair
                   key={current}
@@ -590,7 +593,7 @@ function Items(props: BothProps & { runA: RunData; runB: RunData; comparison: Co
   );
 }
 
-function Item(props: {
+function PairedItem(props: {
   pairs: Pairs;
   place: number;
   run: RunData;
@@ -624,7 +627,7 @@ function Item(props: {
   );
 }
 
-interface PairProps extends BothProps {
+interface PairProps extends ComparedProps {
   runA: RunData;
   runB: RunData;
   pairs: Pairs;
@@ -757,7 +760,7 @@ function TwoSamples({
                 <Text value={sample.reasoning} marks={thought} />
               </details>
             )}
-            <Some
+            <FirstOf
               all={sample.scores.filter((score) => score.explanation)}
               noun="reasons"
               first={50}
@@ -785,7 +788,7 @@ function TwoSamples({
 }
 
 function Question({ sample }: { sample: Sample }) {
-  const [choices, showMore] = useSome(sample.choices, "choices");
+  const [choices, showMore] = useFirst(sample.choices, "choices");
   return (
     <>
       <h3>Question</h3>

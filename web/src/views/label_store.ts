@@ -13,7 +13,7 @@ export interface Picked {
   draw: number;
 }
 
-interface Kept {
+interface StoredLabels {
   name: string;
   picked: Picked[];
   /** By labeller and answer. "" is said too: looked at, without a label. */
@@ -25,12 +25,12 @@ export const runIdentity = (run: RunInfo) => `${run.name}\n${run.started}`;
 
 const PLACE = "evalwright.explorer.labels";
 const listeners = new Set<() => void>();
-let stored: Kept = read();
+let stored: StoredLabels = read();
 
-function read(): Kept {
-  const empty: Kept = { name: "", picked: [], labels: Object.create(null) };
+function read(): StoredLabels {
+  const empty: StoredLabels = { name: "", picked: [], labels: Object.create(null) };
   try {
-    const parsed = JSON.parse(localStorage.getItem(PLACE) ?? "{}") as Partial<Kept>;
+    const parsed = JSON.parse(localStorage.getItem(PLACE) ?? "{}") as Partial<StoredLabels>;
     const picked = Array.isArray(parsed.picked)
       ? parsed.picked.filter(
           (answer) =>
@@ -51,7 +51,7 @@ function read(): Kept {
   }
 }
 
-function keep(next: Kept): void {
+function store(next: StoredLabels): void {
   stored = next;
   try {
     localStorage.setItem(PLACE, JSON.stringify(stored));
@@ -78,7 +78,7 @@ export function useLabels(): void {
   }, []);
 }
 
-const same = (a: Picked, b: Picked) =>
+const isSame = (a: Picked, b: Picked) =>
   a.run === b.run && a.task === b.task && a.id === b.id && a.draw === b.draw;
 
 /**
@@ -87,20 +87,20 @@ const same = (a: Picked, b: Picked) =>
  */
 export const labeller = () => stored.name.trim().replace(/\s+/g, " ");
 export const typedName = () => stored.name;
-export const rename = (name: string) => keep({ ...stored, name });
+export const rename = (name: string) => store({ ...stored, name });
 export const picked = () => stored.picked;
-export const isPicked = (item: Picked) => stored.picked.some((picked) => same(picked, item));
+export const isPicked = (item: Picked) => stored.picked.some((picked) => isSame(picked, item));
 export const pick = (item: Picked) => {
-  if (!isPicked(item)) keep({ ...stored, picked: [...stored.picked, item] });
+  if (!isPicked(item)) store({ ...stored, picked: [...stored.picked, item] });
 };
 export const unpick = (item: Picked) =>
-  keep({ ...stored, picked: stored.picked.filter((picked) => !same(picked, item)) });
+  store({ ...stored, picked: stored.picked.filter((picked) => !isSame(picked, item)) });
 
 const key = ({ run, task, id, draw }: Picked) => JSON.stringify([labeller(), run, task, id, draw]);
 /** undefined: not looked at yet. */
 export const labelOf = (item: Picked): string | undefined => stored.labels[key(item)];
-export const give = (item: Picked, value: string) =>
-  keep({
+export const setLabel = (item: Picked, value: string) =>
+  store({
     ...stored,
     labels: Object.assign(Object.create(null), stored.labels, { [key(item)]: value }),
   });

@@ -11,7 +11,7 @@ import { Line, Text } from "../text/text";
 import * as labels from "./label_store";
 import type { Picked } from "./label_store";
 import * as numbers from "./numbers";
-import { Choice, Nothing, Reading, runLabels, useCatalog } from "./parts";
+import { Choice, EmptyNote, Reading, runLabels, useCatalog } from "./parts";
 
 const RIGHT_OR_WRONG: [value: string, name: string, key: string][] = [
   ["1", "Right", "1"],
@@ -42,7 +42,7 @@ interface Source {
 
 function sources(catalog: Catalog): Source[] {
   const names = runLabels(catalog);
-  const of_set = (run: RunInfo, set: LabelSet): Source => ({
+  const sourceOf = (run: RunInfo, set: LabelSet): Source => ({
     name: set.name,
     graded: set.graded,
     run,
@@ -55,7 +55,7 @@ function sources(catalog: Catalog): Source[] {
   const by = new Map(catalog.runs.map((run) => [labels.runIdentity(run), run]));
   const chosen = labels.picked().filter((item) => by.has(item.run));
   const runs = new Set(chosen.map((item) => item.run));
-  const sets = catalog.runs.flatMap((run) => run.labelSets.map((set) => of_set(run, set)));
+  const sets = catalog.runs.flatMap((run) => run.labelSets.map((set) => sourceOf(run, set)));
   for (const key of runs) {
     const run = by.get(key)!;
     const rows = chosen.filter((item) => item.run === key).map((item) => ({ row: "", item }));
@@ -88,7 +88,7 @@ export function LabelsPage({ data, query, go }: PageProps) {
         download them.
       </p>
       {source === undefined ? (
-        <None />
+        <NothingToLabel />
       ) : (
         <>
           {all.length > 1 && (
@@ -106,13 +106,13 @@ export function LabelsPage({ data, query, go }: PageProps) {
   );
 }
 
-function None() {
+function NothingToLabel() {
   return (
-    <Nothing>
+    <EmptyNote>
       No answer is on the list. Open a sample, or an item of two runs side by side, and choose{" "}
       <b>Label this</b>; or draw answers by chance with <code>evalwright judge sample RUN</code> and
       open this page again: only labels of answers drawn by chance can correct a run's score.
-    </Nothing>
+    </EmptyNote>
   );
 }
 
@@ -131,7 +131,7 @@ function Labelling({ data, source }: { data: Data; source: Source }) {
   };
   const give = (value: string) => {
     if (!row) return;
-    labels.give(row.item, value);
+    labels.setLabel(row.item, value);
     step(1);
   };
   useKeys([
@@ -145,7 +145,7 @@ function Labelling({ data, source }: { data: Data; source: Source }) {
     { keys: ["k", "ArrowLeft"], does: "Previous answer", run: () => step(-1) },
     { keys: ["u"], does: "Next answer without a label", run: next },
   ]);
-  if (row === undefined) return <None />;
+  if (row === undefined) return <NothingToLabel />;
   const label = labels.labelOf(row.item);
   return (
     <>
@@ -276,7 +276,7 @@ function Blind({ data, item, info }: { data: Data; item: Picked; info: RunInfo }
 }
 
 /** A word of a command, for any shell. */
-const quoted = (word: string) =>
+const quoteForShell = (word: string) =>
   /^[\w./:@%+=-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
 
 function Download({ source, done }: { source: Source; done: number }) {
@@ -302,14 +302,15 @@ function Download({ source, done }: { source: Source; done: number }) {
       <p class="note">
         Then:{" "}
         <code>
-          evalwright judge calibrate {quoted(source.run.name)} --labels {quoted(file)}
+          evalwright judge calibrate {quoteForShell(source.run.name)} --labels {quoteForShell(file)}
         </code>
       </p>
       {source.name.startsWith(BY_HAND) && (
         <p class="note">
           These answers were chosen by hand: their labels say how the judge fared on them, and
           nothing of the run's score. For that, draw answers by chance with{" "}
-          <code>evalwright judge sample {quoted(source.run.name)}</code> and open this page again.
+          <code>evalwright judge sample {quoteForShell(source.run.name)}</code> and open this page
+          again.
         </p>
       )}
       <details class="more">

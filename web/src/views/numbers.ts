@@ -10,7 +10,7 @@ export const NOTHING = "n/a";
 type Interval = Pick<Estimate, "value" | "low" | "high">;
 
 /** Thousands are told apart by commas, wherever the browser stands. */
-function fixed(number: number, decimals: number): string {
+function toDecimals(number: number, decimals: number): string {
   return number.toLocaleString("en-US", {
     minimumFractionDigits: decimals,
     maximumFractionDigits: decimals,
@@ -18,7 +18,7 @@ function fixed(number: number, decimals: number): string {
 }
 
 export function count(n: number): string {
-  return fixed(n, 0);
+  return toDecimals(n, 0);
 }
 
 /** "1 sample", "2 samples". */
@@ -57,7 +57,7 @@ export function number(
   if (!Number.isFinite(amount)) return amount > 0 ? "inf" : "-inf";
   const scaled = bounded ? 100 * amount : amount;
   if (Math.abs(scaled) >= 1e7) return scaled.toExponential(3);
-  return fixed(Number(scaled.toFixed(decimals)) === 0 ? 0 : scaled, decimals);
+  return toDecimals(Number(scaled.toFixed(decimals)) === 0 ? 0 : scaled, decimals);
 }
 
 export function value(estimate: Interval | null, bounded: boolean): string {
@@ -70,7 +70,9 @@ export function value(estimate: Interval | null, bounded: boolean): string {
 export function interval(estimate: Interval | null, bounded: boolean): string {
   if (estimate === null || !hasInterval(estimate)) return "";
   const decimals = decimalsOf(estimate, bounded);
-  return `[${number(estimate.low, bounded, decimals)}, ${number(estimate.high, bounded, decimals)}]`;
+  const low = number(estimate.low, bounded, decimals);
+  const high = number(estimate.high, bounded, decimals);
+  return `[${low}, ${high}]`;
 }
 
 /** A difference with its sign: "+3.2". */
@@ -90,12 +92,12 @@ export function ranks(range: [number, number] | null): string {
 export function money(dollars: number | null): string {
   if (dollars === null || !Number.isFinite(dollars)) return NOTHING;
   if (dollars === 0) return "$0";
-  if (Math.abs(dollars) >= 0.0995) return `$${fixed(dollars, 2)}`;
+  if (Math.abs(dollars) >= 0.0995) return `$${toDecimals(dollars, 2)}`;
   return Math.abs(dollars) >= 1e-4 ? `$${Number(dollars.toPrecision(2))}` : "under $0.0001";
 }
 
 /** A short number of tokens or characters: "812", "12.3k", "4.56M". */
-export function short(n: number): string {
+export function shortNumber(n: number): string {
   for (const [size, mark] of [
     [1e9, "G"],
     [1e6, "M"],
@@ -110,8 +112,10 @@ export function short(n: number): string {
 }
 
 /** A round number on an axis: "0.2", "300", "1k". */
-export function tick(n: number): string {
-  return n >= 1000 ? short(n).replace(/\.?0+(?=[a-zA-Z])/, "") : String(Number(n.toPrecision(3)));
+export function tickText(n: number): string {
+  return n >= 1000
+    ? shortNumber(n).replace(/\.?0+(?=[a-zA-Z])/, "")
+    : String(Number(n.toPrecision(3)));
 }
 
 /** "0.42 s", "12 s", "3 min 5 s", "2 h 10 min". */
@@ -134,7 +138,7 @@ export function pValue(p: number | null): string {
 }
 
 /** What a number rests on: "240", "240, 3 unscored". */
-export function rests(estimate: Estimate): string {
+export function basisText(estimate: Estimate): string {
   return `${count(estimate.n)}${estimate.missing ? `, ${count(estimate.missing)} missing` : ""}`;
 }
 

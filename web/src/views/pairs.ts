@@ -50,7 +50,7 @@ export function scoreChange(a: number, b: number): string {
  * Places in `pairs` of some kind (and task, where one is given), flips first: those that differ
  * most, then in the order of the run.
  */
-export function chosen(
+export function selectPairs(
   pairs: Pairs,
   kind: Kind,
   taskOf: (place: number) => string,
@@ -86,7 +86,7 @@ export function counts(
 }
 
 /** Of each task, how many items A and B scored higher. */
-export function wins(
+export function countWins(
   pairs: Pairs,
   taskOf: (place: number) => string,
 ): Map<string, [a: number, b: number]> {
@@ -115,8 +115,8 @@ export function taskNames(run: RunData): (place: number) => string {
  * against the other's.
  */
 export function pairUp(a: RunData, b: RunData): Pairs {
-  const itemsOfA = items(a);
-  const itemsOfB = items(b);
+  const itemsOfA = meanScores(a);
+  const itemsOfB = meanScores(b);
   const shared = [...itemsOfA].filter(([key]) => itemsOfB.has(key));
   return {
     a: Int32Array.from(shared, ([, item]) => item.place),
@@ -126,7 +126,7 @@ export function pairUp(a: RunData, b: RunData): Pairs {
   };
 }
 
-function items(run: RunData): Map<string, { place: number; sum: number; n: number }> {
+function meanScores(run: RunData): Map<string, { place: number; sum: number; n: number }> {
   const task = taskNames(run);
   const scores = run.columns.find((column) => column.name === "score" && column.kind === "number");
   const itemsByKey = new Map<string, { place: number; sum: number; n: number }>();
@@ -145,8 +145,8 @@ function items(run: RunData): Map<string, { place: number; sum: number; n: numbe
 }
 
 /** The same comparison seen from the other side. The sentences name the runs, so they stay. */
-export function flipped(comparison: Comparison): Comparison {
-  const turned = (estimate: Estimate): Estimate => ({
+export function flipComparison(comparison: Comparison): Comparison {
+  const flipEstimate = (estimate: Estimate): Estimate => ({
     ...estimate,
     value: estimate.value === null ? null : -estimate.value,
     ...(estimate.low !== undefined && estimate.high !== undefined
@@ -161,13 +161,13 @@ export function flipped(comparison: Comparison): Comparison {
       ...task,
       a: task.b,
       b: task.a,
-      difference: turned(task.difference),
+      difference: flipEstimate(task.difference),
       onlyA: task.onlyB,
       onlyB: task.onlyA,
     })),
     overall: comparison.overall && {
       ...comparison.overall,
-      difference: turned(comparison.overall.difference),
+      difference: flipEstimate(comparison.overall.difference),
     },
     pairs: {
       a: comparison.pairs.b,

@@ -33,7 +33,7 @@ export function useWidth(): [(element: HTMLElement | null) => void, number] {
  * The first of many things, and a button for ten times as many: thousands of rows take a browser
  * seconds.
  */
-export function useSome<T>(
+export function useFirst<T>(
   all: T[],
   noun: string,
   first = 100,
@@ -54,7 +54,7 @@ export function useSome<T>(
 }
 
 /** Each of many as it is drawn, the first ones at first. */
-export function Some<T>({
+export function FirstOf<T>({
   all,
   noun,
   first,
@@ -65,7 +65,7 @@ export function Some<T>({
   first: number;
   render: (one: T, place: number) => ComponentChildren;
 }) {
-  const [some, showMore] = useSome(all, noun, first);
+  const [some, showMore] = useFirst(all, noun, first);
   return (
     <>
       {some.map(render)}
@@ -306,7 +306,7 @@ export function MetricName({ metric }: { metric: Metric }) {
 }
 
 /** A table that may be wider than the page: it scrolls in a box that the keyboard reaches. */
-export function Scroll({ label, children }: { label: string; children: ComponentChildren }) {
+export function ScrollBox({ label, children }: { label: string; children: ComponentChildren }) {
   return (
     <div class="scroll" role="region" aria-label={label} tabIndex={0}>
       {children}
@@ -332,7 +332,7 @@ export function Note({ text }: { text: string }) {
 }
 
 /** What is said where there is nothing to show. */
-export function Nothing({ children }: { children: ComponentChildren }) {
+export function EmptyNote({ children }: { children: ComponentChildren }) {
   return <p class="nothing">{children}</p>;
 }
 

@@ -23,18 +23,18 @@ import {
   AxisWords,
   Bar,
   Choice,
-  Nothing,
+  EmptyNote,
   Reading,
   RunChoice,
   RunLink,
   Score,
-  Scroll,
+  ScrollBox,
   axisFor,
   runLabels,
   useCatalog,
-  useSome,
+  useFirst,
 } from "./parts";
-import { flipped } from "./pairs";
+import { flipComparison } from "./pairs";
 import { tree } from "./run";
 
 type Against = Curve["against"];
@@ -55,7 +55,7 @@ const FIRST_LINES = 4;
 /** As many as there are marks to tell them apart. */
 const MOST_LINES = 8;
 
-interface Own {
+interface PlotProps {
   data: Data;
   catalog: Catalog;
   query: URLSearchParams;
@@ -81,7 +81,7 @@ export function PlotsPage({ data, query, go }: PageProps) {
     }
     return links.plots(next);
   };
-  const plotProps: Own = {
+  const plotProps: PlotProps = {
     data,
     catalog,
     query,
@@ -107,15 +107,15 @@ export function PlotsPage({ data, query, go }: PageProps) {
         )}
       </nav>
       {catalog.runs.length === 0 ? (
-        <Nothing>There is no run to plot.</Nothing>
+        <EmptyNote>There is no run to plot.</EmptyNote>
       ) : (
-        <Shown plot={plot} plotProps={plotProps} />
+        <ChosenPlot plot={plot} plotProps={plotProps} />
       )}
     </div>
   );
 }
 
-function Shown({ plot, plotProps }: { plot: string; plotProps: Own }) {
+function ChosenPlot({ plot, plotProps }: { plot: string; plotProps: PlotProps }) {
   if (plot === "differences") return <Differences {...plotProps} />;
   if (plot === "date") return <BetweenRuns {...plotProps} against="date" />;
   if (plot === "agreement") return <Judges {...plotProps} />;
@@ -145,7 +145,10 @@ function scoreOf(catalog: Catalog, run: RunInfo, task: string): Metric | null {
   return run.tasks.find((taskInfo) => taskInfo.name === task)?.metrics[0] ?? null;
 }
 
-function useTask({ catalog, query, runs }: Own): { task: string; options: [string, string][] } {
+function useTask({ catalog, query, runs }: PlotProps): {
+  task: string;
+  options: [string, string][];
+} {
   const names = taskNames(runs);
   const overall = names.length > 1 && hasOverall(catalog);
   const askedTask = query.get("task") ?? (overall ? OVERALL : (names[0] ?? ""));
@@ -164,7 +167,7 @@ function TaskChoice({
   task,
   options,
 }: {
-  plotProps: Own;
+  plotProps: PlotProps;
   task: string;
   options: [string, string][];
 }) {
@@ -189,11 +192,13 @@ function Numbers({ children, open = false }: { children: ComponentChildren; open
 
 function unit(metric: Metric | null): string {
   if (metric === null) return "";
-  return `${numbers.plainName(metric.name)}${metric.bounded ? ", points of 100" : ""}, ${metric.lowerIsBetter ? "lower" : "higher"} is better`;
+  const scale = metric.bounded ? ", points of 100" : "";
+  const direction = metric.lowerIsBetter ? "lower" : "higher";
+  return `${numbers.plainName(metric.name)}${scale}, ${direction} is better`;
 }
 
 /** All runs on one task (or overall), or all tasks of the only run. */
-function Scores(props: Own) {
+function Scores(props: PlotProps) {
   const { catalog, runs } = props;
   const { task, options } = useTask(props);
   const only = runs.length === 1 ? runs[0] : undefined;
@@ -232,7 +237,7 @@ function Scores(props: Own) {
         )}
       </figcaption>
       {scored.length === 0 ? (
-        <Nothing>Nothing has a score yet.</Nothing>
+        <EmptyNote>Nothing has a score yet.</EmptyNote>
       ) : (
         [...units].map((name) => {
           const those = rows.filter(
@@ -276,7 +281,7 @@ function Forest({ rows, first, zero }: { rows: ForestRow[]; first: string; zero?
           rows.map((row) => row.estimate),
           bounded,
         );
-  const [listed, showMore] = useSome(rows, "rows");
+  const [listed, showMore] = useFirst(rows, "rows");
   const table = (
     <table class="plain scores forest">
       <thead>
@@ -318,7 +323,7 @@ function Forest({ rows, first, zero }: { rows: ForestRow[]; first: string; zero?
               )}
             </td>
             <td class="number" data-title="Items">
-              {numbers.rests(row.estimate)}
+              {numbers.basisText(row.estimate)}
             </td>
           </tr>
         ))}
@@ -333,9 +338,9 @@ function Forest({ rows, first, zero }: { rows: ForestRow[]; first: string; zero?
   );
 }
 
-function Differences(props: Own) {
+function Differences(props: PlotProps) {
   const { data, catalog, query } = props;
-  const base = findRun(catalog, query.get("base") ?? "") ?? best(catalog);
+  const base = findRun(catalog, query.get("base") ?? "") ?? bestRun(catalog);
   const others = catalog.runs.filter((run) => run.key !== base?.key);
   const read = useRead(
     async () =>
@@ -345,7 +350,7 @@ function Differences(props: Own) {
               data
                 .comparison(run.key, base.key)
                 .then((comparison) =>
-                  comparison && comparison.a !== run.key ? flipped(comparison) : comparison,
+                  comparison && comparison.a !== run.key ? flipComparison(comparison) : comparison,
                 ),
             ),
           )
@@ -353,7 +358,7 @@ function Differences(props: Own) {
     [data, base?.key, catalog.made, ...catalog.runs.map((run) => run.records)],
   );
   if (base === undefined || others.length === 0)
-    return <Nothing>A difference needs two runs.</Nothing>;
+    return <EmptyNote>A difference needs two runs.</EmptyNote>;
   const compared = (read.value ?? []).flatMap(
     (comparison, index): { run: RunInfo; comparison: Comparison }[] =>
       comparison ? [{ run: others[index]!, comparison }] : [],
@@ -412,7 +417,7 @@ function Differences(props: Own) {
       {read.value === null ? (
         <Reading error={read.error} noun="the comparisons" />
       ) : rows.length === 0 ? (
-        <Nothing>No comparison with this run is at hand.</Nothing>
+        <EmptyNote>No comparison with this run is at hand.</EmptyNote>
       ) : (
         <Forest first="Run" rows={rows} zero={0} />
       )}
@@ -423,13 +428,13 @@ function Differences(props: Own) {
   );
 }
 
-function best(catalog: Catalog): RunInfo | undefined {
+function bestRun(catalog: Catalog): RunInfo | undefined {
   const first = catalog.board?.rows[0]?.run;
   return catalog.runs.find((run) => run.key === first) ?? catalog.runs[0];
 }
 
 /** A point for each run: its score against what it cost, how long it took, or when it was made. */
-function BetweenRuns(props: Own & { against: "date" | "cost" | "latency" | "length" }) {
+function BetweenRuns(props: PlotProps & { against: "date" | "cost" | "latency" | "length" }) {
   const { catalog, runs, against } = props;
   const { task, options } = useTask(props);
   const labels = runLabels(catalog);
@@ -470,7 +475,10 @@ function BetweenRuns(props: Own & { against: "date" | "cost" | "latency" | "leng
         low: metric.low,
         high: metric.high,
         name: labels.get(run.key) ?? "",
-        title: `${labels.get(run.key)}: ${numbers.value(metric, metric.bounded)} ${numbers.interval(metric, metric.bounded)}, ${words.full(at)}`,
+        title: [
+          `${labels.get(run.key)}: ${numbers.value(metric, metric.bounded)} `,
+          `${numbers.interval(metric, metric.bounded)}, ${words.full(at)}`,
+        ].join(""),
       })),
     },
   ];
@@ -481,7 +489,7 @@ function BetweenRuns(props: Own & { against: "date" | "cost" | "latency" | "leng
         <TaskChoice plotProps={props} task={task} options={options} />
       </figcaption>
       {points.length === 0 ? (
-        <Nothing>No run has both a score and {words.known}.</Nothing>
+        <EmptyNote>No run has both a score and {words.known}.</EmptyNote>
       ) : (
         <>
           <Chart
@@ -493,7 +501,7 @@ function BetweenRuns(props: Own & { against: "date" | "cost" | "latency" | "leng
             yTitle={unit(points[0]!.metric)}
           />
           <Numbers open>
-            <Scroll label="The numbers">
+            <ScrollBox label="The numbers">
               <table class="plain">
                 <thead>
                   <tr>
@@ -522,7 +530,7 @@ function BetweenRuns(props: Own & { against: "date" | "cost" | "latency" | "leng
                     ))}
                 </tbody>
               </table>
-            </Scroll>
+            </ScrollBox>
           </Numbers>
         </>
       )}
@@ -575,8 +583,8 @@ const WORDS: Record<"date" | Against, Words> = {
     samples: "Characters of the answer",
     column: "Tokens per sample",
     known: "a number of tokens",
-    tick: numbers.tick,
-    full: numbers.short,
+    tick: numbers.tickText,
+    full: numbers.shortNumber,
   },
   latency: {
     between: "Score by time, run by run",
@@ -585,7 +593,7 @@ const WORDS: Record<"date" | Against, Words> = {
     samples: "Seconds until the answer was there",
     column: "Seconds per sample",
     known: "a time",
-    tick: numbers.tick,
+    tick: numbers.tickText,
     full: numbers.duration,
   },
   cost: {
@@ -611,7 +619,7 @@ const WORDS: Record<"date" | Against, Words> = {
 };
 
 /** Scores of bins of samples, a line for each run. */
-function Curves(props: Own & { against: Against }) {
+function Curves(props: PlotProps & { against: Against }) {
   const { data, catalog, query, runs, against } = props;
   const labels = runLabels(catalog);
   const read = useRead<(Plots | null)[]>(
@@ -675,13 +683,19 @@ function Curves(props: Own & { against: Against }) {
         y: bin.score.value!,
         low: bin.score.low,
         high: bin.score.high,
-        title: `${labels.get(run.key)}: ${numbers.value(bin.score, curve.bounded)} ${numbers.interval(bin.score, curve.bounded)}, ${words.full(bin.low)} to ${words.full(bin.high)}, ${numbers.counted(bin.score.n, "item")}`,
+        title: [
+          `${labels.get(run.key)}: ${numbers.value(bin.score, curve.bounded)} `,
+          `${numbers.interval(bin.score, curve.bounded)}, `,
+          `${words.full(bin.low)} to ${words.full(bin.high)}, `,
+          numbers.counted(bin.score.n, "item"),
+        ].join(""),
       })),
   }));
   const toggle = (run: RunInfo) => {
     const now = drawn.map((line) => runAddress(catalog, line.run));
-    const own_ = runAddress(catalog, run);
-    props.set({ line: now.includes(own_) ? now.filter((name) => name !== own_) : [...now, own_] });
+    const toggled = runAddress(catalog, run);
+    const without = now.filter((address) => address !== toggled);
+    props.set({ line: now.includes(toggled) ? without : [...now, toggled] });
   };
   return (
     <>
@@ -691,7 +705,7 @@ function Curves(props: Own & { against: Against }) {
           <TaskChoice plotProps={props} task={task} options={tasks.map((name) => [name, name])} />
         </figcaption>
         {those.length === 0 ? (
-          <Nothing>{none(against, runs)}</Nothing>
+          <EmptyNote>{none(against, runs)}</EmptyNote>
         ) : (
           <>
             {those.length > 1 && (
@@ -712,7 +726,7 @@ function Curves(props: Own & { against: Against }) {
               </fieldset>
             )}
             {drawn.length === 0 ? (
-              <Nothing>No run is chosen.</Nothing>
+              <EmptyNote>No run is chosen.</EmptyNote>
             ) : (
               <Chart
                 label={`${words.within}: ${numbers.counted(drawn.length, "run")}, in the table below`}
@@ -743,7 +757,7 @@ function Curves(props: Own & { against: Against }) {
               )),
             )}
             <Numbers>
-              <Scroll label="The numbers">
+              <ScrollBox label="The numbers">
                 <table class="plain">
                   <thead>
                     <tr>
@@ -786,7 +800,7 @@ function Curves(props: Own & { against: Against }) {
                     )}
                   </tbody>
                 </table>
-              </Scroll>
+              </ScrollBox>
             </Numbers>
           </>
         )}
@@ -819,7 +833,7 @@ function none(against: Against, runs: RunInfo[]): string {
 }
 
 /** How far judges agree. */
-function Judges(props: Own) {
+function Judges(props: PlotProps) {
   const { data, catalog, runs } = props;
   const labels = runLabels(catalog);
   const read = useRead<(Plots | null)[]>(
@@ -836,10 +850,10 @@ function Judges(props: Own) {
         <figcaption>
           <h2>Agreement of judges</h2>
         </figcaption>
-        <Nothing>
+        <EmptyNote>
           No run has the verdicts of two judges. A scorer asks several where its <code>judges</code>{" "}
           names them.
-        </Nothing>
+        </EmptyNote>
       </figure>
     );
   }

@@ -10,12 +10,12 @@ import {
   AxisWords,
   Bar,
   MetricName,
-  Nothing,
+  EmptyNote,
   Score,
   StateLine,
   axisFor,
   useCatalog,
-  useSome,
+  useFirst,
 } from "./parts";
 
 const FIRST_SLICES = 12;
@@ -32,7 +32,7 @@ export function RunView({ catalog, run }: { catalog: Catalog; run: RunInfo }) {
   const kinds = [...new Set(run.tasks.flatMap((task) => Object.keys(task.failures)))];
   const missing = run.tasks.reduce((sum, task) => sum + task.missing, 0);
   const unsure = run.tasks.reduce((sum, task) => sum + task.unsure, 0);
-  const [tasks, moreTasks] = useSome(run.tasks, "tasks");
+  const [tasks, moreTasks] = useFirst(run.tasks, "tasks");
   return (
     <div class="page views run-page">
       <header>
@@ -113,12 +113,12 @@ export function tree(run: RunInfo): Row[] {
 
 function Scores({ run, address }: { run: RunInfo; address: string }) {
   const rows = tree(run);
-  const [listed, showMore] = useSome(rows, "rows");
+  const [listed, showMore] = useFirst(rows, "rows");
   if (rows.length === 0)
     return (
-      <Nothing>
+      <EmptyNote>
         {run.state === "running" ? "No task has a sample yet." : "This run has no tasks."}
-      </Nothing>
+      </EmptyNote>
     );
   const bounded = rows.flatMap((row) => (row.metric?.bounded ? [row.metric] : []));
   const axis = axisFor(bounded, true);
@@ -183,7 +183,7 @@ function Scores({ run, address }: { run: RunInfo; address: string }) {
                 {row.metric ? numbers.count(row.metric.n) : ""}
               </td>
               <td class="number" data-title="Missing">
-                {row.task ? <Count n={row.task.missing} /> : ""}
+                {row.task ? <MissingCount n={row.task.missing} /> : ""}
               </td>
               {unsure && (
                 <td class="number" data-title="Unsure">
@@ -218,12 +218,12 @@ function UnsureCount({ n, href }: { n: number; href: string }) {
   return n ? <a href={href}>{numbers.count(n)}</a> : <span class="quiet">0</span>;
 }
 
-function Count({ n }: { n: number }) {
+function MissingCount({ n }: { n: number }) {
   return <span class={n ? "warn" : "quiet"}>{numbers.count(n)}</span>;
 }
 
 /** "judge: timeout" is a judge's; what stands alone is the model's. */
-function party(kind: string): [who: string, what: string] {
+function describeParty(kind: string): [who: string, what: string] {
   const cut = kind.indexOf(": ");
   return cut > 0 ? [kind.slice(0, cut), kind.slice(cut + 2)] : ["model", kind];
 }
@@ -233,7 +233,7 @@ function Failures({ run, address }: { run: RunInfo; address: string }) {
   for (const task of run.tasks)
     for (const [kind, n] of Object.entries(task.failures))
       kinds.set(kind, (kinds.get(kind) ?? 0) + n);
-  const [rows, showMore] = useSome(
+  const [rows, showMore] = useFirst(
     [...kinds].sort((a, b) => b[1] - a[1]),
     "kinds",
   );
@@ -255,11 +255,11 @@ function Failures({ run, address }: { run: RunInfo; address: string }) {
           {rows.map(([kind, n]) => (
             <tr key={kind}>
               <td>
-                <Line value={party(kind)[0]} />
+                <Line value={describeParty(kind)[0]} />
               </td>
               <th scope="row">
                 <a href={links.samples(address, { "in.failure": kind })}>
-                  <Line value={party(kind)[1]} />
+                  <Line value={describeParty(kind)[1]} />
                 </a>
               </th>
               <td class="number">{numbers.count(n)}</td>
@@ -352,7 +352,7 @@ function OpenTask({ task, address }: { task: TaskInfo; address: string }) {
                 <td class="number">
                   <Score metric={metric} />
                 </td>
-                <td class="number">{numbers.rests(metric)}</td>
+                <td class="number">{numbers.basisText(metric)}</td>
                 <td class="method quiet">
                   <Line value={metric.method} />
                 </td>
@@ -370,7 +370,7 @@ function OpenTask({ task, address }: { task: TaskInfo; address: string }) {
 
 function SliceTable({ slice, task, address }: { slice: Slice; task: string; address: string }) {
   const slices = [...slice.parts].sort((a, b) => b.metric.n - a.metric.n);
-  const [listed, showMore] = useSome(slices, "slices", FIRST_SLICES);
+  const [listed, showMore] = useFirst(slices, "slices", FIRST_SLICES);
   const bounded = slices.every((subset) => subset.metric.bounded);
   const axis = axisFor(
     slices.map((subset) => subset.metric),
@@ -437,7 +437,7 @@ function SliceRow({
         <Bar estimate={part.metric} axis={axis} />
       </td>
       <td class="number" data-title="Items">
-        {numbers.rests(part.metric)}
+        {numbers.basisText(part.metric)}
       </td>
     </tr>
   );
@@ -447,11 +447,14 @@ function Facts({ run }: { run: RunInfo }) {
   const facts: [string, string][] = [
     ["Model", run.model],
     ["Cost", run.cost === null ? "not known" : numbers.money(run.cost)],
-    ["Tokens", `${numbers.short(run.inputTokens)} in, ${numbers.short(run.outputTokens)} out`],
+    [
+      "Tokens",
+      `${numbers.shortNumber(run.inputTokens)} in, ${numbers.shortNumber(run.outputTokens)} out`,
+    ],
     ["Time", numbers.duration(run.seconds)],
   ];
   const recorded = new Set(run.facts.map(([name]) => name));
-  const [listed, showMore] = useSome(
+  const [listed, showMore] = useFirst(
     [...facts.filter(([name]) => !recorded.has(name)), ...run.facts],
     "facts",
   );

@@ -71,7 +71,7 @@ export function differences(a: string, b: string): { a: Mark[]; b: Mark[] } {
     tail++;
   const left = wordsA.slice(head, wordsA.length - tail);
   const right = wordsB.slice(head, wordsB.length - tail);
-  const shared = left.length + right.length > MOST_WORDS ? null : common(left, right);
+  const shared = left.length + right.length > MOST_WORDS ? null : findCommonWords(left, right);
   return {
     a: marks(left, shared?.[0] ?? null, "only-a", "only in A"),
     b: marks(right, shared?.[1] ?? null, "only-b", "only in B"),
@@ -79,7 +79,7 @@ export function differences(a: string, b: string): { a: Mark[]; b: Mark[] } {
 }
 
 /** Which words of each belong to the longest common subsequence, null where too much differs. */
-function common(a: Word[], b: Word[]): [boolean[], boolean[]] | null {
+function findCommonWords(a: Word[], b: Word[]): [boolean[], boolean[]] | null {
   const size = Math.min(a.length + b.length, MOST_CHANGES);
   const ends = new Int32Array(2 * size + 3);
   const steps: Int32Array[] = [];
