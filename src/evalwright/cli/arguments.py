@@ -80,7 +80,7 @@ def role_specs(
         arguments: `role.key=value` arguments of the models.
         judges: Models of the roles judge, judge-2, ...
     """
-    named = dict(zip(judge_roles(judges), judges, strict=True))
+    model_by_role = dict(zip(judge_roles(judges), judges, strict=True))
     for pair in roles:
         role, equals, name = pair.partition("=")
         if not equals or not role or not name:
@@ -88,12 +88,12 @@ def role_specs(
                 "--role takes role=provider/name, for example judge=openai/gpt-4o, not"
                 f" '{pair}'."
             )
-        if judges and role in named:
+        if judges and role in model_by_role:
             raise ConfigurationError(
                 f"--judge and --role {role}=... both name a model for the role"
                 f" '{role}'. Leave one out."
             )
-        named[role] = name
+        model_by_role[role] = name
     arguments_by_role = key_values(arguments, "-R")
     for role, values in arguments_by_role.items():
         if not isinstance(values, Mapping):
@@ -101,14 +101,14 @@ def role_specs(
                 f"-R takes ROLE.KEY=VALUE, for example {role}.temperature=0, not"
                 f" '{role}=...'."
             )
-        if role not in named:
+        if role not in model_by_role:
             raise ConfigurationError(
                 f"-R {role}.{next(iter(values), 'KEY')}=... is for the role '{role}',"
                 " which no --role or --judge names."
             )
     return {
         role: ModelSpec(name, arguments_by_role.get(role, {}))
-        for role, name in named.items()
+        for role, name in model_by_role.items()
     }
 
 

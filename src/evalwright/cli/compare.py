@@ -110,9 +110,9 @@ def compare(runs: tuple[str, ...], **params: Any) -> int:
     only_with(mode="rules", junit="rules", slices_adjust="slices")
     for name in ("baseline", "metric", "slices", "equivalent", "json_file"):
         if len(runs) == 1 and params[name]:
-            typed = name.removesuffix("s").replace("_", "-")
+            option_name = name.removesuffix("s").replace("_", "-")
             raise ConfigurationError(
-                f"--{typed} compares two runs or more: name another run, or leave it"
+                f"--{option_name} compares two runs or more: name another run, or leave it"
                 " out."
             )
     if len(runs) > 2 and was_typed("flips"):
@@ -131,7 +131,7 @@ def compare(runs: tuple[str, ...], **params: Any) -> int:
             " runs list` shows what there is."
         )
     rules = [parse_gate_rule(rule) for rule in params["rules"]]
-    compared = confirm_all(open_runs(*runs))
+    opened_runs = confirm_all(open_runs(*runs))
     baseline = confirm(open_runs(params["baseline"])[0]) if params["baseline"] else None
     settings = {
         key: params[key]
@@ -145,10 +145,10 @@ def compare(runs: tuple[str, ...], **params: Any) -> int:
         )
     }
     comparison = compare_runs(
-        *compared, baseline=baseline, most_flips=params["flips"], **settings
+        *opened_runs, baseline=baseline, most_flips=params["flips"], **settings
     )
     gates = _judge_gates(
-        compared,
+        opened_runs,
         baseline,
         rules,
         params["mode"],
@@ -156,7 +156,7 @@ def compare(runs: tuple[str, ...], **params: Any) -> int:
         params["missing"],
     )
     report = comparison.as_dict()
-    if sources := numbers_from(compared):
+    if sources := numbers_from(opened_runs):
         report["numbers_from"] = sources
     if gates:
         report["gates"] = [gate.as_dict() for gate in gates]
@@ -166,7 +166,7 @@ def compare(runs: tuple[str, ...], **params: Any) -> int:
         else several_document(comparison, gates)
     )
     print_result(params["as_json"], report, document)
-    if note := kept_note(compared):
+    if note := kept_note(opened_runs):
         say(note)
     if params["junit"]:
         from evalwright.reports.junit import junit_xml
@@ -191,7 +191,7 @@ def _show_gains(run: Run, as_json: bool) -> bool:
 
 
 def _judge_gates(
-    compared: list[Run],
+    runs: list[Run],
     baseline: Run | None,
     rules: list[GateRule],
     mode: Any,
@@ -203,13 +203,13 @@ def _judge_gates(
         return []
     from evalwright.analysis.gate import judge
 
-    reference = baseline or compared[0]
+    reference = baseline or runs[0]
     reference_index = next(
         i
-        for i, run in enumerate(compared)
+        for i, run in enumerate(runs)
         if run.folder.resolve() == reference.folder.resolve()
     )
-    candidates = [run for i, run in enumerate(compared) if i != reference_index]
+    candidates = [run for i, run in enumerate(runs) if i != reference_index]
     return [
         judge(
             reference,

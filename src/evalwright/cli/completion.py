@@ -205,12 +205,12 @@ class _CompletionGroup(LazyGroup):
         self, ctx: click.Context, incomplete: str
     ) -> list[CompletionItem]:
         """The names of the commands."""
-        named = [
+        completions = [
             CompletionItem(name, help=text)
             for name, (_, text) in COMMANDS.items()
             if name.startswith(incomplete)
         ]
-        return named or click.Command.shell_complete(self, ctx, incomplete)
+        return completions or click.Command.shell_complete(self, ctx, incomplete)
 
 
 class _Bash(BashComplete):

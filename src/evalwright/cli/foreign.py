@@ -224,10 +224,10 @@ def export_command(name: str, exporter: Exporter) -> click.Command:
         from evalwright.runs.confirmed import confirm_all, kept_note, published_notes
         from evalwright.runs.simulations import refuse_shards
 
-        exported = open_runs(*([runs] if isinstance(runs, str) else runs))
-        refuse_shards(exported)
-        exported = confirm_all(exported)  # before the first line is written
-        written = exporter.make(exported, Path(folder), **options)
+        opened_runs = open_runs(*([runs] if isinstance(runs, str) else runs))
+        refuse_shards(opened_runs)
+        opened_runs = confirm_all(opened_runs)  # before the first line is written
+        written = exporter.make(opened_runs, Path(folder), **options)
         if as_json:
             print_json([str(file) for file in written.files])
         else:
@@ -236,7 +236,8 @@ def export_command(name: str, exporter: Exporter) -> click.Command:
             if len(written.files) > MOST_FILES:
                 echo(f"And {len(written.files) - MOST_FILES:,} more files in {folder}.")
         for sentence in filter(
-            None, (*written.notes, *published_notes(exported), kept_note(exported))
+            None,
+            (*written.notes, *published_notes(opened_runs), kept_note(opened_runs)),
         ):
             say(sentence)
 

@@ -274,13 +274,13 @@ def _write(files: Mapping[str, str], replace: bool) -> None:
     if changed_files and not replace:
         listed = ", ".join(changed_files)
         try:
-            agreed = click.confirm(f"Replace what is there ({listed})?", err=True)
+            replaces = click.confirm(f"Replace what is there ({listed})?", err=True)
         except click.Abort as abort:
             if not isinstance(abort.__context__, EOFError):
                 raise
             echo("", error=True)
-            agreed = False
-        if not agreed:
+            replaces = False
+        if not replaces:
             raise ConfigurationError(
                 f"Nothing was written: {listed} would be replaced. Add --replace if"
                 " that is meant."

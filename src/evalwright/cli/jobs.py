@@ -83,10 +83,10 @@ def jobs(system: str, command: tuple[str, ...], **params: Any) -> None:
         else ("image", "claim", "tolerations", "shared_memory")
     ):
         if params[name]:
-            typed = name.removesuffix("s").replace("_", "-")
-            where = "slurm and pbs" if kubernetes else "kubernetes"
+            option_name = name.removesuffix("s").replace("_", "-")
+            systems = "slurm and pbs" if kubernetes else "kubernetes"
             raise ConfigurationError(
-                f"--{typed} has no effect: it is for {where}. Leave it out."
+                f"--{option_name} has no effect: it is for {systems}. Leave it out."
             )
     name, out_arguments, merge = _parse_run_command(command)
     submission = Jobs(
@@ -157,13 +157,13 @@ def _parse_run_command(command: tuple[str, ...]) -> tuple[str, list[str], list[s
     # Wins over what a file says, so that the merge looks in the right place.
     out_arguments = [] if run_params["out"] else ["--out", "runs"]
     shared_arguments: list[str] = []
-    for typed, key in (
+    for option_name, key in (
         ("--plugin", "plugins"),
         ("--task-root", "task_root"),
         ("--trust", "trust"),
     ):
         for argument in run_params[key]:
-            shared_arguments += [typed, argument]
+            shared_arguments += [option_name, argument]
     return (
         check_run_name(run_params["name"]),
         out_arguments,

@@ -126,8 +126,10 @@ def calibrate(
     if run2 is None:
         tables = read_label_files(files)
         if chosen_by_hand(tables):
-            chosen = beside_chosen(first, tables, scorer)
-            print_result(as_json, chosen.as_dict(), chosen_document(chosen))
+            chosen_labels = beside_chosen(first, tables, scorer)
+            print_result(
+                as_json, chosen_labels.as_dict(), chosen_document(chosen_labels)
+            )
             return
 
     if not second:
@@ -298,17 +300,17 @@ def _show_next_step(labelling: dict[str, Any], as_json: bool) -> None:
     if as_json:
         print_json(labelling)
         return
-    written = " and ".join(
+    file_names = " and ".join(
         labelling[output] for output in ("table", "page") if labelling[output]
     )
     labels = "a number from 0 to 1" if labelling["graded"] else "1 right, 0 wrong"
-    how = (
+    how_to_label = (
         f"the column 'label' ({labels})"
         if labelling["table"]
         else "the page, and download its table"
     )
     echo(
-        f"{labelling['rows']} answers to label are in {written}. Fill in {how}; rows may be"
-        " left unlabelled."
+        f"{labelling['rows']} answers to label are in {file_names}. Fill in"
+        f" {how_to_label}; rows may be left unlabelled."
     )
     echo(f"Then: {labelling['next']}")

@@ -127,27 +127,29 @@ def leaderboard(runs: tuple[str, ...], **params: Any) -> int:
     from evalwright.runs.keeping import keep_runs, kept_runs
     from evalwright.runs.simulations import refuse_baseline_judges, refuse_mixture
 
-    ranked = open_runs(*runs)
+    ranked_runs = open_runs(*runs)
     if not params["with_simulations"]:
-        refuse_mixture(ranked)
-    refuse_baseline_judges(ranked, params["allow_baseline_judge"])
+        refuse_mixture(ranked_runs)
+    refuse_baseline_judges(ranked_runs, params["allow_baseline_judge"])
     if params["kept"]:
-        ranked = kept_runs(ranked, Path(params["kept"]))
-    ranked = confirm_all(ranked)
+        ranked_runs = kept_runs(ranked_runs, Path(params["kept"]))
+    ranked_runs = confirm_all(ranked_runs)
     board = make_board(
-        ranked, params["metric"], params["tasks_are"], ratings=params["ratings"]
+        ranked_runs, params["metric"], params["tasks_are"], ratings=params["ratings"]
     )
-    written, missing = publish(board, ranked, params)
+    file_sentences, missing_sentences = publish(board, ranked_runs, params)
     if params["kept"]:
-        keep_runs(ranked, Path(params["kept"]))
+        keep_runs(ranked_runs, Path(params["kept"]))
     record = board.as_dict() | (
-        {"numbers_from": sources} if (sources := numbers_from(ranked)) else {}
+        {"numbers_from": sources} if (sources := numbers_from(ranked_runs)) else {}
     )
     print_result(
         params["as_json"],
         record,
         board_document(board, title=params["title"], costs=True),
     )
-    for line in filter(None, (*written, *missing, kept_note(ranked))):
+    for line in filter(
+        None, (*file_sentences, *missing_sentences, kept_note(ranked_runs))
+    ):
         say(line)
-    return int(bool(missing))
+    return int(bool(missing_sentences))

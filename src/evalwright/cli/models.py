@@ -235,13 +235,15 @@ def _show_task_drift(task: TaskDrift) -> None:
 
     tokens = task.tokens
     if tokens is not None:
-        split = ""
+        other_lengths = ""
         if tokens.n_split:
-            split = f"; {tokens.n_split} further texts have another number of tokens"
+            other_lengths = (
+                f"; {tokens.n_split} further texts have another number of tokens"
+            )
         echo(
             f"  tokens     log-probability {tokens.mean:+.2g} on average (90%"
             f" interval {tokens.low:+.2g} to {tokens.high:+.2g}), at most"
-            f" {tokens.largest:.2g}, in {tokens.n} texts{split}"
+            f" {tokens.largest:.2g}, in {tokens.n} texts{other_lengths}"
         )
 
     scores = task.scores

@@ -224,16 +224,18 @@ def only_with(**needs: str) -> None:
             enough.
     """
     context = click.get_current_context()
-    named = {param.name: param.opts[0] for param in context.command.params}
+    option_by_param = {param.name: param.opts[0] for param in context.command.params}
     for name, needed_names in needs.items():
         if was_typed(name) and not any(
             context.params[other_name] not in (None, (), False, "")
             for other_name in needed_names.split()
         ):
             required = " or ".join(
-                named[other_name] for other_name in needed_names.split()
+                option_by_param[other_name] for other_name in needed_names.split()
             )
-            raise click.UsageError(f"{named[name]} can only be used with {required}.")
+            raise click.UsageError(
+                f"{option_by_param[name]} can only be used with {required}."
+            )
 
 
 def _use_sandbox(

@@ -105,13 +105,13 @@ def plan(**params: Any) -> int:
             **settings,
         )
     print_result(params["as_json"], forecast.as_dict(), plan_document(forecast))
-    failed = forecast.pilot_failed
+    n_failed = forecast.pilot_failed
     sentence = (
-        f"{failed} {'answer' if failed == 1 else 'answers'} of the pilot"
-        f" {'is' if failed == 1 else 'are'} missing, and not part of the measurements."
+        f"{n_failed} {'answer' if n_failed == 1 else 'answers'} of the pilot"
+        f" {'is' if n_failed == 1 else 'are'} missing, and not part of the measurements."
     )
     return conclude(
         f"{sentence} Run the same command again to send only these requests."
-        if failed
+        if n_failed
         else ""
     )

@@ -38,5 +38,5 @@ def plot(
 
     check_known("figure", [kind], KINDS)  # before a library is asked for
     suffix = check_plot(into)
-    drawn = figure(kind, open_runs(*runs), suffix, title, metric)
-    say(f"Written: {into}" if write_file(Path(into), drawn) else f"Unchanged: {into}")
+    picture = figure(kind, open_runs(*runs), suffix, title, metric)
+    say(f"Written: {into}" if write_file(Path(into), picture) else f"Unchanged: {into}")

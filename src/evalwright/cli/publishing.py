@@ -106,10 +106,10 @@ def scores(runs: tuple[str, ...], folder: str, as_json: bool, **_: Any) -> None:
     from evalwright.runs.published_scores import publish_scores
     from evalwright.runs.simulations import refuse_shards
 
-    published = open_runs(*runs)
-    refuse_shards(published)
+    published_runs = open_runs(*runs)
+    refuse_shards(published_runs)
     files = []
-    for run in published:
+    for run in published_runs:
         confirm(run)  # what its samples do not give is not published
         files += publish_scores(run, Path(folder) / run.name)
     if as_json:
@@ -130,7 +130,7 @@ def _without_undrawable(
     """Leave out files that need a library that is not installed, with a sentence for each."""
     from evalwright.reports.plot import check_plot
 
-    drawn = [*params["plots"], *([params["pdf"]] if params["pdf"] else [])]
+    picture_files = [*params["plots"], *([params["pdf"]] if params["pdf"] else [])]
     try:
         for file in params["plots"]:
             check_plot(file)
@@ -138,21 +138,24 @@ def _without_undrawable(
             check_plot("board.pdf")
     except MissingExtra as error:
         return {**params, "plots": (), "pdf": None}, [
-            f"Not written: {file}. {error}" for file in drawn
+            f"Not written: {file}. {error}" for file in picture_files
         ]
     return params, []
 
 
 def _check_distinct(params: Mapping[str, Any]) -> None:
     """Raise UsageError where two options name one file."""
-    seen: dict[Path, str] = {}
-    named = [
+    option_by_path: dict[Path, str] = {}
+    option_files = [
         (f"--{name.replace('_', '-')}", params[name])
         for name in _FILE_OPTIONS
         if params[name]
     ]
-    for typed_option, file in [*named, *(("--plot", plot) for plot in params["plots"])]:
-        first_option = seen.setdefault(Path(file).resolve(), typed_option)
+    for typed_option, file in [
+        *option_files,
+        *(("--plot", plot) for plot in params["plots"]),
+    ]:
+        first_option = option_by_path.setdefault(Path(file).resolve(), typed_option)
         if first_option != typed_option:
             raise click.UsageError(
                 f"{first_option} and {typed_option} both name '{file}'."
@@ -255,8 +258,8 @@ def write_workflow(runs: Sequence[str], params: Mapping[str, Any]) -> None:
         )
     for name in ("kept", "with_simulations", "ratings", "as_json"):
         if params[name]:
-            typed = name.removeprefix("as_").replace("_", "-")
-            raise click.UsageError(f"--{typed} has no effect with --workflow.")
+            option_name = name.removeprefix("as_").replace("_", "-")
+            raise click.UsageError(f"--{option_name} has no effect with --workflow.")
     load_plugins(params["plugins"])
     configuration = read_configuration(
         Path(params["config"]), params["suite"], params["trust_file"]
@@ -318,5 +321,5 @@ def _typed_options(params: Mapping[str, Any]) -> list[str]:
 
 
 def _published_files(params: Mapping[str, Any]) -> list[str]:
-    named = [params[name] for name in (*_FILE_OPTIONS, "pages") if params[name]]
-    return [*named, *params["plots"]]
+    files = [params[name] for name in (*_FILE_OPTIONS, "pages") if params[name]]
+    return [*files, *params["plots"]]

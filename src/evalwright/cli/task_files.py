@@ -88,15 +88,15 @@ def rewrite(task: str, **params: Any) -> int:
     )
     rewritten = load_task(into)
     _check_prompts(original, rewritten, into)
-    refused = [(*why, count) for why, count in sorted(rewriting.refused.items())]
+    refusals = [(*why, count) for why, count in sorted(rewriting.refused.items())]
     if params["as_json"]:
         counts = {
             "originals": rewriting.n_originals,
             "rewrites": len(rewriting.rewrites),
         }
-        lost = [
+        refusal_records = [
             {"kind": rewrite_kind, "reason": reason, "n": count}
-            for rewrite_kind, reason, count in refused
+            for rewrite_kind, reason, count in refusals
         ]
         print_json(
             {
@@ -104,11 +104,11 @@ def rewrite(task: str, **params: Any) -> int:
                 "file": str(into),
                 "data": str(data_file),
                 **counts,
-                "refused": lost,
+                "refused": refusal_records,
             }
         )
         return 0
-    for rewrite_kind, reason, count in refused:
+    for rewrite_kind, reason, count in refusals:
         echo(
             f"{rewrite_kind}: {count:,} of {rewriting.n_originals:,} left out: {reason}"
         )

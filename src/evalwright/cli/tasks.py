@@ -130,7 +130,7 @@ def show(task: str, as_json: bool, **params: Any) -> None:
     from evalwright.reports import terminal
 
     if len(loaded) > 1:
-        lacking = [
+        unread_reasons = [
             str(loaded_task.metadata["no data"])
             for loaded_task in loaded
             if "no data" in loaded_task.metadata
@@ -148,8 +148,8 @@ def show(task: str, as_json: bool, **params: Any) -> None:
             for loaded_task, count in zip(loaded, counts, strict=True)
         ]
         unread = (
-            f"; the data of {len(lacking)} cannot be read: {lacking[0]}"
-            if lacking
+            f"; the data of {len(unread_reasons)} cannot be read: {unread_reasons[0]}"
+            if unread_reasons
             else "."
         )
         title = (
@@ -301,16 +301,16 @@ def _load(
     if as_data_file(name):  # as a model would be asked, also where the file has answers
         settings = {"answer.mode": "generate", **settings}
     dialect = dialect_settings(params)
-    used: set[str] = set()
+    used_settings: set[str] = set()
     loaded = load_tasks(
         name,
         chat=chat,
         dialect=dialect,
         overrides=settings or None,
         num_fewshot=params.get("num_fewshot"),
-        used=used,
+        used=used_settings,
     )
-    check_used(dialect, loaded, used)
+    check_used(dialect, loaded, used_settings)
     for task in loaded:
         if note := task.metadata.get("images_not_sent"):
             say(str(note))
@@ -331,9 +331,11 @@ def _locate_sample(tasks: list[Task], sample_id: str | None) -> list[tuple[Task,
         if sample_id in names
     ]
     if not sampled:
-        named = " and ".join(f"'{task.name}'" for task in tasks)
+        task_names = " and ".join(f"'{task.name}'" for task in tasks)
         raise UnknownName(
-            f"sample of {named}", sample_id, [name for names in ids for name in names]
+            f"sample of {task_names}",
+            sample_id,
+            [name for names in ids for name in names],
         )
     return sampled
 

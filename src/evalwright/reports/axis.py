@@ -53,8 +53,8 @@ def axis_of(
     low, high = (min(ends), max(ends)) if ends else (0.0, 1.0)
     if unit == "points":
         below = any(estimate.value < 0 for estimate in estimates)  # worse than guessing
-        least = max(-1.0, low) if below else 0.0
-        low, high = (least, 1.0) if full_range else (max(least, low), min(1.0, high))
+        floor = max(-1.0, low) if below else 0.0
+        low, high = (floor, 1.0) if full_range else (max(floor, low), min(1.0, high))
     if high - low <= 1e-9 * max(1.0, abs(low), abs(high)):
         low, high = (0.0, 1.0) if unit == "points" else (low - 0.5, high + 0.5)
     rough = (high - low) / 4

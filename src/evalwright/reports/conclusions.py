@@ -45,8 +45,8 @@ def worded_comparison(comparison: Comparison) -> Comparison:
     else:
         sentences = _task_by_task(comparison, tasks)
     overall = comparison.overall_equivalence
-    same = [overall] if overall else [task.equivalence for task in tasks]
-    sentences += [equivalence.sentence for equivalence in same if equivalence]
+    equivalences = [overall] if overall else [task.equivalence for task in tasks]
+    sentences += [equivalence.sentence for equivalence in equivalences if equivalence]
     if steps:
         sentences.append(f"Next: {' Or: '.join(step.sentence for step in steps)}")
     return replace(comparison, tasks=tasks, conclusion=" ".join(sentences))
@@ -63,7 +63,7 @@ def _over_all_tasks(
             comparison.overall, {task.task: task.result for task in tasks}, *names
         )
     ]
-    lacks = next(
+    missing_tasks = next(
         (
             group.missing
             for group in comparison.groups
@@ -71,8 +71,8 @@ def _over_all_tasks(
         ),
         (),
     )
-    if lacks:
-        sentences.append(f"Not in this mean: {listed(lacks, 5)}.")
+    if missing_tasks:
+        sentences.append(f"Not in this mean: {listed(missing_tasks, 5)}.")
     sentences += _caveats(comparison, names, how_to_fill)
     sentences += [
         f"On {task.task}, {task.other_questions}."
@@ -95,9 +95,9 @@ def _task_by_task(comparison: Comparison, tasks: Sequence[TaskComparison]) -> li
                 f"{task.task}: {task.sentence}",
                 *_caveats(task, comparison.labels, comparison.how_to_fill),
             ]
-    if lost := [task.task for task in tasks if _untested(task.result)]:
+    if untested_tasks := [task.task for task in tasks if _untested(task.result)]:
         sentences.append(
-            f"Nothing can be said of {listed(lost, 5)}: the numbers have no interval."
+            f"Nothing can be said of {listed(untested_tasks, 5)}: the numbers have no interval."
         )
     return sentences
 
@@ -132,8 +132,8 @@ def _caveats(
         ]
         clauses.append(f"Provisional{although}: {' '.join(filter(None, reasons))}")
     if robustness is not None:
-        ordered = names if difference.difference >= 0 else (names[1], names[0])
-        clauses.append(robustness_sentence(robustness, *ordered))
+        higher_first = names if difference.difference >= 0 else (names[1], names[0])
+        clauses.append(robustness_sentence(robustness, *higher_first))
     return [clause for clause in clauses if clause]
 
 
@@ -224,18 +224,17 @@ def _other_metrics_sentence(task: TaskComparison, name_a: str, name_b: str) -> s
     for metric_comparison in task.others:
         comparison = metric_comparison.result
         if comparison.low > 0 or comparison.high < 0:
-            who = (
-                name_a
-                if (comparison.difference > 0) != metric_comparison.lower_is_better
-                else name_b
-            )
+            a_is_higher = comparison.difference > 0
+            a_is_better = a_is_higher != metric_comparison.lower_is_better
+            better_run = name_a if a_is_better else name_b
+            p_text = _p_text(comparison.p_value)
             clauses.append(
-                f"'{metric_comparison.metric}' (p {_p_text(comparison.p_value)}, {who} is better)"
+                f"'{metric_comparison.metric}' (p {p_text}, {better_run} is better)"
             )
+    if not clauses:
+        return ""
     return (
         f"They also differ significantly by {listed(clauses)}, each tested by itself."
-        if clauses
-        else ""
     )
 
 
@@ -318,13 +317,17 @@ def sentence(
             f"{name_a} and {name_b} cannot be compared: there is no interval ({gap},"
             f" {details})."
         )
-    seen = (
+    no_difference = (
         f"No significant difference between {name_a} and {name_b} was found ({gap},"
         f" {details})"
     )
     visible = comparison.smallest_visible_difference
-    most = 1.0 if unit == "points" else math.inf
-    return f"{seen}; {_missed_differences(visible, most, lambda number: f'{show(number)}{word}')}."
+    missed = _missed_differences(
+        visible,
+        most=1.0 if unit == "points" else math.inf,
+        show=lambda number: f"{show(number)}{word}",
+    )
+    return f"{no_difference}; {missed}."
 
 
 def _ends_of_higher(comparison: Result) -> tuple[float, float]:
@@ -499,20 +502,20 @@ def conclusion(
 
 def _overall_sentence(overall: MacroDifference, name_a: str, name_b: str) -> str:
     sample = overall.tasks_are == "sample"
-    where = "Over tasks like these" if sample else "Over all tasks"
+    scope = "Over tasks like these" if sample else "Over all tasks"
     if (
         math.isnan(overall.low)
         and overall.missing_policy == "worst-case"
         and overall.n_missing
     ):
         return (
-            f"{where} no verdict on {name_a} and {name_b} is possible in the worst"
+            f"{scope} no verdict on {name_a} and {name_b} is possible in the worst"
             f" case: what the {counted(overall.n_missing, 'missing answer')} could have"
             " scored has no known range."
         )
     if math.isnan(overall.low):
         return (
-            f"{where} {name_a} and {name_b} cannot be compared: at least one of the"
+            f"{scope} {name_a} and {name_b} cannot be compared: at least one of the"
             " tasks has too few items with a score from both, or no interval."
         )
     difference = overall.difference
@@ -534,7 +537,7 @@ def _overall_sentence(overall: MacroDifference, name_a: str, name_b: str) -> str
     basis = ", ".join(details)
     if significant:
         return (
-            f"{where} {name_a} scores {100 * difference:.1f} points higher than"
+            f"{scope} {name_a} scores {100 * difference:.1f} points higher than"
             f" {name_b} ({basis})."
         )
     missed = _missed_differences(
@@ -543,7 +546,7 @@ def _overall_sentence(overall: MacroDifference, name_a: str, name_b: str) -> str
         show=lambda number: f"{100 * number:.1f} points",
     )
     return (
-        f"{where} no significant difference between {name_a} and {name_b} was found"
+        f"{scope} no significant difference between {name_a} and {name_b} was found"
         f" ({name_a} minus {name_b}: {100 * difference:+.1f} points; {basis});"
         f" {missed}."
     )
@@ -561,32 +564,32 @@ def _pair_table_sentence(
         if table.metric == "mean over tasks like these"
         else "Over all tasks"
     )
-    where = f"On {table.task}" if table.task else mean_scope
+    scope = f"On {table.task}" if table.task else mean_scope
     different = [pair for pair in table.pairs if pair.verdict in ("better", "worse")]
     open_pairs = [pair for pair in table.pairs if pair.verdict == "no difference seen"]
-    apart = [
+    uncompared = [
         pair
         for pair in table.pairs
         if pair.verdict == "not compared" and not math.isfinite(pair.low)
     ]
-    among = counted(len(table.pairs), "pair") + (
+    n_pairs = counted(len(table.pairs), "pair") + (
         "" if baseline is None else " with the baseline"
     )
     less = "; lower is better" if table.lower_is_better else ""
-    level = f"Holm-adjusted at {100 * (1 - table.level):.2g}% for {among}{less}"
-    none = "no two models differ significantly"
-    none = (
-        none
+    level = f"Holm-adjusted at {100 * (1 - table.level):.2g}% for {n_pairs}{less}"
+    no_difference = "no two models differ significantly"
+    no_difference = (
+        no_difference
         if baseline is None
         else f"no model differs significantly from {labels[baseline]}"
     )
     sentences = [
-        f"{where} {_differing_pairs(different, labels, table) or none} ({level})."
+        f"{scope} {_differing_pairs(different, labels, table) or no_difference} ({level})."
     ]
     if open_pairs:
         sentences.append(_inseparable_pairs(open_pairs, labels, table, baseline))
-    if apart:
-        sentences.append(_not_compared(apart, table.pairs, labels))
+    if uncompared:
+        sentences.append(_not_compared(uncompared, table.pairs, labels))
     if provisional := _provisional_pairs(table, labels):
         sentences.append(provisional)
     return " ".join(sentences)
@@ -614,10 +617,12 @@ def _differing_pairs(
 def _inseparable_pairs(
     pairs: Sequence[Pair], labels: Sequence[str], table: PairTable, baseline: int | None
 ) -> str:
-    who = f"{len(pairs)} pairs cannot be separated"
+    subject = f"{len(pairs)} pairs cannot be separated"
     if baseline is not None:
         names = [labels[pair.a if pair.b == baseline else pair.b] for pair in pairs]
-        who = f"{listed(names, MOST_NAMED)} cannot be separated from {labels[baseline]}"
+        subject = (
+            f"{listed(names, MOST_NAMED)} cannot be separated from {labels[baseline]}"
+        )
     else:
         letters = sorted(
             {letter for model_letters in table.letters for letter in model_letters}
@@ -630,7 +635,7 @@ def _inseparable_pairs(
             ]
             for letter in letters
         ]
-        named = [
+        group_names = [
             (
                 listed(group)
                 if len(group) < 8
@@ -639,25 +644,23 @@ def _inseparable_pairs(
             for group in groups
             if len(group) > 1
         ]
-        if 0 < len(named) <= MOST_NAMED:
-            who = f"These cannot be separated: {'; '.join(named)}"
-    seen = [pair.visible for pair in pairs if math.isfinite(pair.visible)]
-    if len(seen) < len(pairs):
-        return (
-            f"{who}; the smallest detectable difference is not known for all of them."
-        )
-    least = min(seen)
-    most = max(seen)
-    if table.bounded and least >= 1:
-        return f"{who}; with so few items no difference could be detected reliably."
-    least_text = points(least, table.bounded)
-    most_text = _size(min(most, 1.0) if table.bounded else most, table)
+        if 0 < len(group_names) <= MOST_NAMED:
+            subject = f"These cannot be separated: {'; '.join(group_names)}"
+    detectable = [pair.visible for pair in pairs if math.isfinite(pair.visible)]
+    if len(detectable) < len(pairs):
+        return f"{subject}; the smallest detectable difference is not known for all of them."
+    smallest = min(detectable)
+    largest = max(detectable)
+    if table.bounded and smallest >= 1:
+        return f"{subject}; with so few items no difference could be detected reliably."
+    least_text = points(smallest, table.bounded)
+    most_text = _size(min(largest, 1.0) if table.bounded else largest, table)
     span = (
         most_text
         if most_text.split()[0] == least_text
         else f"{least_text} to {most_text} (by pair)"
     )
-    return f"{who}; true differences under {span} would usually go undetected."
+    return f"{subject}; true differences under {span} would usually go undetected."
 
 
 def _provisional_pairs(table: PairTable, labels: Sequence[str]) -> str:
@@ -671,28 +674,28 @@ def _provisional_pairs(table: PairTable, labels: Sequence[str]) -> str:
         return ""
     reasons = list(dict.fromkeys(pair.provisional.removesuffix(".") for pair in pairs))
     names = [f"{labels[pair.a]} against {labels[pair.b]}" for pair in pairs]
-    which = f"{len(pairs)} verdicts are provisional"
+    subject = f"{len(pairs)} verdicts are provisional"
     if len(pairs) <= MOST_NAMED:
-        which = f"Provisional {plural(len(pairs), 'is', 'are')} {listed(names)}"
+        subject = f"Provisional {plural(len(pairs), 'is', 'are')} {listed(names)}"
     remaining = f"; {len(reasons) - 2} more reasons" if len(reasons) > 2 else ""
-    return f"{which}: {'; '.join(reasons[:2])}{remaining}."
+    return f"{subject}: {'; '.join(reasons[:2])}{remaining}."
 
 
 def _not_compared(
     apart: Sequence[Pair], every: Sequence[Pair], labels: Sequence[str]
 ) -> str:
     """Name runs that have no answers in common with any other run, then the remaining pairs."""
-    compared = {
+    compared_runs = {
         run
         for pair in every
         if pair.verdict != "not compared"
         for run in (pair.a, pair.b)
     }
-    alone = sorted({run for pair in apart for run in (pair.a, pair.b)} - compared)
+    alone = sorted({run for pair in apart for run in (pair.a, pair.b)} - compared_runs)
     uncompared = [
         f"{labels[pair.a]} and {labels[pair.b]}"
         for pair in apart
-        if {pair.a, pair.b} <= compared
+        if {pair.a, pair.b} <= compared_runs
     ]
     clauses = []
     if alone:

@@ -128,14 +128,16 @@ class Table:
             [content if isinstance(content, Cell) else Cell(content) for content in row]
             for row in self.rows
         ]
-        used = [
+        used_columns = [
             i
             for i, column in enumerate(self.columns)
             if column.key
             or not rows
             or any(row[i].content != "" or (drawn and row[i].stretch) for row in rows)
         ]
-        return [self.columns[i] for i in used], [[row[i] for i in used] for row in rows]
+        return [self.columns[i] for i in used_columns], [
+            [row[i] for i in used_columns] for row in rows
+        ]
 
     def parts(self, widths: Sequence[float], room: float) -> Iterator[Table]:
         """Split the table into as many as needed for each to fit into `room`.

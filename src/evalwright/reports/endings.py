@@ -154,10 +154,12 @@ def _missing_sentence(n_missing: int, labels: Mapping[str, int]) -> str:
         if len(reasons) > 1 and sum(reasons.values()) == n_missing
         else ()
     )
-    why = ", ".join(f"{n:,} {label}" for label, n in shares) or ", ".join(reasons)
+    reason_text = ", ".join(f"{n:,} {label}" for label, n in shares) or ", ".join(
+        reasons
+    )
     return (
         f"{counted(n_missing, 'answer')} {'is' if n_missing == 1 else 'are'} missing:"
-        f" {why}."
+        f" {reason_text}."
     )
 
 
@@ -216,16 +218,16 @@ def acceptance_sentence(run: Run) -> str:
             f"{len(missing.ids):,} of {counted(missing.n_samples, 'sample')} of"
             f" {missing.task} missing"
         )
-        which = f"({listed(missing.ids, MOST_GIVEN_UP)})"
+        missing_ids = f"({listed(missing.ids, MOST_GIVEN_UP)})"
         if missing.is_accepted:
-            task_sentences.append(f"{names}, as accepted {which}")
+            task_sentences.append(f"{names}, as accepted {missing_ids}")
         else:
             allowed = (
                 f"{missing.n_allowed:,} may be" if missing.n_allowed else "none may be"
             )
             besides = " besides those given up" if missing.given_up else ""
             task_sentences.append(
-                f"{names} {which}: {n_others:,}{besides}, where {allowed}"
+                f"{names} {missing_ids}: {n_others:,}{besides}, where {allowed}"
             )
     return f"{run.label}: {'; '.join(task_sentences)}." if task_sentences else ""
 
@@ -358,10 +360,10 @@ def missing_sentence(run: Run) -> str:
     if not run.n_missing:
         return ""
     samples = counted(sum(task.n_samples for task in run.tasks), "sample")
-    of = f"Of {samples} {run.n_missing:,} missing"
+    beginning = f"Of {samples} {run.n_missing:,} missing"
     zeros = published_zeros(run)
     if not zeros:
-        return f"{of}, left out of the scores."
+        return f"{beginning}, left out of the scores."
     left_out = run.n_missing - sum(
         task.n_missing for task in run.tasks if task.name in zeros
     )
@@ -370,7 +372,7 @@ def missing_sentence(run: Run) -> str:
     treatments.append(
         f"{listed(zeros, 3)} failed and {verb} as 0 in the scores, as published"
     )
-    return f"{of}: {'; '.join(treatments)}."
+    return f"{beginning}: {'; '.join(treatments)}."
 
 
 def published_zeros(run: Run) -> list[str]:
@@ -390,13 +392,16 @@ def failure_notes(run: Run) -> list[FailureNote]:
         for label, count in task.failures.items():
             counts[label] = counts.get(label, 0) + count
     examples = _first_messages(run, counts)
-    ordered = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
-    imported = "imported" in run.data["configuration"]
+    sorted_counts = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
+    is_imported = "imported" in run.data["configuration"]
     return [
         FailureNote(
-            label, n, IMPORTED if imported else _advice(label), examples.get(label, "")
+            label,
+            n,
+            IMPORTED if is_imported else _advice(label),
+            examples.get(label, ""),
         )
-        for label, n in ordered
+        for label, n in sorted_counts
     ]
 
 
@@ -435,12 +440,12 @@ def stopping_sentences(run: Run) -> list[str]:
     if not stopping:
         return []
     sentences = [_decision(decision) for decision in stopping["decisions"]]
-    early = [
+    stopped_tasks = [
         task_state
         for task_state in stopping["tasks"]
         if task_state["asked"] < task_state["of"]
     ]
-    if early:
+    if stopped_tasks:
         n_asked, n_total = (
             sum(task_state[key] for task_state in stopping["tasks"])
             for key in ("asked", "of")
@@ -466,16 +471,16 @@ def _decision(decision: Mapping[str, Any]) -> str:
     units = f"{decision['units']:,} of {decision['n_total']:,} {decision['unit']}"
     units += f" ({decision['failed']:,} without a score)" if decision["failed"] else ""
     level = f"{100 * decision['level']:g}%"
-    seen = _interval(decision)
+    interval_text = _interval(decision)
     if decision.get("trouble"):
         return f"{name}: undecided after {units}: {decision['trouble']}"
     if not decision["decided"]:
-        return f"{name}: undecided after {units}{seen}."
+        return f"{name}: undecided after {units}{interval_text}."
     when = "early, " if decision["early"] else ""
     provisional = _provisional_decision(decision)
     mark = "provisionally " if provisional else ""
     sentence = (
-        f"{name}: {decision['verdict']}, {mark}decided {when}after {units}{seen} (level"
+        f"{name}: {decision['verdict']}, {mark}decided {when}after {units}{interval_text} (level"
         f" {level}; {decision['method']})."
     )
     return f"{sentence} Provisional: {provisional}" if provisional else sentence

@@ -199,11 +199,11 @@ def _points(
     def view(runs: Sequence[Run], metric: str | None) -> Chart:
         y_title, estimates, scale = _headline(runs, metric)
         series = []
-        lacking = []
+        unplaced_labels = []
         for run, label, estimate in estimates:
             position = position_of(run)
             if position is None or not math.isfinite(position):
-                lacking.append(inert(label))
+                unplaced_labels.append(inert(label))
             else:
                 ends = scale * estimate.low, scale * estimate.high
                 series.append(
@@ -213,7 +213,11 @@ def _points(
                 )
         if not series:
             raise ConfigurationError(f"There is nothing to plot: no run has {without}.")
-        notes = [f"Without {without}: {', '.join(lacking)}."] if lacking else []
+        notes = (
+            [f"Without {without}: {', '.join(unplaced_labels)}."]
+            if unplaced_labels
+            else []
+        )
         ticks = (
             _days([run_series.points[0].x for run_series in series])
             if position_of is _day
@@ -326,18 +330,18 @@ def _calibration(runs: Sequence[Run], metric: str | None) -> Chart:
 
     def make_lines(run: Run, label: str) -> Iterator[Series]:
         task_confidences = confidences(run)
-        for task, sure, right in task_confidences:
-            order = sorted(range(len(sure)), key=lambda i: sure[i])
+        for task, confidence, right in task_confidences:
+            order = sorted(range(len(confidence)), key=lambda i: confidence[i])
             size = max(1, math.ceil(len(order) / BINS))
             points = []
             for start in range(0, len(order), size):
-                mine = order[start : start + size]
-                k = sum(right[i] for i in mine)
-                n = len(mine)
+                bin_rows = order[start : start + size]
+                k = sum(right[i] for i in bin_rows)
+                n = len(bin_rows)
                 low, high = wilson(k, n)
                 points.append(
                     Point(
-                        100 * sum(sure[i] for i in mine) / n,
+                        100 * sum(confidence[i] for i in bin_rows) / n,
                         100 * k / n,
                         100 * low,
                         100 * high,

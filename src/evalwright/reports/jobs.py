@@ -128,8 +128,8 @@ def job_file(system: str, jobs: Jobs) -> str:
                 f"An argument has the form of a key ('{key_start}...'), and job files hold"
                 " none: put keys into the environment, .env or a secret."
             )
-    of = jobs.shards
-    run = [*jobs.run[:2], "--shard", f"auto/{of}", *jobs.run[2:]]
+    n_shards = jobs.shards
+    run = [*jobs.run[:2], "--shard", f"auto/{n_shards}", *jobs.run[2:]]
     plain = (
         re.sub(r"[^a-z0-9]+", "-", jobs.name.lower())
         .strip("-")[: 15 if system == "pbs" else 40]
@@ -137,16 +137,16 @@ def job_file(system: str, jobs: Jobs) -> str:
     )
     values = {
         "NAME": plain if plain[:1].isalpha() else f"run-{plain}".strip("-")[:15],
-        "SHARDS": str(of),
+        "SHARDS": str(n_shards),
     }
-    at_once = min(jobs.at_once, of) or of
+    at_once = min(jobs.at_once, n_shards) or n_shards
     if system == "kubernetes":
         limits = _limits(jobs.options)
         requests = {
             name: amount for name, amount in _REQUESTS.items() if name not in limits
         }
         values |= {
-            "RUN": _listed(["/bin/sh", "-c", _SHARD % of, "sh", *run]),
+            "RUN": _listed(["/bin/sh", "-c", _SHARD % n_shards, "sh", *run]),
             "MERGE": _listed(
                 [
                     "/bin/sh",
@@ -184,7 +184,7 @@ def job_file(system: str, jobs: Jobs) -> str:
                 f"{shlex.quote(word)} "
                 for word in (*_for_merge(system, options), *for_merge)
             ),
-            "ATONCE": f"%{at_once}" if at_once < of else "",
+            "ATONCE": f"%{at_once}" if at_once < n_shards else "",
         }
     text = (files("evalwright.reports") / "templates" / f"jobs.{system}").read_text(
         encoding="utf-8"

@@ -37,17 +37,17 @@ _ONLY_WHERE_USED = ("choices", "context")
 
 def sheet_csv(rows: Sequence[SheetRow]) -> str:
     """The rows as CSV, with the empty columns `label` and `labeller`."""
-    used = [
+    columns = [
         name
         for name in COLUMNS
         if name not in _ONLY_WHERE_USED or any(getattr(row, name) for row in rows)
     ]
     buffer = io.StringIO(newline="")
     writer = csv.writer(buffer, lineterminator="\r\n")
-    writer.writerow(used)
+    writer.writerow(columns)
     for row in rows:
         writer.writerow(
-            ["" if name in _FILLED_IN else cell(getattr(row, name)) for name in used]
+            ["" if name in _FILLED_IN else cell(getattr(row, name)) for name in columns]
         )
     return "\ufeff" + buffer.getvalue()
 

@@ -103,10 +103,10 @@ def _pair(markers: list[Marker]) -> tuple[Marker, Marker] | None:
             " clear which one to use. Keep one pair."
         )
     if not opening or not closing:
-        there, missing = ("start", "end") if opening else ("end", "start")
+        present_side, missing_side = ("start", "end") if opening else ("end", "start")
         raise ConfigurationError(
-            f"it has the {there} marker of a leaderboard (line {markers[0].line}) without"
-            f" the {missing} marker. Add '{END if opening else START}', or remove the"
+            f"it has the {present_side} marker of a leaderboard (line {markers[0].line}) without"
+            f" the {missing_side} marker. Add '{END if opening else START}', or remove the"
             " one that it has."
         )
     first = opening[0]

@@ -131,7 +131,7 @@ def page_names(labels: Sequence[str], runs: Sequence[str]) -> list[str]:
     """
     plain = [_plain(label) for label in labels]
     counts = Counter(plain)
-    seen: Counter[str] = Counter()
+    n_by_name: Counter[str] = Counter()
     file_names = []
     for label, run, name in zip(labels, runs, plain, strict=True):
         unsure = (
@@ -147,9 +147,9 @@ def page_names(labels: Sequence[str], runs: Sequence[str]) -> list[str]:
             ).hexdigest()[:8]
             name = f"{name[:_LONGEST].strip('.-') or 'model'}-{mark}"
             name = f"model-{name}" if _DEVICES.fullmatch(name) else name
-        seen[name] += 1
+        n_by_name[name] += 1
         file_names.append(
-            f"{name}.html" if seen[name] == 1 else f"{name}-{seen[name]}.html"
+            f"{name}.html" if n_by_name[name] == 1 else f"{name}-{n_by_name[name]}.html"
         )
     return file_names
 

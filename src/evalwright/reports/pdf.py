@@ -40,20 +40,20 @@ _RANGE = "#a9cbf2"
 def to_pdf(document: doc.Document) -> bytes:
     """Render a document as a PDF file. Raises MissingExtra without matplotlib."""
     buffer = io.BytesIO()
-    nothing = {"CreationDate": None, "Creator": None, "Producer": None}
+    no_metadata = {"CreationDate": None, "Creator": None, "Producer": None}
     with fixed_settings(".pdf"):
         from matplotlib.backends.backend_pdf import PdfPages
 
         with PdfPages(
-            buffer, metadata={**nothing, "Title": inert(document.title)}
+            buffer, metadata={**no_metadata, "Title": inert(document.title)}
         ) as pages:
-            drawn = _Pages(pages, inert(document.title))
-            drawn.paragraph(document.title, 15, bold=True, after=0.04)
+            writer = _Pages(pages, inert(document.title))
+            writer.paragraph(document.title, 15, bold=True, after=0.04)
             if document.lede:
-                drawn.paragraph(document.lede, 9, colour=QUIET, after=0.12)
+                writer.paragraph(document.lede, 9, colour=QUIET, after=0.12)
             for block in document.blocks:
-                _block(block, drawn)
-            drawn.end()
+                _block(block, writer)
+            writer.end()
     return buffer.getvalue()
 
 
@@ -262,8 +262,10 @@ class _TablePart:
         pages.y += height
         for left, column in self._places():
             for i, line in enumerate(reversed(column.title)):
-                at, side = column.place(left)
-                pages.text(at, pages.y - 0.15 * i, line, 8, INK, bold=True, align=side)
+                text_x, side = column.place(left)
+                pages.text(
+                    text_x, pages.y - 0.15 * i, line, 8, INK, bold=True, align=side
+                )
         pages.y += 0.06
         self._rule(INK, 0.8)
 
@@ -275,11 +277,11 @@ class _TablePart:
             self._head()
         for (left, column), texts in zip(self._places(), lines, strict=True):
             cell = column.cells[row]
-            at, side = column.place(left)
+            text_x, side = column.place(left)
             for i, line in enumerate(texts):
                 base = pages.y + _LEAD * (i + 1) - 0.03
                 pages.text(
-                    at,
+                    text_x,
                     base,
                     line,
                     _SIZE,

@@ -311,13 +311,13 @@ def draw_plot(view: PlotView, suffix: str, *, as_text: bool = False) -> bytes:
 
 def written(figure: Any, suffix: str, title: str) -> bytes:
     """A figure as a file, without date and version."""
-    nothing = {
+    omitted_metadata = {
         ".svg": ("Date", "Creator"),
         ".png": ("Software",),
         ".pdf": ("CreationDate", "Creator", "Producer"),
     }[suffix]
     buffer = io.BytesIO()
-    metadata = {**dict.fromkeys(nothing), "Title": title}
+    metadata = {**dict.fromkeys(omitted_metadata), "Title": title}
     figure.savefig(
         buffer,
         format=suffix[1:],

@@ -93,27 +93,29 @@ def plot_view(
         if estimate and not math.isnan(estimate.value)
     ]
     rates = {i: round(100 * answer_rate(board, board.rows[i]), 9) for i in scored}
-    few = [
+    excluded = [
         i for i in scored if least_answered is not None and rates[i] < least_answered
     ]
-    left = [i for i in scored if i not in few]
-    if not left:
-        why = "answered enough" if few else "has a score"
-        raise NothingToPlot(f"There is nothing to plot: no model {why}.")
-    drawn = left[:best]
+    eligible = [i for i in scored if i not in excluded]
+    if not eligible:
+        condition = "answered enough" if excluded else "has a score"
+        raise NothingToPlot(f"There is nothing to plot: no model {condition}.")
+    drawn_rows = eligible[:best]
     notes = []
-    if few and least_answered is not None:
-        names = [f"{labels[i]} ({rates[i]:.1f}%)" for i in few]
+    if excluded and least_answered is not None:
+        names = [f"{labels[i]} ({rates[i]:.1f}%)" for i in excluded]
         notes.append(
             f"Left out because they answered less than {least_answered:g}%:"
             f" {listed(names, 6)}."
         )
-    if len(drawn) < len(left):
-        notes.append(f"The best {len(drawn)} of {numbers.counted(len(left), 'model')}.")
+    if len(drawn_rows) < len(eligible):
+        notes.append(
+            f"The best {len(drawn_rows)} of {numbers.counted(len(eligible), 'model')}."
+        )
     ranked = sum(row.ranks is not None for row in board.rows) > 1
     rows = tuple(
         _row(board.rows[i], labels[i], column.estimates[i], column.unit, ranked)
-        for i in drawn
+        for i in drawn_rows
     )
     return PlotView(
         title=inert(title),

@@ -49,18 +49,18 @@ class Pace:
         The clock starts when the first request is sent and no model is being loaded.
         """
         counts = state.counts
-        new = counts.asked + counts.failed
+        n_new = counts.asked + counts.failed
         stored = counts.stored + counts.joined
         if state.loading is not None or (stored and not counts.sent):
             self._points.clear()
         if (
-            not new
+            not n_new
         ):  # what was stored before the first new answer says nothing of what is left
             self._points = deque(
                 (seconds, done, state.done) for seconds, done, _ in self._points
             )
         # A sample may be several requests, of which some are stored: so much of the work was new.
-        done = state.done * new / (new + stored) if new + stored else state.done
+        done = state.done * n_new / (n_new + stored) if n_new + stored else state.done
         self.add(
             state.seconds,
             max([done, *(before for _, before, _ in self._points)]),
@@ -97,12 +97,12 @@ class Pace:
         """
         speed = self.per_second
         (_, before, all_before), (_, done, all_done) = self._points[0], self._points[-1]
-        new = done - before
+        n_new = done - before
         in_all = max(all_done - all_before, done - before)
         if not speed or not in_all:
             return None
-        new_todo = todo * new / in_all
-        return new_todo / speed if new >= min(_ENOUGH, new_todo) else None
+        new_todo = todo * n_new / in_all
+        return new_todo / speed if n_new >= min(_ENOUGH, new_todo) else None
 
 
 class TerminalProgress:
@@ -249,11 +249,11 @@ def _state(state: Progress, pace: Pace) -> str:
     if state.failed:
         phrases.append(f"{numbers.count(state.failed)} failed")
     speed = pace.per_second
-    left = pace.left(state.total - state.done)
+    seconds_left = pace.left(state.total - state.done)
     if speed:
         phrases.append(numbers.rate(speed))
-    if left is not None:
-        phrases.append(f"{numbers.duration(left)} left")
+    if seconds_left is not None:
+        phrases.append(f"{numbers.duration(seconds_left)} left")
     return ", ".join([*phrases, *usage_parts(state.counts)]) + _rule(state)
 
 
@@ -274,10 +274,10 @@ def final_line(state: Progress) -> str:
             f"{numbers.counted(state.done, 'answer')} in"
             f" {numbers.duration(state.seconds)}"
         )
-    failed = [f"{numbers.count(state.failed)} failed"] if state.failed else []
+    failed_text = [f"{numbers.count(state.failed)} failed"] if state.failed else []
     return (
         f"{inert(state.label)}:"
-        f" {', '.join([head, *failed, *usage_parts(state.counts)])}{_rule(state)}"
+        f" {', '.join([head, *failed_text, *usage_parts(state.counts)])}{_rule(state)}"
     )
 
 
@@ -293,5 +293,5 @@ def usage_parts(counts: Counts) -> list[str]:
         f"{numbers.count(counts.sent)} sent, {numbers.count(counts.stored)} from the"
         " store"
     )
-    used = counts.usage.input_tokens + counts.usage.output_tokens
-    return [*phrases, f"{numbers.tokens(used)} tokens"] if used else phrases
+    n_tokens = counts.usage.input_tokens + counts.usage.output_tokens
+    return [*phrases, f"{numbers.tokens(n_tokens)} tokens"] if n_tokens else phrases

@@ -273,7 +273,7 @@ def _run_view(run: Run) -> PlotView:
     if len(scores) == 1:
         scores += _slice_scores(run.tasks[0], scores[0][1].label)
     first = scores[0][1] if scores else None
-    alike = [
+    comparable_scores = [
         (name, metric) for name, metric in scores if first and metric.kind == first.kind
     ]
     left_out = [name for name, metric in scores if first and metric.kind != first.kind]
@@ -284,7 +284,7 @@ def _run_view(run: Run) -> PlotView:
     )
     rows = [
         score_bar(name, metric.estimate, numbers.unit_of(metric.kind))
-        for name, metric in alike
+        for name, metric in comparable_scores
         if math.isfinite(metric.estimate.value)
     ]
     if first is None or not rows:

@@ -103,12 +103,12 @@ def _natural_width(grid: Grid, i: int) -> int:
     """
     title = cell_width(grid.titles[i])
     word = max(map(cell_width, grid.titles[i].split()), default=0)
-    most = (
+    title_width = (
         title
         if grid.columns[i].folds
         else min(title, max(_LONG_TITLE, min(word, _LONG_NAME)))
     )
-    return max([most, *(cell_width(row[i][0]) for row in grid.rows)])
+    return max([title_width, *(cell_width(row[i][0]) for row in grid.rows)])
 
 
 def _fold(
@@ -150,12 +150,12 @@ def _total(widths: Sequence[int], columns: Sequence[int]) -> int:
 
 def _split_columns(grid: Grid, widths: list[int], room: int) -> Iterator[list[int]]:
     """Split the columns: all in one table if they fit, else the key columns and as many as fit."""
-    every = list(range(len(widths)))
-    if _total(widths, every) <= room:
-        yield every
+    all_columns = list(range(len(widths)))
+    if _total(widths, all_columns) <= room:
+        yield all_columns
         return
-    keys = [i for i in every if grid.columns[i].key]
-    others = [i for i in every if i not in keys]
+    keys = [i for i in all_columns if grid.columns[i].key]
+    others = [i for i in all_columns if i not in keys]
     widest = max((widths[i] for i in others if not grid.columns[i].folds), default=0)
     _fold(grid, widths, room, keys, 2 * (widest + GAP), _COMFORT)
     _fold(grid, widths, room, keys, max(_ROOM, widest + GAP), _LEAST_FOLD, names=True)
@@ -343,15 +343,15 @@ def _texts(cells: Sequence[doc.Cell]) -> list[str]:
     cell_numbers = [
         cell.content for cell in cells if isinstance(cell.content, doc.Number)
     ]
-    same = len({number.unit for number in cell_numbers}) == 1
+    is_one_unit = len({number.unit for number in cell_numbers}) == 1
     scores = (
         numbers.aligned_scores(
             [number.estimate for number in cell_numbers], cell_numbers[0].unit
         )
-        if same
+        if is_one_unit
         else []
     )
-    if not same:
+    if not is_one_unit:
         scores = [
             numbers.score(number.estimate, number.unit) for number in cell_numbers
         ]

@@ -122,11 +122,11 @@ def _break(head: str, following: str) -> int:
     """Where to cut the line `head`, which `following` continues."""
     if following == " ":
         return len(head)
-    least = len(head) // 4
+    earliest_break = len(head) // 4
     space = head.rfind(" ") + 1
-    if space > least:
+    if space > earliest_break:
         return space
-    for i in range(len(head), least, -1):
+    for i in range(len(head), earliest_break, -1):
         after = head[i] if i < len(head) else following
         number = i > 1 and head[i - 2].isdigit() and after.isdigit()
         if head[i - 1] in _BREAK_AFTER and not number:
@@ -136,9 +136,9 @@ def _break(head: str, following: str) -> int:
 
 def _take(text: str, width: int) -> str:
     """The longest beginning that fits into `width` cells."""
-    used = 0
+    used_cells = 0
     for i, char in enumerate(text):
-        used += _char_width(char)
-        if used > width:
+        used_cells += _char_width(char)
+        if used_cells > width:
             return text[:i]
     return text

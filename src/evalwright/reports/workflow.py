@@ -124,10 +124,10 @@ def _public(address: str) -> bool:
 
 def _repository() -> str:
     addresses = metadata("evalwright").get_all("Project-URL") or []
-    named: dict[str, str] = dict(
+    url_by_name: dict[str, str] = dict(
         address.split(", ", 1) for address in addresses if ", " in address
     )
-    return named.get("Source", "https://github.com/evalwright/evalwright")
+    return url_by_name.get("Source", "https://github.com/evalwright/evalwright")
 
 
 def _quoted(requirement: str) -> str:

@@ -45,7 +45,7 @@ def _task(analysis: AnswerAnalysis) -> Iterator[doc.Block]:
     unit: numbers.Unit = "points" if bounded else "plain"
     score = numbers.score(analysis.score, unit)
     counts = f"{numbers.count(analysis.n_right)} right, {numbers.count(analysis.n_wrong)} wrong"
-    left = (
+    unscored = (
         f", {numbers.count(analysis.score.n_missing)} without a score"
         if analysis.score.n_missing
         else ""
@@ -53,12 +53,12 @@ def _task(analysis: AnswerAnalysis) -> Iterator[doc.Block]:
     half = (
         "" if bounded else f" (right: at or above the median, {analysis.threshold:.4g})"
     )
-    yield doc.Note(f"Mean score {score}: {counts}{left}{half}.")
+    yield doc.Note(f"Mean score {score}: {counts}{unscored}{half}.")
     if analysis.labels:
-        counted = ", ".join(
+        label_counts = ", ".join(
             f"{label} {numbers.count(n)}" for label, n in analysis.labels
         )
-        yield doc.Note(f"Outcomes: {counted}.", "quiet")
+        yield doc.Note(f"Outcomes: {label_counts}.", "quiet")
     if analysis.subsets:
         yield doc.Heading("Subsets, worst first", 3)
         yield _groups("Subset", analysis.subsets[:MOST_SUBSETS], unit)
@@ -146,8 +146,8 @@ def _errors(analysis: AnswerAnalysis) -> Iterator[doc.Block]:
     if analysis.choices:
         yield doc.Heading("Options by position", 3)
         counts = [
-            (position, numbers.count(chosen), numbers.count(right))
-            for position, chosen, right in analysis.choices
+            (position, numbers.count(n_chosen), numbers.count(n_right))
+            for position, n_chosen, n_right in analysis.choices
         ]
         yield doc.Table(
             doc.columns("Option*", "Chosen>", "Right>"), counts, "Options by position"

@@ -83,11 +83,11 @@ def board_document(
     pages = {row.place: link for row, link in zip(board.rows, links, strict=False)}
     for unit_board in board.more:
         board_links = [pages[row.place] for row in unit_board.rows] if links else []
-        new = [note for note in unit_board.notes if note not in board.notes]
+        own_notes = [note for note in unit_board.notes if note not in board.notes]
         blocks += [
             doc.Heading(unit_board.tasks[0].metric),
             _table(unit_board, {}, board_links, False),
-            doc.Notes(new),
+            doc.Notes(own_notes),
         ]
     if board.ratings:
         blocks += [
@@ -122,13 +122,13 @@ def readme_document(
         f"{numbers.counted(len(board.rows), 'model')}; the newest run is of"
         f" {as_of(board)}."
     )
-    drawn = (
+    pictures = (
         [doc.Picture(picture, f"{title}: a bar for each model, with its interval")]
         if picture
         else []
     )
     return doc.Document(
-        title, [doc.Note(dated), *drawn, *board_document(board, links=links).blocks]
+        title, [doc.Note(dated), *pictures, *board_document(board, links=links).blocks]
     )
 
 
@@ -161,12 +161,12 @@ def score_note(column: ScoreColumn) -> str:
 
 def _lede(board: Board) -> str:
     dates = sorted({row.date for row in board.rows})
-    when = " to ".join(dict.fromkeys((dates[0], dates[-1]))) if dates else ""
+    date_range = " to ".join(dict.fromkeys((dates[0], dates[-1]))) if dates else ""
     models = numbers.counted(len(board.rows), "model")
     tasks = numbers.counted(
         sum(len(unit_board.tasks) for unit_board in (board, *board.more)), "task"
     )
-    return f"{models}, {tasks}, {when}"
+    return f"{models}, {tasks}, {date_range}"
 
 
 def _simultaneous(board: Board) -> bool:
@@ -217,9 +217,11 @@ def _table(
         if links:
             link = links[i]
         note = row.model if row.model != row.label else ""
-        together: doc.Content = ""
+        simultaneous_interval: doc.Content = ""
         if simultaneous:
-            together = doc.Number(row.together, first.unit, interval_only=True)
+            simultaneous_interval = doc.Number(
+                row.together, first.unit, interval_only=True
+            )
         cost = numbers.money(row.cost) if any_cost else ""
         rows.append(
             (
@@ -232,7 +234,7 @@ def _table(
                     note=note,
                 ),
                 row.letters if tied else "",
-                *([_score(first, i), together]),
+                *([_score(first, i), simultaneous_interval]),
                 *(_score(column, i) for column in others),
                 doc.Cell(coverage(row), sort=row.n),
                 missing_cell(row.n_missing, "above 5%" if row.provisional else ""),

@@ -221,11 +221,11 @@ def _difference(task: TaskComparison) -> Sequence[doc.Content]:
         else ""
     )
     if paired:
-        least = visible(paired.smallest_visible_difference, task.bounded)
+        detectable = visible(paired.smallest_visible_difference, task.bounded)
         n_items = numbers.items(paired.n, paired.n_missing, paired.n_clusters)
     else:
         assert task.unpaired is not None
-        least = ""
+        detectable = ""
         n_items = (
             f"{numbers.count(task.unpaired.n_a)} and {numbers.count(task.unpaired.n_b)}"
         )
@@ -243,7 +243,7 @@ def _difference(task: TaskComparison) -> Sequence[doc.Content]:
         ),
         numbers.p_value(comparison.p_value),
         comparison.test if paired else f"unpaired: {comparison.test}",
-        least,
+        detectable,
         discordant,
         n_items,
     )
@@ -279,9 +279,9 @@ def _remarks_on(task: TaskComparison) -> Iterator[str]:
         if left_out:
             yield f"left out of the comparison: {', '.join(left_out)}."
         if task.paired.n_clusters:
-            few = numbers.few_clusters(task.paired.effective_units)
-            if few:
-                yield few
+            few_clusters = numbers.few_clusters(task.paired.effective_units)
+            if few_clusters:
+                yield few_clusters
     yield from task.warnings
 
 
@@ -409,12 +409,12 @@ def several_document(
 
 def _differing(comparison: SeveralComparison) -> Iterator[doc.Note]:
     """A line for each difference in the settings, with the runs that have it."""
-    where: dict[str, list[str]] = {}
+    runs_by_difference: dict[str, list[str]] = {}
     for run, lines in comparison.differences.items():
         for line in lines:
-            where.setdefault(line, []).append(run)
+            runs_by_difference.setdefault(line, []).append(run)
     everywhere = len(comparison.runs) - 1
-    for line, runs in where.items():
+    for line, runs in runs_by_difference.items():
         yield doc.Note(
             f"{line} (in"
             f" {'all others' if len(runs) == everywhere > 1 else ', '.join(runs)})"
@@ -429,10 +429,10 @@ def _how(tables: Sequence[PairTable]) -> doc.Note:
             " Each interval has the level at which its pair was tested, so it agrees"
             " with the verdict."
         )
-    left = sum(max(0, len(table.pairs) - MOST_PAIRS) for table in tables)
-    if left:
+    n_hidden = sum(max(0, len(table.pairs) - MOST_PAIRS) for table in tables)
+    if n_hidden:
         text += (
-            f" {numbers.counted(left, 'more pair')} {numbers.plural(left, 'is', 'are')}"
+            f" {numbers.counted(n_hidden, 'more pair')} {numbers.plural(n_hidden, 'is', 'are')}"
             " in the JSON form."
         )
     return doc.Note(text, "quiet")
@@ -484,11 +484,11 @@ def _pairs(tables: Sequence[PairTable]) -> doc.Table:
     ]
     rows: list[Sequence[doc.Content]] = []
     for table in tables:
-        ordered = sorted(
+        sorted_pairs = sorted(
             table.pairs,
             key=lambda pair: (math.isnan(pair.difference), -abs(pair.difference)),
         )
-        for pair in ordered[:MOST_PAIRS]:
+        for pair in sorted_pairs[:MOST_PAIRS]:
             a = pair.a
             b = pair.b
             gap = pair.difference

@@ -205,12 +205,13 @@ def _drop_notes(report: ContaminationReport) -> Iterator[str]:
         )
 
     if any(task_drop.check is None for task_drop in drops):
-        how = "Give --cut-off or --control"
+        remedy = "Give --cut-off or --control"
         if report.cut_off:
-            how = "The cut-off has no items after it"
+            remedy = "The cut-off has no items after it"
         yield (
-            f"Without control items a drop shows only that rewrites are harder. {how}:"
-            " questions that the model cannot have seen, rewritten in the same way."
+            "Without control items a drop shows only that rewrites are harder."
+            f" {remedy}: questions that the model cannot have seen, rewritten in the"
+            " same way."
         )
 
 

@@ -41,7 +41,7 @@ def calibration_document(calibration: JudgeCalibration) -> doc.Document:
         f" drawn answers labelled by {people} ({calibration.design} set {calibration.set})"
     )
     judge = calibration.judge
-    used = numbers.count(counts.labelled - counts.without_verdict)
+    n_judged_labels = numbers.count(counts.labelled - counts.without_verdict)
     rows: list[Cells] = [
         (
             "the judge alone",
@@ -53,7 +53,7 @@ def calibration_document(calibration: JudgeCalibration) -> doc.Document:
         (
             "judge minus people",
             _signed(calibration.excess),
-            used,
+            n_judged_labels,
             calibration.excess.method,
         ),
     ]
@@ -72,7 +72,7 @@ def calibration_document(calibration: JudgeCalibration) -> doc.Document:
 
 def chosen_document(chosen_labels: ChosenLabels) -> doc.Document:
     """How often a judge agrees with people on answers that were chosen by hand."""
-    judged = chosen_labels.labelled - chosen_labels.without_verdict
+    n_judged = chosen_labels.labelled - chosen_labels.without_verdict
     people = (
         ", ".join(
             f"{name} ({n})" for name, n in chosen_labels.labellers.items() if name
@@ -100,7 +100,7 @@ def chosen_document(chosen_labels: ChosenLabels) -> doc.Document:
     blocks.append(
         doc.Conclusion(
             f"The judge said what people said of {chosen_labels.alike} of"
-            f" {counted(judged, 'answer')}, scored {chosen_labels.higher} higher and"
+            f" {counted(n_judged, 'answer')}, scored {chosen_labels.higher} higher and"
             f" {chosen_labels.lower} lower than they{unjudged}. These answers were chosen by"
             " hand, so this says nothing of the run's score: for that, label answers"
             f" drawn by chance (evalwright judge sample {chosen_labels.run})."

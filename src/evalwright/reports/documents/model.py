@@ -182,14 +182,14 @@ def model_document(
     blocks += run_blocks(run, MOST_VALUES, MOST_COLUMNS)
     notes = [str(note) for note in _imported(run).get("notes", ())]
     blocks += [doc.Notes(notes)] if notes else []
-    counted = [
+    shown_outcomes = [
         task_outcomes
         for task_outcomes in outcomes
         if len(task_outcomes.counts) > 1 or many_tasks
     ]
-    if counted:
+    if shown_outcomes:
         blocks.append(doc.Heading("Outcomes of the samples"))
-        for task_outcomes in counted:
+        for task_outcomes in shown_outcomes:
             blocks += [
                 doc.Heading(f"{task_outcomes.task}, by {task_outcomes.scorer}", 3),
                 _outcomes(task_outcomes, run),
@@ -211,12 +211,12 @@ def model_document(
 def _lede(board: Board, row_index: int) -> str:
     row = board.rows[row_index]
     total = sum(other_row.ranks is not None for other_row in board.rows)
-    ranked = (
+    rank = (
         [f"rank {numbers.ranks(row.ranks)} of {total}"]
         if row.ranks and total > 1
         else []
     )
-    return ", ".join([*ranked, f"{coverage(row)} items scored", row.date])
+    return ", ".join([*rank, f"{coverage(row)} items scored", row.date])
 
 
 def _card(column: ScoreColumn, row_index: int) -> doc.Card:

@@ -32,11 +32,13 @@ def plan_document(forecast: Forecast) -> doc.Document:
     for task in forecast.tasks:
         blocks += _task(task, forecast)
     if forecast.visible_overall is not None:
-        seen = amount(forecast.visible_overall, lambda share: f"{100 * share:.1f}")
+        detectable = amount(
+            forecast.visible_overall, lambda share: f"{100 * share:.1f}"
+        )
         blocks.append(
             doc.Note(
                 "Smallest detectable difference of the average over all tasks, same"
-                f" items: {seen} points"
+                f" items: {detectable} points"
             )
         )
     blocks += _requests(forecast)
@@ -52,16 +54,16 @@ def amount(quantity: Amount, text: Callable[[float], str]) -> str:
     """A quantity with its bounds: "3,925", "1,200 (900 to 1,500)", "0 to 4.8k", "unknown"."""
     if quantity.value is None and quantity.high is None:
         return UNKNOWN
-    ends = None
+    bounds = None
     if (
         quantity.low is not None
         and quantity.high is not None
         and text(quantity.low) != text(quantity.high)
     ):
-        ends = f"{text(quantity.low)} to {text(quantity.high)}"
+        bounds = f"{text(quantity.low)} to {text(quantity.high)}"
     if quantity.value is None:
-        return ends or text(quantity.high or 0.0)
-    return f"{text(quantity.value)} ({ends})" if ends else text(quantity.value)
+        return bounds or text(quantity.high or 0.0)
+    return f"{text(quantity.value)} ({bounds})" if bounds else text(quantity.value)
 
 
 def _task(task: TaskForecast, forecast: Forecast) -> Iterator[doc.Block]:
@@ -345,12 +347,12 @@ def _task_sentence(task: TaskForecast, forecast: Forecast, first: bool) -> str:
         f"To detect a difference of {_points(forecast.difference, task.bounded)} {odds}"
         f" you need {text}"
     )
-    there = numbers.count(task.n_total)
+    n_items = numbers.count(task.n_total)
     visible = task.visible_paired.value or 0.0
-    seen = f"differences of {_points(visible, task.bounded)} or more"
+    detectable = f"differences of {_points(visible, task.bounded)} or more"
     capability = (
-        f"{there}, which can detect"
-        f" {'no difference reliably' if task.bounded and visible >= 1 else seen}"
+        f"{n_items}, which can detect"
+        f" {'no difference reliably' if task.bounded and visible >= 1 else detectable}"
     )
     return (
         f"{aim}; {name} has {capability}."

@@ -78,7 +78,7 @@ def _slices(
     values: Mapping[str, Mapping[str, Any]],
     runs: Sequence[Mapping[str, Any]],
 ) -> Iterator[doc.Block]:
-    there = [
+    sliced_runs = [
         run
         for run in runs
         if any(run["folder"] in scores_by_run for scores_by_run in values.values())
@@ -86,14 +86,14 @@ def _slices(
     rows: list[Sequence[doc.Content]] = [
         (
             doc.Cell(slice_value, name=True),
-            *(_score(scores_by_run.get(run["folder"])) for run in there),
+            *(_score(scores_by_run.get(run["folder"])) for run in sliced_runs),
         )
         for slice_value, scores_by_run in list(values.items())[:_MOST_VALUES]
     ]
     yield doc.Heading(f"{task} by {key}")
     columns = [
         doc.Column(key.capitalize(), folds=True, key=True),
-        *(doc.Column(run["folder"], name=True) for run in there),
+        *(doc.Column(run["folder"], name=True) for run in sliced_runs),
     ]
     yield doc.Table(columns, rows, f"{task} by {key}")
     if len(values) > _MOST_VALUES:
@@ -106,15 +106,17 @@ def _score(estimate: Mapping[str, Any] | None, scale: float | None = None) -> st
     """A number with its interval and n, times `scale`; by default in points if from 0 to 1."""
     if estimate is None or estimate["value"] is None or math.isnan(estimate["value"]):
         return numbers.NOTHING
-    ends = [estimate[name] for name in ("low", "high")]
+    bounds = [estimate[name] for name in ("low", "high")]
     finite = [
         number
-        for number in (estimate["value"], *ends)
+        for number in (estimate["value"], *bounds)
         if number is not None and not math.isnan(number)
     ]
     times = scale or (100.0 if all(0 <= number <= 1 for number in finite) else 1.0)
     interval = (
-        f" [{ends[0] * times:.1f}, {ends[1] * times:.1f}]" if len(finite) == 3 else ""
+        f" [{bounds[0] * times:.1f}, {bounds[1] * times:.1f}]"
+        if len(finite) == 3
+        else ""
     )
     return f"{estimate['value'] * times:.1f}{interval}, n {estimate['n']:,}"
 
@@ -130,12 +132,12 @@ def checks_document(checks: Sequence[Checked]) -> doc.Document:
         )
         for check in checks
     ]
-    broken = sum(bool(check.problems) for check in checks)
+    n_with_problems = sum(bool(check.problems) for check in checks)
     notes = [
         (
-            f"{broken} of {numbers.counted(len(checks), 'run')}"
-            f" {numbers.plural(broken, 'has', 'have')} problems."
-            if broken
+            f"{n_with_problems} of {numbers.counted(len(checks), 'run')}"
+            f" {numbers.plural(n_with_problems, 'has', 'have')} problems."
+            if n_with_problems
             else "No problems found."
         )
     ]

@@ -75,7 +75,7 @@ def judge_sentence(run: Run) -> str:
     n_failed = sum(task.n_judge_failed for task in run.tasks)
     if not n_judged and not n_failed:
         return ""
-    failed = (
+    failures = (
         f"; it failed on {n_failed:,} more, where the rules' scores stand"
         if n_failed
         else ""
@@ -87,7 +87,7 @@ def judge_sentence(run: Run) -> str:
         )
     return (
         f"A judge scored {numbers.counted(n_judged, 'answer')} of which the rules were"
-        f" unsure{failed}."
+        f" unsure{failures}."
     )
 
 
@@ -170,20 +170,25 @@ def run_blocks(run: Run, most_slices: int, slice_metrics: int = 1) -> list[doc.B
     for task in run.tasks:
         blocks += _task(task, most_slices, slice_metrics)
     for group in run.groups:
-        named = group.name.endswith(group.label) or group.label.startswith(group.name)
-        display_name = group.name if named else f"{group.label} ({group.name})"
-        how = f", {group.average}" if group.average else ""
-        title = f"Group {display_name}{how}: {group.coverage}"
+        is_repeated_name = group.name.endswith(group.label) or group.label.startswith(
+            group.name
+        )
+        display_name = (
+            group.name if is_repeated_name else f"{group.label} ({group.name})"
+        )
+        averaging = f", {group.average}" if group.average else ""
+        title = f"Group {display_name}{averaging}: {group.coverage}"
         blocks += [doc.Heading(title), metrics_table(group.metrics)]
-    lacks = [
+    ungrouped_tasks = [
         task.name
         for task in run.tasks
         if not any(task.name in group.tasks for group in run.groups)
     ]
-    if lacks and run.data["configuration"].get("tree"):
+    if ungrouped_tasks and run.data["configuration"].get("tree"):
         blocks.append(
             doc.Note(
-                f"The tree lacks {', '.join(lacks)}, so no average counts it.", "warn"
+                f"The tree lacks {', '.join(ungrouped_tasks)}, so no average counts it.",
+                "warn",
             )
         )
     sentences = stopping_sentences(run)
@@ -228,10 +233,12 @@ def reply_name_facts(record: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     for role, rows in record.get("reply_names", {}).items():
         if all(row["relation"] in ("same", "unnamed") for row in rows):
             continue
-        used = [row for row in rows if row.get("responses")]
-        replies = [_named_replies(row, row["responses"]) for row in used[:_MOST_NAMES]]
-        if len(used) > _MOST_NAMES:
-            replies.append(f"{len(used) - _MOST_NAMES} more")
+        answering = [row for row in rows if row.get("responses")]
+        replies = [
+            _named_replies(row, row["responses"]) for row in answering[:_MOST_NAMES]
+        ]
+        if len(answering) > _MOST_NAMES:
+            replies.append(f"{len(answering) - _MOST_NAMES} more")
         refused = [row for row in rows if row.get("refused")]
         replies += [
             f"not used: {_named_replies(row, row['refused'])}"
@@ -324,8 +331,8 @@ def unsure_notes(task: TaskResult) -> Iterator[doc.Note]:
             f"{readings} of {metric.label} {verb} unsure: if all were wrong it would be"
             f" {ends[0]}, if all were right {ends[1]}."
         )
-    if few := numbers.few_clusters(metric.estimate.effective_clusters):
-        yield doc.Note(f"{metric.label}: {few}", "warn")
+    if few_clusters := numbers.few_clusters(metric.estimate.effective_clusters):
+        yield doc.Note(f"{metric.label}: {few_clusters}", "warn")
 
 
 def metrics_table(metrics: Sequence[MetricResult], *, how: bool = True) -> doc.Table:
@@ -371,33 +378,37 @@ def _slices(
     n_metrics: int,
 ) -> Iterator[doc.Block]:
     """Scores by slice in the order of the record; of many slices, the largest."""
-    used = merged_slices(
+    filled_slices = merged_slices(
         {slice_value: metrics for slice_value, metrics in by_value.items() if metrics}
     )
-    if not used:
+    if not filled_slices:
         return
     largest = sorted(
-        used,
+        filled_slices,
         key=lambda slice_value: (
-            -max(m.estimate.n for m in used[slice_value]),
+            -max(m.estimate.n for m in filled_slices[slice_value]),
             slice_value,
         ),
     )
     shown_values = set(largest[:most])
-    shown_metrics = _slice_metrics(next(iter(used.values())), n_metrics)
+    shown_metrics = _slice_metrics(next(iter(filled_slices.values())), n_metrics)
     columns = [doc.Column(f"By {key}", folds=True, key=True)]
     for index, metric in enumerate(shown_metrics):
         unit = numbers.unit_of(metric.kind)
-        every = [
+        estimates = [
             m.estimate
-            for metrics in used.values()
+            for metrics in filled_slices.values()
             for m in metrics
             if m.label == metric.label
         ]
-        axis = axis_of(every, unit, full_range=unit == "points") if index == 0 else None
+        axis = (
+            axis_of(estimates, unit, full_range=unit == "points")
+            if index == 0
+            else None
+        )
         columns.append(doc.Column(_title(metric), axis=axis))
     rows: list[Sequence[doc.Content]] = []
-    for slice_value, metrics in used.items():
+    for slice_value, metrics in filled_slices.items():
         if slice_value in shown_values:
             metric_by_label = {metric.label: metric for metric in metrics}
             main = metric_by_label.get(shown_metrics[0].label)
@@ -423,9 +434,9 @@ def _slices(
             )
     columns += doc.columns("Items>", "Missing>")
     yield doc.Table(columns, rows, f"{task} by {key}")
-    if len(used) > len(rows):
+    if len(filled_slices) > len(rows):
         yield doc.Note(
-            f"The {len(rows)} values of '{key}' with the most items, of {len(used)};"
+            f"The {len(rows)} values of '{key}' with the most items, of {len(filled_slices)};"
             f" {RUN_FILE} has all.",
             "quiet",
         )
@@ -444,24 +455,24 @@ def merged_slices(
 
     Metrics that are means are pooled; others have no number then.
     """
-    few = [
+    small_slices = [
         slice_value
         for slice_value, metrics in by_value.items()
         if max(metric.estimate.n + metric.estimate.n_missing for metric in metrics)
         < FEW
     ]
-    if len(few) < 2:
+    if len(small_slices) < 2:
         return dict(by_value)
     large = {
         slice_value: metrics
         for slice_value, metrics in by_value.items()
-        if slice_value not in few
+        if slice_value not in small_slices
     }
     groups: dict[str, list[MetricResult]] = {}
-    for slice_value in few:
+    for slice_value in small_slices:
         for metric in by_value[slice_value]:
             groups.setdefault(metric.label, []).append(metric)
-    name = f"{len(few)} values with under {FEW} items each"
+    name = f"{len(small_slices)} values with under {FEW} items each"
     return {
         **large,
         name: [
@@ -480,24 +491,24 @@ def _pooled(metrics: Sequence[MetricResult]) -> Estimate:
 
     estimates = [metric.estimate for metric in metrics]
     n = sum(estimate.n for estimate in estimates)
-    failed = sum(estimate.n_missing for estimate in estimates)
-    scored = [estimate for estimate in estimates if estimate.n]
+    n_missing = sum(estimate.n_missing for estimate in estimates)
+    nonempty = [estimate for estimate in estimates if estimate.n]
     if (
         not n
         or metrics[0].kind not in _MEANS
-        or any(math.isnan(estimate.value) for estimate in scored)
+        or any(math.isnan(estimate.value) for estimate in nonempty)
     ):
-        return Estimate.none("pooled over few items", failed, n=n)
-    total = math.fsum(estimate.value * estimate.n for estimate in scored)
+        return Estimate.none("pooled over few items", n_missing, n=n)
+    total = math.fsum(estimate.value * estimate.n for estimate in nonempty)
     low = high = math.nan
     if (
         abs(total - round(total)) < 1e-6
-        and all(estimate.n_clusters is None for estimate in scored)
+        and all(estimate.n_clusters is None for estimate in nonempty)
         and metrics[0].kind in BOUNDED
     ):
         low, high = wilson(round(total), n)
     return replace(
-        Estimate.none("pooled, Wilson", failed, n=n),
+        Estimate.none("pooled, Wilson", n_missing, n=n),
         value=total / n,
         low=low,
         high=high,
@@ -507,11 +518,11 @@ def _pooled(metrics: Sequence[MetricResult]) -> Estimate:
 def _slice_metrics(metrics: Sequence[MetricResult], most: int) -> list[MetricResult]:
     """The metrics shown for slices: four on a hallucination board, else the first ones."""
     if most > 1 and metrics[0].kind == HALLUCINATION:
-        named = [
+        board_metrics = [
             find_metric(tuple(metrics), column.label)
             for column in HALLUCINATION_COLUMNS[1:]
         ]
-        return [metrics[0], *(metric for metric in named if metric)]
+        return [metrics[0], *(metric for metric in board_metrics if metric)]
     return list(metrics[:most])
 
 
@@ -550,13 +561,17 @@ def advice(notes: Sequence[FailureNote], tone: doc.Tone = "") -> Iterator[doc.No
 
 def usage_facts(usage: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Requests by how they ended, tokens, and the cost where it is known."""
-    named = (("joined", "deduplicated"), ("failed", "failed"), ("retries", "retries"))
+    ending_labels = (
+        ("joined", "deduplicated"),
+        ("failed", "failed"),
+        ("retries", "retries"),
+    )
     requests = [
         f"{numbers.count(usage.get('sent', usage.get('asked', 0)))} sent",
         f"{numbers.count(usage.get('stored', 0))} from the store",
         *(
             f"{numbers.count(usage[key])} {words}"
-            for key, words in named
+            for key, words in ending_labels
             if usage.get(key)
         ),
     ]
@@ -565,28 +580,28 @@ def usage_facts(usage: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             f"{numbers.counted(saved, 'draw')} saved because votes were decided"
         )
     yield "Requests", ", ".join(requests)
-    used: Mapping[str, int] = usage.get("usage", {})
-    sides = []
+    token_counts: Mapping[str, int] = usage.get("usage", {})
+    token_texts = []
     for side, token_field, words in (
         ("input", "cached_tokens", "cached"),
         ("output", "reasoning_tokens", "reasoning"),
     ):
-        some = (
-            f" ({numbers.count(used[token_field])} {words})"
-            if used.get(token_field)
+        cached_text = (
+            f" ({numbers.count(token_counts[token_field])} {words})"
+            if token_counts.get(token_field)
             else ""
         )
-        sides.append(
-            f"{numbers.count(used.get(f'{side}_tokens', 0))}"
-            f" {'in' if side == 'input' else 'out'}{some}"
+        token_texts.append(
+            f"{numbers.count(token_counts.get(f'{side}_tokens', 0))}"
+            f" {'in' if side == 'input' else 'out'}{cached_text}"
         )
-    yield "Tokens", ", ".join(sides) if used else "none reported"
-    guessed = usage.get("estimated", {}).get("sendings", 0)
+    yield "Tokens", ", ".join(token_texts) if token_counts else "none reported"
+    n_estimated = usage.get("estimated", {}).get("sendings", 0)
     if usage.get("cost") is not None:
         words = (
-            f", with an estimate for {numbers.counted(guessed, 'request')} without a"
+            f", with an estimate for {numbers.counted(n_estimated, 'request')} without a"
             " bill"
-            if guessed
+            if n_estimated
             else ""
         )
         yield "Paid by this command", numbers.money(usage["cost"]) + words

@@ -103,13 +103,13 @@ def board_summary(board: Board, verdict: str = "") -> doc.Document:
 
     `board_document` has all of it.
     """
-    ends = [doc.Conclusion(verdict)] if verdict else []
+    closing = [doc.Conclusion(verdict)] if verdict else []
     if len(board.rows) > _MOST_COLUMNS and len(board.tasks) > 1:
         full_board = board_document(
             board, costs=True
         )  # the scores on each task stand nowhere else
         return doc.Document(
-            full_board.title, [*full_board.blocks, *ends], full_board.lede
+            full_board.title, [*full_board.blocks, *closing], full_board.lede
         )
     first = score_columns(board)[0]
     columns = [
@@ -146,25 +146,25 @@ def board_summary(board: Board, verdict: str = "") -> doc.Document:
     if any(row.provisional for row in board.rows):
         notes.insert(0, "* provisional: more than 5% of the answers are missing.")
     return doc.Document(
-        "Leaderboard", [doc.Table(columns, rows, "Ranks"), doc.Notes(notes), *ends]
+        "Leaderboard", [doc.Table(columns, rows, "Ranks"), doc.Notes(notes), *closing]
     )
 
 
 def _next_commands(run: Run, runs: Sequence[Run] = ()) -> Iterator[tuple[str, str]]:
     """Commands that show more of `run`, and of all runs that were made with it."""
     name = _typed(run)
-    together = list(runs) if 1 < len(runs) <= _MOST_COLUMNS else [run]
+    compared_runs = list(runs) if 1 < len(runs) <= _MOST_COLUMNS else [run]
     yield "Details", f"evalwright runs show {name} --details"
     yield (
         "Samples",
         f"evalwright runs samples {name}{' --missing' if run.n_missing else ''}",
     )
-    if len(together) == 2:
+    if len(compared_runs) == 2:
         yield (
             "Compare",
-            f"evalwright compare {' '.join(map(_typed, together))} --flips 5",
+            f"evalwright compare {' '.join(map(_typed, compared_runs))} --flips 5",
         )
-    yield "Browser", f"evalwright view {' '.join(map(_typed, together))}"
+    yield "Browser", f"evalwright view {' '.join(map(_typed, compared_runs))}"
 
 
 def _typed(run: Run) -> str:
@@ -230,10 +230,16 @@ def _scores(run: Run) -> Iterator[doc.Block]:
     ]
     if cut := len(tasks) + len(shown_groups) > _MOST_ROWS:
         shown_groups = _from_the_top(shown_groups)
-    lost = list(dict.fromkeys(name for group in shown_groups for name in group.missing))
-    named = len(lost) == 1  # beside the node; several are named once, below the table
+    missing_tasks = list(
+        dict.fromkeys(name for group in shown_groups for name in group.missing)
+    )
+    is_single_missing = (
+        len(missing_tasks) == 1
+    )  # beside the node; several are named once, below the table
     counts = {
-        group.name: group.coverage if named else group.coverage.partition(";")[0]
+        group.name: group.coverage
+        if is_single_missing
+        else group.coverage.partition(";")[0]
         for group in shown_groups
     }
     groups = [
@@ -244,17 +250,19 @@ def _scores(run: Run) -> Iterator[doc.Block]:
     yield _table(scores[:_MOST_ROWS], _metric(run))
     if len(scores) > _MOST_ROWS:
         yield doc.Note(f"And {len(scores) - _MOST_ROWS} more.", "quiet")
-    if len(lost) > 1:
-        yield doc.Note(f"Without a number: {listed(lost, 5)}.", "warn")
-    whys: dict[str, list[str]] = {}
+    if len(missing_tasks) > 1:
+        yield doc.Note(f"Without a number: {listed(missing_tasks, 5)}.", "warn")
+    names_by_reason: dict[str, list[str]] = {}
     for group in shown_groups:
         if math.isnan(group.metrics[0].estimate.value) and not group.missing:
-            whys.setdefault(group.metrics[0].estimate.method, []).append(group.name)
-    for why, names in whys.items():
-        yield doc.Note(f"{listed(names, 5)}: {why}.", "warn")
+            names_by_reason.setdefault(group.metrics[0].estimate.method, []).append(
+                group.name
+            )
+    for reason, names in names_by_reason.items():
+        yield doc.Note(f"{listed(names, 5)}: {reason}.", "warn")
     for name, _, metric in scores:
-        if few := numbers.few_clusters(metric.estimate.effective_clusters):
-            yield doc.Note(f"{name}: {few}", "warn")
+        if few_clusters := numbers.few_clusters(metric.estimate.effective_clusters):
+            yield doc.Note(f"{name}: {few_clusters}", "warn")
 
 
 def _from_the_top(groups: Sequence[GroupResult]) -> list[GroupResult]:
@@ -287,7 +295,7 @@ def _table(scores: Sequence[tuple[str, str, MetricResult]], common: str) -> doc.
     for name, label, metric in scores:
         estimate = metric.estimate
         unit = numbers.unit_of(metric.kind)
-        scored = (
+        n_scored_text = (
             f"{numbers.count(estimate.n)} of {numbers.count(estimate.n + estimate.n_missing)}"
             if estimate.n_missing
             else ""
@@ -297,7 +305,9 @@ def _table(scores: Sequence[tuple[str, str, MetricResult]], common: str) -> doc.
                 doc.Cell(name, name=True),
                 "" if common else label,
                 doc.Cell(doc.Number(estimate, unit), "strong"),
-                doc.Cell(scored, "warn") if scored else numbers.count(estimate.n),
+                doc.Cell(n_scored_text, "warn")
+                if n_scored_text
+                else numbers.count(estimate.n),
                 numbers.count(estimate.n_unsure) if estimate.n_unsure else "",
             )
         )
@@ -352,11 +362,13 @@ def _counts(run: Run) -> Iterator[doc.Block]:
 def _unsure_sentence(run: Run) -> str:
     """How many readings are unsure, and how to look at them or ask a judge."""
     n_samples = sum(task.n_samples for task in run.tasks)
-    counted = f"{numbers.count(run.n_unsure)} of {numbers.counted(n_samples, 'sample')}"
+    n_unsure_text = (
+        f"{numbers.count(run.n_unsure)} of {numbers.counted(n_samples, 'sample')}"
+    )
     verb = numbers.plural(run.n_unsure, "is", "are")
     look = f"evalwright runs samples {_typed(run)} --unsure"
     ask = f", or ask a judge: evalwright score {_typed(run)} --judge provider/name"
     return (
-        f"{counted} {verb} unsure: a careful reader might argue. Look:"
+        f"{n_unsure_text} {verb} unsure: a careful reader might argue. Look:"
         f" {look}{'' if run.data.get('roles') else ask}"
     )

@@ -355,18 +355,25 @@ def paired_places(a: Side, b: Side, scorers: Mapping[str, str]) -> list[array[An
         _, in_a, in_b = np.intersect1d(
             first, second, assume_unique=True, return_indices=True
         )
-        sides = []
+        side_columns = []
         for (_, samples), side_scores, rows in (
             (a, task_scores[0], in_a),
             (b, task_scores[1], in_b),
         ):
-            sides.append(
+            side_columns.append(
                 (
                     _places(samples, task, side_scores.keys[rows]),
                     side_scores.values[rows],
                 )
             )
-        side_stack = np.stack([sides[0][0], sides[1][0], sides[0][1], sides[1][1]])
+        side_stack = np.stack(
+            [
+                side_columns[0][0],
+                side_columns[1][0],
+                side_columns[0][1],
+                side_columns[1][1],
+            ]
+        )
         joined.append(side_stack[:, (side_stack[0] >= 0) & (side_stack[1] >= 0)])
     pairs = np.concatenate(joined, axis=1)
     pairs = pairs[:, np.argsort(pairs[0], kind="stable")]
@@ -388,5 +395,9 @@ def _places(
         return np.full(len(keys), -1.0)
     item_keys = np.frombuffer(samples.keys, np.int64)[rows]
     order = np.lexsort((np.frombuffer(samples.draws, np.int32)[rows], item_keys))
-    at = np.minimum(np.searchsorted(item_keys, keys, sorter=order), len(item_keys) - 1)
-    return np.where(item_keys[order[at]] == keys, rows[order[at]], -1).astype(float)
+    positions = np.minimum(
+        np.searchsorted(item_keys, keys, sorter=order), len(item_keys) - 1
+    )
+    return np.where(
+        item_keys[order[positions]] == keys, rows[order[positions]], -1
+    ).astype(float)

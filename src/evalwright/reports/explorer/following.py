@@ -253,10 +253,12 @@ class FollowedRun:
                 info["expected"] = expected if isinstance(expected, int) else size
             else:
                 info = self._growing_info(size)
-            published = [("Figures", self._as_published)] if self._as_published else []
+            figure_facts = (
+                [("Figures", self._as_published)] if self._as_published else []
+            )
             info["facts"][:0] = [
                 *((WARNING, warning) for warning in self.warnings),
-                *published,
+                *figure_facts,
             ]
             if trouble:
                 info["facts"].insert(0, ("Cannot be read", trouble))
@@ -552,17 +554,17 @@ class Follower:
                 return None
         with self._making:
             name = (part_type, *keys, *(followed.stamp for followed in runs))
-            sides = [
+            run_parts = [
                 (followed.key, followed.run, followed.samples)
                 for followed in runs
                 if followed.run is not None
             ]
-            if name not in self._made and len(sides) == len(runs):
+            if name not in self._made and len(run_parts) == len(runs):
                 try:
                     self._made[name] = (
-                        json_part(plots_of(sides[0][1]))
+                        json_part(plots_of(run_parts[0][1]))
                         if part_type == "plots"
-                        else comparison_part(sides[0], sides[1])
+                        else comparison_part(run_parts[0], run_parts[1])
                     )
                 except EvalwrightError:
                     return None

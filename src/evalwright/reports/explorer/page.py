@@ -169,12 +169,12 @@ def pack(
             packed_runs.append((str(number), run, samples))
             warnings = faults.sentences
             run_warnings += [f"{run.name}: {warning}" for warning in warnings]
-            published = (
+            figure_facts = (
                 [("Figures", faults.as_published)] if faults.as_published else []
             )
             facts = [
                 *((WARNING, warning) for warning in warnings),
-                *published,
+                *figure_facts,
                 *info["facts"],
             ]
             infos.append(
@@ -203,10 +203,12 @@ def pack(
     if len(runs) <= MOST_PAIRED:
         # Of two runs the better one is A, as on the page: what is said of their difference has the
         # sign of its table.
-        ranked = [row["run"] for row in board["rows"]] if board else []
+        ranked_keys = [row["run"] for row in board["rows"]] if board else []
         packed_runs.sort(
             key=lambda packed_run: (
-                ranked.index(packed_run[0]) if packed_run[0] in ranked else len(ranked)
+                ranked_keys.index(packed_run[0])
+                if packed_run[0] in ranked_keys
+                else len(ranked_keys)
             )
         )
         for a, b in combinations(packed_runs, 2):
@@ -338,9 +340,13 @@ def write_site(
                 "utf-8", "backslashreplace"
             ),
         )
-        for old in folder.glob(f"{_PARTS_PREFIX}????????????"):
-            if old.name != root and old.is_dir() and not old.is_symlink():
-                shutil.rmtree(old, ignore_errors=True)
+        for stale_folder in folder.glob(f"{_PARTS_PREFIX}????????????"):
+            if (
+                stale_folder.name != root
+                and stale_folder.is_dir()
+                and not stale_folder.is_symlink()
+            ):
+                shutil.rmtree(stale_folder, ignore_errors=True)
     except (OSError, shutil.Error) as error:
         raise ConfigurationError(
             f"'{folder}' cannot be written: {getattr(error, 'strerror', '') or error}."

@@ -336,12 +336,12 @@ class Samples:
         }
         scores: Mapping[str, Any] = row["scores"]
         failures: Mapping[str, Any] = row.get("score_failures", {})
-        named = [*scores, *failures]
+        scorer_names = [*scores, *failures]
         main = self._scorers.get(task) or (
-            self._scorers.setdefault(task, named[0]) if named else ""
+            self._scorers.setdefault(task, scorer_names[0]) if scorer_names else ""
         )
         cells["scorer"] = main
-        for scorer in named:
+        for scorer in scorer_names:
             self._scorer_names.setdefault(scorer)
             cells |= self._score(scorer, scores.get(scorer))
         cells["score"] = cells.get(f"score.{main}", NAN)
@@ -351,11 +351,11 @@ class Samples:
             for score in scores.values()
         ):
             cells["unsure"] = "unsure"
-        failed = row.get("failure") or next(iter(failures.values()), None)
-        if failed:
+        failure = row.get("failure") or next(iter(failures.values()), None)
+        if failure:
             cells["failure"] = (
-                "judge: " if failed.get("party") == "judge" else ""
-            ) + str(failed.get("kind"))
+                "judge: " if failure.get("party") == "judge" else ""
+            ) + str(failure.get("kind"))
         cells |= _numbers_of(row)
         for column_name in ("tokens", "input_tokens", "cost"):
             self.totals[column_name] = self.totals.get(column_name, 0.0) + float(

@@ -87,11 +87,11 @@ def label_sets_of(run: Run) -> list[dict[str, Any]]:
     sets = []
     for path in files:
         try:
-            drawn = find_set(path.stem.removeprefix("labelling-"), [run.folder])
+            label_set = find_set(path.stem.removeprefix("labelling-"), [run.folder])
         except EvalwrightError:
             continue
-        if drawn is not None and drawn.samples_sha256 == run.samples_sha256:
-            sets.append(drawn)
+        if label_set is not None and label_set.samples_sha256 == run.samples_sha256:
+            sets.append(label_set)
     if not sets:
         return []
     of_task: dict[tuple[str, ...], list[tuple[str, str, int]]] = {
@@ -118,8 +118,10 @@ def label_sets_of(run: Run) -> list[dict[str, Any]]:
 def _curves(task: TaskResult, rows: _Rows) -> list[dict[str, Any]]:
     assert task.main is not None
     scores = np.array(rows.right, dtype=np.float64)
-    there = scores[~np.isnan(scores)]
-    bounded = bool(len(there)) and bool(((there >= 0) & (there <= 1)).all())
+    valid_scores = scores[~np.isnan(scores)]
+    bounded = bool(len(valid_scores)) and bool(
+        ((valid_scores >= 0) & (valid_scores <= 1)).all()
+    )
     clusters = np.array(rows.keys, np.int64)
     source, confidence = rows.confidence()
     against = {
@@ -135,7 +137,7 @@ def _curves(task: TaskResult, rows: _Rows) -> list[dict[str, Any]]:
             continue
         notes = []
         if name == "confidence":
-            if not np.isin(there, (0.0, 1.0)).all():
+            if not np.isin(valid_scores, (0.0, 1.0)).all():
                 continue
             notes = [f"Confidence: {source}.", *_calibration(numbers, scores, clusters)]
         without = int((np.isnan(numbers) & ~np.isnan(scores)).sum())
