@@ -1,6 +1,4 @@
-"""Commands of `evalwright` that stand for a foreign system's program, where each is and what it
-does; and whose options are known.
-"""
+"""Commands that stand for a foreign system's program, and systems whose options are known."""
 
 FOREIGN_COMMANDS = {
     "lm-eval": (
