@@ -32,9 +32,16 @@ class Ask(Protocol):
 
 
 def abilities_of(ask: Ask, role: str) -> frozenset[Ability] | None:
-    """What the model that plays `role` can do, None where the door does not tell.
+    """What the model of a role can do.
 
-    A judge may be a classifier or a model that writes; whoever asks it needs to know which.
+    A judge may be a classifier or a model that writes, which its requests depend on.
+
+    Args:
+        ask: what the strategy or scorer was given.
+        role: "target" for the model under test, or another role of the run.
+
+    Returns:
+        Its abilities; None where they are not known.
     """
     tell = getattr(ask, "abilities", None)
     found: frozenset[Ability] | None = tell(role) if tell is not None else None
@@ -42,8 +49,14 @@ def abilities_of(ask: Ask, role: str) -> frozenset[Ability] | None:
 
 
 def options_of(ask: Ask, role: str) -> frozenset[str]:
-    """Which options, of those that not every model carries, requests to the model that plays `role`
-    may use; none where the door does not tell.
+    """The options of `Generate` that requests to the model of a role may use.
+
+    Args:
+        ask: what the strategy or scorer was given.
+        role: "target" for the model under test, or another role of the run.
+
+    Returns:
+        Of the options that not every model takes, those that this one does.
     """
     tell = getattr(ask, "carries", None)
     found: frozenset[str] = tell(role) if tell is not None else frozenset()

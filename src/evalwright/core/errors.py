@@ -81,9 +81,13 @@ class ConfigurationError(UsageError):
 
 
 class UnknownName(UsageError):
-    """A name that nothing carries. kind: of what, as in "option of the scorer 'numeric'".
+    """A name that does not exist; the message ends with the closest known names.
 
-    The message ends with the closest known names.
+    Args:
+        kind: what the name should be, as in "option of the scorer 'numeric'".
+        name: the unknown name.
+        known: all names that exist.
+        hint: a sentence at the end of the message.
     """
 
     def __init__(
@@ -101,8 +105,13 @@ class UnknownName(UsageError):
 
 
 class MissingExtra(UsageError):
-    """An optional library is not installed. first: a command that has to come before its
-    installation.
+    """An optional library is not installed.
+
+    Args:
+        what: what needs the library; begins the message.
+        extra: the extra of `evalwright` that installs it.
+        library: its name.
+        first: a command that has to run before the installation.
     """
 
     def __init__(self, what: str, extra: str, library: str, *, first: str = "") -> None:
@@ -196,12 +205,23 @@ class Failure:
 
 
 class RequestError(EvalwrightError):
-    """One request failed. `retry_after` is in seconds, where the server named a time.
+    """One request failed.
 
-    usage, cost: what the reply says it used although it is no answer. taken: whether the server may
-    have begun to work on it, and so may bill it. prompt_only: then only for reading the prompt.
-    reply: what could be read of a broken reply's JSON, and whether its usage is final; for the
-    model's wire format, which makes the usage of it.
+    A model's `answer` raises one of the errors below, or this one where none fits.
+
+    Args:
+        message: a sentence for a person: what failed, and what to do.
+        status: the HTTP status, if there was one.
+        retry_after: the time that the server asked to wait, in seconds.
+        rate_limits: the limits that the reply's headers named.
+        taken: whether the server may have begun to work on it, and so may bill it.
+
+    Attributes:
+        usage: what the reply says it used although it is no answer.
+        cost: what that costs in US dollars.
+        prompt_only: whether only reading the prompt is billed.
+        reply: what could be read of a broken reply's JSON, and whether its usage is final; for the
+            model's wire format, which makes the usage of it.
     """
 
     party: Party = "provider"
@@ -385,8 +405,16 @@ are suggested.
 def check_known(
     kind: str, given: Iterable[object], known: Collection[str], hint: str = "Known: "
 ) -> None:
-    """Raise UnknownName for the first name that is not known. hint: what stands before all that
-    are, "" where they are not listed.
+    """Raise UnknownName for the first name that does not exist.
+
+    Args:
+        kind: what the names are, as in "option of the scorer 'numeric'".
+        given: the names to check.
+        known: all names that exist.
+        hint: the words before the list of known names; "" leaves out the list.
+
+    Raises:
+        UnknownName: one of them does not exist.
     """
     if unknown := [name for name in given if name not in known]:
         name = str(unknown[0])
@@ -412,8 +440,16 @@ def listed(names: Collection[str], most: int = MAX_LISTED_NAMES) -> str:
 
 
 def closest(name: str, known: Iterable[str], most: int = 4) -> list[str]:
-    """Up to `most` known names that look like `name`, best first; before them those that have it as
-    a word ("f1": "token-f1").
+    """Find the names that resemble another.
+
+    Args:
+        name: the name that was meant to be one of them.
+        known: the names.
+        most: how many to give.
+
+    Returns:
+        The names that resemble it, best first. Those that contain it as a word come before all
+        others ("f1": "token-f1").
     """
     table = {candidate.lower(): candidate for candidate in known}
     found = sorted(

@@ -30,11 +30,13 @@ _JPEG_SIZES = {*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC}
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """An image, equal to every other of the same bytes. source: where it is from, for people and
-    records.
+    """An image, equal to every other image with the same bytes.
 
-    digest: the SHA-256 of its bytes in hexadecimal. One that was read from a record has it without
-    `data`.
+    Args:
+        data: the bytes; empty for an image read from a record.
+        media_type: such as "image/png".
+        source: where it comes from, for people and records.
+        digest: SHA-256 of the bytes in hexadecimal; computed where it is not given.
     """
 
     data: bytes = field(repr=False)

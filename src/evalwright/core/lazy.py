@@ -13,8 +13,14 @@ from typing import Any
 def lazy_names(
     package: str, names: Mapping[str, str]
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """`__getattr__` and `__dir__` of a package. names: by module in it, its names, separated by
-    spaces.
+    """The `__getattr__` and `__dir__` of a package whose names load their module on first use.
+
+    Args:
+        package: its import name.
+        names: by module of the package, the names it provides, separated by spaces.
+
+    Returns:
+        The two functions, for the package to assign.
     """
     homes = {
         name: module for module, several in names.items() for name in several.split()

@@ -23,11 +23,18 @@ HOME = ".evalwright"
 
 
 def home_folder(given: str | Path | None = None) -> Path:
-    """Where the store and caches lie: as given, else $EVALWRIGHT_HOME, else `.evalwright` in the
-    working folder.
+    """The folder of the store and caches.
 
-    Raises ConfigurationError where it is an address such as s3://bucket, and where the last one is
-    another user's: what lies in it would be taken for answers of models.
+    Args:
+        given: the folder that the user named; by default $EVALWRIGHT_HOME, else `.evalwright` in
+            the working folder.
+
+    Returns:
+        The folder, which may not exist yet.
+
+    Raises:
+        ConfigurationError: it is an address such as s3://bucket, or `.evalwright` belongs to
+            another user, whose files would be taken for answers of models.
     """
     named = given or os.environ.get("EVALWRIGHT_HOME")
     if named:
@@ -101,10 +108,17 @@ LARGEST_DOCUMENT = 1 << 28
 
 
 def ordinary(path: Path, most: int | None = None) -> Path:
-    """The path, for reading.
+    """Check that a path can be read to its end. `regular_file(path).read_text()` reads well.
 
-    Raises OSError where a pipe or a device stands there, as reading one may never end, or more than
-    `most` bytes.
+    Args:
+        path: a file or a folder.
+        most: the most bytes that it may have; None for any number.
+
+    Returns:
+        The path. One where nothing is passes, so that opening it says so.
+
+    Raises:
+        OSError: a pipe or a device is there, which may never end, or the file is larger.
     """
     try:
         found = path.stat()

@@ -301,7 +301,14 @@ def _decoded(text: str) -> str:
 
 
 def mask(text: str) -> str:
-    """`text` without any secret that this process has read; the text itself where it has none."""
+    """Remove every secret that this process has read.
+
+    Args:
+        text: a text to be shown or written.
+
+    Returns:
+        The text with a mark in place of each secret; the same text if it has none.
+    """
     for form in _forms:
         if form in text:
             # A secret of digits alone is no part of a longer number.
@@ -356,8 +363,15 @@ def masked(value: Any) -> Any:
 
 
 def masked_arguments(value: Any, name: str = "") -> Any:
-    """Arguments for a record: what is a secret by its name, a login in a URL, or known, stands as
-    `MASKED`.
+    """Arguments of a model, fit for a record.
+
+    Args:
+        value: an argument, or a mapping or list of arguments.
+        name: the argument's name, by which a secret is told ("api_key").
+
+    Returns:
+        The same with a mark in place of each secret: by its name, in a URL, or read by this
+        process.
     """
     try:
         return _replaced(value, name, lambda _: MASKED, mask)

@@ -33,10 +33,13 @@ class SampleSource(Protocol):
 
 
 class Strategy(Protocol):
-    """How one sample becomes one answer. needs: what the model under test must be able to do.
+    """How one sample becomes one answer: `answer = await strategy(sample, ask, draw)`.
 
-    Some also say `roles`, the other models that they ask, by role, each with what it must be able
-    to do one of.
+    It may also have `roles`: the other models that it asks, each with the abilities of which it
+    needs one.
+
+    Attributes:
+        needs: what the model under test must be able to do.
     """
 
     needs: frozenset[Ability]
@@ -52,17 +55,23 @@ Scored = Score | NoScore
 class Scorer:
     """A scoring function with its options bound.
 
-    function: `(sample, answer) -> Score`, or `async (sample, answer, ask) -> Score` where `asks` is
-    true; or a NoScore, where the scorer has nothing to say of this answer. name: the column of the
-    record; kind: the registered name. roles: other models that it asks. able: of these, each must
-    be able to do one, where it says so. refuse: raises for a sample that could not be scored,
-    before anything is sent. worst: the value of a reply that is no answer through the model's own
-    fault (cut, empty, refused), None where such a reply has no score because the scorer is not
-    about being right (a length, a rate of hallucination). own_faults: whether the scorer itself
-    scores such replies, as empty answers. on_fault: scores such a reply, as an empty answer and
-    without asking anything, for the parts that metrics over classes and whole corpora need; its
-    value counts only where it is below a `worst` of 0. Without it the function does, where it asks
-    nothing.
+    Args:
+        name: the column of the record.
+        kind: the registered name.
+        options: the options that were bound.
+        function: `(sample, answer) -> Score`, or `async (sample, answer, ask) -> Score` where
+            `asks` is true. It may return a NoScore where it does not apply.
+        asks: whether it sends requests to models.
+        roles: the models that it uses.
+        able: abilities of which each of these needs one; empty for no condition.
+        refuse: raises for a sample that cannot be scored, before anything is sent.
+        worst: the value of a reply that is no answer through the model's own fault (cut, empty,
+            refused); None where such a reply has no score because the scorer is not about being
+            right (a length, a rate of hallucination).
+        own_faults: whether the scorer scores such replies itself, as empty answers.
+        on_fault: scores such a reply, as an empty answer and without asking anything, for the parts
+            that metrics over classes and whole corpora need; its value counts only where it is
+            below a `worst` of 0. Without it the function does, where it asks nothing.
     """
 
     name: str
@@ -80,11 +89,17 @@ class Scorer:
 
 @dataclass(frozen=True, slots=True)
 class MetricSpec:
-    """Which metric over which scorer's column. `label` is the name shown, e.g. "accuracy".
+    """Which metric to compute over which scorer's column.
 
-    function: a task's own way from a Column to an Estimate, in place of the registered metric
-    `kind`; not recorded. lower_is_better: said of a metric whose kind does not say it (an error
-    rate that is a mean).
+    Args:
+        label: the name shown, such as "accuracy".
+        kind: the registered metric.
+        scorer: the scorer's column.
+        options: options of the metric.
+        lower_is_better: set for a metric whose kind does not imply it (an error rate that is a
+            mean).
+        function: a task's own function from a Column to an Estimate, used in place of the
+            registered metric; not recorded.
     """
 
     label: str

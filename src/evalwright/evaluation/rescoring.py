@@ -33,7 +33,7 @@ from evalwright.runs.environment import environment
 from evalwright.runs.reader import Run, as_recorded
 from evalwright.runs.writer import RunWriter
 from evalwright.scorers.registry import JUDGE_READ, bind, registry
-from evalwright.tasks.dialects import Rules, dialect_of
+from evalwright.tasks.dialects import ScoringRules, dialect_of
 from evalwright.tasks.scoring import with_second, with_votes
 
 RuleReaders = Mapping[str, Mapping[str, str]]
@@ -155,7 +155,7 @@ def _specs(
     return specs
 
 
-Bound = Mapping[str, Rules]
+Bound = Mapping[str, ScoringRules]
 
 
 def _bound(
@@ -163,7 +163,7 @@ def _bound(
     wanted: Sequence[str | Mapping[str, Any]],
     dialect: Mapping[str, Any],
     unsure: Mapping[str, Any],
-) -> dict[str, Rules]:
+) -> dict[str, ScoringRules]:
     """How each task is scored."""
     foreign = {
         task["name"]: own
@@ -207,13 +207,15 @@ def _first_rows(old: Run, names: set[str]) -> dict[str, Mapping[str, Any]]:
     return found
 
 
-def _rules(task: Mapping[str, Any], wanted: Sequence[str | Mapping[str, Any]]) -> Rules:
+def _rules(
+    task: Mapping[str, Any], wanted: Sequence[str | Mapping[str, Any]]
+) -> ScoringRules:
     named = dict(_entries(wanted))
     own = [found["name"] for found in task["scorers"]]
     if named and named.keys() <= set(own) and dialect_of(task["definition"]) is None:
         return _own_again(task, named)
     scorers, metrics = _scorers(task, wanted)
-    return Rules(scorers, metrics, lambda names: metrics)
+    return ScoringRules(scorers, metrics, lambda names: metrics)
 
 
 def _entries(
@@ -227,7 +229,7 @@ def _entries(
 
 def _own_again(
     task: Mapping[str, Any], named: Mapping[str, Mapping[str, Any]]
-) -> Rules:
+) -> ScoringRules:
     """Some of the run's own scorers again, with options that override theirs; the others' scores
     and the metrics stay.
     """
@@ -249,7 +251,7 @@ def _own_again(
                 metric.kind, metric.options, by_name.get(metric.scorer, {})
             )
     kept = frozenset(scorer.name for scorer in scorers if scorer.name not in named)
-    return Rules(scorers, metrics, lambda names: metrics, kept)
+    return ScoringRules(scorers, metrics, lambda names: metrics, kept)
 
 
 def _scorers(
@@ -323,7 +325,7 @@ async def _score(
             for task in (_relabelled(task, scoring) for task in old.data["tasks"]):
                 own = bound[task["name"]]
                 tally = tallies[task["name"]]
-                metrics = own.found(tally.names())
+                metrics = own.metrics_for(tally.names())
                 as_empty = (
                     {}
                     if own.as_empty is None
@@ -420,7 +422,7 @@ async def _score_all(
 
 async def _score_record(
     record: SampleRecord,
-    rules: Rules,
+    rules: ScoringRules,
     as_empty: Sequence[Outcome],
     door: Door,
     unscored: bool,
@@ -474,11 +476,11 @@ def _second_kinds(old: Run, bound: Bound) -> RuleReaders:
 
 def _without_absent_judges(
     bound: Bound, keeping: RuleReaders, roles: Mapping[str, Any]
-) -> dict[str, Rules]:
+) -> dict[str, ScoringRules]:
     """How tasks are scored where nobody names the judge of a run of schema 1: what has no verdict
     is read by the rules alone.
     """
-    by_task: dict[str, Rules] = {}
+    by_task: dict[str, ScoringRules] = {}
     for task, rules in bound.items():
         kept_kinds = keeping.get(task, {})
         scorers = [

@@ -33,8 +33,14 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A node. parts: names of tasks, and nodes; ignores_missing: whether tasks without a number are
-    left out, here and below.
+    """A node of a tree of tasks, with one average.
+
+    Args:
+        name: the node's name.
+        parts: names of tasks, and nodes.
+        average: "macro", each part counts the same; "weighted", each by its number of items;
+            "pooled", all items below are one sample.
+        ignores_missing: whether tasks without a number are left out, here and below.
     """
 
     name: str

@@ -32,13 +32,16 @@ def _no_use(use: object) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """What a task gives its strategy.
+    """What a task provides to its strategy.
 
-    render: the prompt of a sample. sampling: how text is drawn. turns: the user turns after the
-    first, None where there is one. delimiter: what stands between a text, or what the model began,
-    and a continuation that is scored; separator: between the parts of a text prompt. reader: from a
-    scorer's name or use (None: the task's first) to how it reads answers; scorer: to the scorer,
-    bound.
+    Args:
+        render: the prompt of a sample.
+        sampling: how text is sampled.
+        turns: the user turns after the first; None if there is only one.
+        delimiter: between a text, or what the model began, and a continuation that is scored.
+        separator: between the parts of a text prompt.
+        reader: maps a scorer (None: the task's first) to a function that reads answers.
+        scorer: maps a scorer as a task file names it to the bound scorer.
     """
 
     render: Callable[[Sample], Prompt]
@@ -163,9 +166,18 @@ def strategy(
 
 
 def bind(name: str, setup: Setup, options: Mapping[str, Any] | None = None) -> Strategy:
-    """The strategy `name` for a task.
+    """Make a strategy for a task.
 
-    Raises UsageError at an unknown name or option, or one that does not fit the task.
+    Args:
+        name: the strategy's registered name.
+        setup: what the task provides.
+        options: the strategy's options.
+
+    Returns:
+        The strategy.
+
+    Raises:
+        UsageError: an unknown name or option, or one that does not fit the task.
     """
     given = dict(options or {})
     registry.check_options(name, given)

@@ -17,11 +17,11 @@ from pathlib import Path
 from typing import Any
 
 from evalwright._version import __version__
-from evalwright.compat.programs import Exports
 from evalwright.compat.recording import file_name, writing
 from evalwright.core.outcomes import ANSWERED
 from evalwright.core.requests import Message
 from evalwright.core.samples import SampleRecord, Score
+from evalwright.extend import ExportSummary
 from evalwright.metrics.registry import BOUNDED, LOWER_IS_BETTER, metric_range
 from evalwright.runs.confirmed import AS_PUBLISHED
 from evalwright.runs.reader import Run
@@ -47,7 +47,7 @@ def export_eee(
     output_folder: Path,
     organisation: str = "unknown",
     relationship: str = "other",
-) -> Exports:
+) -> ExportSummary:
     """Write the tasks of runs under `output_folder/data`, and return the files and notes.
 
     Raises RunError.
@@ -106,7 +106,7 @@ def export_eee(
                     f"{run.id}, {name}: left out, because they have no number:"
                     f" {', '.join(without)}."
                 )
-    return Exports(files, notes)
+    return ExportSummary(files, notes)
 
 
 def model_id(name: str) -> str:

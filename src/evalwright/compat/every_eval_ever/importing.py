@@ -22,7 +22,6 @@ from evalwright.compat.every_eval_ever.exporting import (
     SAMPLE_PREFIX,
 )
 from evalwright.compat.recording import (
-    Destination,
     Recorded,
     check_depth,
     count_of,
@@ -32,8 +31,6 @@ from evalwright.compat.recording import (
     mapping,
     nothing_at,
     number,
-    parsed,
-    read_rows,
     read_whole,
     started,
     task_record,
@@ -44,6 +41,7 @@ from evalwright.core.responses import Response, Usage
 from evalwright.core.samples import Answer, Sample, SampleRecord, Score
 from evalwright.core.tasks import MetricSpec
 from evalwright.core.text import printable
+from evalwright.extend import ImportDestination, RunFacts, parse_json, read_json_lines
 from evalwright.metrics.registry import is_known
 from evalwright.models.base import fingerprint_of
 from evalwright.runs.aggregation import TaskTally
@@ -114,12 +112,12 @@ def import_eee(path: Path, runs_folder: Path, name: str = "") -> tuple[Run, ...]
     if not files:
         raise RunError(f"'{path}' has no JSON files. {_ADVICE}")
     read = [(file, _aggregate(file)) for file in files]
-    destination = Destination(runs_folder, name, alone=len(read) == 1)
+    destination = ImportDestination(runs_folder, name, alone=len(read) == 1)
     return tuple(_import(file, aggregate, destination) for file, aggregate in read)
 
 
 def _aggregate(path: Path) -> Mapping[str, Any]:
-    aggregate = parsed(read_whole(path, _MAX_BYTES), str(path))
+    aggregate = parse_json(read_whole(path, _MAX_BYTES), str(path))
     model = mapping(mapping(aggregate).get("model_info"))
     evaluations = mapping(aggregate).get("evaluation_results")
     if (
@@ -135,7 +133,9 @@ def _aggregate(path: Path) -> Mapping[str, Any]:
     return mapping(aggregate)
 
 
-def _import(path: Path, aggregate: Mapping[str, Any], destination: Destination) -> Run:
+def _import(
+    path: Path, aggregate: Mapping[str, Any], destination: ImportDestination
+) -> Run:
     published = enumerate(aggregate["evaluation_results"], 1)
     evaluations = [
         _Result.of(evaluation, f"{path}, result {position}")
@@ -152,7 +152,7 @@ def _import(path: Path, aggregate: Mapping[str, Any], destination: Destination) 
     task_records = []
     rows = []
     seen: dict[str, str] = {}
-    for where, _, row in read_rows(beside) if beside.exists() else ():
+    for where, _, row in read_json_lines(beside) if beside.exists() else ():
         check_depth(row, where)
         if (first := seen.setdefault(fingerprint_of(row), where)) != where:
             raise RunError(
@@ -187,13 +187,13 @@ def _import(path: Path, aggregate: Mapping[str, Any], destination: Destination) 
         "source_metadata": mapping(aggregate.get("source_metadata")),
         "evaluation_id": str(aggregate.get("evaluation_id")),
     }
-    run_fields = {
-        "started": started([_time(aggregate.get("evaluation_timestamp"))], [path]),
-        "model": model,
-        "code": {"imported": FORMAT, "model": info},
-        "tasks": task_records,
-        "configuration": {"scoring": "published", "imported": imported},
-    }
+    run_fields = RunFacts(
+        started=started([_time(aggregate.get("evaluation_timestamp"))], [path]),
+        model=model,
+        code={"imported": FORMAT, "model": info},
+        tasks=task_records,
+        configuration={"scoring": "published", "imported": imported},
+    )
     return run_folder.write(records, lambda: run_fields)
 
 

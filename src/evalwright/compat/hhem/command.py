@@ -18,16 +18,10 @@ from typing import Any
 
 import click
 
-from evalwright.compat.programs import (
-    Evalwright,
-    Importer,
-    Imports,
-    imports_of,
-    option,
-    scoring_option,
-)
+from evalwright.compat.programs import option, scoring_option
 from evalwright.core.errors import ConfigurationError, UsageError
 from evalwright.evaluation.configuration import Configuration
+from evalwright.extend import CommandLine, Importer, ImportSummary, summarise_import
 from evalwright.runs.reader import Run
 from evalwright.runs.writer import slug
 from evalwright.tasks.files import check_file, write_file
@@ -63,14 +57,14 @@ def _import(
     scoring: str,
     articles: str | None,
     all_dates: bool,
-) -> Imports:
+) -> ImportSummary:
     from evalwright.compat.hhem.importing import import_hhem
 
     table = Path(articles) if articles else None
     runs, left_out = import_hhem(
         path, runs_folder, name, scoring=scoring, articles=table, every=all_dates
     )
-    imports = imports_of(runs, _describe_run, _SHOWN_KEYS, left_out)
+    imports = summarise_import(runs, _describe_run, _SHOWN_KEYS, left_out)
     for record in imports.record["runs"]:
         (record["metrics"],) = record["metrics"].values()
     imports.record["left_out"] = left_out
@@ -92,7 +86,8 @@ def _describe_run(run: Run) -> list[str]:
     rows = f"{run.data['samples']['records']:,} rows"
     failed = f", {task.n_missing:,} failed or lost" if task.n_missing else ""
     scoring = ", as published" if imported["scoring"] == "published" else ""
-    lines = [f"{rows}{failed}{scoring}): {', '.join(rates)}"]
+    counts = f"({run.model}: {rows}{failed}{scoring})"
+    lines = [f"{counts}: {', '.join(rates)}"]
     differing = []
     for difference in imported["differences"]:
         ours = "n/a" if difference["ours"] is None else difference["ours"]
@@ -240,7 +235,7 @@ _RUN_OPTIONS = (
 @click.option("--init", is_flag=True, help=f"Write the example as {FILE} and exit.")
 @click.pass_obj
 def hhem_leaderboard(
-    evalwright: Evalwright,
+    evalwright: CommandLine,
     /,
     eval_name: str,
     config: str | None,
@@ -347,7 +342,7 @@ def _answer_lines(answer: str) -> list[str]:
 
 
 def _evaluate(
-    evalwright: Evalwright, path: Path, suite: str, options: Mapping[str, Any]
+    evalwright: CommandLine, path: Path, suite: str, options: Mapping[str, Any]
 ) -> int:
     """Run the suite, and make a leaderboard of its models in every format."""
     from evalwright.evaluation.configuration_file import read_configuration

@@ -17,17 +17,11 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
-from evalwright.compat.recording import (
-    Clean,
-    Recorded,
-    field,
-    nothing_at,
-    number,
-    read_rows,
-)
+from evalwright.compat.recording import Clean, Recorded, field, nothing_at, number
 from evalwright.core.errors import RunError, closest
 from evalwright.core.private import ordinary
 from evalwright.core.text import printable
+from evalwright.extend import read_json_lines
 from evalwright.tasks.files import failing_as
 
 JUDGMENTS = ("judgments.jsonl", "judgements.jsonl")
@@ -237,7 +231,7 @@ def _folder(folder: Path) -> Folder:
 
 def read_judgments(folder: Folder) -> list[Judgment]:
     """Read the judgments in file order; empty if there is no file."""
-    rows = read_rows(folder.judgments) if folder.judgments else ()
+    rows = read_json_lines(folder.judgments) if folder.judgments else ()
     return [Judgment.of(row, where) for where, _, row in rows]
 
 
@@ -245,7 +239,7 @@ def read_summaries(folder: Folder) -> list[Summary] | None:
     """Read the summaries in file order; None if there is no file."""
     path = folder.path / SUMMARIES
     return (
-        [Summary.of(row, where) for where, _, row in read_rows(path)]
+        [Summary.of(row, where) for where, _, row in read_json_lines(path)]
         if path.is_file()
         else None
     )
@@ -255,7 +249,7 @@ def read_published(folder: Folder) -> list[Published]:
     """Read what the engine published of the model, one entry for each pair of dates."""
     path = folder.path / STATS
     return (
-        [_published(row, where) for where, _, row in read_rows(path)]
+        [_published(row, where) for where, _, row in read_json_lines(path)]
         if path.is_file()
         else []
     )

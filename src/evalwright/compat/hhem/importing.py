@@ -43,15 +43,9 @@ from evalwright.compat.hhem.rows import (
     count_checks,
     name_rows,
 )
-from evalwright.compat.recording import (
-    Destination,
-    Place,
-    check_scoring,
-    digest_of,
-    started,
-    task_record,
-)
+from evalwright.compat.recording import check_scoring, digest_of, started, task_record
 from evalwright.core.errors import RunError
+from evalwright.extend import ImportDestination, ImportFolder, RunFacts
 from evalwright.models.base import fingerprint_of
 from evalwright.runs.reader import Run
 
@@ -76,7 +70,7 @@ class _Plan:
     rows: int
     length: int
     scores: array[float] | None
-    run: Place = field(init=False)
+    run: ImportFolder = field(init=False)
     lengths: Sequence[int] = ()
     odd: float | None = None
 
@@ -119,7 +113,9 @@ def import_hhem(
             )
     if not plans:
         raise RunError(f"Nothing in '{path}' was judged. {left_out[0]}")
-    _complete(plans, Destination(runs_folder, name, alone=len(plans) == 1), scoring)
+    _complete(
+        plans, ImportDestination(runs_folder, name, alone=len(plans) == 1), scoring
+    )
     runs: list[Run] = []
     for folder, folder_plans in groupby(plans, key=lambda plan: plan.folder):
         groups = split_groups(folder, every=every)
@@ -153,7 +149,9 @@ def _plan(group: Group, group_index: int) -> _Plan:
     )
 
 
-def _complete(plans: Sequence[_Plan], destination: Destination, scoring: str) -> None:
+def _complete(
+    plans: Sequence[_Plan], destination: ImportDestination, scoring: str
+) -> None:
     """Decide where each run goes, and collect what all groups of a tree share.
 
     Raises RunError if a folder holds another run.
@@ -224,15 +222,13 @@ def _import(
             if any(key in slices for slices in (dataset.articles or {}).values())
         ],
     )
-    run_fields = {
-        "started": started(
-            [group.judgment_date, group.summary_date], group.folder.files
-        ),
-        "model": group.name,
-        "code": {"imported": FORMAT, "name": group.name, "settings": settings},
-        "tasks": [task],
-        "configuration": {"scoring": scoring, "imported": imported},
-    }
+    run_fields = RunFacts(
+        started=started([group.judgment_date, group.summary_date], group.folder.files),
+        model=group.name,
+        code={"imported": FORMAT, "name": group.name, "settings": settings},
+        tasks=[task],
+        configuration={"scoring": scoring, "imported": imported},
+    )
     return plan.run.write(records, lambda: run_fields)
 
 

@@ -13,7 +13,8 @@ from typing import Any
 
 import click
 
-from evalwright.compat.programs import Importer, later, option, scoring_option
+from evalwright.compat.programs import later, option, scoring_option
+from evalwright.extend import Importer
 from evalwright.tasks.files import check_file, write_file
 
 IMPORTER = Importer(

@@ -13,14 +13,11 @@ from typing import Any
 from evalwright.compat.hret.published import Likelihood
 from evalwright.compat.hret.rows import plain, sample_of, task_name
 from evalwright.compat.hret.settings import Given
-from evalwright.compat.programs import Imports, record_of
 from evalwright.compat.recording import (
-    Destination,
     digest_of,
     nothing_at,
     number,
     opened,
-    parsed,
     started,
     task_record,
 )
@@ -29,6 +26,13 @@ from evalwright.core.responses import Response
 from evalwright.core.samples import Answer, SampleRecord, Score
 from evalwright.core.tasks import MetricSpec
 from evalwright.core.text import printable
+from evalwright.extend import (
+    ImportDestination,
+    ImportSummary,
+    RunFacts,
+    parse_json,
+    summarise_import,
+)
 from evalwright.models.base import fingerprint_of
 from evalwright.runs.aggregation import TaskTally
 from evalwright.runs.reader import Run
@@ -73,7 +77,7 @@ def _specs(records: Sequence[SampleRecord], metrics: Given) -> list[MetricSpec]:
     ]
 
 
-def imports(path: Path, out: Path, name: str = "") -> Imports:
+def imports(path: Path, out: Path, name: str = "") -> ImportSummary:
     """A run for every result at `path`, for the command line.
 
     Raises RunError for what is no result.
@@ -87,7 +91,8 @@ def imports(path: Path, out: Path, name: str = "") -> Imports:
         note for run in runs for note in run.data["configuration"]["imported"]["notes"]
     ]
     recorded_keys = ("format", "file", "metrics", "notes")
-    return Imports(lines, [record_of(run, recorded_keys) for run in runs], left)
+    summary = summarise_import(runs, lambda run: ("",), recorded_keys, left)
+    return replace(summary, lines=lines, record=summary.record["runs"])
 
 
 def import_hret(path: Path, out: Path, name: str = "") -> tuple[Run, ...]:
@@ -102,7 +107,7 @@ def import_hret(path: Path, out: Path, name: str = "") -> tuple[Run, ...]:
     if not files:
         raise RunError(f"'{path}' has no JSON files. {_WANTED}")
     results = [(file, result) for file in files for result in _results(file)]
-    destination = Destination(out, name, alone=len(results) == 1)
+    destination = ImportDestination(out, name, alone=len(results) == 1)
     try:
         return tuple(_import(file, result, destination) for file, result in results)
     except RecursionError:
@@ -111,7 +116,7 @@ def import_hret(path: Path, out: Path, name: str = "") -> tuple[Run, ...]:
 
 def _results(path: Path) -> Iterator[Given]:
     with opened(path) as read:
-        data = parsed(read.read(), str(path))
+        data = parse_json(read.read(), str(path))
     listed = data.get("results") if isinstance(data, Mapping) else None
     results = listed if isinstance(listed, list) else [data]
     for place, result in enumerate(results):
@@ -136,7 +141,7 @@ def _results(path: Path) -> Iterator[Given]:
         yield result
 
 
-def _import(file: Path, result: Given, destination: Destination) -> Run:
+def _import(file: Path, result: Given, destination: ImportDestination) -> Run:
     info = plain(result["info"])
     metrics = plain(result["metrics"])
     dataset = _text(result["info"].get("dataset_name"))
@@ -163,14 +168,14 @@ def _import(file: Path, result: Given, destination: Destination) -> Run:
     )
     imported = {"format": FORMAT, "file": file.name, "info": info, "metrics": metrics}
     imported["notes"] = _notes(records, metrics, part)
-    record = {
-        "started": started([], [file]),
-        "model": model,
-        "code": {"imported": FORMAT, "name": model, "info": info},
-        "tasks": [part],
-        "configuration": {"scoring": "published", "imported": imported},
-        "seconds": number(info.get("elapsed_time_sec")) or 0.0,
-    }
+    record = RunFacts(
+        started=started([], [file]),
+        model=model,
+        code={"imported": FORMAT, "name": model, "info": info},
+        tasks=[part],
+        configuration={"scoring": "published", "imported": imported},
+        seconds=number(info.get("elapsed_time_sec")) or 0.0,
+    )
     return place.write(records, lambda: record)
 
 

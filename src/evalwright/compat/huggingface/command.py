@@ -7,8 +7,9 @@ from pathlib import Path
 
 import click
 
-from evalwright.compat.programs import Exporter, Exports, option
+from evalwright.compat.programs import option
 from evalwright.core.errors import ConfigurationError
+from evalwright.extend import Exporter, ExportSummary
 from evalwright.runs.reader import Run
 
 
@@ -19,7 +20,7 @@ def _export_results(
     task: str,
     annotations: str | None,
     category: str,
-) -> Exports:
+) -> ExportSummary:
     from evalwright.compat.huggingface.hf_results import (
         export_hf_results,
         is_annotated,
@@ -39,7 +40,7 @@ def _export_results(
             )
         files.append(file)
     lacking = [run.model for run in runs if table and not is_annotated(table, run)]
-    return Exports(
+    return ExportSummary(
         files,
         [
             f"'{annotations}' has no annotations of '{model}': they are null."
@@ -56,13 +57,13 @@ def _eval_results(
     source_name: str,
     source_user: str,
     **options: str,
-) -> Exports:
+) -> ExportSummary:
     from evalwright.compat.huggingface.eval_results import export_eval_results
 
     if not source_url and (source_name or source_user):
         raise click.UsageError("--source-name and --source-user need --source-url.")
     source = {"url": source_url, "name": source_name, "user": source_user}
-    return Exports(
+    return ExportSummary(
         [
             export_eval_results(
                 runs[0], folder, source=source if source_url else None, **options

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from evalwright.compat.programs import Exporter, Importer, later
+from evalwright.compat.programs import later
+from evalwright.extend import Exporter, Importer
 
 IMPORTER = Importer(
     "Import the logs of inspect_ai in PATH: a log (.eval or .json), or a folder with"

@@ -19,11 +19,11 @@ from evalwright._version import __version__
 from evalwright.compat.inspect.conversations import STOPS, messages_from
 from evalwright.compat.inspect.importing import FORMAT, KEY
 from evalwright.compat.inspect.scores import OURS, WORDS
-from evalwright.compat.programs import Exports
 from evalwright.compat.recording import file_name, mapping, replacing, writing
 from evalwright.core.responses import Usage
 from evalwright.core.samples import SampleRecord, Score
 from evalwright.core.secrets import holds_secret, masked
+from evalwright.extend import ExportSummary
 from evalwright.runs.confirmed import AS_PUBLISHED
 from evalwright.runs.reader import Run
 from evalwright.runs.simulations import refuse_left_out
@@ -43,7 +43,7 @@ _MAX_SHOWN_CHARS = 1000
 _INTERVAL = ("low", "high", "level", "n", "n_missing", "method", "bounds")
 
 
-def export_inspect(runs: Sequence[Run], folder: Path) -> Exports:
+def export_inspect(runs: Sequence[Run], folder: Path) -> ExportSummary:
     """Write a log for each task of each run, and return the files and notes. Raises RunError."""
     refuse_left_out(runs, "export")
     files = []
@@ -63,7 +63,7 @@ def export_inspect(runs: Sequence[Run], folder: Path) -> Exports:
                     f"{path.name}: images are named by their hash: no record holds"
                     " their bytes."
                 )
-    return Exports(files, notes)
+    return ExportSummary(files, notes)
 
 
 class _Export:

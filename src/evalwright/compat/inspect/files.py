@@ -22,12 +22,12 @@ from evalwright.compat.recording import (
     mapping,
     nothing_at,
     opened,
-    parsed,
     read_whole,
 )
 from evalwright.core.errors import MissingExtra, RunError
 from evalwright.core.private import ordinary
 from evalwright.core.text import printable
+from evalwright.extend import parse_json
 
 ADVICE = "Name a log of inspect_ai (.eval or .json), or a folder with some."
 MAX_PART_BYTES = 1 << 28
@@ -178,7 +178,7 @@ def read_log(path: Path) -> Log:
             header = archive.read(name)
     else:
         hint = ": write it as .eval with `inspect log convert`"
-        header = document = parsed(read_whole(path, MAX_LOG_BYTES, hint), str(path))
+        header = document = parse_json(read_whole(path, MAX_LOG_BYTES, hint), str(path))
     spec = header.get("eval") if isinstance(header, dict) else None
     if not isinstance(spec, dict) or not all(
         isinstance(spec.get(key), str) and spec[key] for key in ("task", "model")
@@ -271,7 +271,7 @@ class _Archive:
                 f"{self.where(name)} unpacks to more than the {most >> 20:,} MB"
                 " allowed."
             )
-        return parsed(content, self.where(name))
+        return parse_json(content, self.where(name))
 
 
 def _opened(archive: zipfile.ZipFile, info: zipfile.ZipInfo, where: str) -> IO[bytes]:

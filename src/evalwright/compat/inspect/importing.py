@@ -20,10 +20,7 @@ from evalwright.compat.inspect.conversations import (
 )
 from evalwright.compat.inspect.files import Log, LoggedSample, find_logs
 from evalwright.compat.inspect.scores import OURS, Worths, scores_of
-from evalwright.compat.programs import Imports, imports_of
 from evalwright.compat.recording import (
-    UNKNOWN,
-    Destination,
     count_of,
     digest_of,
     listed,
@@ -39,7 +36,12 @@ from evalwright.core.samples import Answer, Passage, Sample, SampleRecord, Score
 from evalwright.core.secrets import masked_arguments
 from evalwright.core.tasks import MetricSpec
 from evalwright.core.text import printable
-from evalwright.engine.counts import Counts
+from evalwright.extend import (
+    ImportDestination,
+    ImportSummary,
+    RunFacts,
+    summarise_import,
+)
 from evalwright.metrics.registry import is_known
 from evalwright.models.base import fingerprint_of
 from evalwright.runs.aggregation import TaskTally
@@ -68,10 +70,12 @@ _PARTIES: tuple[tuple[str, Party], ...] = (
 )
 
 
-def imports(path: Path, runs_folder: Path, name: str = "") -> Imports:
+def imports(path: Path, runs_folder: Path, name: str = "") -> ImportSummary:
     """Import every log at `path`, for the command line."""
     runs, left = import_inspect(path, runs_folder, name)
-    return imports_of(runs, _describe_run, ("format", "file", "status", "notes"), left)
+    return summarise_import(
+        runs, _describe_run, ("format", "file", "status", "notes"), left
+    )
 
 
 def _describe_run(run: Run) -> list[str]:
@@ -80,7 +84,8 @@ def _describe_run(run: Run) -> list[str]:
         f"{metric.label} {metric.estimate.value:.4g}" for metric in task.metrics[:6]
     )
     failed = f", without a score {task.n_missing}" if task.n_missing else ""
-    return [f"samples {task.n_samples}{failed}{'; ' if figures else ''}{figures})"]
+    counts = f"samples {task.n_samples}{failed}"
+    return [f"({run.model}: {counts}{'; ' if figures else ''}{figures})"]
 
 
 def import_inspect(
@@ -91,7 +96,7 @@ def import_inspect(
     Raises RunError.
     """
     logs, left = find_logs(path)
-    destination = Destination(runs_folder, name, alone=len(logs) == 1)
+    destination = ImportDestination(runs_folder, name, alone=len(logs) == 1)
     return tuple(_Import(log).run(destination) for log in logs), left
 
 
@@ -287,7 +292,7 @@ class _Import:
 
     # -- records
 
-    def run(self, destination: Destination) -> Run:
+    def run(self, destination: ImportDestination) -> Run:
         """Write the run."""
         log = self.log
         spec = self.spec
@@ -314,7 +319,7 @@ class _Import:
                 ]
                 yield record
 
-        def finished() -> Mapping[str, Any]:
+        def finished() -> RunFacts:
             stats = mapping(header.get("stats"))
             config = mapping(mapping(header["eval"]).get("config"))
             task_result = tally.result(
@@ -348,15 +353,15 @@ class _Import:
                 str(stats.get(key) or "") for key in ("started_at", "completed_at")
             )
             seed = mapping(spec.get("model_generate_config")).get("seed")
-            return {
-                "started": started([began, str(spec.get("created") or "")], [log.path]),
-                "model": model,
-                "code": {
+            return RunFacts(
+                started=started([began, str(spec.get("created") or "")], [log.path]),
+                model=model,
+                code={
                     "imported": FORMAT,
                     **{key: mapping(header["eval"]).get(key) for key in _MODEL_KEYS},
                 },
-                "tasks": [recorded_task],
-                "configuration": {
+                tasks=[recorded_task],
+                configuration={
                     "scoring": "published",
                     "limit": (
                         config.get("limit")
@@ -366,16 +371,10 @@ class _Import:
                     "seed": seed if isinstance(seed, int) else None,
                     "imported": imported,
                 },
-                "seconds": _between(began, ended),
-                "environment": _environment(spec),
-                "usage": (
-                    Counts(
-                        usage=_usage(
-                            mapping(stats.get("model_usage")).get(spec["model"])
-                        )
-                    ).as_dict()
-                ),
-            }
+                seconds=_between(began, ended),
+                environment=_environment(spec),
+                usage=_usage(mapping(stats.get("model_usage")).get(spec["model"])),
+            )
 
         return run_folder.write(records(), finished, self.epochs)
 
@@ -632,7 +631,7 @@ def _environment(spec: Mapping[str, Any]) -> dict[str, Any]:
     packages = mapping(spec.get("packages")).items()
     libraries = {printable(key): printable(str(value)) for key, value in packages}
     commit_hash = printable(commit) if isinstance(commit, str) else None
-    return {**UNKNOWN, "libraries": libraries, "git_commit": commit_hash}
+    return {"libraries": libraries, "git_commit": commit_hash}
 
 
 def _without_ids(section: Any) -> Any:

@@ -20,12 +20,11 @@ from evalwright.compat.recording import (
     mapping,
     nothing_at,
     number,
-    parsed,
-    read_rows,
     read_whole,
 )
 from evalwright.core.errors import RunError
 from evalwright.core.text import printable
+from evalwright.extend import parse_json, read_json_lines
 from evalwright.tasks.files import failing_as
 
 MOST_BYTES = 64 << 20
@@ -234,7 +233,7 @@ def _question_rows(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
             (f"{path}, row {position}", row) for position, row in enumerate(rows, 1)
         )
     elif suffix == ".jsonl":
-        yield from ((where, row) for where, _, row in read_rows(path))
+        yield from ((where, row) for where, _, row in read_json_lines(path))
     else:
         document = _json(path)
         listed = document.get("tasks") if isinstance(document, dict) else document
@@ -295,4 +294,4 @@ def _text(path: Path) -> str:
 
 
 def _json(path: Path) -> Any:
-    return parsed(_text(path), str(path))
+    return parse_json(_text(path), str(path))

@@ -13,17 +13,15 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from evalwright.compat.programs import Exports, Imports
-from evalwright.compat.recording import (
-    Destination,
-    mapping,
-    nothing_at,
-    parsed,
-    replacing,
-    writing,
-)
+from evalwright.compat.recording import mapping, nothing_at, replacing, writing
 from evalwright.core.errors import MissingExtra, RunError
 from evalwright.core.private import ordinary
+from evalwright.extend import (
+    ExportSummary,
+    ImportDestination,
+    ImportSummary,
+    parse_json,
+)
 from evalwright.runs.impossible import impossible_figure
 from evalwright.runs.older_records import upgrade_row, upgrade_run
 from evalwright.runs.reader import Run, open_run
@@ -52,22 +50,22 @@ _SCORES = {
 }  # fmt: skip
 
 
-def imports(path: Path, folder: Path, name: str) -> Imports:
+def imports(path: Path, folder: Path, name: str) -> ImportSummary:
     """Import a file of samples, for the command line."""
     run = import_parquet(path, folder, name)
     line = (
         f"Imported: {run.folder} ({run.model}: {run.data['samples']['records']:,}"
         " records)"
     )
-    return Imports(
+    return ImportSummary(
         [line],
         {"runs": [{"id": run.id, "model": run.model, "folder": str(run.folder)}]},
     )
 
 
-def exports(runs: Sequence[Run], folder: Path) -> Exports:
+def exports(runs: Sequence[Run], folder: Path) -> ExportSummary:
     """Export runs, for the command line."""
-    return Exports([file for run in runs for file in export_parquet(run, folder)])
+    return ExportSummary([file for run in runs for file in export_parquet(run, folder)])
 
 
 def export_parquet(run: Run, folder: Path) -> list[Path]:
@@ -125,13 +123,15 @@ def import_parquet(path: Path, runs_folder: Path, name: str = "") -> Run:
                 raise RunError(
                     f"{path} unpacks to more than the {MAX_RECORDS_BYTES:,} bytes allowed."
                 )
-            run_record = mapping(parsed(facts, f"{path}, the run"))
+            run_record = mapping(parse_json(facts, f"{path}, the run"))
             if run_record.get("schema") not in range(
                 1, SCHEMA_VERSION + 1
             ) or not isinstance(run_record.get("id"), str):
                 raise RunError(f"{path} has a run that this version does not read.")
-            destination = Destination(runs_folder, name or run_record["id"], alone=True)
-            folder = destination.place("", [], str(run_record.get("identity"))).folder
+            destination = ImportDestination(
+                runs_folder, name or run_record["id"], alone=True
+            )
+            folder = destination.place("", [], str(run_record.get("identity"))).path
             with RunWriter(folder) as writer:
                 for position, record in enumerate(_records(file, path)):
                     try:
@@ -188,7 +188,7 @@ def _records(file: Any, path: Path) -> Iterator[Mapping[str, Any]]:
                 raise RunError(
                     f"{path}, row {row_number} has no record, or one that is too long."
                 )
-            yield parsed(text, f"{path}, row {row_number}")
+            yield parse_json(text, f"{path}, row {row_number}")
 
 
 def _sample_rows(run: Run) -> Iterator[dict[str, Any]]:

@@ -21,9 +21,9 @@ from evalwright.compat.sea_helm.scoring import (
     as_published,
     normalised,
 )
+from evalwright.extend import GroupAverage, TaskGroup
 from evalwright.metrics.registry import BOUNDED
 from evalwright.metrics.tree import Node
-from evalwright.tasks.dialects import Averaged, Group
 
 if TYPE_CHECKING:
     from evalwright.statistics import Estimate
@@ -198,7 +198,7 @@ def _diagnostics(competency_results: Results) -> None:
 # -- the tree of a run -----------------------------------------------------------------
 
 
-def dialect_groups(tasks: Tasks) -> list[Group]:
+def dialect_groups(tasks: Tasks) -> list[TaskGroup]:
     """The nodes of the tree over a run's tasks, inner ones first; published ones with SEA-HELM's
     own number.
     """
@@ -220,8 +220,10 @@ def dialect_groups(tasks: Tasks) -> list[Group]:
                 else None
             )
             label = " ".join(path) or "all languages"
-            averages = (Averaged("score", node, metric_by_task, published_estimate),)
-            groups.append(Group(node.name, label, averages, _left_out(tasks, path)))
+            averages = (
+                GroupAverage("score", node, metric_by_task, published_estimate),
+            )
+            groups.append(TaskGroup(node.name, label, averages, _left_out(tasks, path)))
     return groups
 
 

@@ -67,10 +67,10 @@ from evalwright.core.requests import Ability, Message, Prompt
 from evalwright.core.responses import Response, Usage
 from evalwright.core.samples import Answer, Sample
 from evalwright.core.tasks import Task
+from evalwright.extend import ScoringRules
 from evalwright.strategies.generate import Sampling, SingleDraw
 from evalwright.strategies.registry import Setup
 from evalwright.strategies.two_phases import ReasonThenChoose
-from evalwright.tasks.dialects import Rules
 from evalwright.tasks.yaml_files import plain
 
 
@@ -734,7 +734,7 @@ def rules(
     configuration: Mapping[str, Any],
     first: Mapping[str, Any],
     settings: Mapping[str, Any],
-) -> Rules:
+) -> ScoringRules:
     """How a recorded task is scored again: by the folder's files as they are now, over the rows
     that were asked.
 
@@ -771,7 +771,7 @@ def rules(
             " its answers cannot be scored again. Run it again with `evalwright run`,"
             " or name the folder of then with --task-root."
         )
-    return Rules(
+    return ScoringRules(
         task_again.scorers,
         task_again.metrics,
         lambda names: task_again.metrics,

@@ -18,7 +18,6 @@ from typing import Any
 import yaml
 
 from evalwright._version import __version__
-from evalwright.compat.programs import Exports
 from evalwright.compat.recording import writing
 from evalwright.compat.sea_helm.aggregation import ERROR, result_of, with_totals
 from evalwright.compat.sea_helm.config import DIALECT, SeaTask
@@ -30,6 +29,7 @@ from evalwright.core.errors import RunError
 from evalwright.core.requests import Message
 from evalwright.core.samples import SampleRecord
 from evalwright.core.tasks import MetricSpec
+from evalwright.extend import ExportSummary
 from evalwright.runs.aggregation import TaskTally
 from evalwright.runs.reader import Run, as_recorded
 from evalwright.runs.simulations import refuse_left_out
@@ -39,7 +39,7 @@ from evalwright.tasks.files import place_of, write_text
 
 def export_sea_helm(
     runs: Sequence[Run], out: Path, *, over_runs: bool = False
-) -> Exports:
+) -> ExportSummary:
     """Write runs under `out/{organisation}/{model}/run_{n}`; return the files and what to know.
 
     Raises RunError.
@@ -92,7 +92,7 @@ def export_sea_helm(
         path = folder / f"{folder.name}_scores.yaml"
         notes += write_over_runs(numbered, path)
         files.append(path)
-    return Exports(files, notes)
+    return ExportSummary(files, notes)
 
 
 def _check_one_scoring(runs: Sequence[Run]) -> None:

@@ -53,6 +53,7 @@ from evalwright.compat.sea_helm.scoring import (
 from evalwright.core.errors import EvalwrightError, Failure, RunError, UsageError
 from evalwright.core.samples import Sample, SampleRecord, Score
 from evalwright.core.tasks import MetricSpec, Scorer
+from evalwright.extend import ImportDestination, ImportFolder, RunFacts
 from evalwright.metrics.registry import Column
 from evalwright.runs.aggregation import TaskTally
 from evalwright.runs.grouping import group_records
@@ -87,7 +88,7 @@ def import_sea_helm(
     models = find_runs(path)
     runs = []
     left_out = []
-    destination = recording.Destination(out, name, alone=len(models) == 1)
+    destination = ImportDestination(out, name, alone=len(models) == 1)
     for numbered_runs in models:
         try:
             check_one_scoring(numbered_runs)
@@ -122,7 +123,7 @@ def import_sea_helm(
 
 def _import(
     numbered_runs: Sequence[NumberedRun],
-    place: recording.Place,
+    place: ImportFolder,
     scoring: str,
     tree: Tree | None,
 ) -> Run:
@@ -148,7 +149,7 @@ def _import(
                 f"'{first.folder}' has no samples of a task: nothing in inferences/."
             )
 
-    def finished() -> dict[str, Any]:
+    def finished() -> RunFacts:
         task_records = [task.as_dict(missing) for task in imported_tasks]
         tables = {task.name: task.tally for task in imported_tasks}
         groups = group_records(task_records, {}, lambda name: tables[name].table())
@@ -193,14 +194,14 @@ def _import(
         began = recording.started(
             [first.stamp], [file for run in numbered_runs for file in run.files]
         )
-        record = {
-            "started": began,
-            "model": model,
-            "code": code,
-            "tasks": task_records,
-            "configuration": configuration,
-        }
-        return {**record, **({"groups": groups} if groups else {})}
+        return RunFacts(
+            started=began,
+            model=model,
+            code=code,
+            tasks=task_records,
+            configuration=configuration,
+            groups=groups or (),
+        )
 
     return place.write(records(), finished)
 

@@ -18,18 +18,12 @@ from pathlib import Path
 from typing import Any
 
 from evalwright.analysis.run_checks import Checked, in_words
-from evalwright.compat.recording import (
-    mapping,
-    nothing_at,
-    number,
-    opened,
-    parsed,
-    read_rows,
-)
+from evalwright.compat.recording import mapping, nothing_at, number, opened
 from evalwright.compat.sea_helm.config import TASKS, Tree, check, is_name, tree_of
 from evalwright.compat.sea_helm.recorded import REPLY, answer_of, score_of
 from evalwright.core.errors import Failure, RunError, TaskError
 from evalwright.core.text import printable
+from evalwright.extend import parse_json, read_json_lines
 from evalwright.runs.writer import to_json
 from evalwright.tasks.files import is_within
 from evalwright.tasks.yaml_files import plain, read_document
@@ -152,7 +146,7 @@ class NumberedRun:
         results = []
         for path in self.dated[1]:
             with opened(path) as file:
-                results.append(parsed(file.read(), str(path)))
+                results.append(parse_json(file.read(), str(path)))
             if not isinstance(results[-1], dict):
                 raise RunError(
                     f"{path} is not a mapping of languages: SEA-HELM did not write it."
@@ -195,13 +189,13 @@ class NumberedRun:
         if self._has(path := self.file(name, language)):
             return [
                 {key: row[key] for key in row if key not in _UNUSED}
-                for _, _, row in read_rows(path)
+                for _, _, row in read_json_lines(path)
             ]
         rows: list[dict[str, Any]] = []
         for path in takewhile(
             self._has, (self.file(name, language, turn) for turn in count(1))
         ):
-            for place, (_, _, row) in enumerate(read_rows(path)):
+            for place, (_, _, row) in enumerate(read_json_lines(path)):
                 rows += [{}] if place == len(rows) else []
                 for key in (*REPLY, "errors", "token_usages"):
                     rows[place].setdefault(key, []).append(row.get(key))

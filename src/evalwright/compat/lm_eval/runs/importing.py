@@ -37,14 +37,10 @@ from evalwright.compat.lm_eval.runs.records import (
 )
 from evalwright.compat.lm_eval.tasks.options import DIALECT, PREFIX
 from evalwright.compat.recording import (
-    Destination,
-    Place,
     digest_of,
     mapping,
     nothing_at,
     opened,
-    parsed,
-    read_rows,
     started,
     task_record,
 )
@@ -52,6 +48,13 @@ from evalwright.core.errors import RunError
 from evalwright.core.samples import SampleRecord
 from evalwright.core.secrets import is_secret, masked_arguments
 from evalwright.core.tasks import MetricSpec
+from evalwright.extend import (
+    ImportDestination,
+    ImportFolder,
+    RunFacts,
+    parse_json,
+    read_json_lines,
+)
 from evalwright.metrics.registry import LOWER_IS_BETTER
 from evalwright.models.base import fingerprint_of
 from evalwright.runs.reader import Run
@@ -182,7 +185,7 @@ def _open_source(
 ) -> Source | None:
     """Open a results file, and claim its samples files from `lines`; None if it has no results."""
     with opened(path) as file:
-        document = parsed(file.read(), str(path))
+        document = parse_json(file.read(), str(path))
     metrics_by_task = document.get("results") if isinstance(document, dict) else None
     good = (
         isinstance(metrics_by_task, dict)
@@ -212,7 +215,7 @@ class SampleLines:
         self.metrics: dict[str, list[str]] = {}
         self._places: dict[int, array[int]] = {}
         filter_names = filters or (NO_FILTER,)
-        for where, start, row in read_rows(path):
+        for where, start, row in read_json_lines(path):
             doc = row.get("doc_id")
             if not isinstance(doc, int) or isinstance(doc, bool) or abs(doc) >= 2**62:
                 raise RunError(
@@ -282,7 +285,7 @@ def import_lm_eval(path: Path, runs_folder: Path, name: str = "") -> list[Run]:
         RunError: a file is broken, or another run already has that name.
     """
     sources = find_sources(path)
-    destination = Destination(runs_folder, name, alone=len(sources) == 1)
+    destination = ImportDestination(runs_folder, name, alone=len(sources) == 1)
     run_folders = []
     for source in sources:
         names = json.dumps([file.name for file in source.files])
@@ -294,7 +297,7 @@ def import_lm_eval(path: Path, runs_folder: Path, name: str = "") -> list[Run]:
     ]
 
 
-def _import(source: Source, run_folder: Place) -> Run:
+def _import(source: Source, run_folder: ImportFolder) -> Run:
     tasks = [_Task(source, name) for name in _task_names(source)]
     if not tasks:
         raise RunError(f"{source.file or source.folder} has no task with a metric.")
@@ -310,18 +313,18 @@ def _import(source: Source, run_folder: Place) -> Run:
     }
     return run_folder.write(
         (record for task in tasks for record in task.records()),
-        lambda: {
-            "started": _started(source),
-            "model": model,
-            "code": {"imported": DIALECT, "name": model, "backend": backend, **facts},
-            "tasks": [task.as_dict() for task in tasks],
-            "configuration": configuration,
-            "seconds": max(
+        lambda: RunFacts(
+            started=_started(source),
+            model=model,
+            code={"imported": DIALECT, "name": model, "backend": backend, **facts},
+            tasks=[task.as_dict() for task in tasks],
+            configuration=configuration,
+            seconds=max(
                 0.0, number(source.document.get("total_evaluation_time_seconds")) or 0.0
             ),
-            "facts": facts,
-            "environment": _environment(source),
-        },
+            facts=facts,
+            environment=_environment(source),
+        ),
     )
 
 
@@ -386,7 +389,7 @@ class _Task:
     def _failed_records(self) -> dict[int, SampleRecord]:
         path = self.source.failures.get(self.name)
         records: dict[int, SampleRecord] = {}
-        for where, _, row in read_rows(path) if path else ():
+        for where, _, row in read_json_lines(path) if path else ():
             doc = row.get("doc_id")
             if not isinstance(doc, int) or doc in records:
                 raise RunError(f"{where} has no 'doc_id' of its own.")

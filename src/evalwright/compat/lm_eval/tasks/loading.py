@@ -29,7 +29,8 @@ from evalwright.compat.lm_eval.tasks.options import PREFIX, Options, as_paths
 from evalwright.compat.lm_eval.tasks.results import Group, parse_averages
 from evalwright.core.errors import ConfigurationError, TaskError, check_known
 from evalwright.core.tasks import Task
-from evalwright.tasks.dialects import SCORINGS, Listed
+from evalwright.extend import ListedTask
+from evalwright.tasks.dialects import SCORINGS
 
 _GROUP_KEYS = frozenset(
     {"group", "group_alias", "task", "aggregate_metric_list", "metadata"}
@@ -119,13 +120,13 @@ class Library:
             kind, task_name = kind_and_name(self.files.read(path))
             if task_name is None:
                 raise TaskError(f"The file '{name}' names no task and no group.")
-            self._add(Listed(task_name, kind, str(path)), {}, collection)
+            self._add(ListedTask(task_name, kind, str(path)), {}, collection)
         else:
             self._add(self.index[name], {}, collection)
         return collection
 
     def _add(
-        self, listed: Listed, overrides: Settings, collection: Collection
+        self, listed: ListedTask, overrides: Settings, collection: Collection
     ) -> list[str]:
         """Add what a name stands for, and return the names of its tasks."""
         if listed.kind == "tag":

@@ -24,7 +24,7 @@ from evalwright.compat.lm_eval.tasks.loading import Library, options_of
 from evalwright.compat.lm_eval.tasks.options import PREFIX, Options
 from evalwright.core.errors import ConfigurationError
 from evalwright.core.samples import Answer, Sample, Score
-from evalwright.tasks.dialects import Rules
+from evalwright.extend import ScoringRules
 
 _NOT_SCORING = frozenset(
     {"process_docs", "custom_dataset", "fewshot_config", "metadata"}
@@ -58,7 +58,7 @@ def rules(
     configuration: Mapping[str, Any],
     first: Mapping[str, Any],
     settings: Mapping[str, Any],
-) -> Rules:
+) -> ScoringRules:
     """The scoring rules of a recorded task of this dialect.
 
     Args:
@@ -99,7 +99,7 @@ def rules(
         for pipeline in task_definition.pipelines
     ]
     names = [metric.name for metric in task_definition.metrics]
-    return Rules(
+    return ScoringRules(
         scorers,
         work.metrics.specs(
             {pipeline.name: names for pipeline in task_definition.pipelines}
@@ -212,7 +212,7 @@ def _from_files(definition: Mapping[str, Any], options: Options) -> Definition:
     )
 
 
-def _class_rules(task: Mapping[str, Any], options: Options) -> Rules:
+def _class_rules(task: Mapping[str, Any], options: Options) -> ScoringRules:
     definition = task["definition"]
     class_options = replace(options, num_fewshot=int(definition["num_fewshot"]))
     library, settings = _settings(str(definition["task"]), class_options)
@@ -224,7 +224,7 @@ def _class_rules(task: Mapping[str, Any], options: Options) -> Rules:
             " again with `evalwright run`."
         )
     assert compiled.found_metrics is not None
-    return Rules(compiled.scorers, compiled.metrics, compiled.found_metrics)
+    return ScoringRules(compiled.scorers, compiled.metrics, compiled.found_metrics)
 
 
 def fields_row(doc: Any, task: str) -> dict[str, Any]:

@@ -16,10 +16,10 @@ from evalwright.compat.lm_eval.tasks.aggregation import by_error
 from evalwright.compat.lm_eval.tasks.files import FunctionRef
 from evalwright.compat.lm_eval.tasks.options import DIALECT, PREFIX
 from evalwright.core.errors import TaskError, check_known
+from evalwright.extend import GroupAverage, TaskGroup
 from evalwright.metrics.tree import Node
 from evalwright.runs.reader import Run
 from evalwright.statistics import Estimate
-from evalwright.tasks import dialects
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,7 +244,7 @@ def _theirs(tasks: Tasks) -> list[Mapping[str, Any]]:
 # -- averages --------------------------------------------------------------------------
 
 
-def groups(tasks: Tasks) -> list[dialects.Group]:
+def groups(tasks: Tasks) -> list[TaskGroup]:
     """The groups that have averages, inner ones first. tasks: those of `run.json`."""
     results_by_task = task_results(tasks)
     by_name = {task["definition"]["task"]: task for task in tasks}
@@ -255,7 +255,7 @@ def groups(tasks: Tasks) -> list[dialects.Group]:
         averages = tuple(_averages(group, there, absent, results_by_task))
         if averages:
             averaged_groups.append(
-                dialects.Group(f"{PREFIX}{group.name}", group.alias, averages)
+                TaskGroup(f"{PREFIX}{group.name}", group.alias, averages)
             )
     return averaged_groups
 
@@ -265,7 +265,7 @@ def _averages(
     tasks: Tasks,
     absent: Sequence[str],
     results_by_task: Mapping[str, Mapping[str, Any]],
-) -> Iterator[dialects.Averaged]:
+) -> Iterator[GroupAverage]:
     published = bool(tasks) and all(
         task["definition"].get("scoring") == "published" for task in tasks
     )
@@ -308,7 +308,7 @@ def _averages(
                     list(metrics_by_task.values()),
                     results_by_task,
                 )
-            yield dialects.Averaged(label, node, metrics_by_task, published_estimate)
+            yield GroupAverage(label, node, metrics_by_task, published_estimate)
 
 
 def _metric(
