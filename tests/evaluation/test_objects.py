@@ -9,10 +9,20 @@ from typing import Any
 import numpy as np
 import pytest
 
-from evalwright import Callback, Score, compare, evaluate, metric, open_run, scorer, strategy
+from evalwright import (
+    Callback,
+    Score,
+    compare,
+    evaluate,
+    metric,
+    open_run,
+    scorer,
+    strategy,
+)
 from evalwright.core.errors import UsageError
 from evalwright.evaluation.configuration import ModelSpec
 from evalwright.evaluation.objects import Objects
+from evalwright.evaluation.opening import open_roles, open_under_test
 from evalwright.models.base import Model
 from evalwright.models.registry import open_model
 from evalwright.models.scripted import ScriptedModel
@@ -168,8 +178,10 @@ def test_equal_objects_are_opened_once() -> None:
     under_test = objects.model(first)
     same = objects.model(second, role=True)
     another = objects.model(third, role=True)
-    assert objects.open(under_test) is objects.open(same) is first
-    assert objects.open(another) is third and objects.open(ModelSpec("m")) is first
+    assert open_under_test(under_test, objects.models) is first
+    judges = open_roles({"same": same, "another": another, "named": ModelSpec("m")}, objects.models)
+    assert judges["same"] is first and judges["named"] is first
+    assert judges["another"] is third
     assert another.as_dict() == {"model": "m"}
     with pytest.raises(UsageError, match="Two different models are named 'm'"):
         objects.model(third)

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from evalwright.core.errors import ConfigurationError, UnknownName
 from evalwright.evaluation.configuration import Configuration, ModelSpec
-from evalwright.evaluation.objects import Objects
-from evalwright.evaluation.planning import Plan, make_plans
+from evalwright.evaluation.planning import PlannedRun, make_plan
+from evalwright.evaluation.resolving import resolve
+from evalwright.evaluation.settings import Settings
 from evalwright.runs.writer import slug
 
 ECHO = ModelSpec("scripted/echo")
@@ -25,9 +26,9 @@ def _home(own_folder: Path) -> None:
         Path(f"{name}.yaml").write_text(TASK.format(name=name))
 
 
-def plan(**settings: object) -> Plan:
+def plan(**settings: object) -> PlannedRun:
     fields = {"tasks": ("one.yaml",), "models": (ECHO,), **settings}
-    return make_plans(Configuration(**fields), Objects())[0]  # type: ignore[arg-type]
+    return make_plan(resolve(Settings(Configuration(**fields)))).runs[0]  # type: ignore[arg-type]
 
 
 def test_a_name_that_no_record_may_have_is_refused_before_a_request() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from contextlib import ExitStack, suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +20,7 @@ from evalwright.core.errors import EvalwrightError
 from evalwright.evaluation.configuration import ModelSpec
 
 if TYPE_CHECKING:
+    from evalwright.evaluation.settings import Settings
     from evalwright.runs.reader import Run
 
 
@@ -114,7 +116,7 @@ def run(**given: Any) -> int:
     the same command again.
     """
     from evalwright.cli.arguments import evaluation_settings, key_values, load_plugins
-    from evalwright.evaluation.configuration_file import configuration_from
+    from evalwright.evaluation.configuration_file import read_settings
     from evalwright.evaluation.processes import check_one_process
 
     options.only_with(replicas="on", gpus_per_replica="on")
@@ -146,15 +148,24 @@ def run(**given: Any) -> int:
     if given["models"]:
         flags["models"] = tuple(ModelSpec(name, arguments) for name in given["models"])
     arguments = {} if given["models"] else arguments
-    configuration = configuration_from(
+    settings = read_settings(
         given["config"], flags, arguments, given["suite"], given["trust_file"]
     )
-    if configuration.home:
+    if settings.configuration.home:
         # Caches of data sets and hashes are beside the store.
-        os.environ["EVALWRIGHT_HOME"] = configuration.home
-    if not configuration.shard:
+        os.environ["EVALWRIGHT_HOME"] = settings.configuration.home
+    if not settings.configuration.shard:
         check_one_process("-M device_map=auto")
-    return _evaluate(configuration, given, _place(given))
+    settings = replace(settings, on=_place(given), sandbox=given["sandbox"])
+    return _evaluate(
+        settings,
+        track=given["track"],
+        grace=given["grace"],
+        quiet=given["quiet"],
+        verbose=given["verbose"],
+        log_file=given["log_file"],
+        as_json=given["as_json"],
+    )
 
 
 MOST_IN_A_SENTENCE = 5
@@ -177,9 +188,20 @@ def _place(given: dict[str, Any]) -> Any:
     )
 
 
-def _evaluate(configuration: Any, given: dict[str, Any], on: Any) -> int:
+def _evaluate(
+    settings: Settings,
+    *,
+    track: Sequence[str],
+    grace: float,
+    quiet: bool,
+    verbose: bool,
+    log_file: str | None,
+    as_json: bool,
+) -> int:
+    """Carry out the settings, show the runs, and say how it ended."""
     from evalwright.analysis.board import make_board
-    from evalwright.evaluation.running import evaluate_configuration, run_blocking
+    from evalwright.evaluation.evaluating import evaluate_settings
+    from evalwright.evaluation.running import run_blocking
     from evalwright.reports.documents.summary import (
         board_summary,
         run_summary,
@@ -195,9 +217,7 @@ def _evaluate(configuration: Any, given: dict[str, Any], on: Any) -> int:
     from evalwright.runs.callbacks import Callbacks
     from evalwright.trackers import open_trackers
 
-    told = Callbacks(open_trackers(given["track"]))
-    quiet = given["quiet"]
-    log_file = given["log_file"]
+    told = Callbacks(open_trackers(track))
     with ExitStack() as stack:
         # What progress says is logged too, so that a log without a terminal has it.
         hidden = (
@@ -211,21 +231,20 @@ def _evaluate(configuration: Any, given: dict[str, Any], on: Any) -> int:
             else stack.enter_context(TerminalProgress(hidden))
         )
         tell = progress.show if progress and not quiet else say
-        stack.enter_context(logged(given["verbose"], log_file, tell))
-        settings = {key: given[key] for key in ("grace", "sandbox")}
+        stack.enter_context(logged(verbose, log_file, tell))
         runs = run_blocking(
-            lambda: evaluate_configuration(
-                configuration, progress=progress, callbacks=told, on=on, **settings
+            lambda: evaluate_settings(
+                settings, progress=progress, callbacks=told, grace=grace
             )
         )
-    if given["as_json"]:
+    if as_json:
         shown = []
     elif len(runs) > 1 and not runs[0].part:
         shown = [runs_summary(runs), board_summary(make_board(runs), _verdict(runs))]
     else:
         shown = [run_summary(run) for run in runs]
     data = [{**run.data, "folder": str(run.folder)} for run in runs]
-    print_result(given["as_json"], data, *shown)
+    print_result(as_json, data, *shown)
     if quiet:  # otherwise progress has shown it before the first request
         for warning in unsent_image_warnings(runs):
             say(warning)

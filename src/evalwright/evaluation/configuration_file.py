@@ -1,4 +1,5 @@
-"""Reads an evaluation from a suite file (YAML) or from the `run.json` of an earlier run, strictly.
+"""Reads settings from a suite file (YAML) or from the `run.json` of an earlier run, strictly, with
+the flags of a command over them.
 
     tasks: [factual, my_task.yaml]
     common: {temperature: 1.0}          # arguments of every model
@@ -26,78 +27,103 @@ from typing import Any
 
 from evalwright.core.errors import ConfigurationError, UnknownName
 from evalwright.core.private import no_file
-from evalwright.evaluation.configuration import (
+from evalwright.evaluation.configuration import Configuration, ModelSpec
+from evalwright.evaluation.origins import FILES, listed, proposed, require_allowed
+from evalwright.evaluation.settings import (
     KINDS,
     TEXTS,
-    Configuration,
-    ModelSpec,
-    check_limit,
+    Origin,
+    Settings,
+    check_kind,
     present_names,
 )
-from evalwright.evaluation.origins import FILES, listed, proposed, require_allowed
 from evalwright.metrics.tree import read_tree
-from evalwright.runs.accepted_failures import is_id_file, read_limit
+from evalwright.runs.accepted_failures import is_id_file
 from evalwright.tasks.data_files import as_data_file
 from evalwright.tasks.definitions import merged
 from evalwright.tasks.files import is_within, read_json
 from evalwright.tasks.overrides import nested
-from evalwright.tasks.yaml_files import Document, KeyPath, kind_of, read_document
+from evalwright.tasks.yaml_files import Document, KeyPath, read_document
 
 KEYS = ("tasks", "models", *TEXTS, *KINDS)
 FORMATS = ("auto", "chat", "text")
 
 
-def configuration_from(
+def read_settings(
     file: str | None,
     flags: Mapping[str, Any],
     model_arguments: Mapping[str, Any] | None = None,
     suite: str | None = None,
     trust_file: str | None = None,
-) -> Configuration:
-    """The configuration of a file (or none), with flags on top; `model_arguments` are added to
-    every model of the file.
+) -> Settings:
+    """The settings of a file, if there is one, with flags over them.
 
-    suite: which of the file's suites. trust_file: the file again, where the person allows it what
-    only a person decides. Raises ConfigurationError or UnknownName, naming file and line.
+    Args:
+        file: a suite file, a `run.json`, or the folder of a run.
+        flags: fields of a Configuration that were set on the command line.
+        model_arguments: added to the arguments of every model of the file.
+        suite: which of the file's suites.
+        trust_file: the file again, where the person allows it what only a person decides.
+
+    Raises:
+        ConfigurationError: a setting is not what it must be; the message names file and line.
+        UnknownName: there is no such setting or suite; the message has the closest.
     """
-    for option, given in (("--suite", suite), ("--trust-file", trust_file)):
-        if given is not None and not file:
+    for option, argument in (("--suite", suite), ("--trust-file", trust_file)):
+        if argument is not None and not file:
             raise ConfigurationError(
-                f"{option} {given} can only be used with --config FILE."
+                f"{option} {argument} can only be used with --config FILE."
             )
+    settings = Settings()
     if file:
         reader = _opened(Path(file))
-        base = reader.read(suite)
-        rest = reader.values(suite, flags, model_arguments or {})
-        settings = proposed(rest, reader.folder, budget="budget" in flags)
-        require_allowed(reader.path, settings, trust_file, reader.folder, reader.at)
-    else:
-        base = Configuration()
-    flags = dict(flags)
-    if base.overrides and "overrides" in flags:
-        flags["overrides"] = merged(nested(base.overrides), nested(flags["overrides"]))
-    if "dialect" in flags:
-        flags["dialect"] = {**base.dialect, **flags["dialect"]}
-    made = replace(base, **flags)
-    if model_arguments:
-        if not made.models:
-            raise ConfigurationError(
-                "-M sets an argument of a model, but no model is named. Add --model"
-                " provider/name."
-            )
-        models = tuple(
-            replace(spec, arguments=merged(spec.arguments, model_arguments))
-            for spec in made.models
-        )
-        made = replace(made, models=models)
-    return made
+        settings = reader.read(suite)
+        remaining = reader.remaining(suite, flags, model_arguments or {})
+        proposals = proposed(remaining, reader.folder, budget="budget" in flags)
+        require_allowed(reader.path, proposals, trust_file, reader.folder, reader.at)
+    settings = _with_flags(settings, flags)
+    return _with_arguments(settings, model_arguments) if model_arguments else settings
 
 
 def read_configuration(
     path: Path, suite: str | None = None, trust_file: str | None = None
 ) -> Configuration:
-    """The configuration in a suite file or a `run.json`, as `configuration_from` without flags."""
-    return configuration_from(str(path), {}, None, suite, trust_file)
+    """The configuration in a suite file or a `run.json`, as `read_settings` without flags."""
+    return read_settings(str(path), {}, None, suite, trust_file).configuration
+
+
+def _with_flags(settings: Settings, flags: Mapping[str, Any]) -> Settings:
+    """What a flag sets wins; overrides and the settings of dialects are put over the file's."""
+    configuration = settings.configuration
+    fields = dict(flags)
+    if configuration.overrides and "overrides" in fields:
+        fields["overrides"] = merged(
+            nested(configuration.overrides), nested(fields["overrides"])
+        )
+    if "dialect" in fields:
+        fields["dialect"] = {**configuration.dialect, **fields["dialect"]}
+    options = {key: Origin("command line", f"--{key}") for key in flags}
+    return replace(
+        settings,
+        configuration=replace(configuration, **fields),
+        origins={**settings.origins, **options},
+    )
+
+
+def _with_arguments(settings: Settings, arguments: Mapping[str, Any]) -> Settings:
+    """Every model with these arguments over its own."""
+    models = settings.configuration.models
+    if not models:
+        raise ConfigurationError(
+            "-M sets an argument of a model, but no model is named. Add --model"
+            " provider/name."
+        )
+    return settings.having(
+        models=tuple(
+            replace(spec, arguments=merged(spec.arguments, arguments))
+            for spec in models
+        )
+    )
 
 
 def _opened(path: Path) -> _Reader:
@@ -135,7 +161,7 @@ def with_present_names(settings: Any) -> Any:
 
 
 class _Reader:
-    """Turns plain values into a Configuration; says where what is wrong."""
+    """Turns the plain values of a file into settings; says where one is wrong."""
 
     def __init__(
         self,
@@ -154,48 +180,48 @@ class _Reader:
         self.of_suite: dict[Any, KeyPath] = {}
         """Where the keys stand that came from a suite."""
 
-    def read(self, suite: str | None = None) -> Configuration:
+    def read(self, suite: str | None = None) -> Settings:
+        """All settings of the file, with file and line of each."""
         if not isinstance(self.value, Mapping):
             raise ConfigurationError(
                 f"{self.path} must be a mapping with keys such as 'tasks' and 'models'."
             )
         self._known(self.value, (*KEYS, "suites"), ())
         fields: dict[str, Any] = {}
-        for key, value in self._of_suite(suite).items():
-            fields[key] = self._field(key, value)
-        if "num_fewshot" in fields.get(
-            "dialect", {}
-        ):  # where it was before it held for every task
-            fields.setdefault("num_fewshot", fields["dialect"].pop("num_fewshot"))
+        origins: dict[str, Origin] = {}
+        for key, setting in self._of_suite(suite).items():
+            fields[key] = self._field(key, setting)
+            origins[key] = Origin("file", self.at((key,)))
+        dialect = fields.get("dialect", {})
+        if "num_fewshot" in dialect:  # where it was before it held for every task
+            fields.setdefault("num_fewshot", dialect.pop("num_fewshot"))
         common = fields.pop("common", {})
         if common:
             fields["models"] = tuple(
                 _with_common(spec, common) for spec in fields.get("models", ())
             )
-        return Configuration(**fields)
+        return Settings(Configuration(**fields), origins)
 
-    def values(
+    def remaining(
         self, suite: str | None, flags: Mapping[str, Any], arguments: Mapping[str, Any]
     ) -> dict[str, Any]:
         """The file's values that no flag and no argument of the command line replaces."""
-        out = {
-            key: value
-            for key, value in self._of_suite(suite).items()
-            if key not in flags
-        }
+        settings = self._of_suite(suite)
+        out = {key: setting for key, setting in settings.items() if key not in flags}
         if "models" in flags:
             out.pop("common", None)
-        whole = self._of_suite(suite)
-        if "dialect" in flags and "dialect" in whole:
-            out["dialect"] = _without(whole["dialect"], dict.fromkeys(flags["dialect"]))
-        if "overrides" in flags and "overrides" in whole:
-            out["overrides"] = _without(
-                nested(whole["overrides"]), nested(flags["overrides"])
+        if "dialect" in flags and "dialect" in settings:
+            out["dialect"] = _without(
+                settings["dialect"], dict.fromkeys(flags["dialect"])
             )
-        own = out.get("models")
-        if own is not None:
+        if "overrides" in flags and "overrides" in settings:
+            out["overrides"] = _without(
+                nested(settings["overrides"]), nested(flags["overrides"])
+            )
+        if out.get("models") is not None:
             out["models"] = [
-                _without(spec, {"arguments": arguments}) for spec in listed(own)
+                _without(spec, {"arguments": arguments})
+                for spec in listed(out["models"])
             ]
         return {**out, "common": _without(out.get("common", {}), arguments)}
 
@@ -243,10 +269,7 @@ class _Reader:
     def _field(self, key: str, value: Any) -> Any:
         if key in KINDS and not (key == "limit" and value is None):
             self._is(value, *KINDS[key], (key,))
-            if key == "limit":
-                check_limit(value, f"{self.at((key,))}: ")
             if key == "accept_failures":
-                read_limit(str(value), f"{self.at((key,))}: ")
                 return str(value)
         if key in TEXTS:
             if key == "give_up":
@@ -381,13 +404,8 @@ class _Reader:
                 raise UnknownName("key", str(key), known, hint)
 
     def _is(self, value: Any, kind: Any, words: str, where: KeyPath) -> None:
-        if not isinstance(value, kind) or (
-            isinstance(value, bool) and kind is not bool
-        ):
-            name = ".".join(str(part) for part in where)
-            raise ConfigurationError(
-                f"{self.at(where)}: '{name}' must be {words}, not {kind_of(value)}."
-            )
+        name = ".".join(map(str, where))
+        check_kind(value, kind, words, name, f"{self.at(where)}: ")
 
     def at(self, where: KeyPath) -> str:
         """File and line of a setting; of JSON the file and the name of the setting in it."""

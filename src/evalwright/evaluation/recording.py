@@ -17,7 +17,7 @@ from evalwright.core.samples import SampleRecord
 from evalwright.core.tasks import Task
 from evalwright.engine.budget import Budget
 from evalwright.engine.engine import Door, Engine
-from evalwright.evaluation.planning import Plan
+from evalwright.evaluation.planning import PlannedRun
 from evalwright.evaluation.schedule import Schedule
 from evalwright.models.replicas import said
 from evalwright.runs.aggregation import AnswersUsage, TaskTally, rules_record
@@ -43,13 +43,13 @@ class Session:
 
     def __init__(
         self,
-        plan: Plan,
+        plan: PlannedRun,
         engine: Engine,
         progress: ProgressReporter | None,
         told: Callbacks | None = None,
     ) -> None:
-        plan.started = datetime.now(UTC)
         self.plan = plan
+        self.started = datetime.now(UTC)
         tasks = ", ".join(task.name for task in plan.tasks)
         _log.info(
             "Run %s: %s, %d answers on %s",
@@ -66,7 +66,9 @@ class Session:
             for task in plan.tasks
         ]
         store_images = bool(plan.configuration.get("store_images", True))
-        self.writer = RunWriter(plan.folder, about_run(plan), store_images=store_images)
+        self.writer = RunWriter(
+            plan.folder, about_run(plan, self.started), store_images=store_images
+        )
         self.meter = Meter(plan, self.door, progress, self.began)
         self.hardware = HardwareWatch()
         self._showing: asyncio.TimerHandle | None = None
@@ -105,7 +107,11 @@ class Meter(AbstractContextManager["Meter"]):
     """Counts finished samples and reports a few times a second."""
 
     def __init__(
-        self, plan: Plan, door: Door, reporter: ProgressReporter | None, began: float
+        self,
+        plan: PlannedRun,
+        door: Door,
+        reporter: ProgressReporter | None,
+        began: float,
     ) -> None:
         self.plan = plan
         self.door = door
@@ -190,7 +196,7 @@ def finish_run(session: Session, stopping: Mapping[str, Any] | None = None) -> R
         "id": plan.id,
         "identity": plan.identity,
         **({"shard": plan.shard} if plan.shard else {}),
-        "started": plan.started.isoformat(timespec="seconds"),
+        "started": session.started.isoformat(timespec="seconds"),
         "seconds": round(seconds, 3),
         "model": {**plan.model.describe(), **label},
         "roles": {role: model.describe() for role, model in plan.roles.items()},
@@ -224,7 +230,7 @@ def finish_run(session: Session, stopping: Mapping[str, Any] | None = None) -> R
     return run
 
 
-def about_run(plan: Plan) -> dict[str, Any]:
+def about_run(plan: PlannedRun, started: datetime) -> dict[str, Any]:
     """What whoever follows a run must know of it; expected: answers that it will have, if no rule
     stops it.
     """
@@ -233,7 +239,7 @@ def about_run(plan: Plan) -> dict[str, Any]:
         "label": plan.spec.label or plan.model.name,
         "model": plan.model.name,
         "roles": {role: model.name for role, model in plan.roles.items()},
-        "started": plan.started.isoformat(timespec="seconds"),
+        "started": started.isoformat(timespec="seconds"),
         "expected": plan.total,
         "tasks": [
             {

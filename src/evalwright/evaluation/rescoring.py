@@ -18,13 +18,15 @@ from evalwright.core.tasks import MetricSpec, Scorer
 from evalwright.engine.engine import Door, Engine
 from evalwright.engine.loop_turns import LoopTurns
 from evalwright.engine.opening import open_store
-from evalwright.evaluation.configuration import OLD_NAMES, ModelSpec
+from evalwright.evaluation.configuration import ModelSpec
 from evalwright.evaluation.derived import Derived
 from evalwright.evaluation.effects import check_sandbox
 from evalwright.evaluation.objects import ModelLike, Objects
-from evalwright.evaluation.planning import check_able
+from evalwright.evaluation.opening import open_roles
 from evalwright.evaluation.running import at_the_same_time, interruptible, run_blocking
 from evalwright.evaluation.scoring import score_record
+from evalwright.evaluation.settings import OLD_NAMES
+from evalwright.evaluation.task_checks import check_able
 from evalwright.metrics.registry import usual_metric
 from evalwright.metrics.repeats import KINDS, check_multiplied
 from evalwright.models.base import Model
@@ -66,7 +68,7 @@ def score_run(
     its parent folder (default: beside the old). dialect: `task_root` and `trust`, where tasks of
     another framework are scored by Python beside their files; what the run trusted counts for
     nothing here. unsure: the scorer that reads again what rules are unsure of. sandbox: as in
-    `evaluate_configuration`.
+    `Settings`.
 
     Raises UsageError for unknown scorers, missing roles, a name that is taken by another kind of
     run, and samples that were changed since the run.
@@ -89,7 +91,7 @@ def score_run(
             for role, model in (roles or {}).items()
         },
     )
-    models = {role: objects.open(spec, home=home) for role, spec in specs.items()}
+    models = open_roles(specs, objects.models, home=home)
     for model in models.values():
         model.check()
     for rules in bound.values():

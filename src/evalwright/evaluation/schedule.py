@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from evalwright.core.samples import SampleRecord
 from evalwright.core.tasks import Task
 from evalwright.engine.budget import Budget
-from evalwright.evaluation.planning import Plan
+from evalwright.evaluation.planning import PlannedRun
 from evalwright.evaluation.rules import (
     ModelRule,
     ScoreKind,
@@ -226,7 +226,7 @@ class InterimAnalysis:
         }
 
 
-def in_step(plans: Sequence[Plan], budget: Budget | None) -> list[list[int]]:
+def in_step(plans: Sequence[PlannedRun], budget: Budget | None) -> list[list[int]]:
     """Which models have to be asked in step: those that a rule compares, and all where they share a
     budget.
     """
@@ -251,7 +251,7 @@ class Schedule:
     the whole run, which a budget may end.
     """
 
-    def __init__(self, plans: Sequence[Plan], members: Sequence[int]) -> None:
+    def __init__(self, plans: Sequence[PlannedRun], members: Sequence[int]) -> None:
         self.plans = plans
         self.members = members
         self.analyses = [
@@ -411,13 +411,13 @@ class Schedule:
         }
 
 
-def _models(plan: Plan) -> list[Model]:
+def _models(plan: PlannedRun) -> list[Model]:
     """The models that a plan asks, in all roles."""
     return [plan.model, *plan.roles.values()]
 
 
 def _analyses(
-    each: ModelRule, plans: Sequence[Plan], models: Sequence[int]
+    each: ModelRule, plans: Sequence[PlannedRun], models: Sequence[int]
 ) -> Iterator[InterimAnalysis]:
     """The rule on every task that has its metric, for each of these models or for its pair."""
     if not models:
@@ -464,7 +464,7 @@ def _state(analysis: InterimAnalysis, several: bool) -> str:
     )
 
 
-def write_plans(plans: Sequence[Plan]) -> None:
+def write_plans(plans: Sequence[PlannedRun]) -> None:
     """Write the rules of each run into its folder, before the first request. Raises RunError."""
     written = datetime.now(UTC).isoformat(timespec="seconds")
     for number, plan in enumerate(plans):
@@ -473,7 +473,7 @@ def write_plans(plans: Sequence[Plan]) -> None:
 
 
 def _plan_record(
-    plan: Plan, rules: Sequence[ModelRule], written: str
+    plan: PlannedRun, rules: Sequence[ModelRule], written: str
 ) -> Mapping[str, Any]:
     tasks = [
         {

@@ -15,12 +15,11 @@ import re
 from array import array
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from evalwright.core.errors import ConfigurationError
 from evalwright.core.postgres import store_url
-from evalwright.core.private import home_folder
 from evalwright.core.tasks import Task
-from evalwright.evaluation.configuration import Configuration
 from evalwright.evaluation.processes import launched_process
 from evalwright.evaluation.rules import UnitOrder
 from evalwright.models.base import Model
@@ -110,20 +109,30 @@ def _place(text: str, environment: Mapping[str, str]) -> tuple[str, str]:
 
 def check_shard(
     shard: Shard,
-    configuration: Configuration,
     models: Sequence[Model],
     tasks: Sequence[Task],
+    *,
+    has_rules: bool,
+    has_budget: bool,
+    home: Path,
 ) -> None:
     """Raise ConfigurationError for what a shard cannot do: what looks at the whole run, and what
     could not be merged.
+
+    Args:
+        shard: which part of the run.
+        models: all that are asked.
+        tasks: of all models.
+        has_rules: whether the run has stopping rules.
+        has_budget: whether the run has a budget.
+        home: the folder of the store.
     """
-    if configuration.until:
+    if has_rules:
         raise ConfigurationError(
             f"--shard {shard} cannot be used with --until: a stopping rule looks at the"
             " scores of the whole run. Leave one out."
         )
-    home = home_folder(configuration.home)
-    if configuration.budget and not store_url() and OWN_STORE.fullmatch(home.name):
+    if has_budget and not store_url() and OWN_STORE.fullmatch(home.name):
         raise ConfigurationError(
             "--budget with --shard is a limit for all shards together, and this one"
             f" has a store of its own ('{home}'), in which it does not see what the"

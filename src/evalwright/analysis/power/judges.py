@@ -11,8 +11,8 @@ from evalwright.analysis.power.opening import MeasuredRun, PlannedModel
 from evalwright.analysis.power.spending import known_price, total
 from evalwright.analysis.words import count, counted
 from evalwright.core.tasks import Scorer, Task
-from evalwright.evaluation.configuration import Configuration
-from evalwright.evaluation.objects import Objects
+from evalwright.evaluation.opening import open_roles
+from evalwright.evaluation.settings import Settings
 from evalwright.models.base import LocalModel
 from evalwright.models.remote.prices import Price
 from evalwright.statistics import mean_interval
@@ -25,8 +25,7 @@ VERDICT_TOKENS = 150
 
 
 def judge_forecasts(
-    configuration: Configuration,
-    objects: Objects,
+    settings: Settings,
     planned: Sequence[PlannedModel],
     tasks: Sequence[TaskForecast],
     sources: Sequence[MeasuredRun],
@@ -36,7 +35,7 @@ def judge_forecasts(
     """A forecast for each role that reads what rules are unsure of.
 
     Args:
-        configuration, objects: as of the plan; they name the models of the roles.
+        settings: of the plan; they name the models of the roles.
         planned: the models under test with their tasks.
         tasks: the forecasts of these tasks, in the same order.
         sources: runs that the plan goes by; their share of unsure readings is used.
@@ -59,7 +58,7 @@ def judge_forecasts(
                     own.times(per_answer + RUBRIC_TOKENS)
                 )
     for role, parts in requests.items():
-        spec = configuration.roles.get(role)
+        spec = settings.configuration.roles.get(role)
         whole = total(parts)
         if spec is None:
             yield JudgeForecast(
@@ -69,7 +68,8 @@ def judge_forecasts(
                 Amount(None, basis=f"no model is named for the role '{role}'"),
             )
             continue
-        judge = objects.open(spec, home=configuration.home)
+        home = settings.configuration.home
+        judge = open_roles({role: spec}, settings.models, home=home)[role]
         if isinstance(judge, LocalModel):
             yield JudgeForecast(
                 role, judge.name, whole, Amount(0.0, basis="runs on this machine")

@@ -32,12 +32,12 @@ from evalwright.analysis.power.judges import judge_forecasts
 from evalwright.analysis.power.opening import (
     MeasuredRun,
     PlannedModel,
-    configuration_of,
     measured_run,
     models_of,
     opened,
     pilot_runs,
     planned_models,
+    read_settings,
 )
 from evalwright.analysis.power.settings import Aim
 from evalwright.analysis.power.spending import (
@@ -54,8 +54,9 @@ from evalwright.core.errors import ConfigurationError, RunError, UnknownName
 from evalwright.core.private import home_folder
 from evalwright.core.tasks import Task
 from evalwright.engine.opening import existing_store
-from evalwright.evaluation.configuration import Configuration, ModelSpec, as_list
-from evalwright.evaluation.objects import ModelLike, Objects, TaskLike
+from evalwright.evaluation.configuration import Configuration, ModelSpec
+from evalwright.evaluation.objects import ModelLike, TaskLike
+from evalwright.evaluation.settings import as_list
 from evalwright.metrics.registry import BOUNDED
 from evalwright.models.remote.prices import Price
 from evalwright.runs.measurements import Measured
@@ -106,12 +107,13 @@ def plan(
         raise ConfigurationError(
             f"A pilot needs at least 2 items to show how much they vary, not {pilot}."
         )
-    objects = Objects()
-    configuration = configuration_of(tasks, models, objects, settings)
-    sources = [measured_run(opened(run, configuration.out)) for run in as_list(runs)]
-    if not configuration.models:
-        configuration = replace(configuration, models=models_of(sources))
-    planned = planned_models(configuration, objects)
+    evaluation = read_settings(tasks, models, settings)
+    out = evaluation.configuration.out
+    sources = [measured_run(opened(run, out)) for run in as_list(runs)]
+    if not evaluation.configuration.models:
+        evaluation = evaluation.having(models=models_of(sources))
+    configuration = evaluation.configuration
+    planned = planned_models(evaluation)
     names = [one.model.name for one in planned]
     for name in prices or {}:
         if name and name not in names:
@@ -125,10 +127,7 @@ def plan(
         if _metric(task, measured) in BOUNDED:
             aim.check_bounded(task.name)
     if pilot is not None:
-        sources = [
-            measured_run(run)
-            for run in pilot_runs(configuration, pilot, objects, progress)
-        ]
+        sources = [measured_run(run) for run in pilot_runs(evaluation, pilot, progress)]
     with _known(home_folder(configuration.home)) as known:
         found = [
             _task(
@@ -140,9 +139,7 @@ def plan(
     pairs = [pair for _, pair in found]
     totals = {name: add_up([task.models[name] for task in made]) for name in names}
     judges = tuple(
-        judge_forecasts(
-            configuration, objects, planned, made, sources, prices or {}, level
-        )
+        judge_forecasts(evaluation, planned, made, sources, prices or {}, level)
     )
     return Forecast(
         difference=difference,

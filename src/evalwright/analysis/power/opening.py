@@ -5,17 +5,22 @@ with their tasks.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from evalwright.core.errors import AbilityError, ConfigurationError
 from evalwright.core.tasks import Task
-from evalwright.evaluation.configuration import Configuration, ModelSpec
+from evalwright.evaluation.configuration import ModelSpec
 from evalwright.evaluation.effects import check_effects
-from evalwright.evaluation.objects import Objects
-from evalwright.evaluation.planning import load_all, make_plans
-from evalwright.evaluation.running import evaluate_configuration, run_blocking
+from evalwright.evaluation.evaluating import evaluate_settings
+from evalwright.evaluation.objects import settings_from_python
+from evalwright.evaluation.opening import add_providers, open_roles, open_under_test
+from evalwright.evaluation.planning import make_plan
+from evalwright.evaluation.resolving import resolve
+from evalwright.evaluation.running import run_blocking
+from evalwright.evaluation.settings import Settings
+from evalwright.evaluation.task_choice import task_choice
 from evalwright.models.base import Model
 from evalwright.runs.confirmed import confirm
 from evalwright.runs.measurements import Measured, Pace, judges_share, measure
@@ -44,47 +49,43 @@ class PlannedModel:
     tasks: Sequence[Task]
 
 
-def configuration_of(
-    tasks: Any, models: Any, objects: Objects, settings: dict[str, Any]
-) -> Configuration:
-    """The evaluation that is planned, as `evaluate` would have it."""
-    if settings.get("limit") is not None:
+def read_settings(tasks: Any, models: Any, named: dict[str, Any]) -> Settings:
+    """The evaluation that is planned, as `evaluate` would have it. named: its other settings."""
+    if named.get("limit") is not None:
         raise ConfigurationError(
             "A plan covers whole tasks: leave out limit. To measure on some items, use"
             " pilot."
         )
-    configuration = objects.configuration(tasks, models, settings)
-    if not configuration.tasks:
+    settings = settings_from_python(tasks, models, named)
+    if not settings.configuration.tasks:
         raise ConfigurationError(
             "Nothing to plan: name at least one task. `evalwright tasks list` shows"
             " them."
         )
-    return configuration
+    return settings
 
 
 def pilot_runs(
-    configuration: Configuration,
+    settings: Settings,
     pilot: int,
-    objects: Objects,
     progress: ProgressReporter | None,
 ) -> list[Run]:
     """The first items of the run that follows, really run.
 
     A pilot that was made before, without failures, is read.
     """
-    wanted = replace(configuration, limit=pilot, name="")
+    settings = settings.having(limit=pilot, name="")
+    models = settings.configuration.models
     made: dict[int, Run] = {}
-    for place, planned in enumerate(make_plans(wanted, objects)):
+    for place, planned in enumerate(make_plan(resolve(settings)).runs):
         if (planned.folder / RUN_FILE).exists() and not (
             run := open_run(planned.folder)
         ).n_missing:
             made[place] = run
-    rest = [place for place in range(len(wanted.models)) if place not in made]
+    rest = [place for place in range(len(models)) if place not in made]
     if rest:
-        left = replace(wanted, models=tuple(wanted.models[place] for place in rest))
-        new = run_blocking(
-            lambda: evaluate_configuration(left, progress=progress, objects=objects)
-        )
+        left = settings.having(models=tuple(models[place] for place in rest))
+        new = run_blocking(lambda: evaluate_settings(left, progress=progress))
         made |= dict(zip(rest, new, strict=True))
     return [made[place] for place in sorted(made)]
 
@@ -121,25 +122,24 @@ def models_of(sources: Sequence[MeasuredRun]) -> tuple[ModelSpec, ...]:
     return tuple(specs.values())
 
 
-def planned_models(
-    configuration: Configuration, objects: Objects
-) -> list[PlannedModel]:
+def planned_models(settings: Settings) -> list[PlannedModel]:
     """The models under test, each with the tasks as it would get them.
 
     Raises UsageError; opens no weights.
     """
+    configuration = settings.configuration
     if not configuration.models:
         raise ConfigurationError(
             "The runs name no model: name one with --model, for example demo/small."
         )
-    objects.providers(configuration)
+    add_providers(configuration.plugins)
     loaded: dict[bool, list[Task]] = {}
     out = []
     for spec in configuration.models:
-        model = objects.open(spec)
+        model = open_under_test(spec, settings.models)
         chat = "chat" in model.abilities
         if chat not in loaded:
-            loaded[chat] = _tasks_of(configuration, chat, objects)
+            loaded[chat] = _tasks_of(settings, chat)
         for task in loaded[chat]:
             missing = task.strategy.needs - model.abilities
             if missing:
@@ -149,13 +149,13 @@ def planned_models(
                     f" {', '.join(sorted(model.abilities))}."
                 )
         out.append(PlannedModel(spec, model, loaded[chat]))
-    roles = {
-        role: objects.open(spec, home=configuration.home)
-        for role, spec in configuration.roles.items()
-    }
-    every = [task for one in out for task in one.tasks]
     check_effects(
-        configuration, [one.model for one in out], roles, every, objects.tasks
+        [one.model for one in out],
+        open_roles(configuration.roles, settings.models, home=configuration.home),
+        [task for one in out for task in one.tasks],
+        max_resident=configuration.max_resident,
+        prompt_format=configuration.format,
+        objects=settings.tasks,
     )
     names = [one.model.name for one in out]
     if len(set(names)) != len(names):
@@ -165,9 +165,10 @@ def planned_models(
     return out
 
 
-def _tasks_of(configuration: Configuration, chat: bool, objects: Objects) -> list[Task]:
-    out = load_all(configuration, chat, objects)
-    out = list(filtered(out, read_conditions(configuration.where)).tasks)
+def _tasks_of(settings: Settings, chat: bool) -> list[Task]:
+    loaded = task_choice(settings).load(chat)
+    conditions = read_conditions(settings.configuration.where)
+    out = list(filtered(loaded, conditions).tasks)
     for task in out:
         if not len(task.samples):
             raise ConfigurationError(

@@ -314,23 +314,21 @@ def run_evaluation(
 def _finished_run(
     evaluation: Evaluation, model: Model | None, progress: ProgressReporter | None
 ) -> Run:
+    from evalwright.evaluation.evaluating import evaluate_settings
     from evalwright.evaluation.objects import Objects
-    from evalwright.evaluation.running import evaluate_configuration, run_blocking
+    from evalwright.evaluation.running import run_blocking
+    from evalwright.evaluation.settings import Settings
     from evalwright.runs.callbacks import Callbacks
     from evalwright.trackers import open_trackers
 
     objects = Objects()
     if model is not None:
         objects.model(model)
+    settings = Settings(evaluation.configuration, models=objects.models)
     told = Callbacks(open_trackers(list(evaluation.track)))
     try:
-        how: dict[str, Any] = {
-            "progress": progress,
-            "objects": objects,
-            "callbacks": told,
-        }
         runs: list[Run] = run_blocking(
-            lambda: evaluate_configuration(evaluation.configuration, **how)
+            lambda: evaluate_settings(settings, progress=progress, callbacks=told)
         )
     except UnknownName as error:
         names = (name.removeprefix(PREFIX) for name in evaluation.configuration.tasks)
