@@ -42,26 +42,26 @@ def parse_budget(texts: Sequence[str]) -> Limits:
 
     Raises ConfigurationError where one cannot be read, or is named twice.
     """
-    found: dict[str, float] = {}
+    amounts: dict[str, float] = {}
     for text in texts:
-        for part in re.split(r"\s*(?:,\s+|;|\band\b|\+)\s*", text.strip()):
-            name, value = _limit(part, text)
-            if name in found:
+        for limit_text in re.split(r"\s*(?:,\s+|;|\band\b|\+)\s*", text.strip()):
+            name, amount = _limit(limit_text, text)
+            if name in amounts:
                 raise ConfigurationError(
                     f"The budget names {name} twice. Give one limit of each kind."
                 )
-            found[name] = value
-    requests = found.get("requests")
-    tokens = found.get("tokens")
+            amounts[name] = amount
+    requests = amounts.get("requests")
+    tokens = amounts.get("tokens")
     return Limits(
         None if requests is None else int(requests),
         None if tokens is None else int(tokens),
-        found.get("dollars"),
+        amounts.get("dollars"),
     )
 
 
-def _limit(part: str, text: str) -> tuple[str, float]:
-    match = _PART.match(part)
+def _limit(limit_text: str, text: str) -> tuple[str, float]:
+    match = _PART.match(limit_text)
     if match is None:
         raise ConfigurationError(
             f"The budget {text!r} cannot be read. It may be {_EXAMPLES}."
@@ -72,23 +72,23 @@ def _limit(part: str, text: str) -> tuple[str, float]:
         else _UNITS.get(match["unit"].lower(), "")
     )
     if not unit:
-        said = f"has the unit {match['unit']!r}" if match["unit"] else "has no unit"
+        problem = f"has the unit {match['unit']!r}" if match["unit"] else "has no unit"
         raise ConfigurationError(
-            f"The budget {text!r} {said}; known are USD, tokens and requests. It may be"
+            f"The budget {text!r} {problem}; known are USD, tokens and requests. It may be"
             f" {_EXAMPLES}."
         )
-    value = float(re.sub("[,_]", "", match["number"])) * _SCALES[match["scale"] or ""]
+    amount = float(re.sub("[,_]", "", match["number"])) * _SCALES[match["scale"] or ""]
     least = 0.0 if unit == "dollars" else 1.0
-    if not math.isfinite(value) or value < least or value == 0:
+    if not math.isfinite(amount) or amount < least or amount == 0:
         raise ConfigurationError(
             f"The budget {text!r} must be above 0. It may be {_EXAMPLES}."
         )
-    return unit, value
+    return unit, amount
 
 
 def parse_prices(texts: Sequence[str]) -> dict[str, Price]:
-    """Prices by model name, "" for every model that has none of its own. Raises ConfigurationError."""
-    out: dict[str, Price] = {}
+    """Prices by model name, "" for every model without one. Raises ConfigurationError."""
+    prices: dict[str, Price] = {}
     for text in texts:
         match = _PRICE.match(text.strip())
         try:
@@ -102,12 +102,12 @@ def parse_prices(texts: Sequence[str]) -> dict[str, Price]:
                 " 'openai/gpt-4o-mini=0.15/0.60'."
             )
         name = (match["name"] or "").strip()
-        if name in out:
+        if name in prices:
             raise ConfigurationError(
                 f"Two prices are given for {name or 'every model'!r}. Give one."
             )
-        out[name] = price
-    return out
+        prices[name] = price
+    return prices
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,13 +157,13 @@ def price_models(
         ConfigurationError: a price cannot be read, or has no effect.
     """
     prices = parse_prices(texts)
-    known = {name for spec, _ in models for name in _names(spec)}
+    model_names = {name for spec, _ in models for name in _names(spec)}
     for name in prices:
-        if name and name not in known:
+        if name and name not in model_names:
             raise UnknownName(
                 "model in a price",
                 name,
-                known,
+                model_names,
                 "A price may be for one of the models of this command.",
             )
     used: set[str] = set()

@@ -32,12 +32,12 @@ class ModelSpec:
 
     def as_dict(self) -> dict[str, Any]:
         """The form a suite file takes; what is secret is left out of it."""
-        out: dict[str, Any] = {"model": masked_arguments(self.model)}
+        fields: dict[str, Any] = {"model": masked_arguments(self.model)}
         if self.arguments:
-            out["arguments"] = masked_arguments(self.arguments)
+            fields["arguments"] = masked_arguments(self.arguments)
         if self.label:
-            out["label"] = self.label
-        return out
+            fields["label"] = self.label
+        return fields
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,25 +110,27 @@ class Configuration:
         """The form a suite file takes; what is left at its default is left out, but for seed and
         limit.
         """
-        out: dict[str, Any] = {
+        settings: dict[str, Any] = {
             "tasks": list(self.tasks),
             "models": [spec.as_dict() for spec in self.models],
             "limit": self.limit,
             "seed": self.seed,
         }
         if self.roles:
-            out["roles"] = {role: spec.as_dict() for role, spec in self.roles.items()}
+            settings["roles"] = {
+                role: spec.as_dict() for role, spec in self.roles.items()
+            }
         if self.overrides:
-            out["overrides"] = dict(self.overrides)
+            settings["overrides"] = dict(self.overrides)
         if self.dialect:
-            out["dialect"] = dict(self.dialect)
+            settings["dialect"] = dict(self.dialect)
         if self.tree:
-            out["tree"] = dict(self.tree)
+            settings["tree"] = dict(self.tree)
         if self.unsure:
-            out["unsure"] = dict(self.unsure)
+            settings["unsure"] = dict(self.unsure)
         for key in ("where", "until", "budget", "price", "plugins", "give_up"):
             if texts := getattr(self, key):
-                out[key] = list(texts)
+                settings[key] = list(texts)
         names = (
             "name",
             "out",
@@ -140,7 +142,7 @@ class Configuration:
             "shard",
         )
         for key in (*names, "accept_failures", "no_judge", "store_images"):
-            value = getattr(self, key)
-            if value != Configuration.__dataclass_fields__[key].default:
-                out[key] = value
-        return out
+            setting = getattr(self, key)
+            if setting != Configuration.__dataclass_fields__[key].default:
+                settings[key] = setting
+        return settings

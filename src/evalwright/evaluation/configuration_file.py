@@ -138,8 +138,12 @@ def _opened(path: Path) -> _Reader:
 
 
 def _from_json(path: Path) -> Any:
-    data = read_json(path, ConfigurationError, f"The configuration '{path}'")
-    return data.get("configuration", data) if isinstance(data, dict) else data
+    document = read_json(path, ConfigurationError, f"The configuration '{path}'")
+    return (
+        document.get("configuration", document)
+        if isinstance(document, dict)
+        else document
+    )
 
 
 def with_present_names(settings: Any) -> Any:
@@ -165,13 +169,13 @@ class _Reader:
 
     def __init__(
         self,
-        value: Any,
+        document_value: Any,
         path: Path,
         *,
         relative: bool,
         document: Document | None = None,
     ) -> None:
-        self.value = with_present_names(value)
+        self.value = with_present_names(document_value)
         self.path = path
         self.relative = relative
         self.document = document
@@ -186,7 +190,7 @@ class _Reader:
             raise ConfigurationError(
                 f"{self.path} must be a mapping with keys such as 'tasks' and 'models'."
             )
-        self._known(self.value, (*KEYS, "suites"), ())
+        self._check_keys(self.value, (*KEYS, "suites"), ())
         fields: dict[str, Any] = {}
         origins: dict[str, Origin] = {}
         for key, setting in self._of_suite(suite).items():
@@ -207,23 +211,25 @@ class _Reader:
     ) -> dict[str, Any]:
         """The file's values that no flag and no argument of the command line replaces."""
         settings = self._of_suite(suite)
-        out = {key: setting for key, setting in settings.items() if key not in flags}
+        remaining = {
+            key: setting for key, setting in settings.items() if key not in flags
+        }
         if "models" in flags:
-            out.pop("common", None)
+            remaining.pop("common", None)
         if "dialect" in flags and "dialect" in settings:
-            out["dialect"] = _without(
+            remaining["dialect"] = _without(
                 settings["dialect"], dict.fromkeys(flags["dialect"])
             )
         if "overrides" in flags and "overrides" in settings:
-            out["overrides"] = _without(
+            remaining["overrides"] = _without(
                 nested(settings["overrides"]), nested(flags["overrides"])
             )
-        if out.get("models") is not None:
-            out["models"] = [
+        if remaining.get("models") is not None:
+            remaining["models"] = [
                 _without(spec, {"arguments": arguments})
-                for spec in listed(out["models"])
+                for spec in listed(remaining["models"])
             ]
-        return {**out, "common": _without(out.get("common", {}), arguments)}
+        return {**remaining, "common": _without(remaining.get("common", {}), arguments)}
 
     def _of_suite(self, suite: str | None) -> Mapping[str, Any]:
         """The file's values, those of the suite over them.
@@ -237,9 +243,9 @@ class _Reader:
                     f"{self.path} has no suites: leave out the name '{suite}', or write"
                     " them under 'suites:'."
                 )
-            whole: Mapping[str, Any] = self.value
-            return whole
-        self._is(suites, Mapping, "a mapping of names to suites", ("suites",))
+            without_suites: Mapping[str, Any] = self.value
+            return without_suites
+        self._check_kind(suites, Mapping, "a mapping of names to suites", ("suites",))
         if suite is None:
             raise ConfigurationError(
                 f"{self.path} has several suites: name one with --suite. It has:"
@@ -249,85 +255,93 @@ class _Reader:
             raise UnknownName(
                 "suite", suite, suites, f"{self.path} has: {', '.join(suites)}."
             )
-        own = suites[suite]
-        self._is(
-            own,
+        suite_settings = suites[suite]
+        self._check_kind(
+            suite_settings,
             Mapping,
             "a mapping with keys such as 'tasks' and 'models'",
             ("suites", suite),
         )
-        self._known(own, KEYS, ("suites", suite))
-        self.of_suite = dict.fromkeys(own, ("suites", suite))
-        shared = {key: value for key, value in self.value.items() if key != "suites"}
+        self._check_keys(suite_settings, KEYS, ("suites", suite))
+        self.of_suite = dict.fromkeys(suite_settings, ("suites", suite))
+        shared = {
+            key: setting for key, setting in self.value.items() if key != "suites"
+        }
         for key in ("common", "overrides"):
             if isinstance(shared.get(key), Mapping) and isinstance(
-                own.get(key), Mapping
+                suite_settings.get(key), Mapping
             ):
-                own = {**own, key: merged(nested(shared[key]), nested(own[key]))}
-        return {**shared, **own}
+                suite_settings = {
+                    **suite_settings,
+                    key: merged(nested(shared[key]), nested(suite_settings[key])),
+                }
+        return {**shared, **suite_settings}
 
-    def _field(self, key: str, value: Any) -> Any:
-        if key in KINDS and not (key == "limit" and value is None):
-            self._is(value, *KINDS[key], (key,))
+    def _field(self, key: str, setting: Any) -> Any:
+        if key in KINDS and not (key == "limit" and setting is None):
+            self._check_kind(setting, *KINDS[key], (key,))
             if key == "accept_failures":
-                return str(value)
+                return str(setting)
         if key in TEXTS:
             if key == "give_up":
-                value = [
-                    str(entry) if type(entry) is int else entry
-                    for entry in listed(value)
+                setting = [
+                    str(text) if type(text) is int else text for text in listed(setting)
                 ]
-            for i, entry in enumerate(listed(value)):
-                self._is(
-                    entry, str, f"{TEXTS[key]} in quotes, or a list of them", (key, i)
+            for i, text in enumerate(listed(setting)):
+                self._check_kind(
+                    text, str, f"{TEXTS[key]} in quotes, or a list of them", (key, i)
                 )
             if key == "give_up":
-                return tuple(map(self._given_up, value))
+                return tuple(map(self._given_up, setting))
             return tuple(
-                map(self._plugin, listed(value)) if key == "plugins" else listed(value)
+                map(self._plugin, listed(setting))
+                if key == "plugins"
+                else listed(setting)
             )
         if key == "tasks":
             return tuple(
-                self._task(entry, ("tasks", i)) for i, entry in enumerate(listed(value))
+                self._task(task, ("tasks", i)) for i, task in enumerate(listed(setting))
             )
         if key == "models":
             return tuple(
-                self._model(entry, ("models", i))
-                for i, entry in enumerate(listed(value))
+                self._model(model, ("models", i))
+                for i, model in enumerate(listed(setting))
             )
         if key == "roles":
             return {
-                role: self._model(entry, ("roles", role))
-                for role, entry in value.items()
+                role: self._model(model, ("roles", role))
+                for role, model in setting.items()
             }
         if key == "tree":
-            return read_tree(value, f"{self.at((key,))}: tree").as_dict()
+            return read_tree(setting, f"{self.at((key,))}: tree").as_dict()
         if key == "overrides" and self.relative:
-            return self._beside(value)
-        if key == "format" and value not in FORMATS:
+            return self._beside(setting)
+        if key == "format" and setting not in FORMATS:
             raise UnknownName(
                 "format",
-                value,
+                setting,
                 FORMATS,
                 f"Known: {', '.join(FORMATS)}. ({self.at((key,))})",
             )
-        return dict(value) if isinstance(value, Mapping) else value
+        return dict(setting) if isinstance(setting, Mapping) else setting
 
-    def _task(self, entry: Any, where: KeyPath) -> str:
-        self._is(entry, str, "the name or file of a task", where)
-        beside = self.path.parent / entry
+    def _task(self, name: Any, where: KeyPath) -> str:
+        self._check_kind(name, str, "the name or file of a task", where)
+        beside = self.path.parent / name
         # The file may be followed by one of its tasks: "exams.yaml:exams-law".
         file = beside
         if beside.name and not beside.is_file():
             file = beside.with_name(beside.name.rpartition(":")[0] or beside.name)
-        data = file if self.relative and file.is_file() else Path(entry)
-        if as_data_file(str(data)) and not is_within(data, self.folder, Path.cwd()):
+        task_file = file if self.relative and file.is_file() else Path(name)
+        if as_data_file(str(task_file)) and not is_within(
+            task_file, self.folder, Path.cwd()
+        ):
             raise ConfigurationError(
-                f"{self.at(where)}: the data file '{entry}' is outside of this file's"
+                f"{self.at(where)}: the data file '{name}' is outside of this file's"
                 " folder and the working folder, or hidden there. Name it on the"
                 " command line instead."
             )
-        return str(beside) if self.relative and file.is_file() else str(entry)
+        return str(beside) if self.relative and file.is_file() else str(name)
 
     def _beside(
         self, overrides: Mapping[str, Any], path: tuple[str, ...] = ()
@@ -335,82 +349,88 @@ class _Reader:
         """Settings of tasks, their file names made relative to the suite file as those of tasks
         are.
         """
-        out: dict[str, Any] = {}
-        for key, value in overrides.items():
+        relocated: dict[str, Any] = {}
+        for key, override in overrides.items():
             here = (*path, *str(key).split("."))
-            if isinstance(value, Mapping):
-                out[key] = self._beside(value, here)
+            if isinstance(override, Mapping):
+                relocated[key] = self._beside(override, here)
             elif here in FILES:
-                several = [
-                    str(self.path.parent / one) if isinstance(one, str) else one
-                    for one in listed(value)
+                paths = [
+                    str(self.path.parent / file) if isinstance(file, str) else file
+                    for file in listed(override)
                 ]
-                out[key] = several if isinstance(value, (list, tuple)) else several[0]
+                relocated[key] = (
+                    paths if isinstance(override, (list, tuple)) else paths[0]
+                )
             else:
-                out[key] = value
-        return out
+                relocated[key] = override
+        return relocated
 
-    def _plugin(self, entry: str) -> str:
+    def _plugin(self, file: str) -> str:
         """A file of providers. Python runs only where a person names it, on the command line."""
-        if not entry.endswith(".toml"):
+        if not file.endswith(".toml"):
             raise ConfigurationError(
-                f"{self.at(('plugins',))}: '{entry}' is not a TOML file of providers."
+                f"{self.at(('plugins',))}: '{file}' is not a TOML file of providers."
                 " Name Python files on the command line, with --plugin, because they"
                 " are executed."
             )
-        return str(self.path.parent / entry) if self.relative else entry
+        return str(self.path.parent / file) if self.relative else file
 
-    def _given_up(self, entry: str) -> str:
+    def _given_up(self, id_or_file: str) -> str:
         """The id of a sample, or a file of ids, which the record would show: so it stays where the
         person works.
         """
-        if not is_id_file(entry) or not self.relative:
-            return entry
-        file = self.path.parent / entry
+        if not is_id_file(id_or_file) or not self.relative:
+            return id_or_file
+        file = self.path.parent / id_or_file
         if not is_within(file, self.folder, Path.cwd()):
             raise ConfigurationError(
-                f"{self.at(('give_up',))}: the file '{entry}' is outside of this file's"
+                f"{self.at(('give_up',))}: the file '{id_or_file}' is outside of this file's"
                 " folder and the working folder, or hidden there. Name it on the"
                 " command line instead, with --give-up."
             )
         return str(file)
 
-    def _model(self, entry: Any, where: KeyPath) -> ModelSpec:
-        if isinstance(entry, str):
-            return ModelSpec(entry)
-        self._is(entry, Mapping, "a model's name or a mapping with 'model'", where)
-        self._known(entry, ("model", "arguments", "label"), where)
-        if "model" not in entry:
+    def _model(self, model: Any, where: KeyPath) -> ModelSpec:
+        if isinstance(model, str):
+            return ModelSpec(model)
+        self._check_kind(
+            model, Mapping, "a model's name or a mapping with 'model'", where
+        )
+        self._check_keys(model, ("model", "arguments", "label"), where)
+        if "model" not in model:
             raise ConfigurationError(
                 f"{self.at(where)}: the key 'model' is missing, for example 'model:"
                 " demo/small'."
             )
-        self._is(entry["model"], str, "a model's name", (*where, "model"))
-        self._is(
-            entry.get("arguments", {}), Mapping, "a mapping", (*where, "arguments")
+        self._check_kind(model["model"], str, "a model's name", (*where, "model"))
+        self._check_kind(
+            model.get("arguments", {}), Mapping, "a mapping", (*where, "arguments")
         )
         return ModelSpec(
-            entry["model"],
-            dict(entry.get("arguments", {})),
-            str(entry.get("label", "")),
+            model["model"],
+            dict(model.get("arguments", {})),
+            str(model.get("label", "")),
         )
 
-    def _known(
-        self, given: Mapping[str, Any], known: tuple[str, ...], where: KeyPath
+    def _check_keys(
+        self, settings: Mapping[str, Any], known_keys: tuple[str, ...], where: KeyPath
     ) -> None:
-        for key in given:
-            if key not in known:
-                hint = f"Known: {', '.join(known)}. ({self.at((*where, key))})"
-                raise UnknownName("key", str(key), known, hint)
+        for key in settings:
+            if key not in known_keys:
+                hint = f"Known: {', '.join(known_keys)}. ({self.at((*where, key))})"
+                raise UnknownName("key", str(key), known_keys, hint)
 
-    def _is(self, value: Any, kind: Any, words: str, where: KeyPath) -> None:
+    def _check_kind(
+        self, setting: Any, expected_type: Any, words: str, where: KeyPath
+    ) -> None:
         name = ".".join(map(str, where))
-        check_kind(value, kind, words, name, f"{self.at(where)}: ")
+        check_kind(setting, expected_type, words, name, f"{self.at(where)}: ")
 
     def at(self, where: KeyPath) -> str:
         """File and line of a setting; of JSON the file and the name of the setting in it."""
-        whole = (*self.of_suite.get(where[0], ()), *where) if where else where
-        return self.document.at(whole) if self.document else str(self.path)
+        full_path = (*self.of_suite.get(where[0], ()), *where) if where else where
+        return self.document.at(full_path) if self.document else str(self.path)
 
 
 def _with_common(spec: ModelSpec, common: Mapping[str, Any]) -> ModelSpec:
@@ -419,28 +439,36 @@ def _with_common(spec: ModelSpec, common: Mapping[str, Any]) -> ModelSpec:
     """
     unwanted = {
         name
-        for name, value in spec.arguments.items()
-        if value is None and name in common
+        for name, argument in spec.arguments.items()
+        if argument is None and name in common
     }
-    own = {
-        name: value for name, value in spec.arguments.items() if name not in unwanted
+    own_arguments = {
+        name: argument
+        for name, argument in spec.arguments.items()
+        if name not in unwanted
     }
-    shared = {name: value for name, value in common.items() if name not in unwanted}
-    names = tuple(name for name in shared if name not in own)
-    return replace(spec, arguments=merged(shared, own), common=names)
+    shared = {
+        name: argument for name, argument in common.items() if name not in unwanted
+    }
+    names = tuple(name for name in shared if name not in own_arguments)
+    return replace(spec, arguments=merged(shared, own_arguments), common=names)
 
 
-def _without(value: Any, over: Mapping[str, Any]) -> Any:
+def _without(setting: Any, over: Mapping[str, Any]) -> Any:
     """A mapping without the leaves that `over` replaces, however deep they are; anything else as it
     is.
     """
-    if not isinstance(value, Mapping):
-        return value
-    out = {}
-    for key, item in value.items():
+    if not isinstance(setting, Mapping):
+        return setting
+    remaining = {}
+    for key, inner_setting in setting.items():
         inner = over.get(key)
         if key not in over or (
-            isinstance(item, Mapping) and isinstance(inner, Mapping)
+            isinstance(inner_setting, Mapping) and isinstance(inner, Mapping)
         ):
-            out[key] = _without(item, inner) if isinstance(inner, Mapping) else item
-    return out
+            remaining[key] = (
+                _without(inner_setting, inner)
+                if isinstance(inner, Mapping)
+                else inner_setting
+            )
+    return remaining

@@ -1,4 +1,4 @@
-"""A setting that would do nothing is an error: what was set, why it has no effect here, what to do."""
+"""A setting that would do nothing is an error, which says why it has no effect and what to do."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def check_roles_used(roles: Collection[str], tasks: Sequence[Task]) -> None:
     used = {role for task in tasks for role in task.roles}
     for role in roles:
         if role not in used:
-            known = (
+            usable = (
                 f"their roles are: {', '.join(sorted(used))}"
                 if used
                 else "they use none"
@@ -74,7 +74,7 @@ def check_roles_used(roles: Collection[str], tasks: Sequence[Task]) -> None:
             raise ConfigurationError(
                 "No scorer or strategy of"
                 f" {', '.join(repr(task.name) for task in tasks[:6])} uses a model in"
-                f" the role '{role}'; {known}. Leave out --role {role}=... (`roles` in"
+                f" the role '{role}'; {usable}. Leave out --role {role}=... (`roles` in"
                 " a file), or add a scorer that uses it."
             )
 

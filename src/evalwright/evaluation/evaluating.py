@@ -64,10 +64,12 @@ def evaluate(
         *(settings.pop(key, None) for key in ("on", "replicas", "gpus_per_replica"))
     )
     listeners = Callbacks((*check_callbacks(callbacks), *open_trackers(as_list(track))))
-    asked = settings_from_python(named_tasks, under_test, settings, on=on)
+    resolved_settings = settings_from_python(named_tasks, under_test, settings, on=on)
     runs: list[Run] = run_blocking(
         lambda: evaluate_settings(
-            asked, progress=progress or notebook_progress(), callbacks=listeners
+            resolved_settings,
+            progress=progress or notebook_progress(),
+            callbacks=listeners,
         )
     )
     listeners.warn()

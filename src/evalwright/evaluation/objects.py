@@ -31,11 +31,11 @@ UNDER_TEST = 0
 """The occurrence of a model under test; those that only play a role count from 1."""
 
 
-def are_models(value: Any) -> bool:
+def are_models(argument: Any) -> bool:
     """Whether a first argument is what is evaluated, and no task."""
-    several = as_list(value)
-    return bool(several) and all(
-        isinstance(one, Mapping | Model) or callable(one) for one in several
+    arguments = as_list(argument)
+    return bool(arguments) and all(
+        isinstance(model, Mapping | Model) or callable(model) for model in arguments
     )
 
 
@@ -48,10 +48,10 @@ class Objects:
         """By name, and which of several of that name."""
 
     def task(self, task: TaskLike) -> str:
-        """What a Configuration calls it. Raises ConfigurationError where another one has that name."""
+        """The name of a task in a Configuration. Raises ConfigurationError where another has it."""
         if isinstance(task, Task):
             if self.tasks.setdefault(task.name, task) is not task:
-                raise _taken("tasks", task.name)
+                raise _name_taken("tasks", task.name)
             return task.name
         if not isinstance(task, str | Path):
             raise ConfigurationError(
@@ -98,7 +98,7 @@ class Objects:
             if (equal or namesake is model) and (role or occurrence == UNDER_TEST):
                 return ModelSpec(model.name, occurrence=occurrence)
         if not role and UNDER_TEST in namesakes:
-            raise _taken("models", model.name)
+            raise _name_taken("models", model.name)
         number = max(namesakes, default=UNDER_TEST) + 1 if role else UNDER_TEST
         self.models[model.name, number] = model
         return ModelSpec(model.name, occurrence=number)
@@ -106,29 +106,32 @@ class Objects:
     def _named(self, name: str) -> dict[int, Model]:
         return {
             number: model
-            for (known, number), model in self.models.items()
-            if known == name
+            for (model_name, number), model in self.models.items()
+            if model_name == name
         }
 
     def _function(self, function: Callable[..., Any]) -> FunctionModel:
         """The function as a model of this evaluation alone; the same one where it was named before,
         as in a role.
         """
-        made = (
+        model = (
             function.fresh()
             if isinstance(function, FunctionModel)
             else function_model(function)
         )
-        for known in self._named(made.name).values():
-            if isinstance(known, FunctionModel) and known.function is made.function:
-                return known
-        return made
+        for namesake in self._named(model.name).values():
+            if (
+                isinstance(namesake, FunctionModel)
+                and namesake.function is model.function
+            ):
+                return namesake
+        return model
 
     def several(self, models: Any) -> list[ModelSpec]:
         """As `model`, for one, several, or a mapping from names to models."""
         if not isinstance(models, Mapping):
-            return [self.model(one) for one in as_list(models)]
-        return [self._labelled(str(name), one) for name, one in models.items()]
+            return [self.model(model) for model in as_list(models)]
+        return [self._labelled(str(name), model) for name, model in models.items()]
 
     def _labelled(self, name: str, model: ModelLike) -> ModelSpec:
         if callable(model) and not isinstance(model, Model):
@@ -178,7 +181,7 @@ def settings_from_python(
     return Settings(configuration, origins, objects.tasks, objects.models, on)
 
 
-def _taken(kind: str, name: str) -> ConfigurationError:
+def _name_taken(noun: str, name: str) -> ConfigurationError:
     return ConfigurationError(
-        f"Two different {kind} are named '{name}': give one of them another name."
+        f"Two different {noun} are named '{name}': give one of them another name."
     )

@@ -50,13 +50,13 @@ def open_under_test(
     passed = (spec.model, spec.occurrence) in objects
     if isinstance(model, LocalModel) and not passed:
         return _on_cluster(spec, model, cluster)
-    what = (
+    reason = (
         "is an object of this process"
         if passed
         else "is answered by a server, which has its own replicas"
     )
     raise ConfigurationError(
-        f"--on has no effect on '{model.name}': it {what}. Leave out --on."
+        f"--on has no effect on '{model.name}': it {reason}. Leave out --on."
     )
 
 

@@ -187,10 +187,10 @@ def _runs_with_rules(resolved: Resolved) -> list[PlannedRun]:
     runs = []
     for number, candidate in enumerate(resolved.candidates):
         described = []
-        for each in resolved.rules:
-            if each.concerns(number):
-                unnamed = replace(each.rule, text="", a="", b="")
-                compared = [fingerprints[model] for model in each.pair or ()]
+        for model_rule in resolved.rules:
+            if model_rule.concerns(number):
+                unnamed = replace(model_rule.rule, text="", a="", b="")
+                compared = [fingerprints[model] for model in model_rule.pair or ()]
                 described.append([*unnamed.as_dict().items(), compared])
         identity = candidate.identity
         if described:
@@ -217,7 +217,7 @@ def _share_runs(
     for run, candidate in zip(whole_runs, candidates, strict=True):
         run_id = f"{run.id}.shard-{shard.number}-of-{shard.of}"
         identity = fingerprint_of({"run": run.identity, "shard": str(shard)})
-        part = {
+        shard_record = {
             "number": shard.number,
             "of": shard.of,
             "run": run.id,
@@ -234,7 +234,7 @@ def _share_runs(
                 orders=tuple(share_of(shard, run.tasks, run.orders)),
                 identity=identity,
                 full_run=identity,
-                shard=part,
+                shard=shard_record,
             )
         )
     return runs

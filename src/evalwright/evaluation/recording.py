@@ -1,4 +1,4 @@
-"""A run while it is asked, and its record in the end: tallies, progress, and what `run.json` says."""
+"""A run in progress, and its record in the end: tallies, progress, and what `run.json` says."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Session:
         plan: PlannedRun,
         engine: Engine,
         progress: ProgressReporter | None,
-        told: Callbacks | None = None,
+        callbacks: Callbacks | None = None,
     ) -> None:
         self.plan = plan
         self.started = datetime.now(UTC)
@@ -58,7 +58,7 @@ class Session:
             plan.total,
             tasks,
         )
-        self.told = told or Callbacks()
+        self.told = callbacks or Callbacks()
         self.began = time.monotonic()
         self.door = engine.door({TARGET: plan.model, **plan.roles})
         self.tallies = [
@@ -94,7 +94,7 @@ class Session:
 
     def __exit__(
         self,
-        kind: type[BaseException] | None,
+        exception_type: type[BaseException] | None,
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
@@ -185,12 +185,12 @@ def finish_run(session: Session, stopping: Mapping[str, Any] | None = None) -> R
     for task, tally in zip(plan.tasks, tallies, strict=True):
         if task.found_metrics is not None:
             task = replace(task, metrics=tuple(task.found_metrics(tally.names())))
-        result = with_valid_intervals(
+        task_metrics = with_valid_intervals(
             tally.result(task.name, task.version, task.metrics).as_dict(), stopping
         )
-        tasks.append({**result, **task_record(task)})
+        tasks.append({**task_metrics, **task_record(task)})
     label = {"label": plan.spec.label} if plan.spec.label else {}
-    data = {
+    run_record = {
         "schema": SCHEMA_VERSION,
         "evalwright": __version__,
         "id": plan.id,
@@ -218,10 +218,10 @@ def finish_run(session: Session, stopping: Mapping[str, Any] | None = None) -> R
         for task, tally in zip(plan.tasks, tallies, strict=True)
     }
     if groups := group_records(tasks, plan.configuration, tables.__getitem__):
-        data["groups"] = noted_groups(groups, stopping)
+        run_record["groups"] = noted_groups(groups, stopping)
     if stopping is not None:
-        data["stopping"] = stopping
-    session.writer.finish(data)
+        run_record["stopping"] = stopping
+    session.writer.finish(run_record)
     if not plan.follows_rules:
         drop_plan(plan.folder)
     run = open_run(plan.folder)

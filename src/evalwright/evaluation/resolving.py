@@ -136,7 +136,9 @@ def _typed_ids(configuration: Configuration) -> list[str]:
     """The samples that are given up by name; under a filter they may well be in no task."""
     if configuration.where:
         return []
-    return [entry for entry in configuration.give_up if not is_id_file(entry)]
+    return [
+        id_or_file for id_or_file in configuration.give_up if not is_id_file(id_or_file)
+    ]
 
 
 def _complete(settings: Settings) -> tuple[Settings, list[str]]:

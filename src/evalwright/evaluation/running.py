@@ -181,34 +181,34 @@ async def _run_all(
     engine: Engine,
     progress: ProgressReporter | None,
     budget: Budget | None,
-    told: Callbacks,
+    callbacks: Callbacks,
 ) -> list[Run]:
     if budget is None and not plans[0].rules:
 
-        async def whole(plan: PlannedRun) -> Run:
-            with Session(plan, engine, progress, told) as session:
-                await told.started(plan)
+        async def run_at_once(plan: PlannedRun) -> Run:
+            with Session(plan, engine, progress, callbacks) as session:
+                await callbacks.started(plan)
                 with session.meter:
                     await _ask_all(session, engine, plan.units())
                 run = await _finish(session)
-            await told.finished(run)
+            await callbacks.finished(run)
             return run
 
         return await _in_turns(
-            [partial(whole, plan) for plan in plans],
+            [partial(run_at_once, plan) for plan in plans],
             [_is_local(plan) for plan in plans],
         )
     write_plans(plans)
     groups = in_step(plans, budget)
     work = [
-        partial(_run_in_step, plans, members, engine, progress, budget, told)
+        partial(_run_in_step, plans, members, engine, progress, budget, callbacks)
         for members in groups
     ]
     local = [any(_is_local(plans[number]) for number in members) for members in groups]
-    found: dict[int, Run] = {}
+    run_by_number: dict[int, Run] = {}
     for runs in await _in_turns(work, local):
-        found |= runs
-    return [found[number] for number in range(len(plans))]
+        run_by_number |= runs
+    return [run_by_number[number] for number in range(len(plans))]
 
 
 async def _run_in_step(
@@ -217,7 +217,7 @@ async def _run_in_step(
     engine: Engine,
     progress: ProgressReporter | None,
     budget: Budget | None,
-    told: Callbacks,
+    callbacks: Callbacks,
 ) -> dict[int, Run]:
     """Some of the models together, a stretch at a time, until their rules are decided.
 
@@ -226,11 +226,13 @@ async def _run_in_step(
     schedule = Schedule(plans, members)
     with ExitStack() as stack:
         sessions = {
-            number: stack.enter_context(Session(plans[number], engine, progress, told))
+            number: stack.enter_context(
+                Session(plans[number], engine, progress, callbacks)
+            )
             for number in members
         }
         for number in members:
-            await told.started(plans[number])
+            await callbacks.started(plans[number])
         with ExitStack() as meters:
             for session in sessions.values():
                 meters.enter_context(session.meter)
@@ -248,7 +250,7 @@ async def _run_in_step(
             for number, session in sessions.items()
         }
     for run in runs.values():
-        await told.finished(run)
+        await callbacks.finished(run)
     return runs
 
 
@@ -261,12 +263,13 @@ async def _ask_round(
     *,
     backwards: bool,
 ) -> None:
-    """One round. backwards: the last model first, so that the one that is still in memory goes on."""
+    """One round. backwards: start with the last model, which is still in memory."""
 
     async def ask(number: int) -> None:
         plan = sessions[number].plan
         units = chain.from_iterable(
-            plan.stretch(part.task, part.start, part.end) for part in work[number]
+            plan.stretch(sample_slice.task, sample_slice.start, sample_slice.end)
+            for sample_slice in work[number]
         )
         await _ask_all(
             sessions[number], engine, units, budget, partial(schedule.add, number)
@@ -319,7 +322,7 @@ async def at_the_same_time(work: Iterable[Coroutine[Any, Any, Made]]) -> list[Ma
     """What all of it gives; where one part fails or this is cancelled, the others are cancelled and
     waited for.
     """
-    tasks = [asyncio.create_task(one) for one in work]
+    tasks = [asyncio.create_task(coroutine) for coroutine in work]
     try:
         return list(await asyncio.gather(*tasks))
     finally:

@@ -69,15 +69,15 @@ TEXTS = {
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where a setting comes from. place: file and line, the option, or the argument's name."""
+    """Where a setting comes from. location: file and line, the option, or the argument's name."""
 
     source: Literal["file", "command line", "Python"]
-    place: str
+    location: str
 
     @property
     def prefix(self) -> str:
         """How a message about the setting begins: with its place in a file."""
-        return f"{self.place}: " if self.source == "file" else ""
+        return f"{self.location}: " if self.source == "file" else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,28 +152,30 @@ def present_names(settings: Mapping[str, Any], where: str) -> dict[str, Any]:
     return renamed
 
 
-def as_list(value: Any) -> list[Any]:
+def as_list(argument: Any) -> list[Any]:
     """One thing or several, as a list: a generator, a column of a data frame or an array is
     several.
     """
-    one = isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable)
-    return [value] if one else list(value)
+    is_single = isinstance(argument, str | bytes | Mapping) or not isinstance(
+        argument, Iterable
+    )
+    return [argument] if is_single else list(argument)
 
 
 def check_kind(
-    setting: Any, kind: Any, words: str, name: str, prefix: str = ""
+    setting: Any, expected_type: Any, words: str, name: str, prefix: str = ""
 ) -> None:
     """Raise ConfigurationError for a setting of another kind.
 
     Args:
         setting: what was written or passed.
-        kind: the type that it must have, or several.
+        expected_type: the type that it must have, or several.
         words: the same in words, such as "a whole number".
         name: what the message calls the setting.
         prefix: how the message begins, such as with file and line.
     """
-    is_stray_bool = isinstance(setting, bool) and kind is not bool
-    if not isinstance(setting, kind) or is_stray_bool:
+    is_stray_bool = isinstance(setting, bool) and expected_type is not bool
+    if not isinstance(setting, expected_type) or is_stray_bool:
         raise ConfigurationError(
             f"{prefix}'{name}' must be {words}, not {kind_of(setting)}."
         )
@@ -186,11 +188,11 @@ def fields_from_python(settings: Mapping[str, Any]) -> dict[str, Any]:
     None is like a setting that is left out. Raises UnknownName, and ConfigurationError for a value
     of another kind.
     """
-    known = [key for key in (*TEXTS, *KINDS) if key != "common"]
+    known_keys = [key for key in (*TEXTS, *KINDS) if key != "common"]
     fields: dict[str, Any] = {}
     for key, setting in present_names(settings, "The setting").items():
-        if key not in known:
-            raise UnknownName("setting", key, known, known_names(key, known))
+        if key not in known_keys:
+            raise UnknownName("setting", key, known_keys, known_names(key, known_keys))
         if setting is None:
             continue
         plain = _as_written(setting)
@@ -205,12 +207,12 @@ def fields_from_python(settings: Mapping[str, Any]) -> dict[str, Any]:
     return fields
 
 
-def _as_written(value: Any) -> Any:
+def _as_written(argument: Any) -> Any:
     """A value as a file of settings would have it."""
-    if isinstance(value, PurePath):
-        return str(value)
-    if isinstance(value, Mapping):
-        return {key: _as_written(one) for key, one in value.items()}
-    if isinstance(value, list | tuple):
-        return [_as_written(one) for one in value]
-    return value.tolist() if hasattr(value, "tolist") else value
+    if isinstance(argument, PurePath):
+        return str(argument)
+    if isinstance(argument, Mapping):
+        return {key: _as_written(inner) for key, inner in argument.items()}
+    if isinstance(argument, list | tuple):
+        return [_as_written(inner) for inner in argument]
+    return argument.tolist() if hasattr(argument, "tolist") else argument

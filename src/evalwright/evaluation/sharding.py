@@ -61,29 +61,36 @@ def read_shard(text: str, environment: Mapping[str, str] = os.environ) -> Shard 
         return None
     number, slash, of = text.partition("/")
     if number == "auto":
-        number, told_of = _place(text, environment)
+        number, told_of = _find_shard(text, environment)
         of = of if slash else told_of
         if not of:
             raise ConfigurationError(
                 "The job system does not say how many shards there are: name their"
                 " number, for example --shard auto/8."
             )
-    whole = all(re.fullmatch(r"[0-9]{1,9}", part) for part in (number, of))
-    if not whole or not 1 <= int(number) <= int(of):
-        said = f", which is {number}/{of} here," if text.startswith("auto") else ""
+    are_numbers = all(re.fullmatch(r"[0-9]{1,9}", digits) for digits in (number, of))
+    if not are_numbers or not 1 <= int(number) <= int(of):
+        resolved = f", which is {number}/{of} here," if text.startswith("auto") else ""
         raise ConfigurationError(
-            f"--shard {text}{said} is not a shard: it takes i/n with i from 1 to n, for"
+            f"--shard {text}{resolved} is not a shard: it takes i/n with i from 1 to n, for"
             " example 2/8, or auto/8 in an array of jobs 1-8."
         )
     return Shard(int(number), int(of))
 
 
-def _place(text: str, environment: Mapping[str, str]) -> tuple[str, str]:
+def _find_shard(text: str, environment: Mapping[str, str]) -> tuple[str, str]:
     """The number of this shard, and how many there are ("" where nothing says it).
 
     Raises ConfigurationError.
     """
-    array = next(((name, more) for name, more in ARRAYS if environment.get(name)), None)
+    array = next(
+        (
+            (name, first_number)
+            for name, first_number in ARRAYS
+            if environment.get(name)
+        ),
+        None,
+    )
     process = launched_process(environment, surely=array is not None)
     if array is None:
         if process is None or not process.rank:
@@ -147,10 +154,10 @@ def check_shard(
                 f" a name: {model.naming}."
             )
     for task in tasks:
-        own = task.found_metrics is not None or any(
+        has_functions = task.found_metrics is not None or any(
             spec.function is not None for spec in task.metrics
         )
-        if own and dialect_of(task.definition) is None:
+        if has_functions and dialect_of(task.definition) is None:
             raise ConfigurationError(
                 f"The metrics of the task '{task.name}' are Python functions of its"
                 " own, which shards could not be merged by: run it without --shard."
@@ -165,16 +172,16 @@ def share_of(
     Each unit goes to the shard that has the fewest answers so far, over all tasks.
     """
     loads = [(0, number) for number in range(1, shard.of + 1)]
-    out = []
+    shares = []
     for task, order in zip(tasks, orders, strict=True):
-        items = array("q")
+        indices = array("q")
         starts = array("q", [0])
         for unit in range(order.n_units):
             load, number = loads[0]
             answers = (order.starts[unit + 1] - order.starts[unit]) * task.draws
             heapq.heapreplace(loads, (load + answers, number))
             if number == shard.number:
-                items.extend(order.members(unit))
-                starts.append(len(items))
-        out.append(replace(order, items=items, starts=starts))
-    return out
+                indices.extend(order.members(unit))
+                starts.append(len(indices))
+        shares.append(replace(order, items=indices, starts=starts))
+    return shares

@@ -139,10 +139,10 @@ def check_able(scorer: Scorer, model: Model) -> None:
     _check_able("scorer", scorer.name, scorer.able, model)
 
 
-def _check_able(kind: str, name: str, able: frozenset[Ability], model: Model) -> None:
+def _check_able(noun: str, name: str, able: frozenset[Ability], model: Model) -> None:
     if able and not able & model.abilities:
         raise AbilityError(
-            f"The {kind} '{name}' needs a model that can do:"
+            f"The {noun} '{name}' needs a model that can do:"
             f" {' or '.join(sorted(able))}; '{model.name}' can do:"
             f" {', '.join(sorted(model.abilities)) or 'nothing'}."
         )

@@ -1,4 +1,4 @@
-"""From the names of tasks to tasks, as one model gets them: loaded, filtered, and put in an order."""
+"""From the names of tasks to tasks as one model gets them: loaded, filtered, and put in order."""
 
 from __future__ import annotations
 
@@ -197,8 +197,10 @@ def _check_some_have_data(tasks: Sequence[Task]) -> None:
         str(task.metadata["no data"]) for task in tasks if "no data" in task.metadata
     ]
     if reasons and len(reasons) == len(tasks):
-        more = f" So it is with all {len(reasons):,} tasks." if len(reasons) > 1 else ""
-        raise OutOfReach(f"{reasons[0]}{more}")
+        how_many = (
+            f" So it is with all {len(reasons):,} tasks." if len(reasons) > 1 else ""
+        )
+        raise OutOfReach(f"{reasons[0]}{how_many}")
 
 
 def _check_names(tasks: Sequence[Task]) -> None:
