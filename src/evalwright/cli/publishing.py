@@ -235,7 +235,6 @@ def write_workflow(runs: Sequence[str], given: Mapping[str, Any]) -> None:
     from evalwright.cli.arguments import load_plugins
     from evalwright.evaluation.configuration_file import read_configuration
     from evalwright.evaluation.needs import extras_of, files_of, keys_of
-    from evalwright.evaluation.opening import add_providers
     from evalwright.reports.workflow import Publication, requirement_here, workflow
 
     if runs:
@@ -254,7 +253,6 @@ def write_workflow(runs: Sequence[str], given: Mapping[str, Any]) -> None:
     configuration = read_configuration(
         Path(given["config"]), given["suite"], given["trust_file"]
     )
-    add_providers(configuration.plugins)  # those of its plug-ins have keys, too
     if not configuration.tasks or not configuration.models:
         raise ConfigurationError(
             f"'{given['config']}' must name tasks and models, because the workflow runs"

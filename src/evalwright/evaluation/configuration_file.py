@@ -38,6 +38,7 @@ from evalwright.evaluation.settings import (
     present_names,
 )
 from evalwright.metrics.tree import read_tree
+from evalwright.models.remote.providers import add_file
 from evalwright.runs.accepted_failures import is_id_file
 from evalwright.tasks.data_files import as_data_file
 from evalwright.tasks.definitions import merged
@@ -57,6 +58,8 @@ def read_settings(
     trust_file: str | None = None,
 ) -> Settings:
     """The settings of a file, if there is one, with flags over them.
+
+    The providers and prices in files that the settings name are known from then on.
 
     Args:
         file: a suite file, a `run.json`, or the folder of a run.
@@ -82,7 +85,11 @@ def read_settings(
         proposals = proposed(remaining, reader.folder, budget="budget" in flags)
         require_allowed(reader.path, proposals, trust_file, reader.folder, reader.at)
     settings = _with_flags(settings, flags)
-    return _with_arguments(settings, model_arguments) if model_arguments else settings
+    if model_arguments:
+        settings = _with_arguments(settings, model_arguments)
+    for plugin in settings.configuration.plugins:
+        add_file(Path(plugin))
+    return settings
 
 
 def read_configuration(

@@ -21,6 +21,7 @@ from evalwright.evaluation.settings import (
 from evalwright.models.base import Model
 from evalwright.models.functions import FunctionModel, function_model
 from evalwright.models.local.cluster import On
+from evalwright.models.remote.providers import add_file
 from evalwright.tasks.yaml_files import kind_of
 
 TaskLike = str | Path | Task
@@ -150,6 +151,8 @@ def settings_from_python(
 ) -> Settings:
     """The settings of a call in Python.
 
+    The providers and prices in files that the settings name are known from then on.
+
     Args:
         tasks: one or several names, files or Task objects.
         models: one or several names, ModelSpecs, Models or functions, or a mapping of labels to
@@ -176,6 +179,8 @@ def settings_from_python(
         models=under_test,
         **fields_from_python(fields),
     )
+    for plugin in configuration.plugins:
+        add_file(Path(plugin))
     passed = {"tasks", "models", *settings}
     origins = {key: Origin("Python", key) for key in passed}
     return Settings(configuration, origins, objects.tasks, objects.models, on)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
 
 from evalwright.core.errors import ConfigurationError
 from evalwright.core.private import home_folder
@@ -14,14 +13,7 @@ from evalwright.models.base import LocalModel, Model
 from evalwright.models.local.cluster import Cluster
 from evalwright.models.oracle import OracleModel
 from evalwright.models.remote.batch.opening import open_batched
-from evalwright.models.remote.providers import add_file
 from evalwright.scorers.registry import RUN_PROGRAMS
-
-
-def add_providers(files: Sequence[str]) -> None:
-    """Take in the providers and prices in these TOML files. Raises ConfigurationError."""
-    for file in files:
-        add_file(Path(file))
 
 
 def open_under_test(

@@ -14,7 +14,6 @@ from evalwright.evaluation.common_arguments import without_refused
 from evalwright.evaluation.configuration import Configuration, ModelSpec
 from evalwright.evaluation.effects import check_effects, check_sandbox
 from evalwright.evaluation.opening import (
-    add_providers,
     check_roles,
     open_roles,
     open_under_test,
@@ -151,7 +150,6 @@ def _complete(settings: Settings) -> tuple[Settings, list[str]]:
             "Nothing to evaluate: name at least one task. `evalwright tasks list` shows"
             " them."
         )
-    add_providers(configuration.plugins)
     models, refusals = without_refused(configuration.models, open_model)
     settings = settings.having(
         models=models, give_up=read_given_up(configuration.give_up)

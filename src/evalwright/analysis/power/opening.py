@@ -15,7 +15,7 @@ from evalwright.evaluation.configuration import ModelSpec
 from evalwright.evaluation.effects import check_effects
 from evalwright.evaluation.evaluating import evaluate_settings
 from evalwright.evaluation.objects import settings_from_python
-from evalwright.evaluation.opening import add_providers, open_roles, open_under_test
+from evalwright.evaluation.opening import open_roles, open_under_test
 from evalwright.evaluation.planning import make_plan
 from evalwright.evaluation.resolving import resolve
 from evalwright.evaluation.running import run_blocking
@@ -132,7 +132,6 @@ def planned_models(settings: Settings) -> list[PlannedModel]:
         raise ConfigurationError(
             "The runs name no model: name one with --model, for example demo/small."
         )
-    add_providers(configuration.plugins)
     loaded: dict[bool, list[Task]] = {}
     out = []
     for spec in configuration.models:
