@@ -13,6 +13,7 @@ from evalwright.core.errors import ConfigurationError, UsageError
 from evalwright.core.private import home_folder
 from evalwright.evaluation.configuration import Configuration, ModelSpec
 from evalwright.evaluation.configuration_file import read_configuration, read_settings
+from evalwright.evaluation.settings import Origin
 
 pytestmark = pytest.mark.usefixtures("own_folder")
 
@@ -132,6 +133,10 @@ def test_flags_win_and_arguments_are_added() -> None:
     settings = read_settings(path, {"limit": 2, "tasks": ("other",)}, {"temperature": 0}, trust_file=path)
     found = settings.configuration
     assert (found.limit, found.seed, found.tasks) == (2, 3, ("other",))
+    assert settings.origins["limit"] == Origin("command line", "--limit")
+    assert settings.origins["seed"].source == "file"
+    assert settings.origins["seed"].location.startswith(f"{path}:")
+    assert "hardware" not in settings.origins
     assert found.models[0].arguments == {"temperature": 0}
     assert found.models[1].arguments == {"temperature": 0, "extra": {"top_k": 3}}
     with pytest.raises(ConfigurationError, match="no model is named"):
