@@ -467,7 +467,7 @@ def test_what_was_sent_arrives_when_the_run_is_interrupted(monkeypatch: pytest.M
 
     model = knows(latency=0.15, pacing=Pacing(max_concurrency=4, start_concurrency=4))
     objects = Objects()
-    configuration = Configuration(tasks=(objects.task(questions(40)),), models=(objects.model(model),))
+    configuration = Configuration(tasks=(objects.name_task(questions(40)),), models=(objects.name_model(model),))
     settings = Settings(configuration, tasks=objects.tasks, models=objects.models)
 
     async def interrupted() -> None:

@@ -23,7 +23,8 @@ _EXAMPLES = (
     "'5 USD', '2M tokens', '1000 requests', or several of them: '5 USD, 2M tokens'"
 )
 _PART = re.compile(
-    r"^(?P<sign>\$)?\s*(?P<number>\d[\d,_]*(?:\.\d*)?|\.\d+)\s*(?P<scale>[kKMGB](?![a-z]))?\s*(?P<unit>[^\W\d]*)$"
+    r"^(?P<sign>\$)?\s*(?P<number>\d[\d,_]*(?:\.\d*)?|\.\d+)"
+    r"\s*(?P<scale>[kKMGB](?![a-z]))?\s*(?P<unit>[^\W\d]*)$"
 )
 _SCALES = {"": 1.0, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "B": 1e9}
 _UNITS = {
@@ -32,7 +33,8 @@ _UNITS = {
     **dict.fromkeys(("request", "requests"), "requests"),
 }
 _PRICE = re.compile(
-    r"^(?:(?P<name>.*)=)?\s*\$?(?P<into>[\d.]+)\s*/\s*\$?(?P<out>[\d.]+)\s*(?:USD)?\s*(?:per\s+(?:1M|million)(?:\s+tokens)?)?$",
+    r"^(?:(?P<name>.*)=)?\s*\$?(?P<into>[\d.]+)\s*/\s*\$?(?P<out>[\d.]+)\s*(?:USD)?"
+    r"\s*(?:per\s+(?:1M|million)(?:\s+tokens)?)?$",
     re.IGNORECASE,
 )
 

@@ -48,7 +48,7 @@ class Objects:
         self.models: dict[tuple[str, int], Model] = {}
         """By name, and which of several of that name."""
 
-    def task(self, task: TaskLike) -> str:
+    def name_task(self, task: TaskLike) -> str:
         """The name of a task in a Configuration. Raises ConfigurationError where another has it."""
         if isinstance(task, Task):
             if self.tasks.setdefault(task.name, task) is not task:
@@ -60,15 +60,14 @@ class Objects:
             )
         return str(task)
 
-    def model(self, model: ModelLike, *, role: bool = False) -> ModelSpec:
-        """What a Configuration calls it.
+    def name_model(self, model: ModelLike, *, role: bool = False) -> ModelSpec:
+        """The name of a model in a Configuration.
 
         Args:
-            model: the model, however it is given.
+            model: a name, a ModelSpec, a Model or a function.
             role: whether it plays a role beside the models under test, such as the judge. Then it
-            may have the name of
-                another one, at another address: runs and boards are named after the models under
-                test alone.
+                may have the name of another one, at another address: runs and boards are named
+                after the models under test alone.
 
         Raises:
             ConfigurationError: it is no model, or another model under test has that name.
@@ -128,10 +127,10 @@ class Objects:
                 return namesake
         return model
 
-    def several(self, models: Any) -> list[ModelSpec]:
-        """As `model`, for one, several, or a mapping from names to models."""
+    def name_models(self, models: Any) -> list[ModelSpec]:
+        """As `name_model`, for one, several, or a mapping from names to models."""
         if not isinstance(models, Mapping):
-            return [self.model(model) for model in as_list(models)]
+            return [self.name_model(model) for model in as_list(models)]
         return [self._labelled(str(name), model) for name, model in models.items()]
 
     def _labelled(self, name: str, model: ModelLike) -> ModelSpec:
@@ -139,7 +138,7 @@ class Objects:
             model = function_model(model, name=name)
         elif isinstance(model, FunctionModel):
             model = model.fresh(name)
-        return replace(self.model(model), label=name)
+        return replace(self.name_model(model), label=name)
 
 
 def settings_from_python(
@@ -170,12 +169,13 @@ def settings_from_python(
             f"'roles' must be a mapping of roles to models, not {kind_of(roles)}."
         )
     objects = Objects()
-    under_test = tuple(objects.several(models))
+    under_test = tuple(objects.name_models(models))
     configuration = Configuration(
         roles={
-            str(role): objects.model(model, role=True) for role, model in roles.items()
+            str(role): objects.name_model(model, role=True)
+            for role, model in roles.items()
         },
-        tasks=tuple(objects.task(task) for task in as_list(tasks)),
+        tasks=tuple(objects.name_task(task) for task in as_list(tasks)),
         models=under_test,
         **fields_from_python(fields),
     )

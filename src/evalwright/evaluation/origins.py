@@ -117,7 +117,7 @@ class Setting:
     path: KeyPath
     value: Any
 
-    def shown(self, at: Callable[[KeyPath], str]) -> str:
+    def describe(self, at: Callable[[KeyPath], str]) -> str:
         """One line, as much of it as a person can read."""
         text = mask(json.dumps(self.value, ensure_ascii=False, default=str))
         name = ".".join(json.dumps(str(key))[1:-1] for key in self.path)
@@ -179,7 +179,7 @@ def require_allowed(
             f"'{file}' sets what only you may decide: code that is run, where keys and"
             " prompts go, what is read and written. Nothing was done. It wants:"
         ),
-        *(setting.shown(at) for setting in settings),
+        *(setting.describe(at) for setting in settings),
         f"If you agree, add --trust-file '{file}'.",
     ]
     if digest:

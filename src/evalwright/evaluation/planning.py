@@ -61,9 +61,9 @@ class PlannedRun:
     def units(self) -> Iterator[tuple[int, int, int, int]]:
         """(place in the record, task number, sample index, draw) in the order of asking."""
         for number, order in enumerate(self.orders):
-            yield from self.stretch(number, 0, order.n_units)
+            yield from self.units_between(number, 0, order.n_units)
 
-    def stretch(
+    def units_between(
         self, number: int, start: int, end: int
     ) -> Iterator[tuple[int, int, int, int]]:
         """As `units`, for the units of one task from `start` to before `end`."""

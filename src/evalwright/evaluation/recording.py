@@ -58,7 +58,7 @@ class Session:
             plan.total,
             tasks,
         )
-        self.told = callbacks or Callbacks()
+        self.callbacks = callbacks or Callbacks()
         self.began = time.monotonic()
         self.door = engine.door({TARGET: plan.model, **plan.roles})
         self.tallies = [
@@ -83,7 +83,7 @@ class Session:
         self.tallies[number].add(record)
         self.meter.count(record)
         self.hardware.look()
-        self.told.sample(self.plan.id, record)
+        self.callbacks.sample(self.plan.id, record)
 
     def _show(self) -> None:
         self._showing = None

@@ -87,7 +87,7 @@ def score_run(
         old,
         bound,
         {
-            role: objects.model(model, role=True)
+            role: objects.name_model(model, role=True)
             for role, model in (roles or {}).items()
         },
     )

@@ -43,7 +43,12 @@ from evalwright.evaluation.interruption import (
 )
 from evalwright.evaluation.planning import Plan, PlannedRun
 from evalwright.evaluation.recording import Session, finish_run, stopping_record
-from evalwright.evaluation.schedule import SampleSlice, Schedule, in_step, write_plans
+from evalwright.evaluation.schedule import (
+    SampleSlice,
+    Schedule,
+    group_models,
+    write_plans,
+)
 from evalwright.evaluation.scoring import evaluate_sample
 from evalwright.models.base import LocalModel
 from evalwright.runs.callbacks import Callbacks
@@ -199,7 +204,7 @@ async def _run_all(
             [_is_local(plan) for plan in plans],
         )
     write_plans(plans)
-    groups = in_step(plans, budget)
+    groups = group_models(plans, budget)
     work = [
         partial(_run_in_step, plans, members, engine, progress, budget, callbacks)
         for members in groups
@@ -219,7 +224,7 @@ async def _run_in_step(
     budget: Budget | None,
     callbacks: Callbacks,
 ) -> dict[int, Run]:
-    """Some of the models together, a stretch at a time, until their rules are decided.
+    """Some of the models together, a slice of the samples at a time, until their rules are decided.
 
     Where the budget is spent before, what is left is looked up in the store alone.
     """
@@ -268,7 +273,7 @@ async def _ask_round(
     async def ask(number: int) -> None:
         plan = sessions[number].plan
         units = chain.from_iterable(
-            plan.stretch(sample_slice.task, sample_slice.start, sample_slice.end)
+            plan.units_between(sample_slice.task, sample_slice.start, sample_slice.end)
             for sample_slice in work[number]
         )
         await _ask_all(

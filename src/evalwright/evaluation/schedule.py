@@ -228,7 +228,7 @@ class InterimAnalysis:
         }
 
 
-def in_step(plans: Sequence[PlannedRun], budget: Budget | None) -> list[list[int]]:
+def group_models(plans: Sequence[PlannedRun], budget: Budget | None) -> list[list[int]]:
     """Which models have to be asked in step: those that a rule compares, and all where they share a
     budget.
     """

@@ -323,7 +323,7 @@ def _finished_run(
 
     objects = Objects()
     if model is not None:
-        objects.model(model)
+        objects.name_model(model)
     settings = Settings(evaluation.configuration, models=objects.models)
     told = Callbacks(open_trackers(list(evaluation.track)))
     try:
