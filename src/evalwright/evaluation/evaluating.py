@@ -60,6 +60,7 @@ def evaluate(
     under_test: Any = list(models) if isinstance(models, Iterator) else models
     if are_models(named_tasks):
         named_tasks, under_test = under_test, named_tasks
+    reporter = progress or notebook_progress()
     on = On.given(
         *(settings.pop(key, None) for key in ("on", "replicas", "gpus_per_replica"))
     )
@@ -68,7 +69,7 @@ def evaluate(
     runs: list[Run] = run_blocking(
         lambda: evaluate_settings(
             resolved_settings,
-            progress=progress or notebook_progress(),
+            progress=reporter,
             callbacks=listeners,
         )
     )
