@@ -65,10 +65,10 @@ def evaluate(
         *(settings.pop(key, None) for key in ("on", "replicas", "gpus_per_replica"))
     )
     listeners = Callbacks((*check_callbacks(callbacks), *open_trackers(as_list(track))))
-    resolved_settings = settings_from_python(named_tasks, under_test, settings, on=on)
+    evaluation_settings = settings_from_python(named_tasks, under_test, settings, on=on)
     runs: list[Run] = run_blocking(
         lambda: evaluate_settings(
-            resolved_settings,
+            evaluation_settings,
             progress=reporter,
             callbacks=listeners,
         )
