@@ -595,6 +595,10 @@ def _native(name: str, model: Native, trigger: str = "", **options: Any) -> Stra
     return _Native(bind(name, setup, options), model, probe)
 
 
+def _read_as_hret(sample: Sample, answer: Answer) -> str:
+    return str(extract_final_answer(answer.text)).strip()
+
+
 def _corrected(
     method: str, settings: Given, model: Native, roles: Collection[str], *, plugin: bool
 ) -> Strategy:
@@ -613,11 +617,10 @@ def _corrected(
         if settings["n_paths"] == 1:
             return _native("single-draw", model, trigger)
         options: dict[str, Any] = {"n": settings["n_paths"]}
-        if (
-            settings["aggregator_fn"] is not None
-        ):  # HRET's aggregators get what it reads
-            read = lambda sample, answer: str(extract_final_answer(answer.text)).strip()  # noqa: E731
-            options |= {"aggregator": settings["aggregator_fn"], "parser": read}
+        if settings["aggregator_fn"] is not None:
+            # HRET's aggregators get what HRET reads in an answer.
+            options["aggregator"] = settings["aggregator_fn"]
+            options["parser"] = _read_as_hret
         if not settings["use_default_parser"]:
             options["parser"] = lambda sample, answer: answer.text.strip()
         return _native("self-consistency", model, trigger, **options)

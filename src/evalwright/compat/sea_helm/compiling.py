@@ -269,13 +269,15 @@ def check_used(settings: Mapping[str, Any], tasks: Sequence[Task]) -> None:
         "--trust": (
             options.trust
             and not runs_python
-            and "the loaders and metrics of these tasks are known here, and no Python of their folder runs"
+            and "the loaders and metrics of these tasks are known here, and no Python of"
+            " their folder runs"
         ),
         "-D skip_tasks": (
             skip is not None
             and not sets
             and not of_group
-            and "it is what sets and groups leave out, and no set is named, and no group of these tasks"
+            and "it is what sets and groups leave out, and no set is named, and no group"
+            " of these tasks"
         ),
         f"-D skip_tasks={','.join(skip or ())}": (
             skip

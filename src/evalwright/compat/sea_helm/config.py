@@ -233,7 +233,8 @@ def _settings(**kinds: Any) -> Any:
         name: (kind, None if type(None) in get_args(kind) else ...)
         for name, kind in kinds.items()
     }
-    return create_model("Settings", __config__=ConfigDict(strict=True), **fields)  # type: ignore[call-overload]
+    strict = ConfigDict(strict=True)
+    return create_model("Settings", __config__=strict, **fields)  # type: ignore[call-overload]
 
 
 _TEMPLATE = ("preamble", "task_template", "answer_template", "answer_tag")

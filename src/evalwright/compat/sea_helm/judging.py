@@ -239,7 +239,8 @@ class Judged(Scoring):
             )
         reference = ""
         if criterion.get("include_reference"):
-            reference = f"\n{self.filled(self.prompts['reference_prompt'], {'reference': row['label']})}\n"
+            template = self.prompts["reference_prompt"]
+            reference = f"\n{self.filled(template, {'reference': row['label']})}\n"
         return {
             "prompt": user_turns[0],
             "transcript": before,

@@ -353,7 +353,9 @@ class Mathematics(Scoring):
 
     def corrected(self, sample: Sample, answer: Answer) -> Scored:
         scored = self._final(sample, answer)
-        return replace(scored, parts={}) if isinstance(scored, Score) else scored  # type: ignore[return-value]
+        if isinstance(scored, Score):
+            return replace(scored, parts={})
+        return scored  # type: ignore[return-value]
 
 
 class Procedures(Scoring):
