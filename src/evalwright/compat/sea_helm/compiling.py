@@ -521,7 +521,7 @@ class Turns:
                 raise RequestFailed(Failure("bad row", "task", str(error))) from None
             prompt = base_text(messages) if self._task.base else tuple(messages)
             try:
-                answer = await self._asked(prompt, sample, ask, draw)
+                answer = await self._ask_turn(prompt, sample, ask, draw)
             except RequestFailed as error:
                 if not self._task.published or error.failure.kind != EmptyReply.kind:
                     raise
@@ -535,7 +535,7 @@ class Turns:
             if len(replies) == len(row["prompts"]) or answer.outcome != ANSWERED:
                 return replace(answer, responses=responses)
 
-    async def _asked(
+    async def _ask_turn(
         self, prompt: Prompt, sample: Sample, ask: Ask, draw: int
     ) -> Answer:
         task = self._task

@@ -364,7 +364,7 @@ class Judged(Scoring):
 
     def pooled(self, column: Column) -> list[list[float]]:
         """The numbers of each item that are pooled."""
-        return [[value] for value in self.each(column, self.task.metric)]
+        return [[value] for value in self.part_values(column, self.task.metric)]
 
 
 class Criteria(Judged):
