@@ -250,7 +250,11 @@ async def _reply(
     judge_fields: dict[str, Any] = {}
     row = {**row, "input": prompt}
     request = RowGenerate(
-        as_prompt(prompt, ask), temperature=None, row=row, found=judge_fields, key=key
+        as_prompt(prompt, ask),
+        temperature=None,
+        row=row,
+        reply_fields=judge_fields,
+        key=key,
     )
     response = await ask(JUDGE, request)
     if judge == HUGGINGFACE_JUDGE:
@@ -469,7 +473,7 @@ def _matching(call: Call) -> Made:
         return _evaluated(score, reader(kind)(sample, answer), sample.target, row)
 
     specs = [MetricSpec("accuracy", "accuracy", call.name)]
-    if method.whole:
+    if method.compares_whole:
         return [_by(call, {"choice": {}, "short-answer": {}}, prepare, finish)], specs
     choice = _by(call, {"choice": {}}, prepare, finish)
 

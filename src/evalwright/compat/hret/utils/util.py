@@ -183,7 +183,7 @@ def _analyse(samples: Sequence[Given], metrics: Given, top_n: int) -> dict[str, 
                     f"{words.type_token_ratio if words.words else 0.0:.4f}"
                 ),
                 "mean_length": (
-                    f"{sum(len(one.answer) for one in side_items) / (len(side_items) or 1):.1f}"
+                    f"{sum(len(sample_item.answer) for sample_item in side_items) / (len(side_items) or 1):.1f}"
                 ),
             }
             for (name, side_items), words in zip(
@@ -225,8 +225,8 @@ def _as_markdown(report: Given) -> str:
     summary = dict(report["summary"])
     others = summary.pop("other_metrics")
     lines += [
-        f"- **{_title(key)}**: {'not known' if one is None else one}"
-        for key, one in summary.items()
+        f"- **{_title(key)}**: {'not known' if figure is None else figure}"
+        for key, figure in summary.items()
     ]
     if others:
         lines += [
