@@ -125,26 +125,32 @@ def analyse(
     An answer counts as right from 0.5 on where all scores are between 0 and 1, else from the median
     on.
     """
-    found = list(items)
-    scores = sorted(one.score for one in found if one.score is not None)
+    all_items = list(items)
+    scores = sorted(item.score for item in all_items if item.score is not None)
     bounded = all(0 <= score <= 1 for score in scores)
     threshold = 0.5 if bounded or not scores else scores[len(scores) // 2]
-    right = [one for one in found if one.score is not None and one.score >= threshold]
-    wrong = [one for one in found if one.score is not None and one.score < threshold]
-    words = [[words_of(one.answer) for one in side] for side in (right, wrong)]
+    right = [
+        item for item in all_items if item.score is not None and item.score >= threshold
+    ]
+    wrong = [
+        item for item in all_items if item.score is not None and item.score < threshold
+    ]
+    words = [[words_of(item.answer) for item in side] for side in (right, wrong)]
     return AnswerAnalysis(
         name=name,
-        score=_mean(found, bounded),
+        score=_mean(all_items, bounded),
         threshold=threshold,
         n_right=len(right),
         n_wrong=len(wrong),
-        labels=tuple(Counter(one.label for one in found if one.label).most_common(top)),
-        subsets=_groups(found, bounded),
+        labels=tuple(
+            Counter(item.label for item in all_items if item.label).most_common(top)
+        ),
+        subsets=_groups(all_items, bounded),
         wrong_answers=_wrong_answers(wrong, top),
-        choices=_choices(found),
+        choices=_choices(all_items),
         words=_telling_words(words[0], words[1], top),
         vocabulary=_vocabulary(words[0], words[1]),
-        lengths=_by_length(found, bounded),
+        lengths=_by_length(all_items, bounded),
         examples_right=_some(right, examples),
         examples_wrong=_some(wrong, examples),
     )
@@ -160,23 +166,25 @@ def analyse_run(run: Run) -> list[AnswerAnalysis]:
         task.name: (*run.record(task.name).get("slice_keys", ()), *SUBSETS)
         for task in run.tasks
     }
-    out = []
+    analyses = []
     for name, records in groupby(run.samples(), key=lambda record: record.task):
         main = mains.get(name)
         if main is not None:
-            out.append(analyse(_items(records, main.scorer, keys[name]), name))
-    return out
+            analyses.append(
+                analyse(_read_items(records, main.scorer, keys[name]), name)
+            )
+    return analyses
 
 
-def _items(
+def _read_items(
     records: Iterable[SampleRecord], scorer: str, keys: Sequence[str]
 ) -> Iterator[Item]:
     for _, draws in groupby(records, key=lambda record: record.index):
-        several = list(draws)
-        first = several[0]
-        sample = several[0].sample
+        repeats = list(draws)
+        first = repeats[0]
+        sample = repeats[0].sample
         values = [
-            record.scores[scorer].value for record in several if scorer in record.scores
+            record.scores[scorer].value for record in repeats if scorer in record.scores
         ]
         key = next((key for key in keys if key in sample.metadata), "")
         yield Item(
@@ -205,10 +213,10 @@ def _label(record: SampleRecord, scorer: str) -> str:
 
 
 def _mean(items: Sequence[Item], bounded: bool) -> Estimate:
-    if not any(one.score is not None for one in items):
+    if not any(item.score is not None for item in items):
         return Estimate.none("no interval: nothing was scored", len(items))
-    values = [math.nan if one.score is None else one.score for one in items]
-    clusters = named_clusters(one.cluster for one in items)
+    values = [math.nan if item.score is None else item.score for item in items]
+    clusters = named_clusters(item.cluster for item in items)
     return mean_interval(
         values, clusters=clusters, value_range=(0.0, 1.0) if bounded else None
     )
@@ -217,18 +225,18 @@ def _mean(items: Sequence[Item], bounded: bool) -> Estimate:
 def _groups(items: Sequence[Item], bounded: bool) -> tuple[Group, ...]:
     """Subsets, the worst first; none where all items are in one."""
     by_name: dict[str, list[Item]] = {}
-    for one in items:
-        by_name.setdefault(one.subset, []).append(one)
-    made = [Group(name, _mean(own, bounded)) for name, own in by_name.items()]
+    for item in items:
+        by_name.setdefault(item.subset, []).append(item)
+    groups = [Group(name, _mean(members, bounded)) for name, members in by_name.items()]
     return (
-        tuple(sorted(made, key=lambda one: (_order(one.score.value), one.name)))
-        if len(made) > 1
+        tuple(sorted(groups, key=lambda group: (_order(group.score.value), group.name)))
+        if len(groups) > 1
         else ()
     )
 
 
-def _order(value: float) -> float:
-    return math.inf if math.isnan(value) else value
+def _order(score: float) -> float:
+    return math.inf if math.isnan(score) else score
 
 
 def _by_length(items: Sequence[Item], bounded: bool) -> tuple[Group, ...]:
@@ -236,15 +244,19 @@ def _by_length(items: Sequence[Item], bounded: bool) -> tuple[Group, ...]:
     eight, or all are as long.
     """
     scored = sorted(
-        (one for one in items if one.score is not None), key=lambda one: len(one.answer)
+        (item for item in items if item.score is not None),
+        key=lambda item: len(item.answer),
     )
     if len(scored) < 8 or len(scored[0].answer) == len(scored[-1].answer):
         return ()
-    cuts = [round(len(scored) * part / 4) for part in range(5)]
-    parts = [scored[start:end] for start, end in pairwise(cuts)]
+    cuts = [round(len(scored) * quarter / 4) for quarter in range(5)]
+    quarters = [scored[start:end] for start, end in pairwise(cuts)]
     return tuple(
-        Group(_letters(len(part[0].answer), len(part[-1].answer)), _mean(part, bounded))
-        for part in parts
+        Group(
+            _letters(len(quarter[0].answer), len(quarter[-1].answer)),
+            _mean(quarter, bounded),
+        )
+        for quarter in quarters
     )
 
 
@@ -257,22 +269,22 @@ def _wrong_answers(wrong: Sequence[Item], top: int) -> tuple[tuple[str, str, int
     to be alike.
     """
     pairs = Counter(
-        (" ".join(one.answer.split()), one.target)
-        for one in wrong
-        if one.answer.strip() and len(one.answer) <= 80
+        (" ".join(item.answer.split()), item.target)
+        for item in wrong
+        if item.answer.strip() and len(item.answer) <= 80
     )
     return tuple(
-        (said, target, count)
-        for (said, target), count in pairs.most_common(top)
+        (answer, target, count)
+        for (answer, target), count in pairs.most_common(top)
         if count > 1
     )
 
 
 def _choices(items: Sequence[Item]) -> tuple[tuple[str, int, int], ...]:
     """By the place of an option: how often it was chosen, and how often it is right."""
-    chosen = Counter(one.choice for one in items if one.choice is not None)
+    chosen = Counter(item.choice for item in items if item.choice is not None)
     gold = Counter(
-        place for one in items if one.choice is not None for place in one.gold
+        option for item in items if item.choice is not None for option in item.gold
     )
     places = sorted({*chosen, *gold})
     return tuple(
@@ -294,7 +306,9 @@ def _stem(word: str) -> str:
     if len(word) < 3 or not "가" <= word[-1] <= "힣":
         return word
     ends = [
-        one for one in PARTICLES if word.endswith(one) and len(word) - len(one) >= 2
+        particle
+        for particle in PARTICLES
+        if word.endswith(particle) and len(word) - len(particle) >= 2
     ]
     return word[: -len(max(ends, key=len))] if ends else word
 
@@ -304,14 +318,14 @@ def _vocabulary(
 ) -> tuple[Vocabulary, Vocabulary]:
     size = min(sum(map(len, side)) for side in (right, wrong))
 
-    def made(side: Sequence[list[str]]) -> Vocabulary:
-        own = [word for one in side for word in one]
-        distinct = len(set(own))
-        ratio = distinct / len(own) if own else math.nan
-        same = len(set(own[:size])) / size if size else math.nan
-        return Vocabulary(len(side), len(own), distinct, ratio, same)
+    def describe(side: Sequence[list[str]]) -> Vocabulary:
+        words = [word for answer_words in side for word in answer_words]
+        distinct = len(set(words))
+        ratio = distinct / len(words) if words else math.nan
+        same = len(set(words[:size])) / size if size else math.nan
+        return Vocabulary(len(side), len(words), distinct, ratio, same)
 
-    return made(right), made(wrong)
+    return describe(right), describe(wrong)
 
 
 def _telling_words(
@@ -323,15 +337,16 @@ def _telling_words(
     if not right or not wrong:
         return ()
     inside = [
-        Counter(word for one in side for word in set(one)) for side in (right, wrong)
+        Counter(word for answer_words in side for word in set(answer_words))
+        for side in (right, wrong)
     ]
-    found = []
+    telling = []
     for word, count in inside[1].items():
-        other = inside[0][word]
-        if count > 1 and count / len(wrong) > other / len(right):
-            weight = _log_likelihood_ratio(count, len(wrong), other, len(right))
-            found.append(WordUse(word, count, other, weight))
-    return tuple(sorted(found, key=lambda one: (-one.weight, one.word))[:top])
+        right_count = inside[0][word]
+        if count > 1 and count / len(wrong) > right_count / len(right):
+            weight = _log_likelihood_ratio(count, len(wrong), right_count, len(right))
+            telling.append(WordUse(word, count, right_count, weight))
+    return tuple(sorted(telling, key=lambda use: (-use.weight, use.word))[:top])
 
 
 def _log_likelihood_ratio(k1: int, n1: int, k2: int, n2: int) -> float:
@@ -342,23 +357,24 @@ def _log_likelihood_ratio(k1: int, n1: int, k2: int, n2: int) -> float:
             (n - k) * math.log(1 - p) if n > k else 0.0
         )
 
-    one = (k1 + k2) / (n1 + n2)
+    pooled = (k1 + k2) / (n1 + n2)
     apart = log_likelihood(k1, n1, k1 / n1) + log_likelihood(k2, n2, k2 / n2)
     return max(
-        0.0, 2 * (apart - log_likelihood(k1, n1, one) - log_likelihood(k2, n2, one))
+        0.0,
+        2 * (apart - log_likelihood(k1, n1, pooled) - log_likelihood(k2, n2, pooled)),
     )
 
 
 def _some(items: Sequence[Item], count: int) -> tuple[Item, ...]:
     """Items to look at: always the same ones, whatever else is there."""
 
-    def place(one: Item) -> Any:
+    def stable_order(item: Item) -> Any:
         return (
-            blake2b(one.id.encode("utf-8", "surrogatepass"), digest_size=8).digest(),
-            one.id,
+            blake2b(item.id.encode("utf-8", "surrogatepass"), digest_size=8).digest(),
+            item.id,
         )
 
     return tuple(
-        replace(one, answer=one.answer[:LONGEST])
-        for one in sorted(items, key=place)[:count]
+        replace(item, answer=item.answer[:LONGEST])
+        for item in sorted(items, key=stable_order)[:count]
     )

@@ -77,24 +77,27 @@ class ClaimRobustness:
         return f"{'; '.join(clauses)}." if clauses else ""
 
 
-def robustness_of_claim(whole: Average, sides: Sequence[ClaimSide]) -> ClaimRobustness:
+def robustness_of_claim(
+    average: Average, sides: Sequence[ClaimSide]
+) -> ClaimRobustness:
     """The fewest missing answers, and unsure ones, that overturn any side of a claim."""
     if not sides:
         return ClaimRobustness()
     return ClaimRobustness(
         missing=_weakest(
-            [tipping_point(whole, side.sign, "missing", side.holds) for side in sides]
+            [tipping_point(average, side.sign, "missing", side.holds) for side in sides]
         ),
         unsure=_weakest(
-            [tipping_point(whole, side.sign, "unsure", side.holds) for side in sides]
+            [tipping_point(average, side.sign, "unsure", side.holds) for side in sides]
         ),
     )
 
 
 def _weakest(points: Sequence[TippingPoint | None]) -> TippingPoint | None:
-    known = [point for point in points if point is not None]
-    if not known:
+    tipping_points = [point for point in points if point is not None]
+    if not tipping_points:
         return None
     return min(
-        known, key=lambda point: point.n + 1 if point.fewest is None else point.fewest
+        tipping_points,
+        key=lambda point: point.n + 1 if point.fewest is None else point.fewest,
     )

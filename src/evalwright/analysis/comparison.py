@@ -113,7 +113,7 @@ class TaskEquivalence(Plain):
 
 
 def equivalence_of(
-    found: Matrix, margin: float, names: tuple[str, str], provisional: str = ""
+    matrix: Matrix, margin: float, names: tuple[str, str], provisional: str = ""
 ) -> TaskEquivalence:
     """TOST of the first two runs of a matrix: paired on common items, else as independent samples.
 
@@ -122,36 +122,36 @@ def equivalence_of(
     Raises ConfigurationError for a margin that is not above 0, or not below the range of the
     scores.
     """
-    common = found.common()
-    bounded = found.measure.bounded
+    common = matrix.common()
+    bounded = matrix.measure.bounded
     if not math.isfinite(margin) or margin <= 0 or (bounded and margin >= 1):
         raise ConfigurationError(
             "The margin of equivalence is the smallest difference that would matter,"
             f" such as 0.03 for 3 points of accuracy, not {margin:g}."
         )
     if not common.any():
-        apart = unpaired_of(found, level=LEVEL)
+        apart = unpaired_of(matrix, level=LEVEL)
         method = f"TOST, {apart.interval_method}"
-        return _result(
+        return _task_equivalence(
             apart, margin, math.nan, method, names, bounded, provisional=provisional
         )
-    part = found.part(common)
+    common_items = matrix.part(common)
     same = equivalence_paired(
-        part.values[0],
-        part.values[1],
+        common_items.values[0],
+        common_items.values[1],
         margin=margin,
-        missing=part.missing[:2],
-        missing_policy=found.missing_policy,
-        clusters=part.clusters,
-        value_range=found.measure.value_range,
+        missing=common_items.missing[:2],
+        missing_policy=matrix.missing_policy,
+        clusters=common_items.clusters,
+        value_range=matrix.measure.value_range,
     )
-    whole = Average((found,))
+    average = Average((matrix,))
     robustness = (
-        _robustness_inside(whole, margin)
+        _robustness_inside(average, margin)
         if _is_inside(same, margin)
         else ClaimRobustness()
     )
-    return _result(
+    return _task_equivalence(
         same,
         margin,
         same.p_value,
@@ -164,21 +164,21 @@ def equivalence_of(
 
 
 def overall_equivalence(
-    whole: Average, margin: float, names: tuple[str, str], provisional: str = ""
+    average: Average, margin: float, names: tuple[str, str], provisional: str = ""
 ) -> TaskEquivalence:
     """TOST of an average over tasks; all must be bounded and have common items. provisional: as of
     `equivalence_of`.
     """
-    found = whole.difference(level=LEVEL)
-    method = f"TOST, {whole.words}"
+    difference = average.difference(level=LEVEL)
+    method = f"TOST, {average.words}"
     names = (f"Over all tasks {names[0]}", names[1])
     robustness = (
-        _robustness_inside(whole, margin)
-        if _is_inside(found, margin)
+        _robustness_inside(average, margin)
+        if _is_inside(difference, margin)
         else ClaimRobustness()
     )
-    return _result(
-        found,
+    return _task_equivalence(
+        difference,
         margin,
         math.nan,
         method,
@@ -189,7 +189,7 @@ def overall_equivalence(
     )
 
 
-def _robustness_inside(whole: Average, margin: float) -> ClaimRobustness:
+def _robustness_inside(average: Average, margin: float) -> ClaimRobustness:
     """How robust it is that the interval of the difference lies inside +-margin."""
 
     def interval(moved: Average) -> tuple[float, float]:
@@ -201,17 +201,17 @@ def _robustness_inside(whole: Average, margin: float) -> ClaimRobustness:
 
     above_least = ClaimSide(1, lambda moved: interval(moved)[0] >= -margin)
     below_most = ClaimSide(-1, lambda moved: interval(moved)[1] <= margin)
-    return robustness_of_claim(whole, [above_least, below_most])
+    return robustness_of_claim(average, [above_least, below_most])
 
 
 def _is_inside(
-    found: MacroDifference | UnpairedComparison | Equivalence, margin: float
+    comparison: MacroDifference | UnpairedComparison | Equivalence, margin: float
 ) -> bool:
-    return bool(found.low >= -margin and found.high <= margin)
+    return bool(comparison.low >= -margin and comparison.high <= margin)
 
 
-def _result(
-    found: MacroDifference | UnpairedComparison | Equivalence,
+def _task_equivalence(
+    comparison: MacroDifference | UnpairedComparison | Equivalence,
     margin: float,
     p_value: float,
     method: str,
@@ -221,9 +221,9 @@ def _result(
     provisional: str,
     robustness: ClaimRobustness = ClaimRobustness(),  # noqa: B008 - it is frozen
 ) -> TaskEquivalence:
-    low = found.low
-    high = found.high
-    inside = _is_inside(found, margin)
+    low = comparison.low
+    high = comparison.high
+    inside = _is_inside(comparison, margin)
     scale, unit, decimals = (100.0, " points", 1) if bounded else (1.0, "", 4)
     nearest = max(abs(low), abs(high)) * scale
     if math.isfinite(nearest) and round(nearest, decimals) == round(
@@ -231,16 +231,16 @@ def _result(
     ):
         decimals += 1  # so that an end just beyond the margin does not look like it
     mark = "provisionally " if provisional else ""
-    said = f"are {mark}equivalent" if inside else "were not shown to be equivalent"
+    verdict = f"are {mark}equivalent" if inside else "were not shown to be equivalent"
     ends = f"90% interval {low * scale:.{decimals}f} to {high * scale:.{decimals}f}"
     text = (
-        f"{names[0]} and {names[1]} {said} within {margin * scale:g}{unit} (two"
+        f"{names[0]} and {names[1]} {verdict} within {margin * scale:g}{unit} (two"
         f" one-sided tests at 5%, {'no interval' if math.isnan(low) else ends})."
     )
     if inside and robustness.sentence:
         text += f" {robustness.sentence}"
     return TaskEquivalence(
-        difference=found.difference,
+        difference=comparison.difference,
         low=low,
         high=high,
         margin=margin,
@@ -319,9 +319,9 @@ class TaskComparison(Plain):
     @property
     def result(self) -> PairedComparison | UnpairedComparison:
         """The comparison that was made: difference, interval, p and both means."""
-        found = self.paired or self.unpaired
-        assert found is not None
-        return found
+        comparison = self.paired or self.unpaired
+        assert comparison is not None
+        return comparison
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -407,38 +407,40 @@ def compare_runs(
     names = (a.label, b.label) if a.label != b.label else (a.id, b.id)
     matrices = read_matrices([a, b], slices, metric, missing)
     tasks = tuple(
-        _compare(a, b, found, names, most_flips, slices_adjust, equivalent)
-        for found in matrices
+        _compare(a, b, matrix, names, most_flips, slices_adjust, equivalent)
+        for matrix in matrices
     )
     if metric is None:
         others = other_matrices([a, b], matrices, missing)
         also = [
             [
-                _compare(a, b, one, names, 0, slices_adjust, None)
-                for one in others[task.task]
+                _compare(a, b, matrix, names, 0, slices_adjust, None)
+                for matrix in others[task.task]
             ]
             for task in tasks
         ]
         tasks = tuple(
-            replace(task, others=tuple(own))
-            for task, own in zip(tasks, also, strict=True)
+            replace(task, others=tuple(task_others))
+            for task, task_others in zip(tasks, also, strict=True)
         )
     paired = [task.paired for task in tasks if task.paired]
-    node = overall_node([a, b], [one.measure.task for one in matrices])
+    node = overall_node([a, b], [matrix.measure.task for matrix in matrices])
     many = node or len(tasks) > 1 or tasks_are == "sample"
-    whole = average_of(matrices, node, tasks_are) if many else None
+    average = average_of(matrices, node, tasks_are) if many else None
     groups = group_differences([a, b], matrices)
     overall = same = None
-    if whole is not None and whole.paired:
+    if average is not None and average.paired:
         of_node = (
-            {one.name: one.difference for one in reversed(groups)}
+            {group.name: group.difference for group in reversed(groups)}
             if node and tasks_are == "fixed"
             else {}
         )
         overall = (
-            of_node[node.name] if node and node.name in of_node else whole.difference()
+            of_node[node.name]
+            if node and node.name in of_node
+            else average.difference()
         )
-    if whole is None and len(tasks) == 1:
+    if average is None and len(tasks) == 1:
         tasks = (
             replace(tasks[0], next_steps=_steps_of_task(a, b, matrices[0], tasks[0])),
         )
@@ -450,19 +452,21 @@ def compare_runs(
     how = how if paired else "two independent samples of items"
     about = estimand(matrices, "the mean difference A - B", how, node, tasks_are)
     gains = (*context_gains(a), *context_gains(b))
-    found = tuple(configuration_differences(a, b))
+    differences = tuple(configuration_differences(a, b))
     judge = stopped_early = ""
     robustness = None
     provisional = ""
     steps = tuple[NextStep, ...]()
-    if whole is not None and overall is not None:
+    if average is not None and overall is not None:
         sign = verdict_sign(overall.low, overall.high)
-        robustness = robustness_of(whole, sign)
-        names_of_tasks = [sample.measure.task for sample in whole.samples]
+        robustness = robustness_of(average, sign)
+        names_of_tasks = [sample.measure.task for sample in average.samples]
         judge = one_sided_judge((a, b), names_of_tasks, names)
-        provisional = " ".join(filter(None, [provisional_reason(whole, names), judge]))
+        provisional = " ".join(
+            filter(None, [provisional_reason(average, names), judge])
+        )
         if equivalent is not None:
-            same = overall_equivalence(whole, equivalent, names, provisional)
+            same = overall_equivalence(average, equivalent, names, provisional)
         if early := [
             task.task
             for task in tasks
@@ -478,7 +482,7 @@ def compare_runs(
                     stopped_early += f" On {task.task}: {interval}"
         if sign == 0 and not (same and same.equivalent):
             steps = next_steps(
-                whole, (a, b), _open_comparison(overall, same, bounded=True)
+                average, (a, b), _open_comparison(overall, same, bounded=True)
             )
     elif len(tasks) == 1:
         provisional = tasks[0].provisional
@@ -491,7 +495,7 @@ def compare_runs(
         overall=overall,
         overall_equivalence=same,
         estimand=about,
-        differences=found,
+        differences=differences,
         context_gains=gains,
         groups=groups,
         robustness=robustness,
@@ -506,7 +510,7 @@ def compare_runs(
 
 
 def _steps_of_task(
-    a: Run, b: Run, found: Matrix, task: TaskComparison
+    a: Run, b: Run, matrix: Matrix, task: TaskComparison
 ) -> tuple[NextStep, ...]:
     """What could settle the only task, where it is open."""
     paired = task.paired
@@ -519,7 +523,9 @@ def _steps_of_task(
         return ()
     comparison = _open_comparison(paired, same, bounded=task.bounded)
     return next_steps(
-        Average((found,)), (a, b), replace(comparison, design=design_of(found, paired))
+        Average((matrix,)),
+        (a, b),
+        replace(comparison, design=design_of(matrix, paired)),
     )
 
 
@@ -562,27 +568,27 @@ def left_out_caveats(runs: Sequence[Run]) -> Iterator[str]:
             )
 
 
-def caveats(runs: Sequence[Run], found: Sequence[Matrix]) -> Iterator[str]:
+def caveats(runs: Sequence[Run], task_matrices: Sequence[Matrix]) -> Iterator[str]:
     """What a reader must know before any verdict: answers that an older version left out, and
     judges that read one side only.
     """
     yield from left_out_caveats(runs)
-    for one in found:
+    for matrix in task_matrices:
         having = [
             run
             for run in runs
-            if any(task["name"] == one.measure.task for task in run.data["tasks"])
+            if any(task["name"] == matrix.measure.task for task in run.data["tasks"])
         ]
-        sides = {run.id: run.task(one.measure.task).n_judged > 0 for run in having}
+        sides = {run.id: run.task(matrix.measure.task).n_judged > 0 for run in having}
         if len(set(sides.values())) < 2:
             continue
         judged = [name for name, is_judged in sides.items() if is_judged]
         alone = [run for run in having if not sides[run.id]]
-        n_unsure = sum(run.task(one.measure.task).n_unsure for run in alone)
+        n_unsure = sum(run.task(matrix.measure.task).n_unsure for run in alone)
         if not n_unsure:
             continue
         yield (
-            f"On '{one.measure.task}' a judge read the unsure answers of"
+            f"On '{matrix.measure.task}' a judge read the unsure answers of"
             f" {listed(judged)}, but not those of "
             f"{listed([run.id for run in alone])} ({count(n_unsure)} unsure): part of a"
             " difference may be the judge's. Score all "
@@ -602,27 +608,27 @@ def common_results(
     """
     first = runs[0]
     by_name = [{task.name: task for task in run.tasks} for run in runs]
-    out: dict[str, tuple[MetricResult, ...]] = {}
+    results_by_task: dict[str, tuple[MetricResult, ...]] = {}
     for task in first.tasks:
         chosen = task.metric(metric)
         if chosen is None or not all(task.name in names for names in by_name):
             continue
         for run in runs[1:]:
             _check_scorer(first, run, task.name, chosen.scorer)
-        out[task.name] = tuple(
+        results_by_task[task.name] = tuple(
             _same_metric(names[task.name].metrics, chosen) for names in by_name
         )
-        for run, own in zip(runs, out[task.name], strict=True):
-            _check_unit(first, run, task.name, chosen, own)
-    if not out and metric is not None:
+        for run, metric_result in zip(runs, results_by_task[task.name], strict=True):
+            _check_unit(first, run, task.name, chosen, metric_result)
+    if not results_by_task and metric is not None:
         raise unknown_metric(metric, first.tasks)
-    if not out:
+    if not results_by_task:
         there = " against ".join(
             ", ".join(sorted(names)) or "none" for names in by_name
         )
         who = " and ".join(f"'{run.id}'" for run in runs)
         raise RunError(f"The runs {who} have no task in common: {there}.")
-    return out
+    return results_by_task
 
 
 def read_matrices(
@@ -643,16 +649,29 @@ def read_matrices(
             f"missing must be 'scored' or 'worst-case', not '{missing}'."
         )
     refuse_shards(runs)
-    results = common_results(runs, metric)
-    found = [one.with_policy(missing) for one in matrices(runs, results, slices)]
-    _check_slices(runs[0], slices, found)
-    return without_same_answers((runs[0], runs[1]), found) if len(runs) == 2 else found
+    results_by_task = common_results(runs, metric)
+    task_matrices = [
+        matrix.with_policy(missing)
+        for matrix in matrices(runs, results_by_task, slices)
+    ]
+    _check_slices(runs[0], slices, task_matrices)
+    return (
+        without_same_answers((runs[0], runs[1]), task_matrices)
+        if len(runs) == 2
+        else task_matrices
+    )
 
 
 def unknown_metric(metric: str, tasks: Sequence[TaskResult]) -> UnknownName:
     """The error for a metric that none of these tasks has."""
-    labels = dict.fromkeys(one.label for task in tasks for one in task.metrics)
-    named = [f"{task.name}.{one.label}" for task in tasks for one in task.metrics]
+    labels = dict.fromkeys(
+        label_metric.label for task in tasks for label_metric in task.metrics
+    )
+    named = [
+        f"{task.name}.{label_metric.label}"
+        for task in tasks
+        for label_metric in task.metrics
+    ]
     return UnknownName(
         "metric",
         metric,
@@ -662,54 +681,67 @@ def unknown_metric(metric: str, tasks: Sequence[TaskResult]) -> UnknownName:
 
 
 def other_matrices(
-    runs: Sequence[Run], found: Sequence[Matrix], missing: MissingPolicy = "scored"
+    runs: Sequence[Run],
+    task_matrices: Sequence[Matrix],
+    missing: MissingPolicy = "scored",
 ) -> dict[str, list[Matrix]]:
-    """By task, the metrics that all runs have beside those of `found`, but for those with the same
+    """By task, the metrics that all runs have beside those of `task_matrices`, but for those with the same
     numbers as one before, and those without an interval.
 
     Of more than MOST_READ items only means of scores, for which no record has to be read again.
     """
-    out: dict[str, list[Matrix]] = {}
-    for one in found:
-        results = [run.task(one.measure.task) for run in runs]
-        shown = [[task.metric(one.measure.metric) for task in results]]
-        out[one.measure.task] = []
-        for main in results[0].metrics:
-            own = [task.metric(main.label) for task in results]
-            kept = [
-                one
-                for one in own
-                if one and one.scorer == main.scorer and _one_unit(one, main)
+    others: dict[str, list[Matrix]] = {}
+    for task_matrix in task_matrices:
+        task_results = [run.task(task_matrix.measure.task) for run in runs]
+        metrics_before = [
+            [task.metric(task_matrix.measure.metric) for task in task_results]
+        ]
+        others[task_matrix.measure.task] = []
+        for main in task_results[0].metrics:
+            run_metrics = [task.metric(main.label) for task in task_results]
+            comparable = [
+                candidate
+                for candidate in run_metrics
+                if candidate
+                and candidate.scorer == main.scorer
+                and _one_unit(candidate, main)
             ]
-            values = [each.estimate.value for each in kept]
+            values = [candidate.estimate.value for candidate in comparable]
             if (
-                len(kept) < len(runs)
-                or not np.isfinite([each.estimate.low for each in kept]).any()
+                len(comparable) < len(runs)
+                or not np.isfinite(
+                    [candidate.estimate.low for candidate in comparable]
+                ).any()
             ):
                 continue  # without an interval in any run there is nothing to say
             if any(
-                values == [each.estimate.value for each in before if each]
-                for before in shown
+                values == [earlier.estimate.value for earlier in before if earlier]
+                for before in metrics_before
             ):
                 continue
-            shown.append(own)
-            if len(one.of_items.keys) <= MOST_READ or main.kind in MEANS:
-                more = matrices(runs, {one.measure.task: kept}, of_scores=False)
-                out[one.measure.task] += [other.with_policy(missing) for other in more]
-    return out
+            metrics_before.append(run_metrics)
+            if len(task_matrix.of_items.keys) <= MOST_READ or main.kind in MEANS:
+                further = matrices(
+                    runs, {task_matrix.measure.task: comparable}, of_scores=False
+                )
+                others[task_matrix.measure.task] += [
+                    matrix.with_policy(missing) for matrix in further
+                ]
+    return others
 
 
 def _same_metric(metrics: Sequence[MetricResult], chosen: MetricResult) -> MetricResult:
     """A run's own result of the metric, else the first by the same scorer, else the other run's."""
-    same = [one for one in metrics if one.scorer == chosen.scorer]
+    same = [candidate for candidate in metrics if candidate.scorer == chosen.scorer]
     return next(
-        (one for one in same if one.label == chosen.label), same[0] if same else chosen
+        (candidate for candidate in same if candidate.label == chosen.label),
+        same[0] if same else chosen,
     )
 
 
 def _check_scorer(a: Run, b: Run, task: str, scorer: str) -> None:
     """Both runs must have a score by the scorer that is compared."""
-    there = [found["name"] for found in b.record(task)["scorers"]]
+    there = [record["name"] for record in b.record(task)["scorers"]]
     if scorer not in there:
         raise RunError(
             f"On '{task}' the run '{a.id}' was scored by '{scorer}' and the run"
@@ -719,19 +751,19 @@ def _check_scorer(a: Run, b: Run, task: str, scorer: str) -> None:
 
 
 def _check_unit(
-    a: Run, b: Run, task: str, first: MetricResult, other: MetricResult
+    a: Run, b: Run, task: str, first: MetricResult, second: MetricResult
 ) -> None:
     """One name may stand for two numbers: as published (0 to 100, of no item), and of items' scores
     between 0 and 1.
     """
-    if other.label == first.label and not _one_unit(first, other):
-        made = [
+    if second.label == first.label and not _one_unit(first, second):
+        scorings = [
             run.record(task)["definition"].get("scoring", "scored here")
             for run in (a, b)
         ]
         raise RunError(
-            f"On '{task}' '{first.label}' is another number in '{a.id}' ({made[0]})"
-            f" than in '{b.id}' ({made[1]}), so they are not compared. Make both with"
+            f"On '{task}' '{first.label}' is another number in '{a.id}' ({scorings[0]})"
+            f" than in '{b.id}' ({scorings[1]}), so they are not compared. Make both with"
             " the same --scoring (stored answers are used), or name a metric that both"
             " have (--metric)."
         )
@@ -741,26 +773,28 @@ def _one_unit(a: MetricResult, b: MetricResult) -> bool:
     return (a.kind in BOUNDED) == (b.kind in BOUNDED)
 
 
-def _check_slices(run: Run, slices: Sequence[str], found: Sequence[Matrix]) -> None:
+def _check_slices(
+    run: Run, slices: Sequence[str], task_matrices: Sequence[Matrix]
+) -> None:
     for key in slices:
-        if not any(key in matrix.slices for matrix in found):
-            known = sorted(
+        if not any(key in matrix.slices for matrix in task_matrices):
+            keys = sorted(
                 {
                     name
                     for row in islice(run.score_rows(), 1000)
                     for name in row.get("metadata", {})
                 }
             )
-            more = (
-                f"The samples have {', '.join(known)}."
-                if known
+            which = (
+                f"The samples have {', '.join(keys)}."
+                if keys
                 else "The samples have no metadata."
             )
             raise UnknownName(
                 "slice",
                 key,
-                known,
-                f"{more} A key with more than 200 values makes no slices.",
+                keys,
+                f"{which} A key with more than 200 values makes no slices.",
             )
 
 
@@ -770,20 +804,20 @@ def _check_slices(run: Run, slices: Sequence[str], found: Sequence[Matrix]) -> N
 def _compare(
     a: Run,
     b: Run,
-    found: Matrix,
+    matrix: Matrix,
     names: tuple[str, str],
     most_flips: int,
     adjust: Adjustment,
     equivalent: float | None,
 ) -> TaskComparison:
-    measure = found.measure
-    items = found.of_items
+    measure = matrix.measure
+    of_items = matrix.of_items
     judge = one_sided_judge((a, b), [measure.task], names)
-    higher = items.values[0] > items.values[1]
-    lower = items.values[0] < items.values[1]
-    paired = paired_of(found) if found.common().any() else None
-    whole = Average((found,))
-    of_missing = provisional_reason(whole, names) if paired else ""
+    higher = of_items.values[0] > of_items.values[1]
+    lower = of_items.values[0] < of_items.values[1]
+    paired = paired_of(matrix) if matrix.common().any() else None
+    average = Average((matrix,))
+    of_missing = provisional_reason(average, names) if paired else ""
     provisional = " ".join(filter(None, [of_missing, judge]))
     return TaskComparison(
         task=measure.task,
@@ -792,23 +826,23 @@ def _compare(
         bounded=measure.bounded,
         lower_is_better=measure.lower_is_better,
         paired=paired,
-        unpaired=None if paired else unpaired_of(found),
-        only_a=int((items.asked[0] & ~items.asked[1]).sum()),
-        only_b=int((items.asked[1] & ~items.asked[0]).sum()),
+        unpaired=None if paired else unpaired_of(matrix),
+        only_a=int((of_items.asked[0] & ~of_items.asked[1]).sum()),
+        only_b=int((of_items.asked[1] & ~of_items.asked[0]).sum()),
         n_differing=int(higher.sum() + lower.sum()),
         n_a_higher=int(higher.sum()),
         n_b_higher=int(lower.sum()),
-        flips=_flips(a, items, higher, lower, most_flips),
-        slices=tuple(compare_slices(found, key, adjust) for key in found.slices),
+        flips=_flips(a, of_items, higher, lower, most_flips),
+        slices=tuple(compare_slices(matrix, key, adjust) for key in matrix.slices),
         equivalence=(
             None
             if equivalent is None
-            else equivalence_of(found, equivalent, names, provisional)
+            else equivalence_of(matrix, equivalent, names, provisional)
         ),
-        warnings=tuple(_warnings(a, b, found, paired)),
-        other_questions=other_questions(found),
+        warnings=tuple(_warnings(a, b, matrix, paired)),
+        other_questions=other_questions(matrix),
         robustness=(
-            robustness_of(whole, verdict_sign(paired.low, paired.high))
+            robustness_of(average, verdict_sign(paired.low, paired.high))
             if paired
             else None
         ),
@@ -819,18 +853,18 @@ def _compare(
 
 
 def _warnings(
-    a: Run, b: Run, found: Matrix, paired: PairedComparison | None
+    a: Run, b: Run, matrix: Matrix, paired: PairedComparison | None
 ) -> list[str]:
-    counts = {run.id: _counts(run.task(found.measure.task)) for run in (a, b)}
+    counts = {run.id: _counts(run.task(matrix.measure.task)) for run in (a, b)}
     warnings = [f"'{name}' has {words}." for name, words in counts.items() if words]
-    if found.unbounded.any():
+    if matrix.unbounded.any():
         warnings.append(
-            f"'{found.measure.metric}' has no known range, so nothing bounds what the"
+            f"'{matrix.measure.metric}' has no known range, so nothing bounds what the"
             " missing answers would have scored: in the worst case there is no"
             " verdict."
         )
-    warnings += _unknown_robustness(found)
-    scored = int(np.diag(common_counts(found)).max(initial=0))
+    warnings += _unknown_robustness(matrix)
+    scored = int(np.diag(common_counts(matrix)).max(initial=0))
     if paired is None:
         warnings.append(
             "The runs share no item, so they are compared as two independent samples: a"
@@ -838,8 +872,10 @@ def _warnings(
             " models."
         )
         if (
-            found.clusters is not None
-            and np.intersect1d(*(found.clusters[one] for one in found.asked)).size
+            matrix.clusters is not None
+            and np.intersect1d(
+                *(matrix.clusters[was_asked] for was_asked in matrix.asked)
+            ).size
         ):
             warnings.append(
                 "Their items share passages, which this comparison does not take into"
@@ -851,29 +887,36 @@ def _warnings(
             " has a score on: the conclusion is for items drawn like these"
             f" {paired.n:,} only."
         )
-    notes = group_notes(found, shown=paired is None or not math.isnan(paired.low))
-    return [*warnings, *pairing_notes(found, [f"'{run.id}'" for run in (a, b)]), *notes]
+    notes = group_notes(matrix, shown=paired is None or not math.isnan(paired.low))
+    return [
+        *warnings,
+        *pairing_notes(matrix, [f"'{run.id}'" for run in (a, b)]),
+        *notes,
+    ]
 
 
-def _unknown_robustness(found: Matrix) -> list[str]:
+def _unknown_robustness(matrix: Matrix) -> list[str]:
     """That nothing is known of what missing and unsure answers could change, for a metric without a
     range; none elsewhere.
     """
-    items = found.of_items
-    if found.measure.value_range is not None or found.unbounded.any():
+    of_items = matrix.of_items
+    if matrix.measure.value_range is not None or matrix.unbounded.any():
         return []
     kinds = [
-        kind
-        for kind, cells in (("missing", items.missing), ("unsure", items.unsure))
+        status
+        for status, cells in (
+            ("missing", of_items.missing),
+            ("unsure", of_items.unsure),
+        )
         if cells[:2].any()
     ]
     if not kinds:
         return []
     text = (
-        f"'{found.measure.metric}' has no known range, so what the {listed(kinds)}"
+        f"'{matrix.measure.metric}' has no known range, so what the {listed(kinds)}"
         " answers could change is unknown."
     )
-    if found.measure.kind == "mean":
+    if matrix.measure.kind == "mean":
         text += (
             " Declare it in the task: `mean: {value_range: [0, 1]}`, with the least and"
             " greatest score."
@@ -914,12 +957,12 @@ def _stopped_early(a: Run, b: Run, measure: Measure) -> str:
             f"{points(low, decision['bounded'])} to"
             f" {points(high, decision['bounded'])}{unit}"
         )
-        shown = "" if low > 0 else ", which includes 0: no difference is shown"
+        open_note = "" if low > 0 else ", which includes 0: no difference is shown"
         return (
             f"{NOT_FOR_STOPPING} The valid interval is that of the rule"
             f" '{decision['rule']}', on all {count(decision['n_total'])}"
             f" {decision['unit']}: {higher} minus {lower} is {ends}"
-            f" ({100 * decision['level']:g}%){shown}."
+            f" ({100 * decision['level']:g}%){open_note}."
         )
     return NOT_FOR_STOPPING
 
@@ -928,24 +971,24 @@ def _counts(task: TaskResult) -> str:
     """What a task has besides ordinary answers: "3 missing answers, 9 unsure answers"; "" where
     there is nothing.
     """
-    parts = []
+    counts = []
     if task.n_missing:
-        parts.append(counted(task.n_missing, "missing answer"))
+        counts.append(counted(task.n_missing, "missing answer"))
     if task.n_unsure:
-        parts.append(counted(task.n_unsure, "unsure answer"))
+        counts.append(counted(task.n_unsure, "unsure answer"))
     n_faults = sum(model_faults([task]).values())
     if n_faults:
-        more = "more " if task.n_missing else ""
+        further = "more " if task.n_missing else ""
         replies = plural(n_faults, "reply that was", "replies that were")
-        parts.append(
-            f"{count(n_faults)} {more}{replies} no answer ({faults_in_words([task])})"
+        counts.append(
+            f"{count(n_faults)} {further}{replies} no answer ({faults_in_words([task])})"
         )
-    return listed(parts)
+    return listed(counts)
 
 
 def _flips(
     run: Run,
-    found: Matrix,
+    matrix: Matrix,
     higher: NDArray[np.bool_],
     lower: NDArray[np.bool_],
     most: int,
@@ -955,22 +998,26 @@ def _flips(
     flips: list[Flip] = []
     if not any(left.values()):
         return ()
-    order = np.argsort(found.keys, kind="stable")
+    order = np.argsort(matrix.keys, kind="stable")
     seen: set[str] = set()
     for row in islice(run.score_rows(), MOST_READ):
-        if row["task"] != found.measure.task or row["id"] in seen:
+        if row["task"] != matrix.measure.task or row["id"] in seen:
             continue
         seen.add(row["id"])
         key = hashed(row["id"])
-        place = order[
-            min(int(np.searchsorted(found.keys, key, sorter=order)), len(order) - 1)
+        column = order[
+            min(int(np.searchsorted(matrix.keys, key, sorter=order)), len(order) - 1)
         ]
-        if found.keys[place] != key:
+        if matrix.keys[column] != key:
             continue
-        if (higher[place] or lower[place]) and left[side := bool(higher[place])]:
+        if (higher[column] or lower[column]) and left[side := bool(higher[column])]:
             left[side] -= 1
             flips.append(
-                Flip(found.measure.task, row["id"], *map(float, found.values[:, place]))
+                Flip(
+                    matrix.measure.task,
+                    row["id"],
+                    *map(float, matrix.values[:, column]),
+                )
             )
             if not any(left.values()):
                 break
@@ -978,8 +1025,8 @@ def _flips(
 
 
 def estimand(
-    found: Sequence[Matrix],
-    what: str,
+    task_matrices: Sequence[Matrix],
+    quantity: str,
     how: str,
     node: Node | None = None,
     tasks_are: TasksAre = "fixed",
@@ -990,25 +1037,29 @@ def estimand(
     weights = "each with the same weight"
     if node is not None:
         lacks = [
-            one.measure.task for one in found if one.measure.task not in node.tasks
+            matrix.measure.task
+            for matrix in task_matrices
+            if matrix.measure.task not in node.tasks
         ]
-        found = [one for one in found if one.measure.task in node.tasks]
+        task_matrices = [
+            matrix for matrix in task_matrices if matrix.measure.task in node.tasks
+        ]
         weights = (
             "averaged by the tree"
             f" '{node.name}'{f', which lacks {listed(lacks, 5)}' if lacks else ''}"
         )
     which = (
-        f"these {len(found)} tasks"
+        f"these {len(task_matrices)} tasks"
         if tasks_are == "fixed"
-        else f"tasks like these {len(found)}"
+        else f"tasks like these {len(task_matrices)}"
     )
-    over = f"over {which}, {weights}, " if len(found) > 1 else ""
+    over = f"over {which}, {weights}, " if len(task_matrices) > 1 else ""
     units = (
         "; items of a cluster count as one unit"
-        if any(one.clusters is not None for one in found)
+        if any(matrix.clusters is not None for matrix in task_matrices)
         else ""
     )
     return (
-        f"The estimate is {what} {over}for items drawn like these, {how}{units}."
+        f"The estimate is {quantity} {over}for items drawn like these, {how}{units}."
         " Intervals are 95%."
     )

@@ -74,15 +74,15 @@ class ConfidenceRows:
 
     def add(self, row: Mapping[str, Any]) -> None:
         """Take a record."""
-        value = row["scores"].get(self.scorer, {}).get("value")
-        said = (
+        score = row["scores"].get(self.scorer, {}).get("value")
+        stated = (
             None
             if "failure" in row
             else stated_confidence(str(row.get("answer") or ""))
         )
-        self.stated.append(NAN if said is None else said)
+        self.stated.append(NAN if stated is None else stated)
         self.options.append(_of_options(row))
-        self.right.append(NAN if value is None else float(value))
+        self.right.append(NAN if score is None else float(score))
         # Draws of an item are one unit, and so are items of a cluster.
         self.keys.append(cluster_code(row.get("cluster"), hashed(str(row["id"]))))
 
@@ -102,18 +102,18 @@ def confidence_of(run: Run) -> tuple[TaskConfidence, ...]:
     Raises RunError where none has, where scores are not right or wrong alone, and where records
     cannot be read.
     """
-    found = tuple(
-        one
+    measured_tasks = tuple(
+        measured
         for name, rows in _read(run).items()
-        if (one := _measured(name, rows)) is not None
+        if (measured := _measured(name, rows)) is not None
     )
-    if not found:
+    if not measured_tasks:
         raise RunError(
             f"No answer of '{run.id}' has a confidence: none is stated, and no option"
             " was chosen by log-probabilities. Ask for one in the prompt, on a line of"
             " its own after an empty line: Confidence: 80%."
         )
-    return found
+    return measured_tasks
 
 
 def confidences(run: Run) -> list[tuple[str, list[float], list[int]]]:
@@ -123,16 +123,20 @@ def confidences(run: Run) -> list[tuple[str, list[float], list[int]]]:
     Raises RunError as `confidence_of`.
     """
     tasks = _read(run)
-    out = []
-    for one in confidence_of(run):
-        rows = tasks[one.task]
+    pairs_by_task = []
+    for task in confidence_of(run):
+        rows = tasks[task.task]
         right = np.array(rows.right)
         _, confidence = rows.confidence()
-        both = ~(np.isnan(confidence) | np.isnan(right))
-        out.append(
-            (one.task, confidence[both].tolist(), right[both].astype(int).tolist())
+        has_both = ~(np.isnan(confidence) | np.isnan(right))
+        pairs_by_task.append(
+            (
+                task.task,
+                confidence[has_both].tolist(),
+                right[has_both].astype(int).tolist(),
+            )
         )
-    return out
+    return pairs_by_task
 
 
 def _read(run: Run) -> dict[str, ConfidenceRows]:
@@ -186,5 +190,5 @@ def _of_options(row: Mapping[str, Any]) -> float:
     most = max(values)
     if not math.isfinite(most):
         return NAN
-    weights = [math.exp(value - most) for value in values]
+    weights = [math.exp(log_likelihood - most) for log_likelihood in values]
     return float(weights[choice] / math.fsum(weights))

@@ -45,7 +45,8 @@ def is_factual(runs: Sequence[Run]) -> bool:
     # Runs imported before the tag was given have none; a stress scorer beside them says what they
     # are.
     of_facts = all(
-        _TAG in (one.get("tags") or ()) or "imported" in one for one in metadata
+        _TAG in (metadata_of_task.get("tags") or ()) or "imported" in metadata_of_task
+        for metadata_of_task in metadata
     )
     return of_facts and any(map(_is_stress, tasks))
 
@@ -63,17 +64,17 @@ def factual_shares(run: Run) -> dict[str, Estimate]:
     counted beside it. Raises RunError where records cannot be read.
     """
     stress = {task["name"] for task in run.data["tasks"] if _is_stress(task)}
-    found: dict[str, Estimate] = {}
+    shares: dict[str, Estimate] = {}
     mains = [task.main for task in run.tasks if task.main and task.name not in stress]
     accuracies = [main.estimate for main in mains if main.kind == "accuracy"]
     if len(accuracies) == 1:
-        found[ACCURACY] = accuracies[0]
+        shares[ACCURACY] = accuracies[0]
     elif accuracies:
-        found[ACCURACY] = macro_average(accuracies, value_range=UNIT_RANGE)
+        shares[ACCURACY] = macro_average(accuracies, value_range=UNIT_RANGE)
     labels = _labels(run, stress) if stress else {}
-    if any(each for _, each, _ in labels.values()):
-        found |= {name: _share(labels, classes) for name, classes in CLASSES.items()}
-    return found
+    if any(labels_read for _, labels_read, _ in labels.values()):
+        shares |= {name: _share(labels, classes) for name, classes in CLASSES.items()}
+    return shares
 
 
 Labels = Mapping[tuple[str, str], tuple[str, Sequence[str], Sequence[str]]]
@@ -83,24 +84,24 @@ unsure.
 
 
 def _labels(run: Run, tasks: set[str]) -> Labels:
-    out: dict[tuple[str, str], tuple[str, list[str], list[str]]] = {}
+    labels_by_item: dict[tuple[str, str], tuple[str, list[str], list[str]]] = {}
     for row in run.score_rows():
         if row["task"] in tasks:
-            _, labels, unsure = out.setdefault(
+            _, labels, unsure = labels_by_item.setdefault(
                 (row["task"], row["id"]), (row.get("cluster", ""), [], [])
             )
             if (score := row["scores"].get(STRESS)) is not None:
                 labels.append(str(score.get("label", "")))
                 unsure += [reason] if (reason := score.get("unsure")) else []
-    return out
+    return labels_by_item
 
 
 def _share(labels: Labels, classes: frozenset[str]) -> Estimate:
-    scored = {key: one for key, one in labels.items() if one[1]}
+    scored = {key: row for key, row in labels.items() if row[1]}
     values = np.array(
         [
-            sum(label in classes for label in each) / len(each)
-            for _, each, _ in scored.values()
+            sum(label in classes for label in draw_labels) / len(draw_labels)
+            for _, draw_labels, _ in scored.values()
         ]
     )
     codes = [
@@ -121,7 +122,8 @@ def hardware_of(run: Run) -> str:
     configuration = run.data["configuration"]
     places = [(run.data.get("hardware"), "label")]
     places += [
-        (configuration.get(part), "hardware") for part in ("imported", "submission")
+        (configuration.get(section), "hardware")
+        for section in ("imported", "submission")
     ]
-    found = [part.get(key) for part, key in places if isinstance(part, Mapping)]
-    return next((label for label in found if isinstance(label, str) and label), "")
+    names = [holder.get(key) for holder, key in places if isinstance(holder, Mapping)]
+    return next((label for label in names if isinstance(label, str) and label), "")

@@ -109,16 +109,16 @@ def parse_gate_rule(text: str) -> GateRule:
     for pattern in _RULES:
         match = pattern.fullmatch(text.strip())
         if match:
-            found = match.groupdict()
-            amount = float(found.get("amount") or 0)
+            fields = match.groupdict()
+            amount = float(fields.get("amount") or 0)
             unit: Unit = (
                 "%"
-                if found.get("unit") == "%"
+                if fields.get("unit") == "%"
                 else "points"
-                if found.get("unit")
+                if fields.get("unit")
                 else ""
             )
-            verb = cast(Verb, found["verb"].lower())
+            verb = cast(Verb, fields["verb"].lower())
             if not math.isfinite(amount) or (
                 amount < 0 and verb in ("drops", "rises", "changes")
             ):
@@ -126,7 +126,7 @@ def parse_gate_rule(text: str) -> GateRule:
                     f"The rule '{text}' needs a number of 0 or more after 'than'."
                 )
             return GateRule(
-                text.strip(), _current_name(found["what"]), verb, amount, unit
+                text.strip(), _current_name(fields["what"]), verb, amount, unit
             )
     raise ConfigurationError(
         f"The rule '{text}' cannot be read. Rules are: {'; '.join(FORMS)}. For example:"
@@ -134,11 +134,11 @@ def parse_gate_rule(text: str) -> GateRule:
     )
 
 
-def _current_name(what: str) -> str:
+def _current_name(metric: str) -> str:
     """What a rule is about, with the old name of missing answers replaced."""
-    task, dot, label = what.rpartition(".")
+    task, dot, label = metric.rpartition(".")
     if label != OLD_N_MISSING:
-        return what
+        return metric
     warn_old_name(OLD_N_MISSING, N_MISSING, "The count in a gate rule")
     return f"{task}{dot}{N_MISSING}"
 
@@ -219,28 +219,26 @@ class Gate(Plain):
             else "fails unless the data rule it out"
         )
         total = len(self.outcomes)
-        said = (
+        outcome_text = (
             f"{bad} of {total} failed"
             if bad
             else f"all {total} passed"
             if total > 1
             else "passed"
         )
-        return (
-            f"Gate '{self.mode}' of {self.b} against {self.a}: {said}; a rule {fails}."
-        )
+        return f"Gate '{self.mode}' of {self.b} against {self.a}: {outcome_text}; a rule {fails}."
 
     def as_dict(self) -> dict[str, Any]:
         """A plain mapping for JSON."""
-        found = {
+        fields = {
             **Plain.as_dict(self),
             "failed": self.failed,
             "conclusion": self.conclusion,
         }
         return (
-            found
+            fields
             if self.numbers_from
-            else {key: found[key] for key in found if key != "numbers_from"}
+            else {key: fields[key] for key in fields if key != "numbers_from"}
         )
 
 
@@ -311,29 +309,35 @@ def _targets(a: Run, b: Run, rule: GateRule) -> Iterator[_Target]:
         return
     names_b = {task.name for task in b.tasks}
     labels = {
-        task.name: [one.label for one in task.metrics]
+        task.name: [metric.label for metric in task.metrics]
         for task in a.tasks
         if task.name in names_b
     }
-    found = False
-    for task, own in labels.items():
-        for label in (*own, N_MISSING):
+    is_named = False
+    for task, task_labels in labels.items():
+        for label in (*task_labels, N_MISSING):
             if rule.what in (label, f"{task}.{label}"):
-                found = True
+                is_named = True
                 yield _Target(
                     rule,
                     task,
                     () if label == N_MISSING else common_results([a, b], label)[task],
                 )
-    if not found:
-        every = dict.fromkeys(label for own in labels.values() for label in own)
-        named = [f"{task}.{label}" for task, own in labels.items() for label in own]
-        known = [*every, *named, OVERALL, *nodes, N_MISSING]
-        hint = " or ".join(map(repr, closest(rule.what, known)))
+    if not is_named:
+        metric_names = dict.fromkeys(
+            label for task_labels in labels.values() for label in task_labels
+        )
+        named = [
+            f"{task}.{label}"
+            for task, task_labels in labels.items()
+            for label in task_labels
+        ]
+        names = [*metric_names, *named, OVERALL, *nodes, N_MISSING]
+        hint = " or ".join(map(repr, closest(rule.what, names)))
         raise ConfigurationError(
             f"The rule '{rule.text}' names '{rule.what}', which is not a metric of both"
             f" runs. {f'Did you mean {hint}? ' if hint else ''}There are:"
-            f" {listed(known, 12)}."
+            f" {listed(names, 12)}."
         )
 
 
@@ -377,15 +381,15 @@ def _threshold(
 ) -> RuleResult:
     """is below, is above: by the interval of B's score alone."""
     rule = target.rule
-    result = target.results[1]
-    bounded = result.kind in BOUNDED
-    found = result.estimate
+    metric_result = target.results[1]
+    bounded = metric_result.kind in BOUNDED
+    estimate = metric_result.estimate
     limit = level_of(rule, bounded=bounded)
-    ends = found.low, found.high
-    if missing == "worst-case" and found.n_missing:
-        ends = found.bounds or (math.nan, math.nan)
-    if any(map(math.isnan, (found.value, *ends))):
-        return _not_judged(target, result.label)
+    ends = estimate.low, estimate.high
+    if missing == "worst-case" and estimate.n_missing:
+        ends = estimate.bounds or (math.nan, math.nan)
+    if any(map(math.isnan, (estimate.value, *ends))):
+        return _not_judged(target, metric_result.label)
     provisional = "" if missing == "worst-case" else _provisional_score(b, target.task)
     # Shown is what the whole interval shows, ruled out what no part of it allows.
     low, high = ends if mode == "shown" else ends[::-1]
@@ -394,21 +398,23 @@ def _threshold(
     if provisional and mode == "not-ruled-out" and not failed:
         failed = True
         verdict = NOT_FINAL
-    value, *limits, shown = (_number(x, bounded) for x in (found.value, *ends, limit))
+    score_text, *limits, limit_text = (
+        _number(number, bounded) for number in (estimate.value, *ends, limit)
+    )
     text = (
-        f"{target.task}: {result.label} of {b.id} is {value} [{', '.join(limits)}];"
-        f" that it is {rule.verb} {shown} {verdict} (one-sided"
-        f" {50 + 50 * found.level:g}%).{_provisional_text(provisional)}"
+        f"{target.task}: {metric_result.label} of {b.id} is {score_text} [{', '.join(limits)}];"
+        f" that it is {rule.verb} {limit_text} {verdict} (one-sided"
+        f" {50 + 50 * estimate.level:g}%).{_provisional_text(provisional)}"
     )
     return RuleResult(
-        rule.text, target.task, result.label, failed, True, text, provisional
+        rule.text, target.task, metric_result.label, failed, True, text, provisional
     )
 
 
 def _difference(
     runs: tuple[Run, Run],
     target: _Target,
-    found: Sequence[Matrix],
+    task_matrices: Sequence[Matrix],
     mode: Mode,
     tests: int,
     tasks_are: TasksAre,
@@ -419,46 +425,55 @@ def _difference(
     rule = target.rule
     task = target.task
     if task:
-        found = [one for one in found if one.measure.task == task]
-    first = found[0].measure
+        task_matrices = [
+            matrix for matrix in task_matrices if matrix.measure.task == task
+        ]
+    first = task_matrices[0].measure
     label = first.metric if task else rule.what
     bounded = first.bounded
     lost = (
-        target.node.missing([one.measure.task for one in found]) if target.node else ()
+        target.node.missing([matrix.measure.task for matrix in task_matrices])
+        if target.node
+        else ()
     )
-    whole = Average(tuple(found)) if task else average_of(found, target.node, tasks_are)
-    if whole is None and lost:
+    average = (
+        Average(tuple(task_matrices))
+        if task
+        else average_of(task_matrices, target.node, tasks_are)
+    )
+    if average is None and lost:
         return _not_judged(target, label, why=f"there is no number for {listed(lost)}")
-    if whole is None or not (task or target.node or len(found) > 1):
+    if average is None or not (task or target.node or len(task_matrices) > 1):
         raise ConfigurationError(
             f"The rule '{rule.text}' needs a mean over tasks: there is none. Name a"
             " metric."
         )
     two_sided = rule.verb in ("changes", "differs") and mode == "shown"
     level = 1 - ALPHA / tests if two_sided else 1 - 2 * ALPHA / tests
-    gap = _gap(whole, level)
+    gap = _gap(average, level)
     if any(map(math.isnan, (gap.difference, gap.low, gap.high))):
-        why = "; ".join(why for one in found for why in one.problems)
-        if not why and any(one.unbounded.any() for one in found):
+        why = "; ".join(why for matrix in task_matrices for why in matrix.problems)
+        if not why and any(matrix.unbounded.any() for matrix in task_matrices):
             why = "what the missing answers would have scored has no known range"
         return _not_judged(target, label, why)
     margin = _margin(rule, gap, bounded=bounded)
     drop, rise = _fails(gap, margin, mode)
     failed = {"drops": drop, "rises": rise}.get(rule.verb, drop or rise)
-    provisional = _provisional_difference(whole, runs)
+    provisional = _provisional_difference(average, runs)
     verdict = _verdict(failed, mode)
     if provisional and mode == "not-ruled-out" and not failed:
         failed = True
         verdict = NOT_FINAL
     caught = None if failed else _smallest_caught(rule, gap, margin, mode, bounded)
     robustness = ClaimRobustness()
-    if whole.paired:
+    if average.paired:
         sides = _sides_of_verdict(
             rule, mode, level, bounded=bounded, fails=(drop, rise)
         )
-        robustness = robustness_of_claim(whole, sides)
-    shown, *ends = (
-        _number(x, bounded, signed=True) for x in (gap.difference, gap.low, gap.high)
+        robustness = robustness_of_claim(average, sides)
+    difference_text, *ends = (
+        _number(number, bounded, signed=True)
+        for number in (gap.difference, gap.low, gap.high)
     )
     beyond = (
         "" if rule.verb == "differs" else f" by more than {_number(margin, bounded)}"
@@ -470,7 +485,7 @@ def _difference(
     )
     shared = f", Bonferroni over {tests} tests" if tests > 1 else ""
     text = (
-        f"A - B in {label} is {shown} [{', '.join(ends)}] ({gap.how}); that B"
+        f"A - B in {label} is {difference_text} [{', '.join(ends)}] ({gap.how}); that B"
         f" {rule.verb}{beyond} {verdict} "
         f"({sure}{shared}).{_caught_text(rule, caught, bounded)}{_provisional_text(provisional)}"
     )
@@ -534,14 +549,14 @@ def _sides_of_verdict(
     return [stands(side) for side in failing or sides]
 
 
-def _provisional_difference(whole: Average, runs: tuple[Run, Run]) -> str:
+def _provisional_difference(average: Average, runs: tuple[Run, Run]) -> str:
     """Why a verdict on both runs is provisional, "" where it is not: by missing answers, also of
     runs without a common item, or a judge.
     """
     names = (runs[0].id, runs[1].id)
-    tasks = [sample.measure.task for sample in whole.samples]
-    reasons = [provisional_reason(whole, names)]
-    if not whole.paired and whole.samples[0].missing_policy != "worst-case":
+    tasks = [sample.measure.task for sample in average.samples]
+    reasons = [provisional_reason(average, names)]
+    if not average.paired and average.samples[0].missing_policy != "worst-case":
         of_runs = [
             _provisional_score(run, task)
             for task in tasks
@@ -571,12 +586,12 @@ class _Gap:
     how: str
 
 
-def _gap(whole: Average, level: float) -> _Gap:
+def _gap(average: Average, level: float) -> _Gap:
     """Paired where items are shared; over several matrices their mean."""
-    found = whole.samples
-    if len(found) == 1 and not found[0].common().any():
-        apart = unpaired_of(found[0], level=level)
-        why = f" as {clause}" if (clause := other_questions(found[0])) else ""
+    task_matrices = average.samples
+    if len(task_matrices) == 1 and not task_matrices[0].common().any():
+        apart = unpaired_of(task_matrices[0], level=level)
+        why = f" as {clause}" if (clause := other_questions(task_matrices[0])) else ""
         how = f"unpaired{why}, n = {apart.n_a:,} and {apart.n_b:,}"
         how += _missing_text(apart.n_missing_a + apart.n_missing_b)
         visible = math.nan
@@ -585,20 +600,23 @@ def _gap(whole: Average, level: float) -> _Gap:
                 smallest_visible_difference(1, apart.standard_error**2, level=level)
             )
         return _Gap(apart.difference, apart.low, apart.high, apart.mean_a, visible, how)
-    parts = whole.parts(level=level)
-    more = _missing_text(sum(part.n_missing for part in parts))
-    for one in found:
-        if clause := other_questions(one):
-            more += (
-                f"; on {one.measure.task} {clause}" if len(found) > 1 else f"; {clause}"
+    comparisons = average.parts(level=level)
+    remarks = _missing_text(sum(comparison.n_missing for comparison in comparisons))
+    for matrix in task_matrices:
+        if clause := other_questions(matrix):
+            remarks += (
+                f"; on {matrix.measure.task} {clause}"
+                if len(task_matrices) > 1
+                else f"; {clause}"
             )
-    weights = whole.weights or [1 / len(parts)] * len(parts)
+    weights = average.weights or [1 / len(comparisons)] * len(comparisons)
     reference = sum(
-        weight * part.mean_a for weight, part in zip(weights, parts, strict=True)
+        weight * comparison.mean_a
+        for weight, comparison in zip(weights, comparisons, strict=True)
     )
-    if len(parts) == 1:
-        only = parts[0]
-        how = f"paired, n = {only.n:,}{more}"
+    if len(comparisons) == 1:
+        only = comparisons[0]
+        how = f"paired, n = {only.n:,}{remarks}"
         return _Gap(
             only.difference,
             only.low,
@@ -607,14 +625,14 @@ def _gap(whole: Average, level: float) -> _Gap:
             only.smallest_visible_difference,
             how,
         )
-    made = whole.difference(level=level)
-    how = f"{whole.words}, n = {made.n:,}{more}"
+    macro = average.difference(level=level)
+    how = f"{average.words}, n = {macro.n:,}{remarks}"
     return _Gap(
-        made.difference,
-        made.low,
-        made.high,
+        macro.difference,
+        macro.low,
+        macro.high,
         reference,
-        made.smallest_visible_difference,
+        macro.smallest_visible_difference,
         how,
     )
 
@@ -668,13 +686,13 @@ def _smallest_not_ruled_out(rule: GateRule, gap: _Gap, margin: float) -> float |
 def _caught_text(rule: GateRule, caught: float | None, bounded: bool) -> str:
     if caught is None:
         return ""
-    what = {"drops": "drop", "rises": "rise"}.get(rule.verb, "difference")
+    noun = {"drops": "drop", "rises": "rise"}.get(rule.verb, "difference")
     if caught == 0:
         return (
-            f" This gate would have failed four times out of five without any {what}."
+            f" This gate would have failed four times out of five without any {noun}."
         )
     return (
-        f" The smallest {what} that this gate would have caught is"
+        f" The smallest {noun} that this gate would have caught is"
         f" {_number(caught, bounded)}."
     )
 
@@ -687,8 +705,8 @@ NOT_FINAL = "is ruled out only provisionally, which does not pass"
 
 
 def _verdict(failed: bool, mode: Mode) -> str:
-    shown = failed if mode == "shown" else not failed
-    return f"is {'' if shown else 'not '}{'shown' if mode == 'shown' else 'ruled out'}"
+    is_claimed = failed if mode == "shown" else not failed
+    return f"is {'' if is_claimed else 'not '}{'shown' if mode == 'shown' else 'ruled out'}"
 
 
 def _provisional_text(reason: str) -> str:
@@ -697,12 +715,14 @@ def _provisional_text(reason: str) -> str:
 
 def _provisional_score(run: Run, task: str) -> str:
     """Why a run's own score is provisional: too many answers are missing."""
-    result = run.task(task)
-    share = result.n_missing / result.n_samples if result.n_samples else 0.0
+    task_result = run.task(task)
+    share = (
+        task_result.n_missing / task_result.n_samples if task_result.n_samples else 0.0
+    )
     if share <= MAX_MISSING_SHARE:
         return ""
     return (
-        f"{result.n_missing:,} of {result.n_samples:,} answers of {run.id} are missing"
+        f"{task_result.n_missing:,} of {task_result.n_samples:,} answers of {run.id} are missing"
         f" ({100 * share:.1f}%, more than 5%)."
     )
 
@@ -716,6 +736,6 @@ def _not_judged(target: _Target, label: str, why: str = "") -> RuleResult:
     return RuleResult(rule, target.task, label, True, False, text)
 
 
-def _number(x: float, bounded: bool, *, signed: bool = False) -> str:
-    text = points(x, bounded)
+def _number(score: float, bounded: bool, *, signed: bool = False) -> str:
+    text = points(score, bounded)
     return f"+{text}" if signed and float(text) > 0 else text

@@ -84,14 +84,14 @@ def design_of(matrix: Matrix, paired: PairedComparison) -> Design | None:
         or matrix.scores is not None
     ):
         return None
-    part = matrix.part(matrix.common())
+    common_items = matrix.part(matrix.common())
     pairs = paired_differences(
-        part.values[0],
-        part.values[1],
-        clusters=part.clusters,
+        common_items.values[0],
+        common_items.values[1],
+        clusters=common_items.clusters,
         value_range=matrix.measure.value_range,
     )
-    design = Design(pairs, len(part.keys), paired.level, paired.power)
+    design = Design(pairs, len(common_items.keys), paired.level, paired.power)
     return replace(
         design,
         unknown=paired.smallest_visible_difference - design.visible(design.asked),
@@ -102,28 +102,28 @@ def design_of(matrix: Matrix, paired: PairedComparison) -> Design | None:
 
 
 def next_steps(
-    whole: Average, runs: tuple[Run, Run], comparison: OpenComparison
+    average: Average, runs: tuple[Run, Run], comparison: OpenComparison
 ) -> tuple[NextStep, ...]:
     """What could settle an open comparison, the cheapest first; items are always last.
 
     Args:
-        whole: the items of both runs, of a task or of several.
+        average: the items of both runs, of a task or of several.
         comparison: what was found on them.
     """
     if comparison.margin is not None:
-        equivalence = _items_for_equivalence(whole, runs, comparison)
+        equivalence = _items_for_equivalence(average, runs, comparison)
         return () if equivalence is None else (equivalence,)
 
     sign = 1 if comparison.difference >= 0 else -1
     steps = list[NextStep]()
-    n_missing = _missing_in_worst_case(whole)
-    gap = deciding_moves(whole, sign, "missing")
+    n_missing = _missing_in_worst_case(average)
+    gap = deciding_moves(average, sign, "missing")
     if n_missing:
         steps.append(NextStep("fill", n_missing, None, how_to_fill(runs)))
     elif gap is not None and gap.fewest is not None:
         steps.append(NextStep("fill", gap.n, None, how_to_fill(runs)))
 
-    unsure = deciding_moves(whole, sign, "unsure")
+    unsure = deciding_moves(average, sign, "unsure")
     if unsure is not None and unsure.fewest is not None and unsure.n <= MAX_LABELS:
         steps.append(
             NextStep(
@@ -134,9 +134,9 @@ def next_steps(
             )
         )
 
-    items = None if n_missing else _items_for_difference(whole, runs, comparison)
-    if items is not None:
-        steps.append(items)
+    items_step = None if n_missing else _items_for_difference(average, runs, comparison)
+    if items_step is not None:
+        steps.append(items_step)
     elif not steps:
         sentence = (
             f"To show a difference of {comparison.shown} would take far more items. If"
@@ -147,17 +147,17 @@ def next_steps(
     return tuple(steps)
 
 
-def _missing_in_worst_case(whole: Average) -> int:
+def _missing_in_worst_case(average: Average) -> int:
     """Items that lack an answer, where the verdict is that of the worst case, which more items do
     not help.
     """
-    if whole.samples[0].missing_policy != "worst-case":
+    if average.samples[0].missing_policy != "worst-case":
         return 0
     n_missing = 0
-    for sample in whole.samples:
-        items = sample.of_items
-        both_asked = items.asked[0] & items.asked[1]
-        n_missing += int((items.missing[:2].any(axis=0) & both_asked).sum())
+    for sample in average.samples:
+        of_items = sample.of_items
+        both_asked = of_items.asked[0] & of_items.asked[1]
+        n_missing += int((of_items.missing[:2].any(axis=0) & both_asked).sum())
     return n_missing
 
 
@@ -180,7 +180,7 @@ def _label_sentence(n: int, fewest: int, runs: tuple[Run, Run], sign: int) -> st
 
 
 def _items_for_difference(
-    whole: Average, runs: tuple[Run, Run], comparison: OpenComparison
+    average: Average, runs: tuple[Run, Run], comparison: OpenComparison
 ) -> NextStep | None:
     """The items that would show a difference of the size seen, four times out of five; None where
     that is out of reach.
@@ -196,7 +196,7 @@ def _items_for_difference(
         f"a true difference of {comparison.shown} would then show four times out of"
         " five"
     )
-    return _more_items(whole, runs, n_asked, needed, goal)
+    return _more_items(average, runs, n_asked, needed, goal)
 
 
 def _needed_items(comparison: OpenComparison, difference: float) -> int | None:
@@ -220,7 +220,7 @@ def _needed_items(comparison: OpenComparison, difference: float) -> int | None:
 
 
 def _items_for_equivalence(
-    whole: Average, runs: tuple[Run, Run], comparison: OpenComparison
+    average: Average, runs: tuple[Run, Run], comparison: OpenComparison
 ) -> NextStep | None:
     """The items with which two models that are the same are shown to be, four times out of five."""
     margin = comparison.margin
@@ -232,53 +232,53 @@ def _items_for_equivalence(
         f"if the two are the same, equivalence within {comparison.margin_shown} would"
         " then show four times out of five"
     )
-    return _more_items(whole, runs, comparison.n, needed, goal)
+    return _more_items(average, runs, comparison.n, needed, goal)
 
 
 def _more_items(
-    whole: Average, runs: tuple[Run, Run], n_asked: int, needed: int, goal: str
+    average: Average, runs: tuple[Run, Run], n_asked: int, needed: int, goal: str
 ) -> NextStep | None:
     """The step of asking items until there are `needed`; it says where there are not as many.
 
     goal: what these items do, with "then" for when they are asked.
     """
-    more = needed - n_asked
-    if more <= 0 or more > MAX_TIMES_THE_ITEMS * n_asked:
+    n_more = needed - n_asked
+    if n_more <= 0 or n_more > MAX_TIMES_THE_ITEMS * n_asked:
         return None
-    n_available = _available_items(whole, runs)
+    n_available = _available_items(average, runs)
     if n_available is not None and needed > n_available:
         sentence = (
             f"Use a larger set of questions, of about {counted(needed, 'item')} (there"
             f" are {count(n_available)}): {goal}."
         )
-        return NextStep("items", more, None, sentence)
-    cost = _price_of_items(runs, more)
+        return NextStep("items", n_more, None, sentence)
+    cost = _price_of_items(runs, n_more)
     price = "" if cost is None else f", about {_dollars(cost)}"
     unknown = "" if n_available is not None else ", if there are as many"
     sentence = (
-        f"Evaluate both on {counted(more, 'more item')} ({count(needed)} in"
+        f"Evaluate both on {counted(n_more, 'more item')} ({count(needed)} in"
         f" all{unknown}){price}: {goal}."
     )
-    return NextStep("items", more, cost, sentence)
+    return NextStep("items", n_more, cost, sentence)
 
 
-def _available_items(whole: Average, runs: Sequence[Run]) -> int | None:
+def _available_items(average: Average, runs: Sequence[Run]) -> int | None:
     """The items that the tasks have, the fewest of the runs; None where the records do not say it."""
     totals = []
     for run in runs:
         configuration = run.data["configuration"]
         if configuration.get("limit") is not None or "imported" in configuration:
             return None
-        wanted = {
-            part["task"]: part["of"]
-            for part in (run.data.get("stopping") or {}).get("tasks", ())
+        n_planned = {
+            record["task"]: record["of"]
+            for record in (run.data.get("stopping") or {}).get("tasks", ())
         }
         total = 0
-        for sample in whole.samples:
+        for sample in average.samples:
             record = run.record(sample.measure.task)
             total += max(
                 record["n_samples"],
-                wanted.get(record["name"], 0) // max(1, record.get("draws", 1)),
+                n_planned.get(record["name"], 0) // max(1, record.get("draws", 1)),
             )
         totals.append(total)
     return min(totals)
@@ -290,10 +290,10 @@ def _price_of_items(runs: Sequence[Run], n: int) -> float | None:
     """
     total = 0.0
     for run in runs:
-        asked = sum(task.n_samples for task in run.tasks)
-        if run.cost is None or not asked:
+        n_asked = sum(task.n_samples for task in run.tasks)
+        if run.cost is None or not n_asked:
             return None
-        total += run.cost / asked * n
+        total += run.cost / n_asked * n
     return total if total > 0 else None
 
 

@@ -89,43 +89,43 @@ class Ranking:
         Against a baseline the intervals hold together for its pairs alone, and p is Holm-adjusted
         over them.
         """
-        found = self.differences
+        differences = self.differences
         level = self.level_of_a_pair(baseline)
-        runs = range(len(found.difference))
+        runs = range(len(differences.difference))
         if baseline is None:
             places = list(combinations(runs, 2))
-            low = found.low
-            high = found.high
-            pair_level = found.pair_level
-            adjusted = [float(found.p_adjusted[place]) for place in places]
+            low = differences.low
+            high = differences.high
+            pair_level = differences.pair_level
+            adjusted = [float(differences.p_adjusted[pair]) for pair in places]
         else:
-            places = [(other, baseline) for other in runs if other != baseline]
+            places = [(run, baseline) for run in runs if run != baseline]
             # The family of the baseline's questions: its own row, seen from the other side.
-            low = -found.own_high.T
-            high = -found.own_low.T
-            pair_level = found.own_level.T
+            low = -differences.own_high.T
+            high = -differences.own_low.T
+            pair_level = differences.own_level.T
             adjusted = [
-                float(found.own_p_adjusted[baseline, other]) for other, _ in places
+                float(differences.own_p_adjusted[baseline, run]) for run, _ in places
             ]
         return tuple(
             Pair(
-                a=place[0],
-                b=place[1],
-                difference=float(found.difference[place]),
-                low=float(low[place]),
-                high=float(high[place]),
-                p_value=float(found.p_value[place]),
+                a=pair[0],
+                b=pair[1],
+                difference=float(differences.difference[pair]),
+                low=float(low[pair]),
+                high=float(high[pair]),
+                p_value=float(differences.p_value[pair]),
                 p_adjusted=math.nan if math.isnan(p) else min(1.0, family * p),
-                visible=_visible(found, place, level, self.span),
-                n=int(found.n[place]),
-                units=int(found.units[place]),
+                visible=_visible(differences, pair, level, self.span),
+                n=int(differences.n[pair]),
+                units=int(differences.units[pair]),
                 verdict=_verdict(
-                    float(low[place]), float(high[place]), self.lower_is_better
+                    float(low[pair]), float(high[pair]), self.lower_is_better
                 ),
-                n_missing=int(found.n_missing[place]),
-                level=float(pair_level[place]),
+                n_missing=int(differences.n_missing[pair]),
+                level=float(pair_level[pair]),
             )
-            for place, p in zip(places, adjusted, strict=True)
+            for pair, p in zip(places, adjusted, strict=True)
         )
 
     @property
@@ -141,7 +141,7 @@ class Ranking:
 
 
 def rank(
-    found: Sequence[Matrix],
+    task_matrices: Sequence[Matrix],
     *,
     weights: Sequence[float] | None = None,
     level: float = 0.95,
@@ -152,55 +152,59 @@ def rank(
 
     All matrices must have the same runs and direction.
     """
-    span = shared_range(found)
-    if len(found) == 1:
-        one = found[0]
+    span = shared_range(task_matrices)
+    if len(task_matrices) == 1:
+        matrix = task_matrices[0]
         differences = all_differences(
-            one.values,
-            one.clusters,
-            missing=one.missing,
-            missing_policy=one.missing_policy,
+            matrix.values,
+            matrix.clusters,
+            missing=matrix.missing,
+            missing_policy=matrix.missing_policy,
             level=level,
             value_range=span,
         )
     else:
-        parts = [(one.values, one.units) for one in found]
+        samples = [(matrix.values, matrix.units) for matrix in task_matrices]
         settings: dict[str, Any] = {
-            "missing": [one.missing for one in found],
-            "missing_policy": found[0].missing_policy,
+            "missing": [matrix.missing for matrix in task_matrices],
+            "missing_policy": task_matrices[0].missing_policy,
             "level": level,
             "value_range": span,
         }
         if tasks_are == "sample":
-            differences = all_sampled_differences(parts, **settings)
+            differences = all_sampled_differences(samples, **settings)
         else:
-            differences = all_macro_differences(parts, weights=weights, **settings)
+            differences = all_macro_differences(samples, weights=weights, **settings)
     differences = _of_groups(
-        differences, [one for one in found if one.scores is not None]
+        differences, [matrix for matrix in task_matrices if matrix.scores is not None]
     )
-    less = found[0].measure.lower_is_better
+    less = task_matrices[0].measure.lower_is_better
     sets = [
         rank_sets(differences, simultaneous=together, higher_is_better=not less)
         for together in (True, False)
     ]
-    ranks, own = (
+    ranks, own_ranks = (
         tuple(
             (int(best), int(worst))
-            for best, worst in zip(one.low, one.high, strict=True)
+            for best, worst in zip(rank_set.low, rank_set.high, strict=True)
         )
-        for one in sets
+        for rank_set in sets
     )
     width = math.nan if span is None else span[1] - span[0]
-    return Ranking(differences, width, less, ranks, own, _letters(differences, less))
+    return Ranking(
+        differences, width, less, ranks, own_ranks, _letters(differences, less)
+    )
 
 
-def _of_groups(differences: AllDifferences, found: Sequence[Matrix]) -> AllDifferences:
+def _of_groups(
+    differences: AllDifferences, grouped_matrices: Sequence[Matrix]
+) -> AllDifferences:
     """What rests on groups of items: pairs count items, and the worst case of missing answers has
     no bounds.
     """
-    if not found:
+    if not grouped_matrices:
         return differences
-    unbounded = np.logical_or.reduce([one.unbounded for one in found])
+    unbounded = np.logical_or.reduce([matrix.unbounded for matrix in grouped_matrices])
     lost = unbounded[:, None] | unbounded
     names = (
         "low",
@@ -214,7 +218,9 @@ def _of_groups(differences: AllDifferences, found: Sequence[Matrix]) -> AllDiffe
     unknown: dict[str, Any] = {
         name: np.where(lost, np.nan, getattr(differences, name)) for name in names
     }
-    grouped = [common_counts(one) - common_units(one) for one in found]
+    grouped = [
+        common_counts(matrix) - common_units(matrix) for matrix in grouped_matrices
+    ]
     return replace(differences, n=differences.n + sum(grouped), **unknown)
 
 
@@ -227,53 +233,53 @@ def _verdict(low: float, high: float, less: bool) -> PairVerdict:
 
 
 def _visible(
-    found: AllDifferences, place: tuple[int, int], level: float, span: float
+    differences: AllDifferences, pair: tuple[int, int], level: float, span: float
 ) -> float:
     """The smallest visible difference of a standard error; nan where the differences show no
     spread.
     """
-    error = float(found.standard_error[place])
-    lost = int(found.n_missing[place])
+    error = float(differences.standard_error[pair])
+    lost = int(differences.n_missing[pair])
     if not error > 0:
         return math.nan
     seen = float(smallest_visible_difference(1, error * error, level=level))
-    if not lost or found.missing_policy == "scored":
+    if not lost or differences.missing_policy == "scored":
         return seen
     # n d less the whole range for each missing item must be visible on all.
-    more = lost / max(1, int(found.n[place]))
-    return min(span, seen * (1 + more) + more * span)
+    missing_share = lost / max(1, int(differences.n[pair]))
+    return min(span, seen * (1 + missing_share) + missing_share * span)
 
 
-def _letters(found: AllDifferences, less: bool) -> tuple[str, ...]:
+def _letters(differences: AllDifferences, less: bool) -> tuple[str, ...]:
     """Letters by insert and absorb (Piepho 2004): every sure pair splits the groups that hold both
     of it.
     """
-    runs = len(found.difference)
-    sure = found.differs
-    compared = [not np.isnan(row).all() for row in found.low]
+    runs = len(differences.difference)
+    sure = differences.differs
+    compared = [not np.isnan(row).all() for row in differences.low]
     groups = [sum(1 << i for i in range(runs) if compared[i])]
     if not groups[0]:
         return ("",) * runs
     for a, b in zip(*(side.tolist() for side in np.triu(sure).nonzero()), strict=True):
-        both = (1 << a) | (1 << b)
-        holding = [group for group in groups if group & both == both]
-        groups = [group for group in groups if group & both != both]
-        for part in (
+        pair_bits = (1 << a) | (1 << b)
+        holding = [group for group in groups if group & pair_bits == pair_bits]
+        groups = [group for group in groups if group & pair_bits != pair_bits]
+        for subgroup in (
             cut for group in holding for cut in (group & ~(1 << a), group & ~(1 << b))
         ):
-            if not any(part & other == part for other in groups):
-                groups = [other for other in groups if other & part != other]
-                groups.append(part)
+            if not any(subgroup & group == subgroup for group in groups):
+                groups = [group for group in groups if group & subgroup != group]
+                groups.append(subgroup)
         if len(groups) > 8 * MOST_LETTERS:
             return ()
     if len(groups) > MOST_LETTERS:
         return ()
-    score = np.nan_to_num(np.nan_to_num(found.difference).mean(axis=1)) * (
+    score = np.nan_to_num(np.nan_to_num(differences.difference).mean(axis=1)) * (
         -1 if less else 1
     )
     members = [[i for i in range(runs) if group >> i & 1] for group in groups]
     members.sort(key=lambda group: tuple(sorted(-score[i] for i in group)))
-    names = [chr(ord("a") + place) for place in range(len(members))]
+    names = [chr(ord("a") + index) for index in range(len(members))]
     return tuple(
         "".join(name for name, group in zip(names, members, strict=True) if i in group)
         for i in range(runs)

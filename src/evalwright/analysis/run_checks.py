@@ -42,19 +42,23 @@ class Checked(Plain):
 
 def listed(names: Sequence[str]) -> str:
     """Some names, and how many more there are."""
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    return f"{', '.join(names[:_NAMED])}{more}"
+    further = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return f"{', '.join(names[:_NAMED])}{further}"
 
 
 def in_words(problems: Mapping[str, Mapping[str, str]]) -> list[str]:
     """What is wrong, in words: some of the names, each with why, "" where there is nothing more to
     say.
     """
-    told = {
-        what: [f"{name} ({why})" if why else name for name, why in names.items()]
-        for what, names in problems.items()
+    names_by_problem = {
+        problem: [f"{name} ({why})" if why else name for name, why in names.items()]
+        for problem, names in problems.items()
     }
-    return [f"{what}: {listed(names)}" for what, names in told.items() if names]
+    return [
+        f"{problem}: {listed(names)}"
+        for problem, names in names_by_problem.items()
+        if names
+    ]
 
 
 def runs_in(folder: Path) -> list[Path]:
@@ -136,8 +140,8 @@ class RecordFaults:
     @property
     def sentences(self) -> list[str]:
         """All that was found, for people."""
-        found = in_words({**self.broken, _CHANGED: self.changed()})
-        return [f"{one[0].upper()}{one[1:]}." for one in found]
+        problems = in_words({**self.broken, _CHANGED: self.changed()})
+        return [f"{problem[0].upper()}{problem[1:]}." for problem in problems]
 
     @property
     def as_published(self) -> str:
@@ -164,10 +168,13 @@ class RecordFaults:
         made again from the samples.
         """
         try:
-            found = self._made_again.disagreements
+            disagreements = self._made_again.disagreements
         except RunError as error:  # scores that the metric cannot have
             return {self._run.name: str(error)}
-        return {one.task or self._run.name: one.sentence for one in reversed(found)}
+        return {
+            disagreement.task or self._run.name: disagreement.sentence
+            for disagreement in reversed(disagreements)
+        }
 
 
 _CHANGED = "numbers that its samples do not give"
@@ -192,10 +199,10 @@ def check_run(
         return Checked(run.name, run.label, 0, len(run.tasks), (f"damaged: {error}",))
     short = {}
     for task in run.data["tasks"]:
-        wanted = int(task["n_samples"]) * int(task.get("draws", 1))
-        if records.counts[task["name"]] < wanted and not run.data.get("stopping"):
+        n_expected = int(task["n_samples"]) * int(task.get("draws", 1))
+        if records.counts[task["name"]] < n_expected and not run.data.get("stopping"):
             short[task["name"]] = (
-                f"{wanted - records.counts[task['name']]:,} of {wanted:,}"
+                f"{n_expected - records.counts[task['name']]:,} of {n_expected:,}"
             )
     failed = {task.name: "" for task in run.tasks if task.n_missing or task.failures}
     older = _recorded_earlier(run) if run.n_left_out else {}
@@ -208,9 +215,9 @@ def check_run(
         if task.get("metric_specs") and not task["metrics"]
     }
     left_out = {
-        str(one["name"])
+        str(left_out_task["name"])
         for task in run.data["tasks"]
-        for one in task["definition"].get("left_out") or ()
+        for left_out_task in task["definition"].get("left_out") or ()
     }
     today, notes = _today(run, settings)
     if records.as_published:
@@ -230,14 +237,14 @@ def check_run(
         "tasks missing": missing,
         "not of today": stale,
     }
-    whole = there - {*short, *failed, *changed, *without_metrics, *stale}
-    said = tuple(in_words(problems))
+    whole_tasks = there - {*short, *failed, *changed, *without_metrics, *stale}
+    problem_texts = tuple(in_words(problems))
     return Checked(
         run.name,
         run.label,
-        len(whole),
+        len(whole_tasks),
         len(there | {*missing}),
-        said,
+        problem_texts,
         (*notes, *image_notes),
     )
 
@@ -260,25 +267,25 @@ def _today(run: Run, settings: Mapping[str, Any]) -> tuple[dict[str, Task], list
     """The tasks that the run's names stand for now, and why some cannot be read."""
     configuration = run.data["configuration"]
     recorded = {
-        key: value
-        for key, value in (configuration.get("dialect") or {}).items()
+        key: setting
+        for key, setting in (configuration.get("dialect") or {}).items()
         if key != "trust"
     }
-    found: dict[str, Task] = {}
+    tasks: dict[str, Task] = {}
     notes: dict[str, None] = {}
     for name in configuration.get("tasks") or ():
         if not isinstance(name, str):
             continue
         try:
-            made = load_tasks(
+            loaded = load_tasks(
                 name,
                 overrides=configuration.get("overrides") or {},
                 dialect={**recorded, **settings},
             )
-            found |= {task.name: task for task in made}
+            tasks |= {task.name: task for task in loaded}
         except EvalwrightError as error:
             notes[f"not compared with the tasks of today: {error}"] = None
-    return found, list(notes)
+    return tasks, list(notes)
 
 
 def _stale(run: Run, today: Mapping[str, Task]) -> Iterator[tuple[str, str]]:

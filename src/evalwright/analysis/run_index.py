@@ -35,25 +35,25 @@ def index_of(folder: Path) -> dict[str, Any]:
     for file in sorted(folder.glob(f"*/{RUN_FILE}")):
         try:
             run = confirm(open_run(file.parent))
-            runs.append((run, _entry(run)))
+            runs.append((run, _index_record(run)))
         except RunError as error:
             why = str(error).replace(str(folder), folder.name)
             damaged.append({"folder": file.parent.name, "error": why})
     runs.sort(key=lambda pair: (str(pair[0].data["started"]), pair[0].folder.name))
-    entries = [entry for _, entry in runs]
+    records = [record for _, record in runs]
     by_slice = _by_slice([run for run, _ in runs])
     return {
         "made_by": MADE_BY,
-        "runs": entries,
+        "runs": records,
         "by_slice": by_slice,
         "damaged": damaged,
     }
 
 
-def _entry(run: Run) -> dict[str, Any]:
+def _index_record(run: Run) -> dict[str, Any]:
     configuration = run.data["configuration"]
     shares = factual_shares(run) if is_factual([run]) else {}
-    entry = {
+    record = {
         "folder": run.folder.name,
         "run": run.id,
         "model": run.model,
@@ -72,39 +72,42 @@ def _entry(run: Run) -> dict[str, Any]:
             }
             for task in run.tasks
         },
-        "shares": {name: one.as_dict() for name, one in shares.items()},
+        "shares": {name: share.as_dict() for name, share in shares.items()},
         "scoring": configuration.get("scoring"),
         "where": configuration.get("where"),
         "limit": configuration.get("limit"),
         "simulation": run.simulated,
     }
     return {
-        key: value for key, value in entry.items() if value not in (None, "", {}, False)
+        key: content
+        for key, content in record.items()
+        if content not in (None, "", {}, False)
     }
 
 
 def _numbers(metric: MetricResult) -> dict[str, Any]:
-    found = metric.estimate.as_dict()
+    estimate = metric.estimate.as_dict()
     return {
-        key: found[key] for key in ("value", "low", "high", "n", "n_missing", "method")
+        key: estimate[key]
+        for key in ("value", "low", "high", "n", "n_missing", "method")
     }
 
 
 def _by_slice(runs: Sequence[Run]) -> dict[str, dict[str, dict[str, dict[str, Any]]]]:
     """Task -> metadata key -> value -> run's folder -> the main metric."""
-    out: dict[str, dict[str, dict[str, dict[str, Any]]]] = {}
+    by_task: dict[str, dict[str, dict[str, dict[str, Any]]]] = {}
     for run in runs:
         for task in run.tasks:
             for key, by_value in task.slices.items():
-                for value, metrics in by_value.items():
+                for slice_value, metrics in by_value.items():
                     if metrics:
-                        keys = out.setdefault(task.name, {}).setdefault(key, {})
-                        keys.setdefault(value, {})[run.folder.name] = _numbers(
+                        keys = by_task.setdefault(task.name, {}).setdefault(key, {})
+                        keys.setdefault(slice_value, {})[run.folder.name] = _numbers(
                             metrics[0]
                         )
     return {
         task: {
             key: dict(sorted(values.items())) for key, values in sorted(keys.items())
         }
-        for task, keys in sorted(out.items())
+        for task, keys in sorted(by_task.items())
     }

@@ -55,8 +55,10 @@ def without_same_answers(
 
 def _unsure_in_both(matrix: Matrix) -> set[int]:
     """The keys of the items that are unsure in both runs, with the same score."""
-    both = matrix.unsure[0] & matrix.unsure[1] & (matrix.values[0] == matrix.values[1])
-    return set(matrix.keys[both].tolist())
+    in_both = (
+        matrix.unsure[0] & matrix.unsure[1] & (matrix.values[0] == matrix.values[1])
+    )
+    return set(matrix.keys[in_both].tolist())
 
 
 def _answer_digests(
@@ -79,4 +81,4 @@ def _answer_digests(
         digest.update(
             f"{row.get('draw', 0)} {len(text)} {text}".encode("utf-8", "surrogatepass")
         )
-    return {place: digest.digest() for place, digest in hashes.items()}
+    return {task_key: digest.digest() for task_key, digest in hashes.items()}

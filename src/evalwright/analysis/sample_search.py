@@ -61,20 +61,20 @@ class Condition:
     operator: str
     value: str
 
-    def holds(self, found: Sequence[Any]) -> bool:
+    def holds(self, candidates: Sequence[Any]) -> bool:
         """Whether one of the values that a record has for the key fulfils it; for "!=", whether
         none is the value.
         """
         if self.operator == "!=":
-            return not any(_same(one, self.value) for one in found)
-        return any(self._one(one) for one in found)
+            return not any(_same(candidate, self.value) for candidate in candidates)
+        return any(self._one(candidate) for candidate in candidates)
 
-    def _one(self, found: Any) -> bool:
+    def _one(self, candidate: Any) -> bool:
         if self.operator == "=":
-            return _same(found, self.value)
+            return _same(candidate, self.value)
         if self.operator == "~":
-            return self.value.casefold() in str(found).casefold()
-        number = _number(found)
+            return self.value.casefold() in str(candidate).casefold()
+        number = _number(candidate)
         return not math.isnan(number) and _ORDERED[self.operator](
             number, float(self.value)
         )
@@ -88,7 +88,7 @@ def condition(text: str) -> Condition:
             f"'{text}' is not a condition: write KEY=VALUE, or one of != < <= > >= and"
             " ~ (contains), such as label=incorrect, 'score<0.5' or answer~Paris."
         )
-    key, sign, value = (part.strip() for part in match.groups())
+    key, sign, value = (group.strip() for group in match.groups())
     if sign in _ORDERED and math.isnan(_number(value)):
         raise ConfigurationError(
             f"In '{text}', {sign} compares numbers, and '{value}' is not a number."
@@ -114,7 +114,7 @@ class Found:
     def gain(self) -> float:
         """How much more it scored than in the other run; no score counts as 0."""
         ours, theirs = (
-            0.0 if math.isnan(value) else value for value in (self.score, self.other)
+            0.0 if math.isnan(score) else score for score in (self.score, self.other)
         )
         return ours - theirs
 
@@ -145,19 +145,21 @@ class Search:
 
         Raises UnknownName for a key that no record has, RunError where a record cannot be read.
         """
-        found = self._found(run)
+        matching = self._found(run)
         if self.against is None:
-            return list(itertools.islice(found, most))
-        worst = sorted(found, key=lambda one: one.gain)[:most]
-        wanted = {(one.row["task"], one.row["id"]) for one in worst}
+            return list(itertools.islice(matching, most))
+        worst = sorted(matching, key=lambda sample: sample.gain)[:most]
+        worst_keys = {(sample.row["task"], sample.row["id"]) for sample in worst}
         theirs = {
             key: row
             for row in self.against.rows()
-            if (key := (row["task"], row["id"])) in wanted and not row["draw"]
+            if (key := (row["task"], row["id"])) in worst_keys and not row["draw"]
         }
         return [
-            replace(one, theirs=theirs.get((one.row["task"], one.row["id"]), {}))
-            for one in worst
+            replace(
+                sample, theirs=theirs.get((sample.row["task"], sample.row["id"]), {})
+            )
+            for sample in worst
         ]
 
     def _found(self, run: Run) -> Iterator[Found]:
@@ -165,7 +167,7 @@ class Search:
         flipped = (
             _flipped(run, self.against, scorers) if self.against is not None else None
         )
-        unknown = {one.key for one in self.conditions} - {*_FIELDS}
+        unknown = {condition.key for condition in self.conditions} - {*_FIELDS}
         seen = set[str]()
         for row in run.rows():
             names = {*keys_of(row)} - {*_FIELDS}
@@ -175,20 +177,22 @@ class Search:
             score = _number(row["scores"].get(scorer, {}).get("value"))
             if self.missing and not (row.get("failure") or row.get("score_failures")):
                 continue
-            held: dict[tuple[str, object], bool] = {}
-            for one in (
+            is_met: dict[tuple[str, object], bool] = {}
+            for condition in (
                 self.conditions
             ):  # equal keys with "=" are alternatives, as in `run --where`
-                group = (one.key, "=" if one.operator == "=" else one)
-                held[group] = held.get(group, False) or one.holds(
-                    values_of(row, one.key, score)
+                group = (condition.key, "=" if condition.operator == "=" else condition)
+                is_met[group] = is_met.get(group, False) or condition.holds(
+                    values_of(row, condition.key, score)
                 )
-            if not all(held.values()):
+            if not all(is_met.values()):
                 continue
             if flipped is None:
                 yield Found(row, score, scorer=scorer)
-            elif (other := flipped.get((row["task"], hashed(row["id"])))) is not None:
-                yield Found(row, score, other, scorer=scorer)
+            elif (
+                other_score := flipped.get((row["task"], hashed(row["id"])))
+            ) is not None:
+                yield Found(row, score, other_score, scorer=scorer)
         for key in unknown:
             hint = f"There are {', '.join((*_FIELDS, *sorted(seen)))}."
             raise UnknownName("key of a sample", key, (*_FIELDS, *seen), hint)
@@ -197,8 +201,8 @@ class Search:
 def keys_of(row: Mapping[str, Any]) -> Iterator[str]:
     """What a condition on a record may name: fields, scorers and metadata."""
     yield from _FIELDS
-    for part in ("scores", "score_failures", "metadata"):
-        yield from row.get(part) or ()
+    for section in ("scores", "score_failures", "metadata"):
+        yield from row.get(section) or ()
 
 
 def check_sample(run: Run, name: str) -> None:
@@ -214,34 +218,34 @@ def values_there(run: Run, conditions: Sequence[Condition]) -> list[str]:
     none for keys with many values.
     """
     scorers = {task.name: task.main.scorer for task in run.tasks if task.main}
-    wanted = {
-        one: set[str]()
-        for one in conditions
-        if one.operator == "=" and one.key not in _OWN_EACH
+    values_by_condition = {
+        condition: set[str]()
+        for condition in conditions
+        if condition.operator == "=" and condition.key not in _OWN_EACH
     }
     for row in run.rows():
         score = _number(
             row["scores"].get(scorers.get(row["task"], ""), {}).get("value")
         )
-        for one, values in tuple(wanted.items()):
-            if one.holds(found := values_of(row, one.key, score)):
-                del wanted[one]
+        for condition, values in tuple(values_by_condition.items()):
+            if condition.holds(candidates := values_of(row, condition.key, score)):
+                del values_by_condition[condition]
             elif len(values) <= _MOST_VALUES:
                 values.update(
-                    str(value)[:100]
-                    for value in found
-                    if isinstance(value, str) and value
+                    str(candidate)[:100]
+                    for candidate in candidates
+                    if isinstance(candidate, str) and candidate
                 )
-    out = []
-    for one, values in wanted.items():
+    sentences = []
+    for condition, values in values_by_condition.items():
         if 0 < len(values) <= _MOST_VALUES:
-            near = closest(one.value, values)
+            near = closest(condition.value, values)
             meant = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
-            out.append(
-                f"None has {one.key} '{one.value}'.{meant} There are:"
+            sentences.append(
+                f"None has {condition.key} '{condition.value}'.{meant} There are:"
                 f" {', '.join(sorted(values))}."
             )
-    return out
+    return sentences
 
 
 def values_of(row: Mapping[str, Any], key: str, score: float) -> list[Any]:
@@ -254,20 +258,24 @@ def values_of(row: Mapping[str, Any], key: str, score: float) -> list[Any]:
     if key == "target":
         return list(row["targets"])
     if key == "label":
-        return [one.get("label", "") for one in scores.values()]
+        return [score_record.get("label", "") for score_record in scores.values()]
     if key == "unsure":
-        return ["yes" if any(one.get("unsure") for one in scores.values()) else "no"]
+        return [
+            "yes"
+            if any(score_record.get("unsure") for score_record in scores.values())
+            else "no"
+        ]
     if key == "failure":
         failures = (row.get("failure"), *row.get("score_failures", {}).values())
-        return [one.get("kind", "") for one in failures if one]
+        return [failure.get("kind", "") for failure in failures if failure]
     if key in _FIELDS:
         return [row[key]] if key in row else []
-    found: list[Any] = []
+    values: list[Any] = []
     if key in scores:
-        found += [scores[key].get("value"), scores[key].get("label")]
+        values += [scores[key].get("value"), scores[key].get("label")]
     metadata = row.get("metadata", {}).get(key, [])
     return [
-        *found,
+        *values,
         *(
             metadata
             if isinstance(metadata, list)
@@ -279,7 +287,7 @@ def values_of(row: Mapping[str, Any], key: str, score: float) -> list[Any]:
 
 
 def _flipped(
-    run: Run, other: Run, scorers: Mapping[str, str]
+    run: Run, other_run: Run, scorers: Mapping[str, str]
 ) -> dict[tuple[str, int], float]:
     """The items of both runs with another mean score in each: the other run's, by task and hashed
     id.
@@ -288,47 +296,47 @@ def _flipped(
     """
     import numpy as np
 
-    theirs = {task.name: task.main.scorer for task in other.tasks if task.main}
+    theirs = {task.name: task.main.scorer for task in other_run.tasks if task.main}
     shared = {
         name: scorer for name, scorer in scorers.items() if theirs.get(name) == scorer
     }
     if not shared:
         raise ConfigurationError(
-            f"The runs '{run.name}' and '{other.name}' have no task in common, with the"
+            f"The runs '{run.name}' and '{other_run.name}' have no task in common, with the"
             " same scorer."
         )
     ours = item_scores(run, shared)
-    those = item_scores(other, shared)
-    out: dict[tuple[str, int], float] = {}
+    those = item_scores(other_run, shared)
+    scores_by_item: dict[tuple[str, int], float] = {}
     for task in shared:
         keys, values, _, _ = paired_scores(ours[task], those[task])
         differs = values[0] != values[1]
         differs &= ~np.isnan(values).all(axis=0)
-        asked = [
-            one.contents[np.searchsorted(one.keys, keys)]
-            for one in (ours[task], those[task])
+        contents = [
+            columns.contents[np.searchsorted(columns.keys, keys)]
+            for columns in (ours[task], those[task])
         ]
         differs &= (
-            asked[0] == asked[1]
+            contents[0] == contents[1]
         )  # an id may stand for another question in the other run
-        out |= {
-            (task, int(key)): float(value)
-            for key, value in zip(keys[differs], values[1][differs], strict=True)
+        scores_by_item |= {
+            (task, int(key)): float(score)
+            for key, score in zip(keys[differs], values[1][differs], strict=True)
         }
-    return out
+    return scores_by_item
 
 
-def _same(found: Any, wanted: str) -> bool:
-    number = _number(wanted)
-    return str(found) == wanted or (
+def _same(candidate: Any, text: str) -> bool:
+    number = _number(text)
+    return str(candidate) == text or (
         not math.isnan(number)
-        and not isinstance(found, str)
-        and _number(found) == number
+        and not isinstance(candidate, str)
+        and _number(candidate) == number
     )
 
 
-def _number(value: Any) -> float:
+def _number(candidate: Any) -> float:
     try:
-        return float(value)
+        return float(candidate)
     except (TypeError, ValueError):
         return math.nan

@@ -23,22 +23,24 @@ def counted(n: int, word: str, many: str = "") -> str:
     return f"{count(n)} {plural(n, word, many)}"
 
 
-def listed(parts: Sequence[str], most: int = 0) -> str:
+def listed(phrases: Sequence[str], most: int = 0) -> str:
     """The parts in a sentence: "a, b and c"; with more than `most` of them, where that is given,
     "a, b and 5 more".
     """
-    if most and len(parts) > most:
-        parts = [*parts[:most], f"{len(parts) - most} more"]
+    if most and len(phrases) > most:
+        phrases = [*phrases[:most], f"{len(phrases) - most} more"]
     return (
-        "".join(parts) if len(parts) < 2 else f"{', '.join(parts[:-1])} and {parts[-1]}"
+        "".join(phrases)
+        if len(phrases) < 2
+        else f"{', '.join(phrases[:-1])} and {phrases[-1]}"
     )
 
 
-def points(x: float, bounded: bool) -> str:
+def points(score: float, bounded: bool) -> str:
     """A score or difference: in points of 100 with a decimal, else with four digits; without a
     minus before zero.
     """
-    text = f"{100 * x:.1f}" if bounded else f"{x:.4g}"
+    text = f"{100 * score:.1f}" if bounded else f"{score:.4g}"
     return "0.0" if text == "-0.0" else text
 
 
@@ -47,7 +49,7 @@ def said_once(remarks: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
     names: dict[str, list[str]] = {}
     for name, text in remarks:
         names.setdefault(text, []).append(name)
-    return ((listed(own), text) for text, own in names.items())
+    return ((listed(sharing), text) for text, sharing in names.items())
 
 
 def duration(seconds: float) -> str:
@@ -58,14 +60,14 @@ def duration(seconds: float) -> str:
         return "n/a"
     if seconds < 9.95:
         return f"{seconds:.2f} s" if seconds < 0.995 else f"{seconds:.1f} s"
-    whole = round(seconds)
-    if whole < 60:
-        return f"{whole} s"
-    if whole < 3600:
-        return f"{whole // 60} min {whole % 60:02d} s"
-    if whole < 86400:
-        return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
-    return f"{whole // 86400} d {whole % 86400 // 3600:02d} h"
+    total = round(seconds)
+    if total < 60:
+        return f"{total} s"
+    if total < 3600:
+        return f"{total // 60} min {total % 60:02d} s"
+    if total < 86400:
+        return f"{total // 3600} h {total % 3600 // 60:02d} min"
+    return f"{total // 86400} d {total % 86400 // 3600:02d} h"
 
 
 def few_clusters(effective: float | None) -> str:

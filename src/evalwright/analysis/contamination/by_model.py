@@ -107,10 +107,10 @@ def rewrite(
     that writes no text.
     """
     written = [kind for kind in kinds if kind in _INSTRUCTIONS]
-    out = Rewritten(n_originals=sum(1 for _ in _originals(task)))
+    rewritten = Rewritten(n_originals=sum(1 for _ in _originals(task)))
     if "shuffle" in kinds:
         for sample in _originals(task):
-            out.take(
+            rewritten.take(
                 sample,
                 shuffle(sample),
                 "shuffle",
@@ -118,17 +118,17 @@ def rewrite(
                 "its options cannot be reordered",
             )
     if not written:
-        return out
+        return rewritten
     if model is None:
         raise ConfigurationError(f"The kind '{written[0]}': name one with --by.")
     if "generate" not in model.abilities:
         raise AbilityError(
             f"'{model.name}' cannot generate text, so it cannot rewrite questions."
         )
-    made: Rewritten = run_blocking(
-        lambda: _rewrite_all(out, task, written, model, home)
+    rewritten_by_model: Rewritten = run_blocking(
+        lambda: _rewrite_all(rewritten, task, written, model, home)
     )
-    return made
+    return rewritten_by_model
 
 
 def shuffle(sample: Sample) -> Sample | None:
@@ -141,11 +141,11 @@ def shuffle(sample: Sample) -> Sample | None:
         return None
     for attempt in range(20):
         order = list(shuffled(len(sample.choices), f"rewrite {attempt} of {sample.id}"))
-        gold = tuple(order.index(place) for place in sample.gold)
+        gold = tuple(order.index(option) for option in sample.gold)
         if gold != sample.gold:
             return replace(
                 sample,
-                choices=tuple(sample.choices[place] for place in order),
+                choices=tuple(sample.choices[option] for option in order),
                 gold=gold,
             )
     return None
@@ -153,16 +153,20 @@ def shuffle(sample: Sample) -> Sample | None:
 
 def with_opposite_answer(sample: Sample) -> Sample | None:
     """A yes or no question with the other answer; None for any other question."""
-    said = [
+    answers = [
         text.strip().casefold().rstrip(".") for text in sample.choices or sample.targets
     ]
     if sample.choices:
-        if len(said) != 2 or len(sample.gold) != 1 or _OPPOSITE.get(said[0]) != said[1]:
+        if (
+            len(answers) != 2
+            or len(sample.gold) != 1
+            or _OPPOSITE.get(answers[0]) != answers[1]
+        ):
             return None
         return replace(sample, gold=(1 - sample.gold[0],))
-    if not said or any(word not in _OPPOSITE for word in said):
+    if not answers or any(word not in _OPPOSITE for word in answers):
         return None
-    words = [_OPPOSITE[word] for word in said]
+    words = [_OPPOSITE[word] for word in answers]
     cased = zip(sample.targets, words, strict=True)
     return replace(
         sample,
@@ -178,28 +182,30 @@ def _originals(task: Task) -> Iterator[Sample]:
 
 
 async def _rewrite_all(
-    out: Rewritten, task: Task, kinds: Sequence[Kind], model: Model, home: Path
+    outcome: Rewritten, task: Task, kinds: Sequence[Kind], model: Model, home: Path
 ) -> Rewritten:
     with open_store(home) as store:
         async with Engine(store) as engine:
             door = engine.door({ROLE: model})
             gate = asyncio.Semaphore(engine.concurrency(model))
 
-            async def one(sample: Sample, kind: Kind) -> tuple[Sample | None, str]:
+            async def rewrite_one(
+                sample: Sample, kind: Kind
+            ) -> tuple[Sample | None, str]:
                 async with gate:
                     return await _rewrite(sample, kind, door, "chat" in model.abilities)
 
-            wanted = [(sample, kind) for sample in _originals(task) for kind in kinds]
+            pairs = [(sample, kind) for sample in _originals(task) for kind in kinds]
 
             async def all_of_them() -> list[tuple[Sample | None, str]]:
                 return await asyncio.gather(
-                    *(one(sample, kind) for sample, kind in wanted)
+                    *(rewrite_one(sample, kind) for sample, kind in pairs)
                 )
 
-            found = await interruptible(all_of_them(), engine)
-    for (sample, kind), (rewritten, why) in zip(wanted, found, strict=True):
-        out.take(sample, rewritten, kind, model.name, why)
-    return out
+            outcomes = await interruptible(all_of_them(), engine)
+    for (sample, kind), (rewritten, why) in zip(pairs, outcomes, strict=True):
+        outcome.take(sample, rewritten, kind, model.name, why)
+    return outcome
 
 
 async def _rewrite(
@@ -219,21 +225,21 @@ async def _rewrite(
     separated = separate_reasoning(response)
     if separated.unclosed or response.finish_reason == "length":
         return None, "the reply was cut off"
-    said = separated.answer.strip()
+    reply = separated.answer.strip()
     for opening, closing in _QUOTES:
-        inner = said[len(opening) : -len(closing)]
+        inner = reply[len(opening) : -len(closing)]
         if (
             inner
-            and said.startswith(opening)
-            and said.endswith(closing)
+            and reply.startswith(opening)
+            and reply.endswith(closing)
             and opening not in inner
         ):
-            said = inner.strip()
-    if refusal_in(said):
+            reply = inner.strip()
+    if refusal_in(reply):
         return None, "the model refused"
-    if "\n" in said:
+    if "\n" in reply:
         return None, "the reply is more than one line"
-    return replace(frame, input=said), ""
+    return replace(frame, input=reply), ""
 
 
 def problem(original: Sample, rewritten: Sample, kind: str) -> str:
@@ -247,10 +253,10 @@ def problem(original: Sample, rewritten: Sample, kind: str) -> str:
         return "it is empty"
     if kind == "shuffle":
         same = sorted(original.choices) == sorted(rewritten.choices)
-        kept = {original.choices[i] for i in original.gold} == {
+        same_gold = {original.choices[i] for i in original.gold} == {
             rewritten.choices[i] for i in rewritten.gold
         }
-        return "" if same and kept else "the options are not the same"
+        return "" if same and same_gold else "the options are not the same"
     if before == after and original.passages == rewritten.passages:
         return "it is the original wording"
     if len(after) > _LONGER * len(before) + 200:
@@ -270,8 +276,8 @@ def _folded(text: str) -> str:
 
 
 def _says(text: str, target: str) -> bool:
-    wanted = _folded(target).strip(" .,;:!?\"'")
+    folded_target = _folded(target).strip(" .,;:!?\"'")
     return (
-        bool(wanted)
-        and re.search(rf"(?<!\w){re.escape(wanted)}(?!\w)", text) is not None
+        bool(folded_target)
+        and re.search(rf"(?<!\w){re.escape(folded_target)}(?!\w)", text) is not None
     )

@@ -95,7 +95,7 @@ def scan_corpus(
             " text."
         )
     index = _Index([words_of(question) for question in questions], n)
-    files = [file for place in places for file in _files(place)]
+    files = [file for path in places for file in _files(path)]
     words = 0
     for file in files:
         try:
@@ -137,7 +137,7 @@ class _Index:
             for length, grams in by_length.items()
         }
         self.counts: Counter[tuple[int, ...]] = Counter(
-            dict.fromkeys((g for own in self.own for g in own), 0)
+            dict.fromkeys((g for question_grams in self.own for g in question_grams), 0)
         )
 
     def read(self, pieces: Iterator[str]) -> int:
@@ -148,72 +148,82 @@ class _Index:
         tail = np.zeros(0, np.uint64)
         total = 0
         for piece in pieces:
-            found = words_of(piece)
-            total += len(found)
-            if not longest or not found:
+            piece_words = words_of(piece)
+            total += len(piece_words)
+            if not longest or not piece_words:
                 continue
             ids = np.concatenate(
-                [tail, np.array([self.codes.get(word, 0) for word in found], np.uint64)]
+                [
+                    tail,
+                    np.array(
+                        [self.codes.get(word, 0) for word in piece_words], np.uint64
+                    ),
+                ]
             )
-            for length, known in self.hashes.items():
+            for length, gram_hashes in self.hashes.items():
                 # Of the words carried over, only those that a gram of this length can still need.
-                self._count(ids[max(0, len(tail) - length + 1) :], length, known)
+                self._count(ids[max(0, len(tail) - length + 1) :], length, gram_hashes)
             tail = ids[-(longest - 1) :]
         return total
 
     def _count(
-        self, ids: NDArray[np.uint64], length: int, known: NDArray[np.uint64]
+        self, ids: NDArray[np.uint64], length: int, gram_hashes: NDArray[np.uint64]
     ) -> None:
         """Count the windows that are grams; a hash only says where to look."""
         if len(ids) < length:
             return
         hashes = _hashes(sliding_window_view(ids, length))
-        places = np.minimum(np.searchsorted(known, hashes), len(known) - 1)
-        for start in np.flatnonzero(known[places] == hashes):
+        places = np.minimum(np.searchsorted(gram_hashes, hashes), len(gram_hashes) - 1)
+        for start in np.flatnonzero(gram_hashes[places] == hashes):
             gram = tuple(ids[start : start + length].tolist())
             if gram in self.counts:
                 self.counts[gram] += 1
 
     def result(self) -> tuple[GramCount, ...]:
         """For each question."""
-        out = []
-        for own in self.own:
-            times = [self.counts[gram] for gram in own]
-            n = len(own[0]) if own else 0
-            out.append(
-                GramCount(n, len(own), sum(count > 0 for count in times), sum(times))
+        counts = []
+        for question_grams in self.own:
+            times = [self.counts[gram] for gram in question_grams]
+            n = len(question_grams[0]) if question_grams else 0
+            counts.append(
+                GramCount(
+                    n,
+                    len(question_grams),
+                    sum(count > 0 for count in times),
+                    sum(times),
+                )
             )
-        return tuple(out)
+        return tuple(counts)
 
 
 def _hashes(windows: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """A hash of every row, modulo 2^64; (rows, words) -> (rows,)."""
-    out = np.zeros(len(windows), np.uint64)
+    hashes = np.zeros(len(windows), np.uint64)
     for offset in range(windows.shape[1]):
-        out = out * np.uint64(_MULTIPLIER) + windows[:, offset]
-    return out
+        hashes = hashes * np.uint64(_MULTIPLIER) + windows[:, offset]
+    return hashes
 
 
 # -- files -----------------------------------------------------------------------------
 
 
-def _files(place: Path) -> list[Path]:
-    if place.is_dir():
-        found = sorted(
-            path for path in place.rglob("*") if path.is_file() and _kind(path)
+def _files(path: Path) -> list[Path]:
+    if path.is_dir():
+        files = sorted(
+            path for path in path.rglob("*") if path.is_file() and _file_kind(path)
         )
-        if not found:
+        if not files:
             kinds = ", ".join((*_TEXT, *_LINES))
             raise ConfigurationError(
-                f"The folder '{place}' has no text file: {kinds}, each also with .gz."
+                f"The folder '{path}' has no text file: {kinds}, each also with .gz."
             )
-        return found
-    if not place.is_file():
-        raise ConfigurationError(f"The corpus '{place}' does not exist.")
-    return [place]
+        return files
+    if not path.is_file():
+        raise ConfigurationError(f"The corpus '{path}' does not exist.")
+    return [path]
 
 
-def _kind(path: Path) -> str:
+def _file_kind(path: Path) -> str:
     name = path.name.lower().removesuffix(".gz")
     return "lines" if name.endswith(_LINES) else "text" if name.endswith(_TEXT) else ""
 
@@ -225,7 +235,7 @@ def _documents(path: Path) -> Iterator[Iterator[str]]:
         _Unpacked(path) if packed else path.open("rb") as raw,
         io.TextIOWrapper(raw, encoding="utf-8", errors="replace") as file,
     ):
-        if _kind(path) != "lines":
+        if _file_kind(path) != "lines":
             yield _pieces(file)
             return
         while line := file.readline(_LONGEST_LINE):
@@ -242,43 +252,43 @@ class _Unpacked(gzip.GzipFile):
     """A packed file that is read no further than text can grow. Raises ConfigurationError."""
 
     def read1(self, size: int = -1) -> bytes:
-        out = super().read1(size)
-        place = Path(str(self.name))
-        if self.tell() > max(_UNPACKED_FREELY, _MOST_UNPACKED * place.stat().st_size):
+        unpacked = super().read1(size)
+        path = Path(str(self.name))
+        if self.tell() > max(_UNPACKED_FREELY, _MOST_UNPACKED * path.stat().st_size):
             raise ConfigurationError(
-                f"'{place}' unpacks to more than {_MOST_UNPACKED} times its size, which"
+                f"'{path}' unpacks to more than {_MOST_UNPACKED} times its size, which"
                 " no text does. It is not read further."
             )
-        return out
+        return unpacked
 
 
 def _pieces(file: IO[str]) -> Iterator[str]:
     """A text in pieces of about a megabyte that end at white space, where there is some."""
-    rest = ""
+    remainder = ""
     while chunk := file.read(_CHUNK):
-        chunk = rest + chunk
+        chunk = remainder + chunk
         cut = max(chunk.rfind(" "), chunk.rfind("\n"))
         cut = len(chunk) if cut < len(chunk) - _CHUNK // 4 else cut + 1
-        rest = chunk[cut:]
+        remainder = chunk[cut:]
         yield chunk[:cut]
-    if rest:
-        yield rest
+    if remainder:
+        yield remainder
 
 
 def _strings(line: str) -> str:
     """All text of a line of JSON, one string after another; of a line that is no JSON, the line."""
     try:
-        value = json.loads(line)
+        document = json.loads(line)
     except (ValueError, RecursionError):
         return line
-    out: list[str] = []
-    todo: list[Any] = [value]
+    texts: list[str] = []
+    todo: list[Any] = [document]
     while todo:
-        one = todo.pop()
-        if isinstance(one, str):
-            out.append(one)
-        elif isinstance(one, dict):
-            todo.extend(reversed(list(one.values())))
-        elif isinstance(one, list):
-            todo.extend(reversed(one))
-    return "\n".join(out)
+        node = todo.pop()
+        if isinstance(node, str):
+            texts.append(node)
+        elif isinstance(node, dict):
+            todo.extend(reversed(list(node.values())))
+        elif isinstance(node, list):
+            todo.extend(reversed(node))
+    return "\n".join(texts)

@@ -27,16 +27,16 @@ class Span:
     last: date
 
 
-def parse_span(value: Any) -> Span | None:
+def parse_span(text: Any) -> Span | None:
     """The span of "2024", "2024-06", "2024-06-15" (a time after it is ignored), a number that is a
     year; else None.
     """
-    if isinstance(value, bool) or value is None:
+    if isinstance(text, bool) or text is None:
         return None
-    found = _FORM.fullmatch(str(value)[:40])
-    if found is None:
+    match = _FORM.fullmatch(str(text)[:40])
+    if match is None:
         return None
-    year, month, day = (int(part) if part else None for part in found.groups())
+    year, month, day = (int(number) if number else None for number in match.groups())
     try:
         first = date(year or 0, month or 1, day or 1)
         end = month or 12
@@ -50,21 +50,21 @@ def read_cut_off(text: str) -> date:
 
     Raises ConfigurationError for what is no date.
     """
-    found = parse_span(text)
-    if found is None:
+    span = parse_span(text)
+    if span is None:
         raise ConfigurationError(
             f"The cut-off '{text}' is not a date, such as 2024-06 or 2024-06-15."
         )
-    return found.last
+    return span.last
 
 
-def side_of(value: Any, cut_off: date) -> Side:
+def side_of(text: Any, cut_off: date) -> Side:
     """Whether a date is before (up to and on) the cut-off, after it, across it, not there, or not
     readable as a date.
     """
-    if value is None or not str(value).strip():
+    if text is None or not str(text).strip():
         return "undated"
-    span = parse_span(value)
+    span = parse_span(text)
     if span is None:
         return "unreadable"
     return (

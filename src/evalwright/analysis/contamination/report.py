@@ -73,60 +73,68 @@ def contamination_report(
     questions' n-grams are looked for. Raises ConfigurationError where it has nothing to report on,
     and where a run of rewrites is another model's.
     """
-    key, equals, value = control.partition("=")
+    key, equals, expected = control.partition("=")
     if control and not (key and equals):
         raise ConfigurationError(
             "--control takes key=value of items' metadata, such as control=true, not"
             f" '{control}'."
         )
     clean = Control(
-        read_cut_off(cut_off) if cut_off else None, date_key or DATE_KEYS[0], key, value
+        read_cut_off(cut_off) if cut_off else None,
+        date_key or DATE_KEYS[0],
+        key,
+        expected,
     )
-    for other in rewrites:
-        if other.data["model"].get("fingerprint") != run.data["model"].get(
+    for rewrite_run in rewrites:
+        if rewrite_run.data["model"].get("fingerprint") != run.data["model"].get(
             "fingerprint"
         ):
             raise ConfigurationError(
-                f"'{other.id}' is a run of '{other.label}' and '{run.id}' one of"
+                f"'{rewrite_run.id}' is a run of '{rewrite_run.label}' and '{run.id}' one of"
                 f" '{run.label}': a paired drop needs one model. Evaluate '{run.label}'"
                 " on the rewritten task."
             )
-    own = list(read_items(run).values())
-    others = [items for other in rewrites for items in read_items(other).values()]
+    task_items = list(read_items(run).values())
+    others = [
+        items for rewrite_run in rewrites for items in read_items(rewrite_run).values()
+    ]
     cut_offs: list[CutOff] = []
-    found: list[Drop] = []
-    for items in own:
+    all_drops: list[Drop] = []
+    for items in task_items:
         try:
             dated = (
                 clean
                 if date_key
                 else replace(clean, date_key=dividing_key(items, clean))
             )
-            cut_offs += [one] if (one := by_cut_off(items, dated)) else []
-            found += drops(items, rewrites_of(items, [*own, *others]), clean)
+            cut_offs += (
+                [cut_off_report] if (cut_off_report := by_cut_off(items, dated)) else []
+            )
+            all_drops += drops(items, rewrites_of(items, [*task_items, *others]), clean)
         except ValueError as error:
             raise ConfigurationError(
                 f"The scores of '{items.task}' ({items.metric}) cannot be compared:"
                 f" {error}."
             ) from error
-    met = overlaps(own, [Path(place) for place in corpus], n) if corpus else []
-    if rewrites and not found:
+    met = overlaps(task_items, [Path(path) for path in corpus], n) if corpus else []
+    if rewrites and not all_drops:
         raise RunError(
-            f"No sample of {', '.join(repr(other.id) for other in rewrites)} is a"
+            f"No sample of {', '.join(repr(rewrite_run.id) for rewrite_run in rewrites)} is a"
             f" rewrite of one of '{run.id}'. `evalwright tasks rewrite` makes them;"
             f" each names its original in the metadata '{OF}'."
         )
-    if not cut_offs and not found and not met:
-        raise _nothing_to_report(run, own, clean, date_key)
+    if not cut_offs and not all_drops and not met:
+        raise _nothing_to_report(run, task_items, clean, date_key)
     return ContaminationReport(
         run=run.id,
         model=run.label,
         cut_off=clean.cut_off.isoformat() if clean.cut_off else "",
         cut_offs=tuple(cut_offs),
-        drops=tuple(found),
+        drops=tuple(all_drops),
         overlaps=tuple(met),
         suspicious=any(
-            one.check is not None and one.check.suspicious for one in whole_drops(found)
+            drop.check is not None and drop.check.suspicious
+            for drop in whole_drops(all_drops)
         ),
     )
 
@@ -189,15 +197,15 @@ MOST_KEYS = 20
 """Keys of metadata that an error names."""
 
 
-def whole_drops(found: Sequence[Drop]) -> list[Drop]:
+def whole_drops(all_drops: Sequence[Drop]) -> list[Drop]:
     """Per task the drop over all its rewrites, on which alone a conclusion rests: no picking of
     kinds.
     """
-    whole: dict[str, Drop] = {}
-    for one in found:
-        if one.kind == ALL or one.task not in whole:
-            whole[one.task] = one
-    return list(whole.values())
+    drop_by_task: dict[str, Drop] = {}
+    for drop in all_drops:
+        if drop.kind == ALL or drop.task not in drop_by_task:
+            drop_by_task[drop.task] = drop
+    return list(drop_by_task.values())
 
 
 # -- a run's items: scores by item and draw, clusters, and what is known of their origin
@@ -236,7 +244,7 @@ class Items(ItemRows):
 
     def matrix(self, places: Sequence[int]) -> NDArray[np.float64]:
         """Scores of some items, (n, draws), nan = missing."""
-        return padded([self.draws[place] for place in places])
+        return padded([self.draws[index] for index in places])
 
     def new_item(self, row: Mapping[str, Any]) -> None:
         """Take an item's metadata and question."""
@@ -249,7 +257,7 @@ class Items(ItemRows):
 
 def read_items(run: Run) -> dict[str, Items]:
     """The items of every task that has a main metric. Raises RunError where records cannot be read."""
-    found = {
+    items_by_task = {
         task.name: Items(
             task=task.name,
             metric=task.main.label,
@@ -259,8 +267,8 @@ def read_items(run: Run) -> dict[str, Items]:
         for task in run.tasks
         if task.main
     }
-    read_rows(run, found)
-    return found
+    read_rows(run, items_by_task)
+    return items_by_task
 
 
 class Groups:
@@ -276,8 +284,8 @@ class Groups:
         """A cluster code per item, (n,)."""
         clusters = self.items.clusters
         names = [
-            ("cluster", clusters[place]) if clusters[place] else ("item", str(place))
-            for place in places
+            ("cluster", clusters[index]) if clusters[index] else ("item", str(index))
+            for index in places
         ]
         return np.array(
             [self._codes.setdefault(name, len(self._codes)) for name in names], np.int64
@@ -378,9 +386,9 @@ class Control:
     def has(self, metadata: Mapping[str, Any]) -> bool:
         """Whether an item with this metadata is a control item."""
         if self.key and self.key in metadata:
-            value = metadata[self.key]
+            recorded = metadata[self.key]
             if (
-                str(value).lower() if isinstance(value, bool) else str(value)
+                str(recorded).lower() if isinstance(recorded, bool) else str(recorded)
             ) == self.value:
                 return True
         return self.side(metadata) == "after"
@@ -402,16 +410,17 @@ def by_cut_off(items: Items, control: Control) -> CutOff | None:
     Rewrites are not counted.
     """
     sides: dict[str, list[int]] = {side: [] for side in ("", *get_args(Side))}
-    for place, metadata in enumerate(items.metadata):
+    for index, metadata in enumerate(items.metadata):
         if OF not in metadata:
-            sides[control.side(metadata)].append(place)
+            sides[control.side(metadata)].append(index)
     before = sides["before"]
     after = sides["after"]
     if control.cut_off is None or not (before or after):
         return None
     groups = Groups(items)
     named = [
-        {items.clusters[place] for place in part} - {""} for part in (before, after)
+        {items.clusters[index] for index in indices} - {""}
+        for indices in (before, after)
     ]
     return CutOff(
         task=items.task,
@@ -445,47 +454,63 @@ Rewrites = Mapping[int, Sequence[ScoredRewrite]]
 
 def rewrites_of(items: Items, others: Sequence[Items]) -> Rewrites:
     """The rewrites of a task's items that stand among other items: those whose metadata name them."""
-    found: dict[int, list[ScoredRewrite]] = {}
-    for other in others:
-        for place, metadata in enumerate(other.metadata):
+    rewrites: dict[int, list[ScoredRewrite]] = {}
+    for further_items in others:
+        for index, metadata in enumerate(further_items.metadata):
             source = metadata.get(OF)
             if source is None or str(metadata.get(OF_TASK, items.task)) != items.task:
                 continue
             original = items.places.get(str(source))
             if original is not None and OF not in items.metadata[original]:
                 # Each rewrite is one value, so that one with more draws does not count for more.
-                scores = [score for score in other.draws[place] if score == score]
+                scores = [
+                    score for score in further_items.draws[index] if score == score
+                ]
                 mean = sum(scores) / len(scores) if scores else float("nan")
                 checked = metadata.get(CHECKED) in (True, "true", "True", 1)
-                one = ScoredRewrite(str(metadata.get(KIND) or "unnamed"), checked, mean)
-                found.setdefault(original, []).append(one)
-    return found
+                rewrite = ScoredRewrite(
+                    str(metadata.get(KIND) or "unnamed"), checked, mean
+                )
+                rewrites.setdefault(original, []).append(rewrite)
+    return rewrites
 
 
-def drops(items: Items, found: Rewrites, control: Control) -> list[Drop]:
+def drops(items: Items, rewrites: Rewrites, control: Control) -> list[Drop]:
     """The paired drop over all kinds, and by kind where there are several."""
-    kinds = sorted({one.kind for several in found.values() for one in several})
-    wanted = [ALL, *kinds] if len(kinds) > 1 else kinds
-    return [_drop(items, found, control, kind) for kind in wanted]
+    kinds = sorted(
+        {
+            rewrite.kind
+            for item_rewrites in rewrites.values()
+            for rewrite in item_rewrites
+        }
+    )
+    reported_kinds = [ALL, *kinds] if len(kinds) > 1 else kinds
+    return [_drop(items, rewrites, control, kind) for kind in reported_kinds]
 
 
-def _drop(items: Items, found: Rewrites, control: Control, kind: str) -> Drop:
+def _drop(items: Items, rewrites: Rewrites, control: Control, kind: str) -> Drop:
     chosen = {
-        place: kept
-        for place, several in sorted(found.items())
-        if (kept := [one for one in several if kind in (ALL, one.kind)])
-        and control.side(items.metadata[place]) != "across"
+        index: of_kind
+        for index, item_rewrites in sorted(rewrites.items())
+        if (
+            of_kind := [
+                rewrite for rewrite in item_rewrites if kind in (ALL, rewrite.kind)
+            ]
+        )
+        and control.side(items.metadata[index]) != "across"
     }
     groups = Groups(items)
 
     def scores(control_items: bool) -> tuple[Any, Any, Any]:
         """Scores of originals and of their rewrites, a row per original, and their clusters."""
         places = [
-            place
-            for place in chosen
-            if control.has(items.metadata[place]) == control_items
+            index
+            for index in chosen
+            if control.has(items.metadata[index]) == control_items
         ]
-        rewritten = padded([[one.score for one in chosen[place]] for place in places])
+        rewritten = padded(
+            [[rewrite.score for rewrite in chosen[index]] for index in places]
+        )
         return items.matrix(places), rewritten, groups.codes(places)
 
     *seen, clusters = scores(False)
@@ -500,9 +525,9 @@ def _drop(items: Items, found: Rewrites, control: Control, kind: str) -> Drop:
             control_clusters=control_clusters,
             value_range=limits,
         )
-    every = [one for several in chosen.values() for one in several]
+    every = [rewrite for item_rewrites in chosen.values() for rewrite in item_rewrites]
     drop = compare_paired(*seen, clusters=clusters, value_range=limits)
-    unchecked = sum(not one.checked for one in every)
+    unchecked = sum(not rewrite.checked for rewrite in every)
     return Drop(items.task, items.metric, kind, len(every), unchecked, drop, check)
 
 
@@ -537,35 +562,37 @@ def overlaps(
     tasks: Sequence[Items], corpus: Sequence[Path], n: int = N
 ) -> list[Overlap]:
     """Every task against a corpus, which is read once for all. Rewrites are not looked for."""
-    own = [
+    original_indices = [
         (
             items,
             [
-                place
-                for place, metadata in enumerate(items.metadata)
+                index
+                for index, metadata in enumerate(items.metadata)
                 if OF not in metadata
             ],
         )
         for items in tasks
     ]
     scan = scan_corpus(
-        [items.texts[place] for items, places in own for place in places], corpus, n
+        [items.texts[index] for items, places in original_indices for index in places],
+        corpus,
+        n,
     )
     counts = iter(scan.found)
     return [
-        _overlap(items, {place: next(counts) for place in places}, scan, n)
-        for items, places in own
+        _overlap(items, {index: next(counts) for index in places}, scan, n)
+        for items, places in original_indices
         if places
     ]
 
 
 def _overlap(
-    items: Items, found: Mapping[int, GramCount], scan: CorpusScan, n: int
+    items: Items, counts: Mapping[int, GramCount], scan: CorpusScan, n: int
 ) -> Overlap:
     by_class: dict[str, list[int]] = {"": [], "none": [], "some": [], "most": []}
-    for place, one in found.items():
-        name = "none" if not one.found else "most" if one.share >= MOST else "some"
-        by_class[name if one.n else ""].append(place)
+    for index, count in counts.items():
+        name = "none" if not count.found else "most" if count.share >= MOST else "some"
+        by_class[name if count.n else ""].append(index)
     too_short = len(by_class.pop(""))
     groups = Groups(items)
     return Overlap(
@@ -574,10 +601,10 @@ def _overlap(
         n=n,
         files=scan.files,
         words=scan.words,
-        classes={name: groups.mean(part) for name, part in by_class.items()},
+        classes={name: groups.mean(indices) for name, indices in by_class.items()},
         difference=groups.difference(
             sorted([*by_class["some"], *by_class["most"]]), by_class["none"]
         ),
         too_short=too_short,
-        samples={items.ids[place]: one for place, one in found.items()},
+        samples={items.ids[index]: count for index, count in counts.items()},
     )

@@ -81,7 +81,8 @@ class TaskDiff:
 def diff_tasks(a: Task, b: Task) -> TaskDiff:
     """Compare two versions of a task, sample by sample. Memory grows with the number of samples."""
     before, after = (
-        {sample.id: _parts(sample) for sample in task.samples} for task in (a, b)
+        {sample.id: _sample_contents(sample) for sample in task.samples}
+        for task in (a, b)
     )
     gone = [name for name in before if name not in after]
     new = [name for name in after if name not in before]
@@ -95,9 +96,9 @@ def diff_tasks(a: Task, b: Task) -> TaskDiff:
     ]
     moved_from, moved_to = ({pair[side] for pair in renamed} for side in (0, 1))
     changed = tuple(
-        _change(name, parts, after[name])
-        for name, parts in before.items()
-        if name in after and parts != after[name]
+        _change(name, contents, after[name])
+        for name, contents in before.items()
+        if name in after and contents != after[name]
     )
     return TaskDiff(
         a=a.name,
@@ -122,9 +123,9 @@ def diff_tasks(a: Task, b: Task) -> TaskDiff:
     )
 
 
-def _parts(sample: Sample) -> dict[str, Any]:
+def _sample_contents(sample: Sample) -> dict[str, Any]:
     right = (
-        sorted(sample.choices[place] for place in sample.gold)
+        sorted(sample.choices[option] for option in sample.gold)
         if sample.choices
         else list(sample.targets)
     )
@@ -142,30 +143,38 @@ def _parts(sample: Sample) -> dict[str, Any]:
     }
 
 
-def _hash(parts: Mapping[str, Any]) -> str:
+def _hash(contents: Mapping[str, Any]) -> str:
     """Of a sample's wording, references and metadata, not of its id."""
-    text = json.dumps(parts, sort_keys=True, ensure_ascii=True, default=str)
+    text = json.dumps(contents, sort_keys=True, ensure_ascii=True, default=str)
     return sha256(text.encode()).hexdigest()[:_HEX]
 
 
 def _change(name: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> Change:
-    what = tuple(part for part in PARTS if before[part] != after[part])
+    changed_aspects = tuple(
+        aspect for aspect in PARTS if before[aspect] != after[aspect]
+    )
     return Change(
         name,
-        what,
-        {part: _differing(before[part], after[part]) for part in what},
-        {part: _differing(after[part], before[part]) for part in what},
+        changed_aspects,
+        {
+            aspect: _differing(before[aspect], after[aspect])
+            for aspect in changed_aspects
+        },
+        {
+            aspect: _differing(after[aspect], before[aspect])
+            for aspect in changed_aspects
+        },
         _hash(before),
         _hash(after),
     )
 
 
-def _differing(one: Any, other: Any) -> Any:
+def _differing(before: Any, after: Any) -> Any:
     """Of a mapping only the keys that differ."""
-    if not isinstance(one, Mapping):
-        return one
+    if not isinstance(before, Mapping):
+        return before
     return {
-        key: value
-        for key, value in one.items()
-        if key not in other or other[key] != value
+        key: content
+        for key, content in before.items()
+        if key not in after or after[key] != content
     }

@@ -115,8 +115,8 @@ class JudgeCalibration:
 
     def as_dict(self) -> dict[str, Any]:
         """The JSON form, which `calibration-<scorer>.json` holds."""
-        shown = plain_fields(self, ("left_out", "drawn_from"))
-        return {"schema": SCHEMA, "kind": "calibration", **shown}
+        fields = plain_fields(self, ("left_out", "drawn_from"))
+        return {"schema": SCHEMA, "kind": "calibration", **fields}
 
 
 def calibrate_judge(
@@ -173,9 +173,9 @@ def calibrate_judge(
 def _own_score(evidence: Evidence, level: float) -> Estimate:
     """The judge's own score, with how many of its verdicts are unsure."""
     verdicts = evidence.verdicts
-    found = mean_interval(verdicts.values, clusters=verdicts.clusters, level=level)
+    estimate = mean_interval(verdicts.values, clusters=verdicts.clusters, level=level)
     n_unsure = int(np.count_nonzero(verdicts.unsure & ~np.isnan(verdicts.values)))
-    return replace(found, n_unsure=n_unsure)
+    return replace(estimate, n_unsure=n_unsure)
 
 
 def alone_and_corrected(
@@ -199,14 +199,16 @@ def _excess(evidence: Evidence, level: float) -> Excess:
     """
     clusters = evidence.verdicts.clusters
     if evidence.strata is None:
-        found = compare_paired(
+        paired = compare_paired(
             evidence.judge,
             evidence.human,
             missing=False,
             clusters=clusters,
             level=level,
         )
-        return Excess(found.difference, found.low, found.high, f"paired, {found.test}")
+        return Excess(
+            paired.difference, paired.low, paired.high, f"paired, {paired.test}"
+        )
     excess = evidence.judge - evidence.human
     mean = weighted_mean(
         excess, evidence.judge, clusters, evidence.strata, (-1.0, 1.0), level
@@ -258,7 +260,7 @@ def narrower(alone: JudgeCorrection, corrected: JudgeCorrection) -> float:
     return 1 - after / before if before > 0 and math.isfinite(after) else math.nan
 
 
-def keep_calibration(run: Run, found: Mapping[str, Any], name: str) -> Path:
+def keep_calibration(run: Run, calibration: Mapping[str, Any], name: str) -> Path:
     """Write a result into the run's folder as `calibration-<name>.json`, whole or not at all.
 
     Raises RunError.
@@ -271,7 +273,7 @@ def keep_calibration(run: Run, found: Mapping[str, Any], name: str) -> Path:
     )
     path = run.folder / f"calibration-{safe[:100]}.json"
     with failing_as(RunError, f"'{path}' cannot be written"):
-        write_json(path, found)
+        write_json(path, calibration)
     return path
 
 
@@ -427,8 +429,8 @@ def beside_chosen(
     where no row has a label.
     """
     verdicts = read_verdicts(run, scorer)
-    places = {key: place for place, key in enumerate(verdicts.keys.tolist())}
-    said: dict[tuple[str, str, int], list[float]] = defaultdict(list)
+    places = {key: position for position, key in enumerate(verdicts.keys.tolist())}
+    labels_by_answer: dict[tuple[str, str, int], list[float]] = defaultdict(list)
     labellers: dict[str, int] = {}
     for label in (label for file in files for label in file.labels):
         assert label.answer is not None
@@ -439,26 +441,32 @@ def beside_chosen(
                 f" {draw + 1}) of '{task}' that '{verdicts.scorer}' scored."
             )
         if not math.isnan(label.value):
-            said[label.answer].append(label.value)
+            labels_by_answer[label.answer].append(label.value)
             labellers[label.labeller] = labellers.get(label.labeller, 0) + 1
-    if not said:
+    if not labels_by_answer:
         raise ConfigurationError(
             "No answer has a label yet. Write 1 or 0 into the column 'label'."
         )
-    found = []
-    for answer, given in said.items():
+    chosen_answers = []
+    for answer, answer_labels in labels_by_answer.items():
         verdict = verdicts.values[places[hashed("{}\0{}\0{}".format(*answer))]]
-        found.append(ChosenAnswer(*answer, float(verdict), sum(given) / len(given)))
-    judged = [one for one in found if not math.isnan(one.judge)]
-    apart = [one for one in judged if one.judge != one.people]
+        chosen_answers.append(
+            ChosenAnswer(
+                *answer, float(verdict), sum(answer_labels) / len(answer_labels)
+            )
+        )
+    judged = [chosen for chosen in chosen_answers if not math.isnan(chosen.judge)]
+    apart = [chosen for chosen in judged if chosen.judge != chosen.people]
     return ChosenLabels(
         run=run.id,
         scorer=verdicts.scorer,
-        labelled=len(found),
-        without_verdict=len(found) - len(judged),
-        alike=sum(one.judge == one.people for one in judged),
-        higher=sum(one.judge > one.people for one in judged),
-        lower=sum(one.judge < one.people for one in judged),
+        labelled=len(chosen_answers),
+        without_verdict=len(chosen_answers) - len(judged),
+        alike=sum(chosen.judge == chosen.people for chosen in judged),
+        higher=sum(chosen.judge > chosen.people for chosen in judged),
+        lower=sum(chosen.judge < chosen.people for chosen in judged),
         labellers=labellers,
-        apart=tuple(sorted(apart, key=lambda one: -abs(one.judge - one.people))),
+        apart=tuple(
+            sorted(apart, key=lambda chosen: -abs(chosen.judge - chosen.people))
+        ),
     )

@@ -76,7 +76,7 @@ class LabelSet(Plain):
         """Raise RunError where the set cannot be one of that many records."""
         places = (*self.rows, *self.left_out)
         sound = (
-            all(0 <= place < records for place in places)
+            all(0 <= position < records for position in places)
             and all(0 < p <= 1 for p in self.probabilities)
             and len(self.probabilities) == len(set(self.rows)) == len(self.rows) > 0
             and (self.strata is None or len(self.strata) == records)
@@ -141,25 +141,25 @@ def _drawn(
     seed: int,
 ) -> list[LabelSet]:
     there = int(np.count_nonzero(~np.isnan(values)))
-    wanted = min(USUAL_SIZE, there) if size is None else size
-    if not 1 <= wanted <= there:
+    size_drawn = min(USUAL_SIZE, there) if size is None else size
+    if not 1 <= size_drawn <= there:
         raise ConfigurationError(
             f"--n must be between 1 and {there}, the answers with a verdict, not"
-            f" {wanted}."
+            f" {size_drawn}."
         )
     with failing_as(ConfigurationError, "No labelling set can be drawn", ValueError):
-        found = draw_labelling_set(
-            values, wanted, design=design, confidence=confidence, seed=seed
+        labelling_draw = draw_labelling_set(
+            values, size_drawn, design=design, confidence=confidence, seed=seed
         )
-    names = [_name(source, sources, wanted, design, seed) for source in sources]
-    chosen = np.array(found.indices)
-    chances = np.array(found.probabilities)
+    names = [_name(source, sources, size_drawn, design, seed) for source in sources]
+    chosen = np.array(labelling_draw.indices)
+    chances = np.array(labelling_draw.probabilities)
     sets = []
-    for name, partner, source, own in zip(
+    for name, partner, source, source_positions in zip(
         names, names[::-1], sources, positions, strict=True
     ):
         strata = np.full(len(source.values), -1, dtype=np.int64)
-        strata[own] = found.strata
+        strata[source_positions] = labelling_draw.strata
         sets.append(
             LabelSet(
                 name=name,
@@ -168,10 +168,10 @@ def _drawn(
                 tasks=source.tasks,
                 samples_sha256=source.run.samples_sha256,
                 answers=source.digest,
-                graded=any(other.graded for other in sources),
+                graded=any(verdicts.graded for verdicts in sources),
                 design=design,
                 seed=seed,
-                rows=tuple(own[chosen].tolist()),
+                rows=tuple(source_positions[chosen].tolist()),
                 probabilities=tuple(chances[chosen].tolist()),
                 strata=tuple(strata.tolist()) if design == "stratified" else None,
                 left_out=tuple(np.flatnonzero(strata < 0).tolist()),
@@ -182,12 +182,12 @@ def _drawn(
 
 
 def _name(
-    own: Verdicts, sources: list[Verdicts], size: int, design: str, seed: int
+    source: Verdicts, sources: list[Verdicts], size: int, design: str, seed: int
 ) -> str:
     """A name by content: letters first, so that no spreadsheet reads a number or a date into it."""
     facts = [
         [v.run.id, v.scorer, v.tasks, v.digest, blake2b(v.values.tobytes()).hexdigest()]
-        for v in (own, *sources)
+        for v in (source, *sources)
     ]
     text = json.dumps([facts, size, design, seed])
     return "s" + blake2b(text.encode(errors="surrogatepass"), digest_size=4).hexdigest()
@@ -233,14 +233,14 @@ def find_set(name: str, folders: list[Path]) -> LabelSet | None:
 
 def _read(path: Path, name: str) -> LabelSet:
     """The set in a file; `LabelSet.check` looks at its numbers."""
-    data = read_json(path, RunError, str(path))
+    content = read_json(path, RunError, str(path))
     try:
-        found = TypeAdapter(LabelSet).validate_python(data)
+        label_set = TypeAdapter(LabelSet).validate_python(content)
     except ValidationError:
-        found = None
-    if found is None or found.name != name:
+        label_set = None
+    if label_set is None or label_set.name != name:
         raise RunError(f"{path} is not a labelling set that this version reads.")
-    return found
+    return label_set
 
 
 _TOGETHER = 10
@@ -273,13 +273,13 @@ def sheet_rows(pairs: Sequence[tuple[Run, LabelSet]]) -> list[SheetRow]:
 
     Raises RunError where the records are not those that the set was drawn from.
     """
-    made = [_rows_of(run, drawn) for run, drawn in pairs]
-    if len(made) == 1:
-        return made[0]
+    rows_by_set = [_rows_of(run, drawn) for run, drawn in pairs]
+    if len(rows_by_set) == 1:
+        return rows_by_set[0]
     shuffle = random.Random(" ".join(drawn.name for _, drawn in pairs)).shuffle
     mixed: list[SheetRow] = []
-    for start in range(0, len(made[0]), _TOGETHER):
-        block = [row for rows in made for row in rows[start : start + _TOGETHER]]
+    for start in range(0, len(rows_by_set[0]), _TOGETHER):
+        block = [row for rows in rows_by_set for row in rows[start : start + _TOGETHER]]
         shuffle(block)
         mixed += block
     return mixed
@@ -288,30 +288,30 @@ def sheet_rows(pairs: Sequence[tuple[Run, LabelSet]]) -> list[SheetRow]:
 def _rows_of(run: Run, drawn: LabelSet) -> list[SheetRow]:
     numbers = {position: number for number, position in enumerate(drawn.rows)}
     tasks = set(drawn.tasks)
-    found: dict[int, SheetRow] = {}
+    rows_by_number: dict[int, SheetRow] = {}
     position = 0
     for row in run.rows():
         if row["task"] in tasks:
             number = numbers.get(position)
             if number is not None:
-                found[number] = _sheet_row(row, drawn.row_name(number))
+                rows_by_number[number] = _sheet_row(row, drawn.row_name(number))
             position += 1
-    if len(found) != len(numbers):
+    if len(rows_by_number) != len(numbers):
         raise RunError(
             f"The run '{run.id}' has other records than those that were drawn from."
         )
-    return [found[number] for number in range(len(numbers))]
+    return [rows_by_number[number] for number in range(len(numbers))]
 
 
 def _sheet_row(row: Mapping[str, Any], name: str) -> SheetRow:
     choices = [str(choice) for choice in row.get("choices", ())]
     targets = [str(target) for target in row["targets"]]
     targets = targets or [
-        choices[place] for place in row.get("gold", ()) if place < len(choices)
+        choices[option] for option in row.get("gold", ()) if option < len(choices)
     ]
     return SheetRow(
         row=name,
-        **{part: str(row[part]) for part in ("task", "id", "draw", "input")},
+        **{column: str(row[column]) for column in ("task", "id", "draw", "input")},
         choices="\n".join(choices),
         context="\n\n".join(
             f"[{passage['id']}] {passage['text']}"

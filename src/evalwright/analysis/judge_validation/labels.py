@@ -79,7 +79,7 @@ def read_label_files(paths: Sequence[str | Path]) -> list[LabelFile]:
     `row` and `label`, a row that is of no set, a label that is none, and two labels of one person
     for one row.
     """
-    files = [_read(Path(path), several=len(paths) > 1) for path in paths]
+    files = [_read(Path(path), name_file=len(paths) > 1) for path in paths]
     first: dict[tuple[object, ...], str] = {}
     for file in files:
         for label in file.labels:
@@ -99,33 +99,33 @@ def read_label_files(paths: Sequence[str | Path]) -> list[LabelFile]:
     return files
 
 
-def _read(path: Path, *, several: bool) -> LabelFile:
+def _read(path: Path, *, name_file: bool) -> LabelFile:
     with failing_as(ConfigurationError, f"The labels '{path}' cannot be read"):
-        data = ordinary(path).read_bytes()
-    if data[:4] == b"PK\x03\x04":
+        content = ordinary(path).read_bytes()
+    if content[:4] == b"PK\x03\x04":
         raise ConfigurationError(
             f"The labels '{path}' are a workbook. Save the sheet as CSV."
         )
-    if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
-        text = data.decode("utf-16", "replace")
+    if content[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        text = content.decode("utf-16", "replace")
     else:
         try:
-            text = data.decode("utf-8-sig")
+            text = content.decode("utf-8-sig")
         except UnicodeDecodeError:
-            text = data.decode("cp1252", "replace")
-    own = str(path) if several else ""
-    labels = tuple(_labels(_rows(text, path), path, own))
-    return LabelFile(path, hashlib.sha256(data).hexdigest(), labels)
+            text = content.decode("cp1252", "replace")
+    default_labeller = str(path) if name_file else ""
+    labels = tuple(_labels(_rows(text, path), path, default_labeller))
+    return LabelFile(path, hashlib.sha256(content).hexdigest(), labels)
 
 
 def _rows(text: str, path: Path) -> Iterator[tuple[int, dict[str, str]]]:
     """The line each row begins in, and its cells by the header's names in lower case."""
-    first, _, rest = text.partition("\n")
+    first, _, remainder = text.partition("\n")
     skipped = 0
     if (
         first.strip().lower().startswith("sep=")
     ):  # a hint that spreadsheets write for themselves
-        text = rest
+        text = remainder
         skipped = 1
     header = text.partition("\n")[0].strip("\r")
     delimiter = max(",;\t", key=header.count)
@@ -151,38 +151,40 @@ def _rows(text: str, path: Path) -> Iterator[tuple[int, dict[str, str]]]:
 
 
 def _check_header(names: list[str], path: Path, line: int) -> None:
-    for wanted in ("row", "label"):
-        if names.count(wanted) > 1:
+    for column in ("row", "label"):
+        if names.count(column) > 1:
             raise ConfigurationError(
-                f"{path}, line {line}: the column '{wanted}' is given twice."
+                f"{path}, line {line}: the column '{column}' is given twice."
             )
-        if wanted not in names:
-            near = closest(wanted, names, 1)
+        if column not in names:
+            near = closest(column, names, 1)
             hint = f" Is '{near[0]}' meant?" if near else ""
             raise ConfigurationError(
-                f"{path}, line {line}: the column '{wanted}' is missing.{hint} Labels"
+                f"{path}, line {line}: the column '{column}' is missing.{hint} Labels"
                 " go into the table that `evalwright judge sample` wrote, which keeps"
                 " its header."
             )
 
 
 def _labels(
-    rows: Iterator[tuple[int, dict[str, str]]], path: Path, own: str
+    rows: Iterator[tuple[int, dict[str, str]]], path: Path, default_labeller: str
 ) -> Iterator[Label]:
     for line, cells in rows:
         where = f"{path}, line {line}"
         name = cells.get("row", "").strip().lstrip("'")
-        found = ROW_NAME.fullmatch(name)
-        labeller = " ".join(cells.get("labeller", "").split()).lstrip("'") or own
+        row_match = ROW_NAME.fullmatch(name)
+        labeller = (
+            " ".join(cells.get("labeller", "").split()).lstrip("'") or default_labeller
+        )
         answer = None if name else _answer(cells)
-        drawn = (found[1].lower(), int(found[2]) - 1) if found else ("", -1)
+        drawn = (row_match[1].lower(), int(row_match[2]) - 1) if row_match else ("", -1)
         if not answer and drawn[1] < 0:
             raise ConfigurationError(
                 f"{where}: '{_short(name)}' in the column 'row' is not a row of a"
                 " labelling set (such as s0a1b2c3d-007)."
             )
         yield Label(
-            *drawn, _value(cells.get("label", ""), where), labeller, where, answer
+            *drawn, _parse_label(cells.get("label", ""), where), labeller, where, answer
         )
 
 
@@ -200,23 +202,23 @@ def _answer(cells: Mapping[str, str]) -> tuple[str, str, int] | None:
     )
 
 
-def _value(text: str, where: str) -> float:
+def _parse_label(text: str, where: str) -> float:
     plain = text.strip().strip("'").strip().casefold()
     if not plain:
         return math.nan
     if plain in WORDS:
         return WORDS[plain]
     try:
-        value = float(plain.replace(",", "."))
+        label = float(plain.replace(",", "."))
     except ValueError:
-        value = math.nan
-    if not 0.0 <= value <= 1.0:
+        label = math.nan
+    if not 0.0 <= label <= 1.0:
         raise ConfigurationError(
             f"{where}: the label '{_short(text.strip())}' is not a label: write 1 for"
             " right and 0 for wrong (or yes and no), a number between them where a"
             " part of the answer is right, or leave the cell empty."
         )
-    return value
+    return label
 
 
 def _short(text: str) -> str:
@@ -253,8 +255,8 @@ class Evidence:
     @property
     def labelled(self) -> NDArray[np.bool_]:
         """Which records have a label of at least one person, (records,)."""
-        found: NDArray[np.bool_] = self.human == self.human
-        return found
+        is_labelled: NDArray[np.bool_] = self.human == self.human
+        return is_labelled
 
 
 def sets_of(files: Sequence[LabelFile], runs: Sequence[Run]) -> dict[str, LabelSet]:
@@ -272,7 +274,9 @@ def sets_of(files: Sequence[LabelFile], runs: Sequence[Run]) -> dict[str, LabelS
     folders = [run.folder for run in runs]
     names = sorted({label.set for label in labels})
     sets = {
-        name: found for name in names if (found := find_set(name, folders)) is not None
+        name: label_set
+        for name in names
+        if (label_set := find_set(name, folders)) is not None
     }
     partners = {drawn.partner for drawn in sets.values()}
     for label in labels:
@@ -329,28 +333,30 @@ def _own_set(
         )
     names = {task["name"] for task in run.data["tasks"]}
     scorers = {
-        one["name"] for task in run.data["tasks"] for one in task.get("scorers", ())
+        recorded_scorer["name"]
+        for task in run.data["tasks"]
+        for recorded_scorer in task.get("scorers", ())
     }
     for drawn in sorted(sets.values(), key=lambda drawn: drawn.run != run.id):
         if set(drawn.tasks) <= names:
-            own = scorer or (
+            scorer_name = scorer or (
                 drawn.scorer if drawn.scorer in scorers or drawn.run == run.id else ""
             )
-            verdicts = read_verdicts(run, own, drawn.tasks)
+            verdicts = read_verdicts(run, scorer_name, drawn.tasks)
             if verdicts.tasks == drawn.tasks and verdicts.digest == drawn.answers:
                 drawn.check(len(verdicts.values))
                 return drawn, verdicts
     first = next(label for label in labels if label.set in sets)
-    other = sets[first.set]
-    own_run = other.run == run.id
+    label_set = sets[first.set]
+    own_run = label_set.run == run.id
     why = (
         "whose answers have changed since"
         if own_run
         else f"not from '{run.id}', which has other answers"
     )
     raise ConfigurationError(
-        f"{first.where}: the labelling set '{other.name}' was drawn from the run"
-        f" '{other.run}', {why}. Draw one from this run: evalwright judge sample"
+        f"{first.where}: the labelling set '{label_set.name}' was drawn from the run"
+        f" '{label_set.run}', {why}. Draw one from this run: evalwright judge sample"
         f" {run.id}"
     )
 
@@ -358,14 +364,14 @@ def _own_set(
 def _evidence(verdicts: Verdicts, drawn: LabelSet, labels: Sequence[Label]) -> Evidence:
     size = len(verdicts.values)
     graded = drawn.graded or verdicts.graded
-    given = [label for label in labels if label.value == label.value]
-    for label in given:
+    filled = [label for label in labels if label.value == label.value]
+    for label in filled:
         if not graded and label.value not in (0.0, 1.0):
             raise ConfigurationError(
                 f"{label.where}: the label {label.value:g} is out of range: this judge"
                 " says right or wrong, so labels are 1 or 0."
             )
-    if not given:
+    if not filled:
         places = " and ".join(
             sorted({label.where.rpartition(", line ")[0] for label in labels})
         )
@@ -373,10 +379,10 @@ def _evidence(verdicts: Verdicts, drawn: LabelSet, labels: Sequence[Label]) -> E
             f"{places or 'The labels'}: no row of the set '{drawn.name}' has a label"
             " yet. Write 1 or 0 into the column 'label'."
         )
-    labellers = tuple(sorted({label.labeller for label in given}))
+    labellers = tuple(sorted({label.labeller for label in filled}))
     codes = {name: number for number, name in enumerate(labellers)}
     people = np.full((size, len(labellers)), np.nan)
-    for label in given:
+    for label in filled:
         people[drawn.rows[label.number], codes[label.labeller]] = label.value
     human = row_means(people)
     judge = verdicts.values.copy()

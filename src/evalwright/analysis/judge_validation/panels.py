@@ -113,48 +113,48 @@ def judges_agreement(
         )
     judges = [judge for run in runs for judge in judges_of(run, scorer)]
     if len(judges) < 2:
-        found = f" ('{judges[0].name}')" if judges else ""
+        only_judge = f" ('{judges[0].name}')" if judges else ""
         raise ConfigurationError(
             "Agreement needs at least two judges, and there"
-            f" {'is one' if judges else 'are none'}{found}: name a run whose scorer"
+            f" {'is one' if judges else 'are none'}{only_judge}: name a run whose scorer"
             " asks several (`judges: [a, b]`), or several runs with the same answers."
         )
     roles = tuple({"score", *(judge.part for judge in judges)} - {""})
     first, *others = (Records(run, parts=roles) for run in runs)
     shape = (len(first.lengths), len(judges))
     votes = np.full(shape, np.nan)
-    shown = np.full(shape, np.nan)
+    numbers = np.full(shape, np.nan)
     n_other = 0
     for run, records in zip(runs, (first, *others), strict=True):
-        own, places = _same_answers(first, records)
-        n_other += len(records.lengths) - len(own)
+        matching, places = _same_answers(first, records)
+        n_other += len(records.lengths) - len(matching)
         for column, judge in enumerate(judges):
             if judge.run is run:
-                votes[places, column], shown[places, column] = (
-                    one[own] for one in judge.votes(records)
+                votes[places, column], numbers[places, column] = (
+                    column_values[matching] for column_values in judge.votes(records)
                 )
     return _agreement(
-        runs[0], judges, votes, shown, first.ints("clusters"), level, n_other
+        runs[0], judges, votes, numbers, first.ints("clusters"), level, n_other
     )
 
 
 def _same_answers(
-    first: Records, other: Records
+    first: Records, further: Records
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Which records are of an answer that the first has too, and its place there."""
     keys = first.ints("keys")
     if not len(keys):
         return np.zeros(0, np.int64), np.zeros(0, np.int64)
     order = np.argsort(keys, kind="stable")
-    found = order[
+    positions = order[
         np.minimum(
-            np.searchsorted(keys, other.ints("keys"), sorter=order), len(keys) - 1
+            np.searchsorted(keys, further.ints("keys"), sorter=order), len(keys) - 1
         )
     ]
-    same = (keys[found] == other.ints("keys")) & (
-        first.ints("answers")[found] == other.ints("answers")
+    same = (keys[positions] == further.ints("keys")) & (
+        first.ints("answers")[positions] == further.ints("answers")
     )
-    return np.flatnonzero(same), found[same]
+    return np.flatnonzero(same), positions[same]
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,25 +178,27 @@ class RecordedJudge:
         values = records.column(self.scorer, self.part)
         if self.part or self.graded:
             return np.where(np.isnan(values), np.nan, values >= self.threshold), values
-        own = records.column(self.scorer, "score")
-        return values, np.where(np.isnan(own) | np.isnan(values), values, own)
+        judge_scores = records.column(self.scorer, "score")
+        return values, np.where(
+            np.isnan(judge_scores) | np.isnan(values), values, judge_scores
+        )
 
 
-def judges_of(run: Run, wanted: str) -> Iterator[RecordedJudge]:
+def judges_of(run: Run, scorer_name: str) -> Iterator[RecordedJudge]:
     """The judges of a run, each scorer once however many tasks have it."""
     scorers: dict[str, Any] = {}
     for task in run.data["tasks"]:
         for scorer in task["scorers"]:
             scorers.setdefault(scorer["name"], scorer)
-    if wanted and wanted not in scorers:
-        raise UnknownName(f"scorer of the run '{run.id}'", wanted, scorers)
+    if scorer_name and scorer_name not in scorers:
+        raise UnknownName(f"scorer of the run '{run.id}'", scorer_name, scorers)
     for name, scorer in scorers.items():
-        if wanted and name != wanted:
+        if scorer_name and name != scorer_name:
             continue
         try:
             roles = bind(scorer["kind"], scorer["options"], name).roles
         except UnknownName:  # of an imported run: its verdicts are all that is known
-            if name == wanted or name == "consistency":
+            if name == scorer_name or name == "consistency":
                 yield RecordedJudge(
                     run,
                     name,
@@ -212,26 +214,34 @@ def judges_of(run: Run, wanted: str) -> Iterator[RecordedJudge]:
         graded = scorer["kind"] in GRADED
         for role in roles:
             model = run.data.get("roles", {}).get(role, {}).get("name", role)
-            part = role if len(roles) > 1 else ""
-            yield RecordedJudge(run, name, role, part, threshold, str(model), graded)
+            score_part = role if len(roles) > 1 else ""
+            yield RecordedJudge(
+                run, name, role, score_part, threshold, str(model), graded
+            )
 
 
 def _names(judges: Sequence[RecordedJudge]) -> list[str]:
     """A name for each judge that no other has."""
     plain = [judge.name for judge in judges]
-    own = [(judge.name, judge.run.id) for judge in judges]
-    out = []
-    for judge, name, pair in zip(judges, plain, own, strict=True):
-        more = f", {judge.scorer} {judge.role}".rstrip() if own.count(pair) > 1 else ""
-        out.append(f"{name} ({judge.run.id}{more})" if plain.count(name) > 1 else name)
-    return out
+    name_and_run = [(judge.name, judge.run.id) for judge in judges]
+    names = []
+    for judge, name, pair in zip(judges, plain, name_and_run, strict=True):
+        further = (
+            f", {judge.scorer} {judge.role}".rstrip()
+            if name_and_run.count(pair) > 1
+            else ""
+        )
+        names.append(
+            f"{name} ({judge.run.id}{further})" if plain.count(name) > 1 else name
+        )
+    return names
 
 
 def _agreement(
     run: Run,
     judges: Sequence[RecordedJudge],
     votes: Columns,
-    shown: Columns,
+    numbers: Columns,
     clusters: NDArray[np.int64],
     level: float,
     n_other: int,
@@ -252,26 +262,28 @@ def _agreement(
     names = _names(judges)
 
     def share(column: int) -> Estimate:
-        own = there[:, column]
-        return mean_interval(votes[own, column], clusters=clusters[own], level=level)
+        is_judged = there[:, column]
+        return mean_interval(
+            votes[is_judged, column], clusters=clusters[is_judged], level=level
+        )
 
     def pair(a: int, b: int) -> RaterPair:
-        one = votes[:, a]
-        other = votes[:, b]
+        votes_a = votes[:, a]
+        votes_b = votes[:, b]
         return RaterPair(
             names[a],
             names[b],
             raw_agreement(votes[:, [a, b]], clusters=clusters, level=level),
-            cohen_kappa(one, other, clusters=clusters, level=level),
+            cohen_kappa(votes_a, votes_b, clusters=clusters, level=level),
             gwet_ac1(votes[:, [a, b]], labels=2, clusters=clusters, level=level),
-            int((one > other).sum()),
-            int((one < other).sum()),
+            int((votes_a > votes_b).sum()),
+            int((votes_a < votes_b).sum()),
         )
 
     return PanelAgreement(
         tuple(
-            Rater(names[place], judge.run.id, judge.scorer, judge.role, share(place))
-            for place, judge in enumerate(judges)
+            Rater(names[column], judge.run.id, judge.scorer, judge.role, share(column))
+            for column, judge in enumerate(judges)
         ),
         tuple(pair(a, b) for a, b in combinations(range(len(judges)), 2)),
         raw_agreement(votes, clusters=clusters, level=level),
@@ -279,27 +291,27 @@ def _agreement(
         int(judged.sum()),
         int((~judged).sum()),
         n_other,
-        _disputed(run, votes, shown),
+        _disputed(run, votes, numbers),
     )
 
 
-def _disputed(run: Run, votes: Columns, shown: Columns) -> tuple[Disputed, ...]:
+def _disputed(run: Run, votes: Columns, numbers: Columns) -> tuple[Disputed, ...]:
     """The answers with both verdicts whose values lie furthest apart."""
     differ = np.flatnonzero((votes == 0).any(axis=1) & (votes == 1).any(axis=1))
     if not len(differ):
         return ()
-    spread = np.nanmax(shown[differ], axis=1) - np.nanmin(shown[differ], axis=1)
+    spread = np.nanmax(numbers[differ], axis=1) - np.nanmin(numbers[differ], axis=1)
     chosen = differ[np.argsort(-spread, kind="stable")[:MOST_DISPUTED]].tolist()
     rows = {
-        place: row
-        for place, row in enumerate(islice(run.rows(), max(chosen) + 1))
-        if place in chosen
+        row_index: row
+        for row_index, row in enumerate(islice(run.rows(), max(chosen) + 1))
+        if row_index in chosen
     }
     return tuple(
         Disputed(
-            str(rows[place]["task"]),
-            str(rows[place]["id"]),
-            tuple(map(float, shown[place])),
+            str(rows[row_index]["task"]),
+            str(rows[row_index]["id"]),
+            tuple(map(float, numbers[row_index])),
         )
-        for place in chosen
+        for row_index in chosen
     )

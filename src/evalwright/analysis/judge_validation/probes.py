@@ -76,14 +76,14 @@ def look_for(
     probes: Mapping[str, Callable[[], Any]],
 ) -> tuple[dict[str, Any], dict[str, str]]:
     """The same of any probes."""
-    found: dict[str, Any] = {}
+    findings: dict[str, Any] = {}
     unknown: dict[str, str] = {}
     for name, probe in probes.items():
         try:
-            found[name] = probe()
+            findings[name] = probe()
         except ValueError as error:
             unknown[name] = str(error)
-    return found, unknown
+    return findings, unknown
 
 
 def _rogan_gladen(evidence: Evidence) -> RoganGladen:
@@ -101,24 +101,24 @@ def _rogan_gladen(evidence: Evidence) -> RoganGladen:
     judge = evidence.judge
     human = evidence.human
     labelled = ~np.isnan(human) & ~np.isnan(judge)
-    rest = judge[~labelled & ~np.isnan(judge)]
+    unlabelled = judge[~labelled & ~np.isnan(judge)]
     right = labelled & (human == 1)
     wrong = labelled & (human == 0)
     counts = [
         int(np.count_nonzero(rows))
         for rows in (
-            rest == 1,
-            rest == rest,
+            unlabelled == 1,
+            unlabelled == unlabelled,
             right & (judge == 1),
             right,
             wrong & (judge == 0),
             wrong,
         )
     ]
-    found = rogan_gladen(*counts)
-    if not found.useful:
-        raise ValueError(found.reason)
-    return found
+    estimate = rogan_gladen(*counts)
+    if not estimate.useful:
+        raise ValueError(estimate.reason)
+    return estimate
 
 
 def _agreement(evidence: Evidence) -> JudgeAgreement | GradedAgreement:
@@ -130,10 +130,10 @@ def _agreement(evidence: Evidence) -> JudgeAgreement | GradedAgreement:
     values = np.unique(np.concatenate([judge, people.ravel()]))
     if np.count_nonzero(~np.isnan(values)) <= _MOST_GRADES:
         return judge_agreement(judge, people, clusters=clusters)
-    both = np.column_stack([judge, evidence.human[rows]])
+    judge_and_human = np.column_stack([judge, evidence.human[rows]])
     alone = (~np.isnan(people)).sum(axis=1) < 2
     return GradedAgreement(
-        krippendorff_alpha(both, clusters=clusters),
+        krippendorff_alpha(judge_and_human, clusters=clusters),
         None if alone.all() else krippendorff_alpha(people, clusters=clusters),
     )
 
@@ -164,7 +164,7 @@ def _length_of_people(evidence: Evidence) -> LengthProbe:
 
 def _position(evidence: Evidence) -> SwapProbe:
     forth, back = (
-        evidence.verdicts.parts[part] for part in (ANSWER_FIRST, ANSWER_SECOND)
+        evidence.verdicts.parts[order] for order in (ANSWER_FIRST, ANSWER_SECOND)
     )
     if not (~np.isnan(forth) & ~np.isnan(back)).any():
         raise ValueError(
@@ -191,9 +191,9 @@ def _repeats(evidence: Evidence) -> RepeatProbe:
     starts = np.cumsum(sizes) - sizes
     table = np.full((len(sizes), int(sizes.max())), np.nan)
     table[group, np.arange(len(order)) - starts[group]] = verdicts.values[order]
-    several = sizes >= 2
+    is_repeated = sizes >= 2
     return repeat_flips(
-        table[several], clusters=verdicts.clusters[order[starts[several]]]
+        table[is_repeated], clusters=verdicts.clusters[order[starts[is_repeated]]]
     )
 
 
@@ -202,12 +202,12 @@ def _stated(measure: Callable[..., Any]) -> Callable[[Evidence], Any]:
 
     def probe(evidence: Evidence) -> Any:
         sure, human, clusters = _probabilities(evidence)
-        found = measure(sure, human, clusters=clusters)
-        if isinstance(found, Estimate) and found.value != found.value:
+        measured = measure(sure, human, clusters=clusters)
+        if isinstance(measured, Estimate) and measured.value != measured.value:
             raise ValueError(
                 "people called all of the labelled answers right, or all wrong"
             )
-        return found
+        return measured
 
     return probe
 
@@ -235,8 +235,12 @@ def _need_equal_chances(evidence: Evidence) -> None:
 
 
 def _need_binary(evidence: Evidence) -> None:
-    said = np.concatenate([evidence.judge, evidence.people.ravel()])
-    if not ((said == 0) | (said == 1) | np.isnan(said)).all():
+    verdicts_and_labels = np.concatenate([evidence.judge, evidence.people.ravel()])
+    if not (
+        (verdicts_and_labels == 0)
+        | (verdicts_and_labels == 1)
+        | np.isnan(verdicts_and_labels)
+    ).all():
         raise ValueError(
             "it needs verdicts and labels that say right or wrong, and these are graded"
         )
@@ -358,74 +362,82 @@ def judge_biases(
         raise ConfigurationError(
             f"The confidence level must be between 0 and 1, not {level:g}."
         )
-    found: dict[tuple[str, str], list[tuple[Run, _Table]]] = {}
+    tables_by_judge: dict[tuple[str, str], list[tuple[Run, _Table]]] = {}
     for run in runs:
         # What rules decided for the most part is not a judge's.
-        scorers = [one for task in run.data["tasks"] for one in task["scorers"]]
+        scorers = [
+            recorded_scorer
+            for task in run.data["tasks"]
+            for recorded_scorer in task["scorers"]
+        ]
         mixed = {
-            one["name"]
-            for one in scorers
-            if not {"unsure", "undecided"}.isdisjoint(one["options"])
+            recorded_scorer["name"]
+            for recorded_scorer in scorers
+            if not {"unsure", "undecided"}.isdisjoint(recorded_scorer["options"])
         }
-        judges = [one for one in judges_of(run, scorer) if one.scorer not in mixed]
-        roles = [one.part for one in judges if one.part]
+        judges = [
+            judge for judge in judges_of(run, scorer) if judge.scorer not in mixed
+        ]
+        roles = [judge.part for judge in judges if judge.part]
         names = (ANSWER_FIRST, ANSWER_SECOND, LENGTH_RATIO)
         of_roles = (f"{role} {name}" for role in roles for name in names)
         records = Records(run, parts=tuple({*names, "score", *roles, *of_roles}))
-        for one in judges:
-            table = _table(one, records)
+        for recorded_judge in judges:
+            table = _table(recorded_judge, records)
             if not np.isnan(table.values).all():
-                found.setdefault((one.name, one.scorer), []).append((run, table))
-    if not found:
+                tables_by_judge.setdefault(
+                    (recorded_judge.name, recorded_judge.scorer), []
+                ).append((run, table))
+    if not tables_by_judge:
         raise ConfigurationError(
             "No score of these runs is a judge's, so there is no bias to look for."
         )
-    out = []
-    for (judge, name), own in found.items():
+    biases = []
+    for (judge, name), judge_tables in tables_by_judge.items():
         others = [
-            each
-            for (_, other), each in found.items()
-            if other == name and each is not own
+            further_tables
+            for (_, further_name), further_tables in tables_by_judge.items()
+            if further_name == name and further_tables is not judge_tables
         ]
-        out.append(_bias(judge, name, own, others, level))
-    return out
+        biases.append(_bias(judge, name, judge_tables, others, level))
+    return biases
 
 
 def _table(judge: RecordedJudge, records: Records) -> _Table:
-    def part(name: str) -> F64:
+    def column_of(name: str) -> F64:
         return records.column(
             judge.scorer, f"{judge.part} {name}" if judge.part else name
         )
 
     values = records.column(judge.scorer, judge.part)
-    ratio = part(LENGTH_RATIO)
+    ratio = column_of(LENGTH_RATIO)
     lengths = records.lengths
-    pairs = not np.isnan(ratio).all() or not np.isnan(part(ANSWER_FIRST)).all()
+    pairs = not np.isnan(ratio).all() or not np.isnan(column_of(ANSWER_FIRST)).all()
     verdicts = (
         values
         if pairs
         else np.where(np.isnan(values), np.nan, values >= judge.threshold)
     )
-    shown = (
+    details = (
         ratio if pairs else log_lengths(lengths),
-        part(ANSWER_FIRST),
-        part(ANSWER_SECOND),
+        column_of(ANSWER_FIRST),
+        column_of(ANSWER_SECOND),
     )
     keys = records.ints("keys")
     clusters = records.ints("clusters")
     return _Table(
-        judge.run.model == judge.name, pairs, keys, clusters, values, verdicts, *shown
+        judge.run.model == judge.name, pairs, keys, clusters, values, verdicts, *details
     )
 
 
 def _bias(
     judge: str,
     scorer: str,
-    own: list[tuple[Run, _Table]],
+    judge_tables: list[tuple[Run, _Table]],
     others: list[list[tuple[Run, _Table]]],
     level: float,
 ) -> JudgeBias:
-    tables = [table for _, table in own]
+    tables = [table for _, table in judge_tables]
 
     def joined(name: str) -> NDArray[Any]:
         return np.concatenate([getattr(table, name) for table in tables])
@@ -447,21 +459,32 @@ def _bias(
             )
         return swap_consistency(first, second, clusters=clusters, level=level)
 
-    preference = partial(_self_preference, own, others, level)
-    found, unknown = look_for(
+    preference = partial(_self_preference, judge_tables, others, level)
+    findings, unknown = look_for(
         {"length": length, "position": position, "self_preference": preference}
     )
-    results = found.get("length"), found.get("position"), found.get("self_preference")
+    probe_findings = (
+        findings.get("length"),
+        findings.get("position"),
+        findings.get("self_preference"),
+    )
     n = int((~np.isnan(joined("values"))).sum())
     return JudgeBias(
-        judge, scorer, tuple(run.id for run, _ in own), n, *results, unknown
+        judge,
+        scorer,
+        tuple(run.id for run, _ in judge_tables),
+        n,
+        *probe_findings,
+        unknown,
     )
 
 
 def _self_preference(
-    own: list[tuple[Run, _Table]], others: list[list[tuple[Run, _Table]]], level: float
+    judge_tables: list[tuple[Run, _Table]],
+    others: list[list[tuple[Run, _Table]]],
+    level: float,
 ) -> SelfPreference:
-    if not any(table.own for _, table in own):
+    if not any(table.own for _, table in judge_tables):
         raise ValueError("no run is of the judge's own model")
     if not others:
         raise ValueError(
@@ -470,22 +493,29 @@ def _self_preference(
         )
     excess = {True: dict[int, list[float]](), False: dict[int, list[float]]()}
     clusters: dict[int, int] = {}
-    for run, table in own:
-        beside = [other for judge in others for theirs, other in judge if theirs is run]
+    for run, table in judge_tables:
+        beside = [
+            further_table
+            for judge in others
+            for theirs, further_table in judge
+            if theirs is run
+        ]
         if not beside:
             continue
-        for place, key in enumerate(table.keys.tolist()):
-            said = [
-                one.values[place] for one in beside if not math.isnan(one.values[place])
+        for position, key in enumerate(table.keys.tolist()):
+            further_scores = [
+                further_table.values[position]
+                for further_table in beside
+                if not math.isnan(further_table.values[position])
             ]
-            if said and not math.isnan(table.values[place]):
+            if further_scores and not math.isnan(table.values[position]):
                 excess[table.own].setdefault(key, []).append(
-                    float(table.values[place] - np.mean(said))
+                    float(table.values[position] - np.mean(further_scores))
                 )
-                clusters[key] = int(table.clusters[place])
+                clusters[key] = int(table.clusters[position])
     means = {
-        side: {key: float(np.mean(values)) for key, values in found.items()}
-        for side, found in excess.items()
+        side: {key: float(np.mean(values)) for key, values in scores_by_item.items()}
+        for side, scores_by_item in excess.items()
     }
     if not means[True]:
         raise ValueError(
@@ -499,16 +529,16 @@ def _self_preference(
             scores, clusters=codes, value_range=(-most, most), level=level
         )
 
-    if own[0][1].pairs:
+    if judge_tables[0][1].pairs:
         return SelfPreference(mean(means[True]), None, mean(means[True]))
-    both = {
-        key: value - means[False][key]
-        for key, value in means[True].items()
+    differences = {
+        key: score - means[False][key]
+        for key, score in means[True].items()
         if key in means[False]
     }
-    if not both:
+    if not differences:
         raise ValueError(
             "no answer of another model to the same items was judged, so leniency"
             " cannot be told from preference"
         )
-    return SelfPreference(mean(means[True]), mean(means[False]), mean(both, 2.0))
+    return SelfPreference(mean(means[True]), mean(means[False]), mean(differences, 2.0))

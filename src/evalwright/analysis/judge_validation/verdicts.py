@@ -72,37 +72,37 @@ def read_verdicts(run: Run, scorer: str = "", tasks: Sequence[str] = ()) -> Verd
     Raises UnknownName for names that the run lacks, ConfigurationError where several scorers could
     be meant or the values are not between 0 and 1, and RunError where the records cannot be read.
     """
-    known = [task["name"] for task in run.data["tasks"]]
-    check_known("task", tasks, known, f"The run '{run.id}' has ")
-    records = Records(run, tasks or known)
+    task_names = [task["name"] for task in run.data["tasks"]]
+    check_known("task", tasks, task_names, f"The run '{run.id}' has ")
+    records = Records(run, tasks or task_names)
     chosen = _chosen(run, records.scorers, scorer)
     scored = [name for name in records.digests if (name, chosen) in records.scored]
-    kept = np.isin(
+    is_scored = np.isin(
         records.ints("tasks"), [list(records.digests).index(name) for name in scored]
     )
-    whole = blake2b(digest_size=16)
+    digest = blake2b(digest_size=16)
     for name in scored:
-        whole.update(
+        digest.update(
             f"{name}\0{records.digests[name].hexdigest()}\n".encode(
                 errors="surrogatepass"
             )
         )
-    found = Verdicts(
+    verdicts = Verdicts(
         run=run,
         scorer=chosen,
         tasks=tuple(scored),
-        values=records.column(chosen)[kept],
-        lengths=records.lengths[kept],
-        unsure=records.unsure(chosen)[kept],
-        parts={part: records.column(chosen, part)[kept] for part in PARTS},
-        digest=whole.hexdigest(),
+        values=records.column(chosen)[is_scored],
+        lengths=records.lengths[is_scored],
+        unsure=records.unsure(chosen)[is_scored],
+        parts={part: records.column(chosen, part)[is_scored] for part in PARTS},
+        digest=digest.hexdigest(),
         **{
-            name: records.ints(name)[kept]
+            name: records.ints(name)[is_scored]
             for name in ("keys", "items", "clusters", "answers")
         },
     )
-    _check_values(found)
-    return found
+    _check_values(verdicts)
+    return verdicts
 
 
 def shown_answer(row: Mapping[str, Any]) -> str | None:
@@ -123,10 +123,12 @@ def shown_answer(row: Mapping[str, Any]) -> str | None:
 
 def log_lengths(lengths: NDArray[np.float64]) -> NDArray[np.float64]:
     """The logarithms of answers' lengths over the middle one's, nan for an empty answer or none."""
-    known = lengths[lengths > 0]
-    out = np.full(len(lengths), np.nan)
+    positive = lengths[lengths > 0]
+    logarithms = np.full(len(lengths), np.nan)
     return np.log(
-        lengths / (np.median(known) if len(known) else 1.0), out=out, where=lengths > 0
+        lengths / (np.median(positive) if len(positive) else 1.0),
+        out=logarithms,
+        where=lengths > 0,
     )
 
 
@@ -152,9 +154,9 @@ class Records:
         self._columns: dict[tuple[str, str], array[float]] = {}
         self._unsure: dict[str, list[int]] = {}
         self._places: dict[str, int] = {}
-        wanted = frozenset(tasks)
+        task_names = frozenset(tasks)
         for row in run.rows():
-            if not wanted or row["task"] in wanted:
+            if not task_names or row["task"] in task_names:
                 self._add(row, parts)
 
     def _add(self, row: Mapping[str, Any], parts: Sequence[str]) -> None:
@@ -162,17 +164,17 @@ class Records:
         draw = row["draw"]
         answer = shown_answer(row)
         name = f"{task}\0{row['id']}"
-        item = hashed(name)
-        own = {
+        item_key = hashed(name)
+        codes = {
             "tasks": self._places.setdefault(task, len(self._places)),
             "keys": hashed(f"{name}\0{draw}"),
-            "items": item,
-            "clusters": cluster_code(row.get("cluster"), item),
+            "items": item_key,
+            "clusters": cluster_code(row.get("cluster"), item_key),
             "answers": hashed(answer or ""),
         }
-        for key, value in own.items():
-            self._ints[key].append(value)
-        place = len(self._lengths)
+        for key, code in codes.items():
+            self._ints[key].append(code)
+        position = len(self._lengths)
         self._lengths.append(NAN if answer is None else len(answer))
         digest = self.digests.setdefault(task, blake2b(digest_size=16))
         digest.update(f"{name}\0{draw}\0{answer}\n".encode(errors="surrogatepass"))
@@ -180,13 +182,13 @@ class Records:
             self.scored.add((task, scorer))
             self.scorers[scorer] = None
             if score.get("unsure"):
-                self._unsure.setdefault(scorer, []).append(place)
-            found = score.get("parts", {})
-            for part in ("", *(part for part in parts if part in found)):
-                value = found[part] if part else score["value"]
+                self._unsure.setdefault(scorer, []).append(position)
+            score_parts = score.get("parts", {})
+            for part in ("", *(part for part in parts if part in score_parts)):
+                code = score_parts[part] if part else score["value"]
                 column = self._columns.setdefault((scorer, part), array("d"))
-                column.extend([NAN] * (place - len(column)))
-                column.append(NAN if value is None else value)
+                column.extend([NAN] * (position - len(column)))
+                column.append(NAN if code is None else code)
 
     def ints(self, name: str) -> NDArray[np.int64]:
         """A column of hashes or codes, (records,)."""
@@ -201,35 +203,37 @@ class Records:
         """Which records have a score of this scorer that a careful reader might argue with,
         (records,).
         """
-        found = np.zeros(len(self._lengths), np.bool_)
-        found[self._unsure.get(scorer, [])] = True
-        return found
+        is_unsure = np.zeros(len(self._lengths), np.bool_)
+        is_unsure[self._unsure.get(scorer, [])] = True
+        return is_unsure
 
     def column(self, scorer: str, part: str = "") -> NDArray[np.float64]:
         """A scorer's values, or a part of its scores, (records,)."""
         full = np.full(len(self._lengths), np.nan)
-        found = self._columns.get((scorer, part))
-        if found:
-            full[: len(found)] = np.frombuffer(found, np.float64)
+        recorded = self._columns.get((scorer, part))
+        if recorded:
+            full[: len(recorded)] = np.frombuffer(recorded, np.float64)
         return full
 
 
-def _chosen(run: Run, scorers: Mapping[str, None], wanted: str) -> str:
+def _chosen(run: Run, scorers: Mapping[str, None], scorer_name: str) -> str:
     """The scorer's name."""
     names = list(scorers)
-    if wanted:
-        if wanted not in names:
+    if scorer_name:
+        if scorer_name not in names:
             there = f"Its scorers: {', '.join(names) or 'none'}."
-            raise UnknownName(f"scorer in the run '{run.id}'", wanted, names, there)
-        return wanted
+            raise UnknownName(
+                f"scorer in the run '{run.id}'", scorer_name, names, there
+            )
+        return scorer_name
     if not names:
         raise ConfigurationError(
             f"The run '{run.id}' has no scored answer, so there is nothing to label."
         )
     asking = [name for name in names if _asks(run, name)]
-    for several in (names, asking):
-        if len(several) == 1:
-            return several[0]
+    for candidates in (names, asking):
+        if len(candidates) == 1:
+            return candidates[0]
     listed = ", ".join(names)
     raise ConfigurationError(
         f"The run '{run.id}' has several scorers: {listed}. Name one with --scorer."
@@ -240,27 +244,30 @@ def _asks(run: Run, name: str) -> bool:
     """Whether a scorer of the run asks a model; not known of a plug-in that is not loaded, or of
     another framework.
     """
-    own = (
-        one
+    recorded_scorers = (
+        recorded_scorer
         for task in run.data["tasks"]
-        for one in task.get("scorers", ())
-        if one["name"] == name
+        for recorded_scorer in task.get("scorers", ())
+        if recorded_scorer["name"] == name
     )
     try:
-        return any(bind(one["kind"], one["options"], name).roles for one in own)
+        return any(
+            bind(recorded_scorer["kind"], recorded_scorer["options"], name).roles
+            for recorded_scorer in recorded_scorers
+        )
     except EvalwrightError:
         return False
 
 
-def _check_values(found: Verdicts) -> None:
-    values = found.values[~np.isnan(found.values)]
+def _check_values(verdicts: Verdicts) -> None:
+    values = verdicts.values[~np.isnan(verdicts.values)]
     if not len(values):
         raise ConfigurationError(
-            f"The scorer '{found.scorer}' gave no verdict in the run '{found.run.id}'."
+            f"The scorer '{verdicts.scorer}' gave no verdict in the run '{verdicts.run.id}'."
         )
     if not (values.min() >= 0 and values.max() <= 1):
         raise ConfigurationError(
-            f"The values of the scorer '{found.scorer}' run from {values.min():g} to"
+            f"The values of the scorer '{verdicts.scorer}' run from {values.min():g} to"
             f" {values.max():g}; people can check verdicts between 0 and 1. Name"
             " another scorer with --scorer."
         )

@@ -77,12 +77,12 @@ def measured_pair(
         return None
     runs = of_one_prompt(task, sources)
     pairs = [(a, b) for a, b in combinations(runs, 2) if a.run.label != b.run.label]
-    found = [
+    candidates = [
         _pair(task, a, b, sources, clusters, aim)
         for a, b in pairs or list(combinations(runs, 2))
     ]
-    known = [one for one in found if one is not None]
-    return max(known, key=lambda one: one.design.visible(one.n), default=None)
+    measured = [pair for pair in candidates if pair is not None]
+    return max(measured, key=lambda pair: pair.design.visible(pair.n), default=None)
 
 
 def of_one_prompt(task: str, sources: Sequence[MeasuredRun]) -> list[MeasuredRun]:
@@ -90,8 +90,8 @@ def of_one_prompt(task: str, sources: Sequence[MeasuredRun]) -> list[MeasuredRun
     else all.
     """
     runs = [source for source in sources if task in source.tasks]
-    same = [one for one in runs if _prompt(one, task) == _prompt(runs[0], task)]
-    return same if len({one.run.label for one in same}) > 1 else runs
+    same = [run for run in runs if _prompt(run, task) == _prompt(runs[0], task)]
+    return same if len({run.run.label for run in same}) > 1 else runs
 
 
 def _pair(
@@ -102,20 +102,23 @@ def _pair(
     clusters: NDArray[np.int64] | None,
     aim: Aim,
 ) -> MeasuredPair | None:
-    matrix = next((one for one in _matrices(a, b) if one.measure.task == task), None)
+    matrix = next(
+        (candidate for candidate in _matrices(a, b) if candidate.measure.task == task),
+        None,
+    )
     if matrix is None or not matrix.common().any():
         return None
-    made = paired_of(matrix, level=aim.level, power=aim.power)
-    part = matrix.part(matrix.common())
-    values = part.values
-    ids = part.clusters
-    plain = design_of(matrix, made)
+    comparison = paired_of(matrix, level=aim.level, power=aim.power)
+    common_items = matrix.part(matrix.common())
+    values = common_items.values
+    ids = common_items.clusters
+    plain = design_of(matrix, comparison)
     if plain is None:
         return None
-    one, other, codes = _scores(task, a, b, sources)
+    scores_a, scores_b, codes = _scores(task, a, b, sources)
     design = replace(
         plain,
-        parts=variance_parts(one, other, clusters=codes, level=aim.level),
+        parts=variance_parts(scores_a, scores_b, clusters=codes, level=aim.level),
         clusters=more_clustered(values[0] - values[1], ids, clusters),
     )
     names = (
@@ -123,7 +126,7 @@ def _pair(
         if a.run.label != b.run.label
         else (a.run.id, b.run.id)
     )
-    return MeasuredPair(f"{names[0]} and {names[1]}", matrix, made, design)
+    return MeasuredPair(f"{names[0]} and {names[1]}", matrix, comparison, design)
 
 
 def _matrices(a: MeasuredRun, b: MeasuredRun) -> list[Matrix]:
@@ -144,18 +147,18 @@ def _variants(
     task: str, model: MeasuredRun, sources: Sequence[MeasuredRun]
 ) -> dict[str, Measured]:
     """What a model's runs measured on the items of a task, by prompt; the run's own prompt first."""
-    data = model.run.record(task)["content_hash"]
+    content_hash = model.run.record(task)["content_hash"]
     scorer = model.tasks[task].metric
-    out = {_prompt(model, task): model.tasks[task]}
+    measured_by_prompt = {_prompt(model, task): model.tasks[task]}
     for source in sources:
         if source.run.label == model.run.label:
             for name, measured in source.tasks.items():
                 if (
                     measured.metric == scorer
-                    and source.run.record(name)["content_hash"] == data
+                    and source.run.record(name)["content_hash"] == content_hash
                 ):
-                    out.setdefault(_prompt(source, name), measured)
-    return out
+                    measured_by_prompt.setdefault(_prompt(source, name), measured)
+    return measured_by_prompt
 
 
 def _scores(
@@ -178,7 +181,9 @@ def _scores(
         if keys[0] in theirs
         else [next(iter(theirs.values()))]
     )
-    common = set(mine[0].ids).intersection(*(one.ids for one in (*mine[1:], *others)))
+    common = set(mine[0].ids).intersection(
+        *(measured.ids for measured in (*mine[1:], *others))
+    )
     first = mine[0]
     there = np.array([name in common for name in first.ids])
     ids = [name for name in first.ids if name in common]
@@ -187,14 +192,14 @@ def _scores(
 
 
 def _stacked(measured: Sequence[Measured], ids: Sequence[str]) -> F64:
-    draws = max(one.scores.shape[1] for one in measured)
-    out = np.full((len(ids), len(measured), draws), np.nan)
-    for number, one in enumerate(measured):
-        places = {name: place for place, name in enumerate(one.ids)}
-        out[:, number, : one.scores.shape[1]] = one.scores[
+    draws = max(prompt_scores.scores.shape[1] for prompt_scores in measured)
+    stacked = np.full((len(ids), len(measured), draws), np.nan)
+    for number, prompt_scores in enumerate(measured):
+        places = {name: index for index, name in enumerate(prompt_scores.ids)}
+        stacked[:, number, : prompt_scores.scores.shape[1]] = prompt_scores.scores[
             [places[name] for name in ids]
         ]
-    return out
+    return stacked
 
 
 # -- what is said of them --------------------------------------------------------------
@@ -202,22 +207,28 @@ def _stacked(measured: Sequence[Measured], ids: Sequence[str]) -> F64:
 
 def parts_forecast(pair: MeasuredPair) -> PartsForecast:
     """The parts of the variance, or why one is not known."""
-    parts = pair.design.parts
-    assert parts is not None
-    on = f"measured on {counted(parts.items, 'item')} of {pair.names}"
+    variances = pair.design.parts
+    assert variances is not None
+    on = f"measured on {counted(variances.items, 'item')} of {pair.names}"
     single = "one draw of each item"
-    one = "one prompt"
-    part = "the runs have {}, so this is part of the items' share"
+    single_prompt = "one prompt"
+    unknown_share = "the runs have {}, so this is part of the items' share"
     return PartsForecast(
-        item=_amount(parts.item, on, ""),
+        item=_amount(variances.item, on, ""),
         draw=_amount(
-            parts.draw, f"{on}, {parts.repeats:g} repeats", part.format(single)
+            variances.draw,
+            f"{on}, {variances.repeats:g} repeats",
+            unknown_share.format(single),
         ),
         prompt=_amount(
-            parts.prompt, f"{on}, {parts.prompts} prompts", part.format(one)
+            variances.prompt,
+            f"{on}, {variances.prompts} prompts",
+            unknown_share.format(single_prompt),
         ),
         shift=_amount(
-            parts.shift, f"{on}, {parts.prompts} prompts", f"the runs have {one}"
+            variances.shift,
+            f"{on}, {variances.prompts} prompts",
+            f"the runs have {single_prompt}",
         ),
     )
 
@@ -237,42 +248,49 @@ def designs_of(
     repeats: whether answers are drawn at random, so that another draw is another answer.
     """
     design = pair.design
-    parts = pair.design.parts
-    assert parts is not None
-    made = parts.repeats
-    known = repeats and not math.isnan(parts.draw.value)
-    several = not math.isnan(parts.shift.value)
-    more = [made * 2, made * 4] if known else []
+    variances = pair.design.parts
+    assert variances is not None
+    repeats_run = variances.repeats
+    repeats_help = repeats and not math.isnan(variances.draw.value)
+    has_prompts = not math.isnan(variances.shift.value)
+    more_repeats = [repeats_run * 2, repeats_run * 4] if repeats_help else []
     rows = [
-        (pair.n, made, 1),
-        (n_total, made, 1),
-        (2 * n_total, made, 1),
-        (4 * n_total, made, 1),
+        (pair.n, repeats_run, 1),
+        (n_total, repeats_run, 1),
+        (2 * n_total, repeats_run, 1),
+        (4 * n_total, repeats_run, 1),
     ]
-    rows += [(n_total, count, 1) for count in more]
-    rows += [(n_total, made, count) for count in PROMPTS] if several else []
-    grid = [2**k for k in range(MOST_REPEATS.bit_length())] if known else [made]
+    rows += [(n_total, count, 1) for count in more_repeats]
+    rows += [(n_total, repeats_run, count) for count in PROMPTS] if has_prompts else []
+    grid = (
+        [2**k for k in range(MOST_REPEATS.bit_length())]
+        if repeats_help
+        else [repeats_run]
+    )
     options = [
-        (design.items_for(aim.difference, k), k, 1) for k in sorted({made, *grid})
+        (design.items_for(aim.difference, k), k, 1)
+        for k in sorted({repeats_run, *grid})
     ]
     reached = [(n, k, p) for n, k, p in options if n is not None]
-    here = [one for one in reached if one[0] <= n_total]
+    here = [option for option in reached if option[0] <= n_total]
     cheapest = min(
-        here or reached, key=lambda one: one[0] * one[1] * one[2], default=None
+        here or reached,
+        key=lambda option: option[0] * option[1] * option[2],
+        default=None,
     )
     if cheapest is not None:
         rows.append(cheapest)
-    for items, count, prompts in dict.fromkeys(rows):
-        seen = design.visible(items, count, prompts)
+    for n_items, count, prompts in dict.fromkeys(rows):
+        seen = design.visible(n_items, count, prompts)
         yield DesignForecast(
-            items=items,
+            items=n_items,
             repeats=count,
             prompts=prompts,
-            half_width=design.half_width(items, count, prompts),
+            half_width=design.half_width(n_items, count, prompts),
             visible=seen,
-            answers=math.ceil(items * count * prompts),
-            made=(items, count, prompts) == (pair.n, made, 1),
-            cheapest=(items, count, prompts) == cheapest,
+            answers=math.ceil(n_items * count * prompts),
+            made=(n_items, count, prompts) == (pair.n, repeats_run, 1),
+            cheapest=(n_items, count, prompts) == cheapest,
             enough=seen <= aim.difference,
         )
 
@@ -364,11 +382,15 @@ def _within(
     """The variance of one draw of each model, and the draws that the spread was measured with."""
     if "within" in assumed:
         return [assumed["within"]], [1.0], ASSUMED
-    found = [(source, variance_components(source.scores).within) for source in sources]
-    kept = [(source, within) for source, within in found if not math.isnan(within)]
-    draws = [float(source.scores.shape[1]) for source, _ in kept]
-    names = " and ".join(source.run.label for source, _ in kept)
-    return [within for _, within in kept], draws, f"measured on draws of {names}"
+    components = [
+        (source, variance_components(source.scores).within) for source in sources
+    ]
+    measured = [
+        (source, within) for source, within in components if not math.isnan(within)
+    ]
+    draws = [float(source.scores.shape[1]) for source, _ in measured]
+    names = " and ".join(source.run.label for source, _ in measured)
+    return [within for _, within in measured], draws, f"measured on draws of {names}"
 
 
 def _best(
@@ -378,7 +400,7 @@ def _best(
     assumed: Mapping[str, float],
 ) -> Amount:
     """The draws that make one model's mean the most precise for the money."""
-    per_item, per_draw, said = _costs(models)
+    per_item, per_draw, price_text = _costs(models)
     if "within" in assumed:
         single = spread.single.value or 0.0
         between = single - assumed["within"]
@@ -393,7 +415,7 @@ def _best(
             per_draw=per_draw,
             most=MOST_DRAWS,
         )
-        return Amount(best, basis=f"{ASSUMED}; {said}")
+        return Amount(best, basis=f"{ASSUMED}; {price_text}")
     for source in sources:
         between, within = variance_components(source.scores)
         if not math.isnan(within):
@@ -401,10 +423,10 @@ def _best(
                 within, between, per_item=per_item, per_draw=per_draw, most=MOST_DRAWS
             )
             share = between / (between + within) if between + within > 0 else math.nan
-            said = f"measured on {source.run.label}; {said}"
+            price_text = f"measured on {source.run.label}; {price_text}"
             return Amount(
                 best,
-                basis=f"{100 * share:.0f}% of the variance is between items, {said}",
+                basis=f"{100 * share:.0f}% of the variance is between items, {price_text}",
             )
     return Amount(None, basis="no run has two draws of an item")
 
@@ -413,11 +435,15 @@ def _costs(models: Sequence[ModelBasis]) -> tuple[float, float, str]:
     """What is paid once an item and for every draw, in tokens: a local model reads the prompt of
     several draws once.
     """
-    own = [one.own for one in models if one.own is not None and one.own.counts_tokens]
-    if own and all(isinstance(one.model, LocalModel) for one in models):
-        into = sum(float(source.input_tokens.mean()) for source in own)
-        out = sum(float(source.output_tokens.mean()) for source in own)
-        return into, max(1.0, out), "a prompt is read once for all its draws"
+    measured = [
+        model.own
+        for model in models
+        if model.own is not None and model.own.counts_tokens
+    ]
+    if measured and all(isinstance(model.model, LocalModel) for model in models):
+        into = sum(float(source.input_tokens.mean()) for source in measured)
+        output_tokens = sum(float(source.output_tokens.mean()) for source in measured)
+        return into, max(1.0, output_tokens), "a prompt is read once for all its draws"
     return 0.0, 1.0, "every draw pays for its prompt again"
 
 

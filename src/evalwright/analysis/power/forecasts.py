@@ -42,15 +42,15 @@ class Amount:
 
     def through(self, function: Callable[[float], float]) -> Amount:
         """The amount with an increasing function applied to its number and both bounds."""
-        value, low, high = (
-            None if x is None else function(x)
-            for x in (self.value, self.low, self.high)
+        changed, low, high = (
+            None if amount is None else function(amount)
+            for amount in (self.value, self.low, self.high)
         )
-        return Amount(value, low, high, self.basis)
+        return Amount(changed, low, high, self.basis)
 
     def times(self, factor: float) -> Amount:
         """The amount as many times."""
-        return self.through(lambda x: x * factor)
+        return self.through(lambda amount: amount * factor)
 
     def because(self, basis: str) -> Amount:
         """The same number, resting on `basis`."""

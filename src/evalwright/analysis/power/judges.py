@@ -50,37 +50,42 @@ def judge_forecasts(
             for model in planned:
                 usage = forecast.models[model.model.name]
                 n_answers = forecast.n_used * model.tasks[number].draws
-                own = _requests(forecast.task, model, n_answers, sources, level)
-                requests.setdefault(role, []).append(own)
+                judge_requests = _requests(
+                    forecast.task, model, n_answers, sources, level
+                )
+                requests.setdefault(role, []).append(judge_requests)
                 per_answer = _tokens_of_an_answer(
                     usage.input_tokens, usage.output_tokens, n_answers
                 )
                 tokens.setdefault(role, []).append(
-                    own.times(per_answer + RUBRIC_TOKENS)
+                    judge_requests.times(per_answer + RUBRIC_TOKENS)
                 )
-    for role, parts in requests.items():
+    for role, role_requests in requests.items():
         spec = configuration.roles.get(role)
-        whole = total(parts)
+        all_requests = total(role_requests)
         if spec is None:
             yield JudgeForecast(
                 role,
                 "",
-                whole,
+                all_requests,
                 Amount(None, basis=f"no model is named for the role '{role}'"),
             )
             continue
         judge = objects.open(spec, home=configuration.home)
         if isinstance(judge, LocalModel):
             yield JudgeForecast(
-                role, judge.name, whole, Amount(0.0, basis="runs on this machine")
+                role,
+                judge.name,
+                all_requests,
+                Amount(0.0, basis="runs on this machine"),
             )
             continue
         price = prices.get(judge.name, prices.get("")) or known_price(judge)
         yield JudgeForecast(
             role,
             judge.name,
-            whole,
-            _money(judge.name, price, whole, total(tokens[role])),
+            all_requests,
+            _money(judge.name, price, all_requests, total(tokens[role])),
         )
 
 
@@ -100,11 +105,13 @@ def _requests(
     level: float,
 ) -> Amount:
     """Requests to the judge for one model's answers to one task."""
-    known = [source for source in sources if task in source.tasks]
-    own = [source for source in known if source.run.model == model.model.name]
-    for source in own or known:
-        result = source.run.task(task)
-        if not result.n_samples:
+    task_sources = [source for source in sources if task in source.tasks]
+    model_sources = [
+        source for source in task_sources if source.run.model == model.model.name
+    ]
+    for source in model_sources or task_sources:
+        task_result = source.run.task(task)
+        if not task_result.n_samples:
             continue
         if source.run.data.get("roles"):
             share = Amount(
@@ -112,12 +119,12 @@ def _requests(
                 basis=f"as in {source.run.id}, which had a judge",
             )
         else:
-            unsure = [1.0] * result.n_unsure + [0.0] * (
-                result.n_samples - result.n_unsure
+            unsure = [1.0] * task_result.n_unsure + [0.0] * (
+                task_result.n_samples - task_result.n_unsure
             )
             interval = mean_interval(unsure, level=level)
             basis = (
-                f"{count(result.n_unsure)} of {counted(result.n_samples, 'reading')} of"
+                f"{count(task_result.n_unsure)} of {counted(task_result.n_samples, 'reading')} of"
                 f" {source.run.id} are unsure"
             )
             share = Amount(interval.value, interval.low, interval.high, basis)
@@ -130,15 +137,19 @@ def _requests(
     )
 
 
-def _tokens_of_an_answer(into: Amount, out: Amount, n_answers: int) -> float:
+def _tokens_of_an_answer(
+    input_tokens: Amount, output_tokens: Amount, n_answers: int
+) -> float:
     """Tokens of a question with its answer, the most that they may be."""
-    return ((into.most or 0.0) + (out.most or 0.0)) / max(1, n_answers)
+    return ((input_tokens.most or 0.0) + (output_tokens.most or 0.0)) / max(
+        1, n_answers
+    )
 
 
 def _money(name: str, price: Price | None, requests: Amount, tokens: Amount) -> Amount:
     if price is None:
         return Amount(None, basis=f"no price is known for {name}: give --price IN/OUT")
-    parts = [
+    costs = [
         tokens.times(price.input / 1e6),
         requests.times(VERDICT_TOKENS * price.output / 1e6),
         requests.times(price.request),
@@ -148,5 +159,5 @@ def _money(name: str, price: Price | None, requests: Amount, tokens: Amount) -> 
         f" about {VERDICT_TOKENS} out"
     )
     if requests.value is None:
-        return Amount(None, 0.0, sum(part.most or 0.0 for part in parts), basis)
-    return total(parts).because(basis)
+        return Amount(None, 0.0, sum(cost.most or 0.0 for cost in costs), basis)
+    return total(costs).because(basis)

@@ -112,7 +112,7 @@ def plan(
     if not configuration.models:
         configuration = replace(configuration, models=models_of(sources))
     planned = planned_models(configuration, objects)
-    names = [one.model.name for one in planned]
+    names = [planned_model.model.name for planned_model in planned]
     for name in prices or {}:
         if name and name not in names:
             raise UnknownName(
@@ -129,19 +129,25 @@ def plan(
             measured_run(run)
             for run in pilot_runs(configuration, pilot, objects, progress)
         ]
-    with _known(home_folder(configuration.home)) as known:
-        found = [
+    with _stored_lookup(home_folder(configuration.home)) as is_stored:
+        forecasts_with_pairs = [
             _task(
-                number, planned, sources, aim, prices or {}, configuration.seed, known
+                number,
+                planned,
+                sources,
+                aim,
+                prices or {},
+                configuration.seed,
+                is_stored,
             )
             for number in range(len(planned[0].tasks))
         ]
-    made = [one for one, _ in found]
-    pairs = [pair for _, pair in found]
-    totals = {name: add_up([task.models[name] for task in made]) for name in names}
+    forecasts = [forecast for forecast, _ in forecasts_with_pairs]
+    pairs = [pair for _, pair in forecasts_with_pairs]
+    totals = {name: add_up([task.models[name] for task in forecasts]) for name in names}
     judges = tuple(
         judge_forecasts(
-            configuration, objects, planned, made, sources, prices or {}, level
+            configuration, objects, planned, forecasts, sources, prices or {}, level
         )
     )
     return Forecast(
@@ -158,15 +164,22 @@ def plan(
         pilot_failed=(
             sum(source.run.n_missing for source in sources) if pilot is not None else 0
         ),
-        tasks=tuple(made),
-        visible_overall=_overall(made, pairs, aim),
+        tasks=tuple(forecasts),
+        visible_overall=_overall(forecasts, pairs, aim),
         models=totals,
         notes=tuple(
             _notes(
-                planned, made, totals, sources, pilot, [judge.role for judge in judges]
+                planned,
+                forecasts,
+                totals,
+                sources,
+                pilot,
+                [judge.role for judge in judges],
             )
         ),
-        command=_command(_with_roles(configuration, planned[0].tasks, sources), made),
+        command=_command(
+            _with_roles(configuration, planned[0].tasks, sources), forecasts
+        ),
         judges=judges,
     )
 
@@ -178,7 +191,7 @@ def _metric(task: Task, measured: Sequence[Measured]) -> str:
 
 
 @contextmanager
-def _known(home: Path) -> Iterator[Callable[[bytes], bool]]:
+def _stored_lookup(home: Path) -> Iterator[Callable[[bytes], bool]]:
     """Looks requests up in the store by their keys; a store that is not there yet is not made."""
     store = existing_store(home)
     if store is None:
@@ -195,7 +208,7 @@ def _task(
     aim: Aim,
     prices: Mapping[str, Price],
     seed: int,
-    known: Callable[[bytes], bool],
+    is_stored: Callable[[bytes], bool],
 ) -> tuple[TaskForecast, MeasuredPair | None]:
     task = planned[0].tasks[number]
     measured = [_of_task(source, task.name) for source in sources]
@@ -226,7 +239,10 @@ def _task(
         half = spread.half.times(1 / math.sqrt(n_total))
     needed = [amount.value for amount in (need, narrow) if amount.value is not None]
     n_used = min(n_total, int(max(needed))) if needed else n_total
-    bases = [_basis(one, number, sources, prices, seed, known) for one in planned]
+    bases = [
+        _basis(planned_model, number, sources, prices, seed, is_stored)
+        for planned_model in planned
+    ]
     forecast = TaskForecast(
         task=task.name,
         metric=metric,
@@ -249,10 +265,10 @@ def _task(
         n_used=n_used,
         draws=draws_of(task, spread, alike, bases, aim, pair),
         models={
-            one.model.name: usage_of(
+            planned_model.model.name: usage_of(
                 basis, n_used * task.draws, n_total * task.draws, aim
             )
-            for one, basis in zip(planned, bases, strict=True)
+            for planned_model, basis in zip(planned, bases, strict=True)
         },
         parts=None if pair is None else parts_forecast(pair),
         designs=(
@@ -286,7 +302,7 @@ def _assumed(
         least = least_visible_difference(
             n_total, design=design, level=aim.level, power=aim.power
         )
-        visible = visible.through(lambda x: max(x, least))
+        visible = visible.through(lambda detectable: max(detectable, least))
     return need, visible
 
 
@@ -296,7 +312,7 @@ def _measured(
     """The same from a comparison that was made, with the limits of its variance."""
     design = pair.design
     basis = variance.basis
-    whole = variance.value
+    mean_variance = variance.value
     if pair.made.n < pair.n:
         basis += (
             f"; {pair.made.n:,} of {pair.n:,} items have a score from both, and the"
@@ -305,7 +321,7 @@ def _measured(
 
     def ends(of: Callable[[float], float | None]) -> Amount:
         low, high = (
-            of(end / whole) if end and whole else None
+            of(end / mean_variance) if end and mean_variance else None
             for end in (variance.low, variance.high)
         )
         return Amount(of(1.0), low, high, basis)
@@ -331,27 +347,31 @@ def _of_task(source: MeasuredRun, task: str) -> Measured:
 
 
 def _basis(
-    one: PlannedModel,
+    planned: PlannedModel,
     number: int,
     sources: Sequence[MeasuredRun],
     prices: Mapping[str, Price],
     seed: int,
-    known: Callable[[bytes], bool],
+    is_stored: Callable[[bytes], bool],
 ) -> ModelBasis:
     """What is known of one model on one task: what it would be sent, and what runs of it or of
     others measured.
     """
-    task = one.tasks[number]
-    model = one.model
-    own = next((source for source in sources if source.run.model == model.name), None)
-    other = next((source for source in sources if source is not own), None)
+    task = planned.tasks[number]
+    model = planned.model
+    own_source = next(
+        (source for source in sources if source.run.model == model.name), None
+    )
+    other_source = next(
+        (source for source in sources if source is not own_source), None
+    )
     return ModelBasis(
         model,
-        read_prompts(task, model, seed, known),
-        own.tasks[task.name] if own else None,
-        other.tasks[task.name] if other else None,
-        own.pace if own else None,
-        own.judges if own else 0.0,
+        read_prompts(task, model, seed, is_stored),
+        own_source.tasks[task.name] if own_source else None,
+        other_source.tasks[task.name] if other_source else None,
+        own_source.pace if own_source else None,
+        own_source.judges if own_source else 0.0,
         prices.get(model.name, prices.get("")) or known_price(model),
     )
 
@@ -383,26 +403,26 @@ def _overall(
     """
     if len(tasks) < 2 or not all(task.bounded for task in tasks):
         return None
-    known = [pair for pair in pairs if pair is not None]
-    if len(known) == len(tasks) and len({pair.names for pair in known}) == 1:
-        made = Average(tuple(pair.found for pair in known)).difference()
-        now = math.hypot(*(pair.made.smallest_visible_difference for pair in known))
-        basis = f"the comparison of {known[0].names}"
+    measured = [pair for pair in pairs if pair is not None]
+    if len(measured) == len(tasks) and len({pair.names for pair in measured}) == 1:
+        overall = Average(tuple(pair.found for pair in measured)).difference()
+        now = math.hypot(*(pair.made.smallest_visible_difference for pair in measured))
+        basis = f"the comparison of {measured[0].names}"
 
         def seen(end: str) -> float:
-            own = math.hypot(
+            all_items = math.hypot(
                 *(getattr(task.visible_paired, end) or 0.0 for task in tasks)
             )
-            return made.smallest_visible_difference * own / now
+            return overall.smallest_visible_difference * all_items / now
 
         return Amount(seen("value"), seen("least"), seen("most"), basis)
-    parts = [
+    mean_variances = [
         _product(task.paired_variance, task.design_effect).times(
             1 / (task.n_total * len(tasks) ** 2)
         )
         for task in tasks
     ]
-    return aim.visible(1, total(parts), True)
+    return aim.visible(1, total(mean_variances), True)
 
 
 def _notes(
@@ -415,9 +435,9 @@ def _notes(
 ) -> Iterator[str]:
     if pilot is not None:
         answers = sum(
-            int(found.requests.sum())
+            int(measured.requests.sum())
             for source in sources
-            for found in source.tasks.values()
+            for measured in source.tasks.values()
         )
         yield (
             f"The pilot's {answers:,} answers are in the store: the run that follows"
@@ -435,10 +455,10 @@ def _notes(
     )
     if roles:
         share = max((source.judges for source in sources), default=0.0)
-        known = f", about {share:.2g} for each of the model's own" if share else ""
+        share_text = f", about {share:.2g} for each of the model's own" if share else ""
         yield (
             "Requests, tokens and cost are those of the models under test, without the"
-            f" other roles: {', '.join(roles)}{known}."
+            f" other roles: {', '.join(roles)}{share_text}."
         )
     for task in tasks:
         if task.metric not in ("accuracy", "exact-match", "mean", ""):
@@ -463,13 +483,13 @@ def _with_roles(
     needed = {role for task in tasks for role in task.roles} - {TARGET}
     for role in sorted(needed - roles.keys()):
         named = [
-            (one.run.data["configuration"].get("roles") or {}).get(role) or {}
-            for one in sources
+            (source.run.data["configuration"].get("roles") or {}).get(role) or {}
+            for source in sources
         ]
-        found: Mapping[str, Any] = next(
+        named_spec: Mapping[str, Any] = next(
             (spec for spec in named if "model" in spec), {"model": "..."}
         )
-        roles[role] = ModelSpec(found["model"], found.get("arguments", {}))
+        roles[role] = ModelSpec(named_spec["model"], named_spec.get("arguments", {}))
     return replace(configuration, roles=roles)
 
 
@@ -478,25 +498,25 @@ def _command(configuration: Configuration, tasks: Sequence[TaskForecast]) -> str
     words = ["evalwright", "run", *configuration.tasks]
     for spec in configuration.models:
         words += ["--model", spec.model]
-    for key, value in configuration.models[0].arguments.items():
-        words += ["-M", f"{key}={_typed(value)}"]
+    for key, setting in configuration.models[0].arguments.items():
+        words += ["-M", f"{key}={_typed(setting)}"]
     for role, spec in configuration.roles.items():
         words += ["--role", f"{role}={spec.model}"]
-        for key, value in spec.arguments.items():
-            words += ["-R", f"{role}.{key}={_typed(value)}"]
-    for key, value in configuration.dialect.items():
-        for one in value if isinstance(value, (list, tuple)) else [value]:
-            words += [f"--{key.replace('_', '-')}", _typed(one)]
-    for key, value in configuration.overrides.items():
-        words += ["-T", f"{key}={_typed(value)}"]
+        for key, setting in spec.arguments.items():
+            words += ["-R", f"{role}.{key}={_typed(setting)}"]
+    for key, setting in configuration.dialect.items():
+        for flag_value in setting if isinstance(setting, (list, tuple)) else [setting]:
+            words += [f"--{key.replace('_', '-')}", _typed(flag_value)]
+    for key, setting in configuration.overrides.items():
+        words += ["-T", f"{key}={_typed(setting)}"]
     if any(task.n_used < task.n_total for task in tasks):
         words += ["--limit", str(max(task.n_used for task in tasks))]
     for key in ("seed", "format", "out", "home", "num_fewshot"):
-        value = getattr(configuration, key)
-        if value != Configuration.__dataclass_fields__[key].default:
-            words += [f"--{key.replace('_', '-')}", str(value)]
+        setting = getattr(configuration, key)
+        if setting != Configuration.__dataclass_fields__[key].default:
+            words += [f"--{key.replace('_', '-')}", str(setting)]
     return shlex.join(words)
 
 
-def _typed(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value)
+def _typed(setting: Any) -> str:
+    return setting if isinstance(setting, str) else json.dumps(setting)

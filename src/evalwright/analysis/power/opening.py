@@ -72,21 +72,28 @@ def pilot_runs(
 
     A pilot that was made before, without failures, is read.
     """
-    wanted = replace(configuration, limit=pilot, name="")
-    made: dict[int, Run] = {}
-    for place, planned in enumerate(make_plans(wanted, objects)):
+    pilot_configuration = replace(configuration, limit=pilot, name="")
+    finished: dict[int, Run] = {}
+    for index, planned in enumerate(make_plans(pilot_configuration, objects)):
         if (planned.folder / RUN_FILE).exists() and not (
             run := open_run(planned.folder)
         ).n_missing:
-            made[place] = run
-    rest = [place for place in range(len(wanted.models)) if place not in made]
-    if rest:
-        left = replace(wanted, models=tuple(wanted.models[place] for place in rest))
+            finished[index] = run
+    remaining = [
+        index
+        for index in range(len(pilot_configuration.models))
+        if index not in finished
+    ]
+    if remaining:
+        left = replace(
+            pilot_configuration,
+            models=tuple(pilot_configuration.models[index] for index in remaining),
+        )
         new = run_blocking(
             lambda: evaluate_configuration(left, progress=progress, objects=objects)
         )
-        made |= dict(zip(rest, new, strict=True))
-    return [made[place] for place in sorted(made)]
+        finished |= dict(zip(remaining, new, strict=True))
+    return [finished[index] for index in sorted(finished)]
 
 
 def opened(run: Run | str | Path, folder: str) -> Run:
@@ -98,7 +105,7 @@ def measured_run(run: Run) -> MeasuredRun:
     """A run with what it measured. Raises RunError where its records cannot be read."""
     run = confirm(run)
     tasks, pace = measure(run)
-    answered = sum(float(found.requests.sum()) for found in tasks.values())
+    answered = sum(float(measured.requests.sum()) for measured in tasks.values())
     return MeasuredRun(run, tasks, pace, judges_share(run, answered))
 
 
@@ -111,12 +118,12 @@ def models_of(sources: Sequence[MeasuredRun]) -> tuple[ModelSpec, ...]:
     specs = {}
     for source in sources:
         for named in source.run.data["configuration"].get("models", ()):
-            given: Mapping[str, Any] = (
+            fields: Mapping[str, Any] = (
                 {"model": named} if isinstance(named, str) else named
             )
-            name = str(given.get("model", source.run.model))
+            name = str(fields.get("model", source.run.model))
             specs[source.run.model] = ModelSpec(
-                name, given.get("arguments", {}), given.get("label", "")
+                name, fields.get("arguments", {}), fields.get("label", "")
             )
     return tuple(specs.values())
 
@@ -134,7 +141,7 @@ def planned_models(
         )
     objects.providers(configuration)
     loaded: dict[bool, list[Task]] = {}
-    out = []
+    planned_models = []
     for spec in configuration.models:
         model = objects.open(spec)
         chat = "chat" in model.abilities
@@ -148,29 +155,33 @@ def planned_models(
                     f" {', '.join(sorted(missing))}; '{model.name}' can do:"
                     f" {', '.join(sorted(model.abilities))}."
                 )
-        out.append(PlannedModel(spec, model, loaded[chat]))
+        planned_models.append(PlannedModel(spec, model, loaded[chat]))
     roles = {
         role: objects.open(spec, home=configuration.home)
         for role, spec in configuration.roles.items()
     }
-    every = [task for one in out for task in one.tasks]
+    every = [task for planned_model in planned_models for task in planned_model.tasks]
     check_effects(
-        configuration, [one.model for one in out], roles, every, objects.tasks
+        configuration,
+        [planned_model.model for planned_model in planned_models],
+        roles,
+        every,
+        objects.tasks,
     )
-    names = [one.model.name for one in out]
+    names = [planned_model.model.name for planned_model in planned_models]
     if len(set(names)) != len(names):
         raise ConfigurationError(
             f"The model '{max(names, key=names.count)}' is named twice."
         )
-    return out
+    return planned_models
 
 
 def _tasks_of(configuration: Configuration, chat: bool, objects: Objects) -> list[Task]:
-    out = load_all(configuration, chat, objects)
-    out = list(filtered(out, read_conditions(configuration.where)).tasks)
-    for task in out:
+    tasks = load_all(configuration, chat, objects)
+    tasks = list(filtered(tasks, read_conditions(configuration.where)).tasks)
+    for task in tasks:
         if not len(task.samples):
             raise ConfigurationError(
                 f"The task '{task.name}' has no samples, so there is nothing to plan."
             )
-    return out
+    return tasks

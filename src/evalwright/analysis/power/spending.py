@@ -64,21 +64,28 @@ def known_price(model: Model) -> Price | None:
     return price
 
 
-def usage_of(known: ModelBasis, n_answers: int, n_all: int, aim: Aim) -> ModelForecast:
+def usage_of(basis: ModelBasis, n_answers: int, n_all: int, aim: Aim) -> ModelForecast:
     """What `n_answers` answers of one model to one task take, out of the `n_all` that the whole
     task would.
     """
-    into = _input_tokens(known, n_all, aim.level)
-    out = _output_tokens(known, n_all, aim)
+    into = _input_tokens(basis, n_all, aim.level)
+    output_tokens = _output_tokens(basis, n_all, aim)
     of_one = (
-        _requests(known, n_all, aim.level),
+        _requests(basis, n_all, aim.level),
         into,
-        out,
-        _money(known, into, out, n_all, aim.level),
+        output_tokens,
+        _money(basis, into, output_tokens, n_all, aim.level),
     )
-    requests, into, out, money = (amount.times(n_answers) for amount in of_one)
+    requests, into, output_tokens, money = (
+        amount.times(n_answers) for amount in of_one
+    )
     return ModelForecast(
-        requests, into, out, money, _seconds(known, requests), known.prompts.stored
+        requests,
+        into,
+        output_tokens,
+        money,
+        _seconds(basis, requests),
+        basis.prompts.stored,
     )
 
 
@@ -103,21 +110,21 @@ def total(amounts: Sequence[Amount]) -> Amount:
         (
             None
             if all(amount.low is None for amount in amounts)
-            else _sum([one.least for one in amounts])
+            else _sum([amount.least for amount in amounts])
         ),
         (
             None
             if all(amount.high is None for amount in amounts)
-            else _sum([one.most for one in amounts])
+            else _sum([amount.most for amount in amounts])
         ),
         basis,
     )
 
 
-def _sum(parts: Sequence[float | None]) -> float | None:
+def _sum(numbers: Sequence[float | None]) -> float | None:
     """None where a part is not known."""
-    known = [part for part in parts if part is not None]
-    return sum(known) if len(known) == len(parts) else None
+    present = [number for number in numbers if number is not None]
+    return sum(present) if len(present) == len(numbers) else None
 
 
 def _mean(values: Any, basis: str, level: float, n_all: int | None = None) -> Amount:
@@ -126,35 +133,39 @@ def _mean(values: Any, basis: str, level: float, n_all: int | None = None) -> Am
     n_all: the answers there are, of which these were drawn; the more of them are known, the closer
     the limits.
     """
-    found = mean_interval(values, value_range=None, level=level)
+    estimate = mean_interval(values, value_range=None, level=level)
     # Of N, n of which were drawn without replacement, only the others are unknown: the variance
     # gets 1 - n / N (Cochran 1977, chapter 2).
     factor = (
         1.0
         if n_all is None
-        else math.sqrt(max(0.0, 1.0 - found.n / max(n_all, len(values), 1)))
+        else math.sqrt(max(0.0, 1.0 - estimate.n / max(n_all, len(values), 1)))
     )
-    low = found.value - factor * (found.value - found.low)
-    high = found.value + factor * (found.high - found.value)
+    low = estimate.value - factor * (estimate.value - estimate.low)
+    high = estimate.value + factor * (estimate.high - estimate.value)
     if math.isnan(low) or low == high:
-        return Amount(found.value, basis=basis)
-    return Amount(found.value, max(0.0, low), high, basis)
+        return Amount(estimate.value, basis=basis)
+    return Amount(estimate.value, max(0.0, low), high, basis)
 
 
-def _requests(known: ModelBasis, n_all: int, level: float) -> Amount:
-    for source, population in ((known.own, n_all), (known.other, None)):
+def _requests(model_basis: ModelBasis, n_all: int, level: float) -> Amount:
+    for source, population in ((model_basis.own, n_all), (model_basis.other, None)):
         if source is not None and len(source.requests):
             return _mean(source.requests, _measured(source), level, population)
     return _of_prompts(
-        known.prompts, known.prompts.requests, "as the task asks", n_all, level
+        model_basis.prompts,
+        model_basis.prompts.requests,
+        "as the task asks",
+        n_all,
+        level,
     )
 
 
-def _input_tokens(known: ModelBasis, n_all: int, level: float) -> Amount:
-    prompts = known.prompts
-    own = known.own
-    if own is not None and own.counts_tokens:
-        return _mean(own.input_tokens, _measured(own), level, n_all)
+def _input_tokens(model_basis: ModelBasis, n_all: int, level: float) -> Amount:
+    prompts = model_basis.prompts
+    own_run = model_basis.own
+    if own_run is not None and own_run.counts_tokens:
+        return _mean(own_run.input_tokens, _measured(own_run), level, n_all)
     amount = _of_prompts(
         prompts, prompts.input_tokens, prompts.counted_by, n_all, level
     )
@@ -166,22 +177,22 @@ def _input_tokens(known: ModelBasis, n_all: int, level: float) -> Amount:
     return Amount(amount.value, low, high, amount.basis)
 
 
-def _output_tokens(known: ModelBasis, n_all: int, aim: Aim) -> Amount:
+def _output_tokens(model_basis: ModelBasis, n_all: int, aim: Aim) -> Amount:
     level = aim.level
     if "output_tokens" in aim.assumed:
         return Amount(aim.assumed["output_tokens"], basis=ASSUMED)
-    for source, population in ((known.own, n_all), (known.other, None)):
+    for source, population in ((model_basis.own, n_all), (model_basis.other, None)):
         if source is not None and source.counts_tokens:
-            whose = "" if source is known.own else ", another model"
+            whose = "" if source is model_basis.own else ", another model"
             return _mean(
                 source.output_tokens, _measured(source) + whose, level, population
             )
-    most = known.prompts.most_out
+    most = model_basis.prompts.most_out
     if most is None:
         return Amount(
             None, basis="the task leaves the length of an answer to the model"
         )
-    amount = _of_prompts(known.prompts, most, "the task's limit", n_all, level)
+    amount = _of_prompts(model_basis.prompts, most, "the task's limit", n_all, level)
     if not amount.value:
         return amount.because("no text is generated, only likelihoods are computed")
     return Amount(
@@ -203,43 +214,62 @@ def _of_prompts(
 
 
 def _money(
-    known: ModelBasis, into: Amount, out: Amount, n_all: int, level: float
+    model_basis: ModelBasis,
+    input_tokens: Amount,
+    output_tokens: Amount,
+    n_all: int,
+    level: float,
 ) -> Amount:
     """US dollars for one answer: by the price given or known, else as the replies of a run named
     it.
 
     What a provider takes less for tokens in its cache, or more for long prompts, is not forecast.
     """
-    price = known.price
-    own = known.own
+    price = model_basis.price
+    own_run = model_basis.own
     if price is not None:
-        parts = [into.times(price.input / 1e6), out.times(price.output / 1e6)]
-        parts.append(Amount(price.request))
-        amount = total(parts if price.output else [parts[0], parts[2]])
-        said = f"${price.input:g} in and ${price.output:g} out for a million tokens"
+        costs = [
+            input_tokens.times(price.input / 1e6),
+            output_tokens.times(price.output / 1e6),
+        ]
+        costs.append(Amount(price.request))
+        amount = total(costs if price.output else [costs[0], costs[2]])
+        price_text = (
+            f"${price.input:g} in and ${price.output:g} out for a million tokens"
+        )
         if price.as_of:
-            said += f", prices of {price.as_of}"
-        return amount.because(said if amount.known else f"{said}; {amount.basis}")
-    if isinstance(known.model, LocalModel):
+            price_text += f", prices of {price.as_of}"
+        return amount.because(
+            price_text if amount.known else f"{price_text}; {amount.basis}"
+        )
+    if isinstance(model_basis.model, LocalModel):
         return Amount(0.0, basis="runs on this machine")
-    if own is not None and len(own.cost) and not bool((own.cost != own.cost).any()):
+    if (
+        own_run is not None
+        and len(own_run.cost)
+        and not bool((own_run.cost != own_run.cost).any())
+    ):
         return _mean(
-            own.cost, f"as reported by its replies, {_measured(own)}", level, n_all
+            own_run.cost,
+            f"as reported by its replies, {_measured(own_run)}",
+            level,
+            n_all,
         )
     return Amount(
-        None, basis=f"no price is known for {known.model.name}: give --price IN/OUT"
+        None,
+        basis=f"no price is known for {model_basis.model.name}: give --price IN/OUT",
     )
 
 
-def _seconds(known: ModelBasis, requests: Amount) -> Amount:
+def _seconds(model_basis: ModelBasis, requests: Amount) -> Amount:
     """How long that many requests take, from the pace of a run of this very model."""
-    pace = known.pace
-    own = known.own
-    if pace is None or own is None:
+    pace = model_basis.pace
+    own_run = model_basis.own
+    if pace is None or own_run is None:
         return Amount(
             None,
             basis=(
-                f"{known.model.name} has not been timed yet: use --pilot, or --from RUN"
+                f"{model_basis.model.name} has not been timed yet: use --pilot, or --from RUN"
             ),
         )
     if not pace.asked or pace.seconds <= 0:
@@ -249,22 +279,24 @@ def _seconds(known: ModelBasis, requests: Amount) -> Amount:
         )
     if requests.value is None:
         return Amount(None, basis=requests.basis)
-    n = requests.value * (1 + known.judges)
+    n = requests.value * (1 + model_basis.judges)
     alike = pace.seconds * n / pace.asked
-    others = ", those to other roles included," if known.judges else ""
+    others = ", those to other roles included," if model_basis.judges else ""
     basis = f"{counted(pace.asked, 'request')}{others} took {duration(pace.seconds)}"
-    if isinstance(known.model, RemoteModel):
-        pacing = known.model.pacing
+    if isinstance(model_basis.model, RemoteModel):
+        pacing = model_basis.model.pacing
         latency = 0.0 if math.isnan(pace.latency) else pace.latency
         low = min(alike, max(latency, n * latency / pacing.max_concurrency))
         filled = pace.asked >= 4 * pacing.start_concurrency
-        value = (
+        expected = (
             alike
             if filled
             else min(alike, max(latency, n * latency / pacing.start_concurrency))
         )
-        said = f"{basis}, one {duration(latency)}; between full concurrency and none"
-        return Amount(value, low, alike, said)
+        timing_basis = (
+            f"{basis}, one {duration(latency)}; between full concurrency and none"
+        )
+        return Amount(expected, low, alike, timing_basis)
     return Amount(alike, min(alike, pace.seconds), alike, f"{basis}, loading included")
 
 
@@ -309,13 +341,13 @@ class Prompts:
 
 
 def read_prompts(
-    task: Task, model: Model, seed: int, known: Callable[[bytes], bool]
+    task: Task, model: Model, seed: int, is_stored: Callable[[bytes], bool]
 ) -> Prompts:
     """Read up to MOST_READ items of a task as `model` would get them.
 
     Nothing is asked, and no weights are loaded.
 
-    known: whether the store has the answer to the request of that key.
+    is_stored: whether the store has the answer to the request of that key.
     """
     total = len(task.samples)
     every = total <= MOST_READ
@@ -329,24 +361,24 @@ def read_prompts(
     limited = True
     stored = 0
     # What cannot be asked will fail in the run too, and `tasks check` says why.
-    for asked, _ in run_blocking(
-        lambda: all_requests(task, [task.samples[place] for place in places])
+    for sent, _ in run_blocking(
+        lambda: all_requests(task, [task.samples[index] for index in places])
     ):
         try:
-            if not asked:
+            if not sent:
                 raise TaskError("no request is sent")
-            into = sum(_tokens(request, reader) for request in asked)
+            into = sum(_tokens(request, reader) for request in sent)
         except EvalwrightError:
             continue
-        room = [_room(request, model) for request in asked]
+        room = [_room(request, model) for request in sent]
         limited = limited and None not in room
         stored += sum(
-            known(request_key(model.fingerprint, request.payload()))
-            for request in asked
+            is_stored(request_key(model.fingerprint, request.payload()))
+            for request in sent
         )
-        requests.append(len(asked))
+        requests.append(len(sent))
         tokens.append(into)
-        most.append(sum(one or 0 for one in room))
+        most.append(sum(limit or 0 for limit in room))
     return Prompts(
         tuple(requests),
         tuple(tokens),

@@ -61,9 +61,11 @@ class CommonItems(NamedTuple):
 
 
 def _common_items(a: Measured, b: Measured) -> CommonItems:
-    places = {name: place for place, name in enumerate(b.ids)}
-    both = [(place, places[name]) for place, name in enumerate(a.ids) if name in places]
-    left, right = np.array(both, dtype=np.int64).reshape(-1, 2).T
+    places = {name: index for index, name in enumerate(b.ids)}
+    index_pairs = [
+        (index, places[name]) for index, name in enumerate(a.ids) if name in places
+    ]
+    left, right = np.array(index_pairs, dtype=np.int64).reshape(-1, 2).T
     codes = None if a.clusters is None else a.clusters[left]
     names = (
         (a.run.label, b.run.label)
@@ -85,7 +87,8 @@ def variances_of(
     commons = [_common_items(a, b) for a, b in combinations(sources, 2)]
     score, single, half = _single(bounded, clusters, sources, aim)
     right_or_wrong = all(
-        np.isin(one.means[~np.isnan(one.means)], (0.0, 1.0)).all() for one in sources
+        np.isin(source.means[~np.isnan(source.means)], (0.0, 1.0)).all()
+        for source in sources
     )
     paired = _paired(bounded, commons, single, aim)
     design = _design(clusters, sources, commons, aim)
@@ -98,8 +101,8 @@ def _on_items(n: int, names: str, aim: Aim) -> str:
     return f"measured on {counted(n, 'item')} of {names}, {100 * aim.level:g}% limits"
 
 
-def _largest(found: Sequence[Amount]) -> Amount | None:
-    return max(found, key=lambda amount: amount.value or 0.0) if found else None
+def _largest(amounts: Sequence[Amount]) -> Amount | None:
+    return max(amounts, key=lambda amount: amount.value or 0.0) if amounts else None
 
 
 def _single(
@@ -119,7 +122,7 @@ def _single(
             None,
         )
     value_range = (0.0, 1.0) if bounded else None
-    found = []
+    candidates = []
     for source in sources:
         means = source.means
         ids = source.clusters
@@ -140,20 +143,24 @@ def _single(
                 and high is not None
                 and "design_effect" not in aim.assumed
             ):
-                whole = (
+                of_one_item = (
                     (high - low)
                     / 2
                     * math.sqrt(len(means) * more_clustered(means, ids, clusters))
                 )
-                value = variance.value or 1.0
+                scale = variance.value or 1.0
                 least, most = (
-                    whole * math.sqrt(end / value) if end else None
+                    of_one_item * math.sqrt(end / scale) if end else None
                     for end in (variance.low, variance.high)
                 )
-                half = Amount(whole, least, most, basis)
-            found.append((variance, Amount(estimate.value, low, high, basis), half))
-    if found:
-        variance, score, half = max(found, key=lambda one: one[0].value or 0.0)
+                half = Amount(of_one_item, least, most, basis)
+            candidates.append(
+                (variance, Amount(estimate.value, low, high, basis), half)
+            )
+    if candidates:
+        variance, score, half = max(
+            candidates, key=lambda candidate: candidate[0].value or 0.0
+        )
         return score, variance, half
     if bounded:
         return (
@@ -202,7 +209,7 @@ def _paired(
         return Amount(
             share, basis=f"{100 * share:g}% of the items discordant, {ASSUMED}"
         )
-    found = []
+    amounts = []
     span = (0.0, 1.0) if bounded else None
     for common in commons:
         limits = difference_variance(
@@ -213,15 +220,15 @@ def _paired(
             value_range=span,
             level=aim.level,
         )
-        both = int(np.count_nonzero(~np.isnan(common.a - common.b)))
-        amount = _amount(limits, _on_items(both, common.names, aim))
-        found += [amount] if amount else []
+        n_common = int(np.count_nonzero(~np.isnan(common.a - common.b)))
+        amount = _amount(limits, _on_items(n_common, common.names, aim))
+        amounts += [amount] if amount else []
     basis = (
         f"two models that err independently; {single.basis}"
         if single.known
         else single.basis
     )
-    return _largest(found) or single.times(2.0).because(basis)
+    return _largest(amounts) or single.times(2.0).because(basis)
 
 
 def _design(
@@ -239,22 +246,22 @@ def _design(
     seen = seen or [
         (source.means, source.clusters, source.run.label) for source in sources
     ]
-    found = []
+    amounts = []
     for values, ids, names in seen:
         limits = (
             None if ids is None else cluster_correlation(values, ids, level=aim.level)
         )
         if limits is not None and not math.isnan(limits.value):
-            value, low, high = (
-                design_effect(x, weight)
-                for x in (limits.value, limits.low, limits.high)
+            effect, low, high = (
+                design_effect(correlation, weight)
+                for correlation in (limits.value, limits.low, limits.high)
             )
             basis = (
                 f"correlation within clusters {limits.value:.2f},"
                 f" {_on_items(len(values), names, aim)}"
             )
-            found.append(Amount(value, low, high, basis))
-    return _largest(found) or Amount(
+            amounts.append(Amount(effect, low, high, basis))
+    return _largest(amounts) or Amount(
         weight, 1.0, weight, "worst case: items of one cluster are identical"
     )
 
@@ -272,5 +279,5 @@ def _amount(limits: Limits, basis: str) -> Amount | None:
     return Amount(limits.value, _finite(limits.low), _finite(limits.high), basis)
 
 
-def _finite(x: float) -> float | None:
-    return x if math.isfinite(x) else None
+def _finite(number: float) -> float | None:
+    return number if math.isfinite(number) else None

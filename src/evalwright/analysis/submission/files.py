@@ -63,8 +63,8 @@ class Submission:
     @property
     def run(self) -> Mapping[str, Any]:
         """What it says of the run."""
-        found: Mapping[str, Any] = self.data["run"]
-        return found
+        run: Mapping[str, Any] = self.data["run"]
+        return run
 
     @property
     def hash(self) -> str:
@@ -102,9 +102,9 @@ def make_submission(
         ],
     }
     # As it will be read: so the hash is of the same values.
-    data = json.loads(to_json(content))
-    data["sha256"] = _hash(data)
-    packed = (to_json(data, separators=(",", ":")) + "\n").encode(
+    document = json.loads(to_json(content))
+    document["sha256"] = _hash(document)
+    packed = (to_json(document, separators=(",", ":")) + "\n").encode(
         "utf-8", "backslashreplace"
     )
     if len(packed) > MOST_BYTES:
@@ -116,25 +116,25 @@ def make_submission(
         write_bytes(
             path, gzip.compress(packed, mtime=0) if path.suffix == ".gz" else packed
         )
-    return Submission(path, data, True)
+    return Submission(path, document, True)
 
 
 def _without_key(
-    part: dict[str, Any], place: str, allow_key_like: bool
+    content: dict[str, Any], where: str, allow_key_like: bool
 ) -> dict[str, Any]:
     """A part of the file itself. Raises RunError where it has a key."""
-    text = json.dumps(part, ensure_ascii=False, default=str)
+    text = json.dumps(content, ensure_ascii=False, default=str)
     if holds_secret(text):
         raise RunError(
-            f"{place} has one of your keys in it: nothing was written. Make the run"
+            f"{where} has one of your keys in it: nothing was written. Make the run"
             " again; responses are masked now."
         )
-    if not allow_key_like and (found := key_in(text)):
+    if not allow_key_like and (key_start := key_in(text)):
         raise RunError(
-            f"{place} has a text with the form of a key ('{found}...'): nothing was"
+            f"{where} has a text with the form of a key ('{key_start}...'): nothing was"
             " written. If it is none, add --allow-key-like."
         )
-    return part
+    return content
 
 
 def _check_fit(run: Run) -> None:
@@ -142,7 +142,7 @@ def _check_fit(run: Run) -> None:
     failed = sum(sum(task["failures"].values()) for task in run.data["tasks"])
     imported = "imported" in configuration or "submission" in configuration
     partial = run.data.get("stopping") or run.data.get("scored_from") or run.part
-    for unfit, what, instead in (
+    for unfit, fault, instead in (
         (imported, "was imported", "one that was made here"),
         (
             configuration.get("overrides"),
@@ -161,7 +161,7 @@ def _check_fit(run: Run) -> None:
         ),
     ):
         if unfit:
-            raise RunError(f"The run '{run.id}' {what}: submit {instead}.")
+            raise RunError(f"The run '{run.id}' {fault}: submit {instead}.")
     if failed:
         raise RunError(
             f"{failed} samples of the run '{run.id}' failed, and a submission is whole."
@@ -170,24 +170,26 @@ def _check_fit(run: Run) -> None:
 
 
 def _run_part(run: Run) -> dict[str, Any]:
-    data = run.data
-    configuration = data["configuration"]
-    part = {
+    run_data = run.data
+    configuration = run_data["configuration"]
+    run_part = {
         "id": run.id,
-        "identity": data.get("identity"),
-        "started": data["started"],
-        "seconds": data["seconds"],
-        "model": {key: data["model"][key] for key in _MODEL if key in data["model"]},
+        "identity": run_data.get("identity"),
+        "started": run_data["started"],
+        "seconds": run_data["seconds"],
+        "model": {
+            key: run_data["model"][key] for key in _MODEL if key in run_data["model"]
+        },
         "arguments": _arguments(configuration),
         "configuration": {
             key: configuration[key] for key in _SETTINGS if key in configuration
         },
-        "environment": {key: data["environment"].get(key) for key in _ENVIRONMENT},
-        "usage": data["usage"],
+        "environment": {key: run_data["environment"].get(key) for key in _ENVIRONMENT},
+        "usage": run_data["usage"],
     }
-    if isinstance(data.get("hardware"), dict):
-        part["hardware"] = data["hardware"]
-    cleaned: dict[str, Any] = _clean(part)
+    if isinstance(run_data.get("hardware"), dict):
+        run_part["hardware"] = run_data["hardware"]
+    cleaned: dict[str, Any] = _clean(run_part)
     return cleaned
 
 
@@ -195,30 +197,34 @@ def _arguments(configuration: Mapping[str, Any]) -> dict[str, Any]:
     """How the model was set: numbers, switches and words; no address, no headers, no nested
     settings.
     """
-    given = mapping((configuration.get("models") or [{}])[0]).get("arguments", {})
-    kept = {
-        key: value
-        for key, value in given.items()
-        if isinstance(value, bool | int | float | str)
+    arguments = mapping((configuration.get("models") or [{}])[0]).get("arguments", {})
+    plain_arguments = {
+        key: argument
+        for key, argument in arguments.items()
+        if isinstance(argument, bool | int | float | str)
     }
-    return {key: value for key, value in kept.items() if "://" not in str(value)}
+    return {
+        key: argument
+        for key, argument in plain_arguments.items()
+        if "://" not in str(argument)
+    }
 
 
-def _clean(value: Any) -> Any:
+def _clean(content: Any) -> Any:
     """Without paths, of which the last part is kept, and without keys."""
-    if isinstance(value, Mapping):
-        return {str(key): _clean(part) for key, part in value.items()}
-    if isinstance(value, list | tuple):
-        return [_clean(part) for part in value]
-    if not isinstance(value, str):
-        return value
-    provider, slash, rest = value.partition("/")
-    if _PATH.match(value):
-        return _last(value)
+    if isinstance(content, Mapping):
+        return {str(key): _clean(inner) for key, inner in content.items()}
+    if isinstance(content, list | tuple):
+        return [_clean(inner) for inner in content]
+    if not isinstance(content, str):
+        return content
+    provider, slash, remainder = content.partition("/")
+    if _PATH.match(content):
+        return _last(content)
     # hf//home/me/model, onnx/./folder
-    if slash and provider.isidentifier() and _PATH.match(rest):
-        return f"{provider}/{_last(rest)}"
-    return mask_message(value)
+    if slash and provider.isidentifier() and _PATH.match(remainder):
+        return f"{provider}/{_last(remainder)}"
+    return mask_message(content)
 
 
 def _last(path: str) -> str:
@@ -285,20 +291,22 @@ def prompt_hash(prompt: Prompt) -> str:
     return _digest(prompt_payload(prompt))
 
 
-def mapping(value: Any) -> Mapping[str, Any]:
+def mapping(content: Any) -> Mapping[str, Any]:
     """A part of a file as a mapping; empty where it is none."""
-    return value if isinstance(value, Mapping) else {}
+    return content if isinstance(content, Mapping) else {}
 
 
-def _digest(value: Any) -> str:
-    text = json.dumps(value, ensure_ascii=True, separators=(",", ":"))
+def _digest(content: Any) -> str:
+    text = json.dumps(content, ensure_ascii=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
-def _hash(data: Mapping[str, Any]) -> str:
-    rest = {key: value for key, value in data.items() if key != "sha256"}
+def _hash(document: Mapping[str, Any]) -> str:
+    hashed_fields = {
+        key: content for key, content in document.items() if key != "sha256"
+    }
     return hashlib.sha256(
-        json.dumps(rest, sort_keys=True, separators=(",", ":")).encode()
+        json.dumps(hashed_fields, sort_keys=True, separators=(",", ":")).encode()
     ).hexdigest()
 
 
@@ -313,27 +321,31 @@ def read_submission(path: Path) -> Submission:
     with failing_as(RunError, f"'{path}' cannot be read"):
         text = _unpacked(path)
     try:
-        data = from_json(text)
+        document = from_json(text)
         # Numbers that are none, half surrogates: what cannot be hashed cannot be intact.
-        intact = isinstance(data, dict) and data.get("sha256") == _hash(data)
+        intact = isinstance(document, dict) and document.get("sha256") == _hash(
+            document
+        )
     except (ValueError, RecursionError) as error:
         raise RunError(f"'{path}' is not valid JSON: {str(error)[:200]}.") from error
-    if not isinstance(data, dict) or data.get("format") != FORMAT:
+    if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise RunError(
             f"'{path}' is not a submission: `evalwright submit make RUN --into FILE`"
             " writes one."
         )
-    if data.get("version") != VERSION:
+    if document.get("version") != VERSION:
         raise RunError(
-            f"'{path}' has version {str(data.get('version'))[:20]}; this version reads"
+            f"'{path}' has version {str(document.get('version'))[:20]}; this version reads"
             f" {VERSION}."
         )
-    for part in sorted(_PARTS - data.keys()):
-        raise RunError(f"'{path}' is not a complete submission: '{part}' is missing.")
-    for part, kind in (("run", dict), ("tasks", list), ("samples", list)):
-        if not isinstance(data[part], kind):
-            raise RunError(f"'{path}' is not a submission: '{part}' is not valid.")
-    return Submission(path, data, intact)
+    for section in sorted(_PARTS - document.keys()):
+        raise RunError(
+            f"'{path}' is not a complete submission: '{section}' is missing."
+        )
+    for section, expected_type in (("run", dict), ("tasks", list), ("samples", list)):
+        if not isinstance(document[section], expected_type):
+            raise RunError(f"'{path}' is not a submission: '{section}' is not valid.")
+    return Submission(path, document, intact)
 
 
 def _unpacked(path: Path) -> bytes:

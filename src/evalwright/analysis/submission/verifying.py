@@ -61,7 +61,9 @@ class Problem(Plain):
 
     def __str__(self) -> str:
         where = ", ".join(
-            part for part in (self.task, f"'{self.id}'" if self.id else "") if part
+            phrase
+            for phrase in (self.task, f"'{self.id}'" if self.id else "")
+            if phrase
         )
         return f"{where}: {self.message}" if where else self.message
 
@@ -96,10 +98,11 @@ class Verification:
             "rows": len(self.submission.data["samples"]),
             "scored_again": len(self.records),
             "metrics": {
-                result.name: {
-                    metric.label: metric.estimate.as_dict() for metric in result.metrics
+                task_result.name: {
+                    metric.label: metric.estimate.as_dict()
+                    for metric in task_result.metrics
                 }
-                for result in self.results
+                for task_result in self.results
             },
             "problems": plain(self.problems),
         }
@@ -114,51 +117,55 @@ def verify_submission(
     Raises UsageError only where a file of `task_files` is wrong; everything about the submission is
     a Problem.
     """
-    found = Verification(submission)
+    verification = Verification(submission)
     if not submission.intact:
-        found.wrong(
+        verification.wrong(
             "changed",
             "the content does not match its SHA-256: it was changed after it was"
             " written",
         )
-    _check_run(found)
-    own: dict[str, Task] = {}
+    _check_run(verification)
+    tasks_of_files: dict[str, Task] = {}
     for file in task_files:
-        own |= {task.name: task for task in load_tasks(str(file), **_form(submission))}
-    claims = _claims(found)
+        tasks_of_files |= {
+            task.name: task for task in load_tasks(str(file), **_form(submission))
+        }
+    claims = _claims(verification)
     tasks = {
         name: task
         for name, claim in claims.items()
-        if (task := _task(found, claim, own))
+        if (task := _task(verification, claim, tasks_of_files))
     }
-    found.tasks += tasks.values()
-    rows = _rows(found, claims)
+    verification.tasks += tasks.values()
+    rows = _rows(verification, claims)
     for name, task in tasks.items():
-        asyncio.run(_verify_task(found, task, claims[name], rows))
-    return found
+        asyncio.run(_verify_task(verification, task, claims[name], rows))
+    return verification
 
 
-def _check_run(found: Verification) -> None:
+def _check_run(verification: Verification) -> None:
     """Note what the file says of its run that cannot be, or would not be what is shown of it."""
-    run = found.submission.run
+    run = verification.submission.run
     model = mapping(run.get("model"))
     settings = mapping(run.get("configuration"))
     for key in ("name", "label"):
         name = model.get(key)
         if isinstance(name, str) and has_control(name):
-            found.wrong(
+            verification.wrong(
                 "impossible",
                 f"'run.model.{key}' has control characters: '{printable(name)[:60]}'",
             )
     for fault in impossible_amounts(
-        {part: run.get(part) for part in ("seconds", "usage", "hardware")}, "run"
+        {section: run.get(section) for section in ("seconds", "usage", "hardware")},
+        "run",
     ):
-        found.wrong("impossible", fault)
+        verification.wrong("impossible", fault)
     where = settings.get("where")
     if where and not (
-        isinstance(where, list) and all(isinstance(one, str) for one in where)
+        isinstance(where, list)
+        and all(isinstance(condition, str) for condition in where)
     ):
-        found.wrong(
+        verification.wrong(
             "filter",
             f"its filter cannot be used: {printable(str(where))[:60]} is no list of"
             " conditions",
@@ -166,11 +173,11 @@ def _check_run(found: Verification) -> None:
     limit = settings.get("limit")
     seed = settings.get("seed")
     if limit is not None and _limit(limit) is None:
-        found.wrong(
+        verification.wrong(
             "impossible", f"its limit is {printable(str(limit))[:60]}, which is none"
         )
     if seed is not None and type(seed) is not int:
-        found.wrong(
+        verification.wrong(
             "impossible",
             f"its seed is {printable(str(seed))[:60]}, which is no whole number",
         )
@@ -185,19 +192,19 @@ def _limit(limit: Any) -> int | float | None:
 # -- tasks -----------------------------------------------------------------------------
 
 
-def _claims(found: Verification) -> dict[str, Mapping[str, Any]]:
+def _claims(verification: Verification) -> dict[str, Mapping[str, Any]]:
     """What the file says of each task, by name."""
     claims: dict[str, Mapping[str, Any]] = {}
-    listed = found.submission.data["tasks"]
+    listed = verification.submission.data["tasks"]
     for claim in listed[:_MOST_TASKS]:
         if not isinstance(claim, Mapping) or not isinstance(claim.get("name"), str):
-            found.wrong("broken", "an entry of 'tasks' has no name")
+            verification.wrong("broken", "an entry of 'tasks' has no name")
         elif claim["name"] in claims:
-            found.wrong("doubled", "the task is listed twice", claim["name"])
+            verification.wrong("doubled", "the task is listed twice", claim["name"])
         else:
             claims[claim["name"]] = claim
     if not claims or len(listed) > _MOST_TASKS:
-        found.wrong("broken", f"it lists {len(listed)} tasks")
+        verification.wrong("broken", f"it lists {len(listed)} tasks")
     return claims
 
 
@@ -210,28 +217,30 @@ def _form(submission: Submission) -> dict[str, Any]:
 
 
 def _task(
-    found: Verification, claim: Mapping[str, Any], own: Mapping[str, Task]
+    verification: Verification,
+    claim: Mapping[str, Any],
+    tasks_of_files: Mapping[str, Task],
 ) -> Task | None:
     """The task as it is installed, or one of the reader's own, with the submission's filter."""
     name = str(claim["name"])
-    task = own.get(name) or _installed(found, name)
+    task = tasks_of_files.get(name) or _installed(verification, name)
     if task is None:
         return None
-    where = mapping(found.submission.run.get("configuration")).get("where")
+    where = mapping(verification.submission.run.get("configuration")).get("where")
     conditions = (
-        [one for one in where if isinstance(one, str)]
+        [condition for condition in where if isinstance(condition, str)]
         if isinstance(where, list)
         else []
     )
     try:
         (task,) = filtered([task], read_conditions(conditions)).tasks
     except (ConfigurationError, ValueError) as error:
-        found.wrong("filter", f"its filter cannot be used: {error}", name)
+        verification.wrong("filter", f"its filter cannot be used: {error}", name)
         return None
     claimed = [str(claim.get(key)) for key in ("version", "content_hash")]
     if claimed != [task.version, task.samples.content_hash]:
         version, content = map(printable, claimed)
-        found.wrong(
+        verification.wrong(
             "another version",
             f"made with version {version} of the task's data ({content[:12]}), here it"
             f" is version {task.version} ({task.samples.content_hash[:12]})",
@@ -240,29 +249,29 @@ def _task(
     return task
 
 
-def _installed(found: Verification, name: str) -> Task | None:
+def _installed(verification: Verification, name: str) -> Task | None:
     """An installed task.
 
     Only names that the index has are loaded: a name is never taken for a path.
     """
-    known = TaskIndex(()).names()
-    if name not in known:
-        near = closest(name[:200], known)
+    installed = TaskIndex(()).names()
+    if name not in installed:
+        near = closest(name[:200], installed)
         meant = f"; did you mean '{near[0]}'?" if near else ""
         message = (
             f"there is no task of this name here{meant} (a file of your own: --task"
             " FILE)"
         )
-        found.wrong("unknown task", message, name)
+        verification.wrong("unknown task", message, name)
         return None
     try:
-        loaded = load_tasks(name, **_form(found.submission))
+        loaded = load_tasks(name, **_form(verification.submission))
     except EvalwrightError as error:
-        found.wrong("unknown task", f"it cannot be loaded: {error}", name)
+        verification.wrong("unknown task", f"it cannot be loaded: {error}", name)
         return None
-    task = next((one for one in loaded if one.name == name), None)
+    task = next((task for task in loaded if task.name == name), None)
     if task is None:
-        found.wrong("unknown task", "the name is that of a group", name)
+        verification.wrong("unknown task", "the name is that of a group", name)
     return task
 
 
@@ -271,23 +280,27 @@ def _installed(found: Verification, name: str) -> Task | None:
 Key = tuple[str, str, int]
 
 
-def _rows(found: Verification, names: Collection[str]) -> dict[Key, Mapping[str, Any]]:
+def _rows(
+    verification: Verification, names: Collection[str]
+) -> dict[Key, Mapping[str, Any]]:
     """Rows by task, id and draw; what is broken or doubled is noted."""
     rows: dict[Key, Mapping[str, Any]] = {}
-    for place, row in enumerate(found.submission.data["samples"], 1):
+    for number, row in enumerate(verification.submission.data["samples"], 1):
         wrong = _shape(row)
         if wrong:
-            found.wrong("broken", f"row {place}: {wrong}")
+            verification.wrong("broken", f"row {number}: {wrong}")
             continue
         key = (row["task"], row["id"], row["draw"])
         if row["task"] not in names:
-            found.wrong(
-                "unknown task", f"row {place} is of a task that is not listed", *key[:2]
+            verification.wrong(
+                "unknown task",
+                f"row {number} is of a task that is not listed",
+                *key[:2],
             )
         elif key in rows:
-            found.wrong(
+            verification.wrong(
                 "doubled",
-                f"row {place} is the sample a second time (draw {row['draw']})",
+                f"row {number} is the sample a second time (draw {row['draw']})",
                 *key[:2],
             )
         else:
@@ -298,14 +311,14 @@ def _rows(found: Verification, names: Collection[str]) -> dict[Key, Mapping[str,
 def _shape(row: Any) -> str:
     if not isinstance(row, Mapping):
         return "it is not an object"
-    for key, kind in (
+    for key, expected_type in (
         ("task", str),
         ("id", str),
         ("answer", str),
         ("responses", list),
         ("scores", dict),
     ):
-        if not isinstance(row.get(key), kind):
+        if not isinstance(row.get(key), expected_type):
             return f"`{key}` is missing or not valid"
     if not isinstance(row.get("draw"), int) or isinstance(row["draw"], bool):
         return "`draw` is not a whole number"
@@ -313,23 +326,27 @@ def _shape(row: Any) -> str:
 
 
 async def _verify_task(
-    found: Verification,
+    verification: Verification,
     task: Task,
     claim: Mapping[str, Any],
     rows: Mapping[Key, Mapping[str, Any]],
 ) -> None:
-    unscored = [one.name for one in task.scorers if one.roles or one.kind in PROGRAMS]
+    unscored = [
+        scorer.name
+        for scorer in task.scorers
+        if scorer.roles or scorer.kind in PROGRAMS
+    ]
     if unscored:
         message = (
             f"{', '.join(unscored)} uses a model or runs programs, so its scores cannot"
             " be checked here"
         )
-        found.wrong("not verifiable", message, task.name)
+        verification.wrong("not verifiable", message, task.name)
         return
     seen: set[Key] = set()
     tally = TaskTally([scorer.name for scorer in task.scorers], task.slices)
     missing: list[str] = []
-    for index, draw in product(_expected(found, task), range(task.draws)):
+    for index, draw in product(_expected(verification, task), range(task.draws)):
         sample = task.samples[index]
         key = (task.name, sample.id, draw)
         seen.add(key)
@@ -340,36 +357,37 @@ async def _verify_task(
         try:
             record = await _again(task, index, draw, row)
         except _CannotScore as wrong:
-            found.wrong(wrong.kind, printable(str(wrong)), task.name, sample.id)
+            verification.wrong(wrong.kind, printable(str(wrong)), task.name, sample.id)
             continue
-        _check_row(found, task, record, row)
-        found.records.append(record)
+        _check_row(verification, task, record, row)
+        verification.records.append(record)
         tally.add(record)
     for name in missing:
-        found.wrong("missing", "the sample has no row", task.name, name)
-    known = {sample.id for sample in task.samples} if rows.keys() - seen else set()
+        verification.wrong("missing", "the sample has no row", task.name, name)
+    sample_ids = {sample.id for sample in task.samples} if rows.keys() - seen else set()
     for _, name, draw in sorted(
         key for key in rows if key[0] == task.name and key not in seen
     ):
         message = "the task has no such sample"
-        if name in known:
+        if name in sample_ids:
             message = f"draw {draw} of it is not one of these settings"
-        found.wrong("unknown sample", message, task.name, name)
+        verification.wrong("unknown sample", message, task.name, name)
     metrics = task.found_metrics(tally.names()) if task.found_metrics else task.metrics
-    result = tally.result(task.name, task.version, metrics)
-    found.results.append(result)
-    _check_metrics(found, result, claim)
+    task_result = tally.result(task.name, task.version, metrics)
+    verification.results.append(task_result)
+    _check_metrics(verification, task_result, claim)
 
 
-def _expected(found: Verification, task: Task) -> array[int]:
+def _expected(verification: Verification, task: Task) -> array[int]:
     """The places of the samples that these settings ask for, in the order of the task."""
-    settings = mapping(found.submission.run.get("configuration"))
+    settings = mapping(verification.submission.run.get("configuration"))
     limit = settings.get("limit")
     seed = settings.get("seed")
-    whole = _limit(limit)
+    n_limit = _limit(limit)
     start = seed if isinstance(seed, int) and not isinstance(seed, bool) else 0
     return array(
-        "q", sorted(sample_order(len(task.samples), start, whole, task.order == "file"))
+        "q",
+        sorted(sample_order(len(task.samples), start, n_limit, task.order == "file")),
     )
 
 
@@ -386,17 +404,17 @@ async def _again(
 ) -> SampleRecord:
     """The record that the task makes of the row's raw responses. Raises _CannotScore."""
     try:
-        responses = [_response(one) for one in row["responses"]]
+        responses = [_response(response) for response in row["responses"]]
     except (TypeError, ValueError, KeyError, OverflowError) as error:
         raise _CannotScore("broken", f"a response is not valid: {error}") from error
     if not responses:
         raise _CannotScore("broken", "it has no response")
-    given = iter(responses)
+    remaining = iter(responses)
 
     async def ask(role: str, request: Request) -> Response:
         if role != TARGET:
             raise LookupError(f"it needs a model in the role '{role}'")
-        response = next(given, None)
+        response = next(remaining, None)
         if response is None:
             raise LookupError("it has fewer responses than the task sends requests")
         return response
@@ -405,78 +423,87 @@ async def _again(
     failure = record.failure or next(iter(record.score_failures.values()), None)
     if failure is not None:
         raise _CannotScore("not scored", failure.message)
-    if next(given, None) is not None:
+    if next(remaining, None) is not None:
         raise _CannotScore(
             "broken", "it has more responses than the task sends requests"
         )
     return record
 
 
-def _number(value: Any) -> bool:
+def _number(number: Any) -> bool:
     return (
-        isinstance(value, int | float)
-        and not isinstance(value, bool)
-        and not math.isnan(value)
+        isinstance(number, int | float)
+        and not isinstance(number, bool)
+        and not math.isnan(number)
     )
 
 
-def _is_token(value: Any) -> bool:
+def _is_token(token: Any) -> bool:
     """As `TokenLogProb.as_dict` writes it."""
     if (
-        not isinstance(value, list)
-        or not 2 <= len(value) <= 3
-        or not isinstance(value[0], str)
+        not isinstance(token, list)
+        or not 2 <= len(token) <= 3
+        or not isinstance(token[0], str)
     ):
         return False
-    others = value[2] if len(value) == 3 else []
-    known = isinstance(others, list) and all(
-        isinstance(one, list) and len(one) == 2 for one in others
+    others = token[2] if len(token) == 3 else []
+    are_pairs = isinstance(others, list) and all(
+        isinstance(alternative, list) and len(alternative) == 2
+        for alternative in others
     )
     return (
-        _number(value[1])
-        and known
-        and all(isinstance(one[0], str) and _number(one[1]) for one in others)
+        _number(token[1])
+        and are_pairs
+        and all(
+            isinstance(alternative[0], str) and _number(alternative[1])
+            for alternative in others
+        )
     )
 
 
 _RESPONSE: Mapping[str, Callable[[Any], bool]] = {
     **dict.fromkeys(
         ("text", "reasoning", "finish_reason", "stopped_at"),
-        lambda value: isinstance(value, str),
+        lambda field: isinstance(field, str),
     ),
     **dict.fromkeys(("log_likelihood", "tokens_scored"), _number),
-    "is_greedy": lambda value: isinstance(value, bool),
+    "is_greedy": lambda field: isinstance(field, bool),
     "tokens": (
-        lambda value: isinstance(value, list) and all(_is_token(one) for one in value)
-    ),
-    "values": (
-        lambda value: (
-            isinstance(value, list)
-            and all(isinstance(one, int | float) for one in value)
+        lambda field: (
+            isinstance(field, list) and all(_is_token(token) for token in field)
         )
     ),
-    "usage": lambda value: (
-        isinstance(value, Mapping)
-        and all(isinstance(one, int) and 0 <= one < 1 << 40 for one in value.values())
+    "values": (
+        lambda field: (
+            isinstance(field, list)
+            and all(isinstance(number, int | float) for number in field)
+        )
+    ),
+    "usage": lambda field: (
+        isinstance(field, Mapping)
+        and all(
+            isinstance(amount, int) and 0 <= amount < 1 << 40
+            for amount in field.values()
+        )
     ),
 }
 """The parts that a response may have, and what each must be."""
 
 
-def _response(data: Any) -> Response:
+def _response(record: Any) -> Response:
     """A response of plain parts, each of its kind. Raises TypeError or ValueError."""
-    if not isinstance(data, Mapping):
+    if not isinstance(record, Mapping):
         raise TypeError("it is not an object")
-    for name, value in data.items():
+    for name, content in record.items():
         if name not in _RESPONSE:
             raise ValueError(f"it has the unknown part '{name}'")
-        if not _RESPONSE[name](value):
+        if not _RESPONSE[name](content):
             raise TypeError(f"its '{name}' has the wrong type")
-    return Response.from_dict(dict(data))
+    return Response.from_dict(dict(record))
 
 
 def _check_row(
-    found: Verification, task: Task, record: SampleRecord, row: Mapping[str, Any]
+    verification: Verification, task: Task, record: SampleRecord, row: Mapping[str, Any]
 ) -> None:
     """Note what differs between a row and what its responses make."""
     answer = record.answer
@@ -484,7 +511,7 @@ def _check_row(
     assert answer is not None
 
     def wrong(kind: str, message: str) -> None:
-        found.wrong(kind, message, task.name, sample.id)
+        verification.wrong(kind, message, task.name, sample.id)
 
     if row.get("sample_sha256") != sample_hash(sample):
         wrong(
@@ -502,29 +529,33 @@ def _check_row(
         )
     for name, score in record.scores.items():
         claim = mapping(row["scores"].get(name))
-        value = claim.get("value")
+        claimed_value = claim.get("value")
         label = claim.get("label", "")
-        if not _same(value, score.value) or label != score.label:
-            said = (
-                "no score" if value is None else printable(f"{value} {label}".strip())
+        if not _same(claimed_value, score.value) or label != score.label:
+            claimed_text = (
+                "no score"
+                if claimed_value is None
+                else printable(f"{claimed_value} {label}".strip())
             )
             real = f"{score.value:g} {score.label}".strip()
             why = f" ({printable(score.explanation)})" if score.explanation else ""
-            wrong("wrong score", f"{name} is given as {said}, and is {real}{why}")
+            wrong(
+                "wrong score", f"{name} is given as {claimed_text}, and is {real}{why}"
+            )
     for name in sorted(row["scores"].keys() - record.scores.keys()):
         wrong("wrong score", f"{printable(name)} is not a score of this task")
 
 
 def _check_metrics(
-    found: Verification, result: TaskResult, claim: Mapping[str, Any]
+    verification: Verification, task_result: TaskResult, claim: Mapping[str, Any]
 ) -> None:
     listed = claim.get("metrics")
     claims = {
-        one["label"]: one
-        for one in (listed if isinstance(listed, list) else ())
-        if isinstance(one, Mapping) and isinstance(one.get("label"), str)
+        metric["label"]: metric
+        for metric in (listed if isinstance(listed, list) else ())
+        if isinstance(metric, Mapping) and isinstance(metric.get("label"), str)
     }
-    for metric in result.metrics:
+    for metric in task_result.metrics:
         claimed = claims.pop(metric.label, {})
         real = metric.estimate.as_dict()
         keys = ("value", "low", "high", "n", "n_missing")
@@ -532,14 +563,16 @@ def _check_metrics(
             (key for key in keys if not _same(claimed.get(key), real[key])), None
         )
         if key is not None:
-            said = printable(str(claimed.get(key)))
-            message = f"{metric.label}: {key} is given as {said}, and is {real[key]}"
-            found.wrong("wrong metric", message, result.name)
+            claimed_text = printable(str(claimed.get(key)))
+            message = (
+                f"{metric.label}: {key} is given as {claimed_text}, and is {real[key]}"
+            )
+            verification.wrong("wrong metric", message, task_result.name)
     for label in claims:
-        found.wrong(
+        verification.wrong(
             "wrong metric",
             f"{printable(label)} is not a metric of this task",
-            result.name,
+            task_result.name,
         )
 
 

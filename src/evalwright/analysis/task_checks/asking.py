@@ -30,7 +30,7 @@ _UNCONDITIONAL = -50.0
 
 def saying(text: str) -> Reply:
     """Every request is answered with this text."""
-    return lambda place, request: Response(
+    return lambda request_index, request: Response(
         text,
         "",
         "stop",
@@ -45,20 +45,20 @@ def preferring(choice: int, repeats: int = 1) -> Reply:
     judge is certain of it.
     """
 
-    def reply(place: int, request: Request) -> Response:
+    def reply(request_index: int, request: Request) -> Response:
         text = request.continuation if isinstance(request, LogLikelihood) else ""
         if isinstance(request, Classify):
             return Response(values=(float(choice == 0), float(choice == 1)))
-        preferred = place // repeats == choice
-        value = (
+        preferred = request_index // repeats == choice
+        log_likelihood = (
             _LIKELY
             if preferred
             else _UNLIKELY * (1 + len(text.encode("utf-8", "surrogatepass")))
         )
         if isinstance(request, LogLikelihood) and request.context == "":
-            value = _UNCONDITIONAL
+            log_likelihood = _UNCONDITIONAL
         return Response(
-            log_likelihood=value,
+            log_likelihood=log_likelihood,
             is_greedy=preferred,
             tokens_scored=max(1, len(text.split())),
         )
@@ -68,9 +68,9 @@ def preferring(choice: int, repeats: int = 1) -> Reply:
 
 def continuing(greedy: bool) -> Reply:
     """Every continuation is, or is not, what greedy decoding gives."""
-    value = _LIKELY if greedy else _UNLIKELY
-    return lambda place, request: Response(
-        log_likelihood=value, is_greedy=greedy, tokens_scored=1
+    log_likelihood = _LIKELY if greedy else _UNLIKELY
+    return lambda request_index, request: Response(
+        log_likelihood=log_likelihood, is_greedy=greedy, tokens_scored=1
     )
 
 
@@ -79,12 +79,12 @@ def judged(material: Material) -> tuple[Scorer | None, str]:
     task = material.task
     if not task.scorers:
         return None, "the task has no scorer"
-    wanted = [
-        one
-        for one in task.scorers
-        if task.metrics and one.name == task.metrics[0].scorer
+    main_scorers = [
+        scorer
+        for scorer in task.scorers
+        if task.metrics and scorer.name == task.metrics[0].scorer
     ]
-    scorer = (*wanted, *task.scorers)[0]
+    scorer = (*main_scorers, *task.scorers)[0]
     reason = unjudged(task, scorer)
     return (None, reason) if reason else (scorer, "")
 
@@ -92,8 +92,8 @@ def judged(material: Material) -> tuple[Scorer | None, str]:
 def unjudged(task: Task, scorer: Scorer) -> str:
     """Why a scorer's worth of a right answer is not known here; "" where it is 1."""
     if scorer.asks:
-        what = "uses a model" if scorer.roles else "uses a model or runs programs"
-        return f"{scorer.name} {what}, so it cannot be checked here"
+        reason = "uses a model" if scorer.roles else "uses a model or runs programs"
+        return f"{scorer.name} {reason}, so it cannot be checked here"
     if scorer.kind in SHAPED:
         return (
             f"{scorer.name} reads an answer of another shape than the target, so no"
@@ -104,32 +104,34 @@ def unjudged(task: Task, scorer: Scorer) -> str:
             f"{scorer.name} measures a likelihood, which has no right or wrong answer"
         )
     if is_dialect(scorer.kind):
-        own = [spec for spec in task.metrics if spec.scorer == scorer.name]
-        if not own or own[0].kind != "accuracy":
-            what = f"'{own[0].label}'" if own else "the task's own"
+        own_metrics = [spec for spec in task.metrics if spec.scorer == scorer.name]
+        if not own_metrics or own_metrics[0].kind != "accuracy":
+            reason = f"'{own_metrics[0].label}'" if own_metrics else "the task's own"
             return (
-                f"the first metric is {what}, and its value for a right answer is"
+                f"the first metric is {reason}, and its value for a right answer is"
                 " unknown"
             )
     return ""
 
 
 def worths(
-    material: Material, scorer: Scorer, asked: Iterable[tuple[Sample, Reply]]
+    material: Material, scorer: Scorer, replies: Iterable[tuple[Sample, Reply]]
 ) -> list[float]:
     """The worth of each reply.
 
     Raises ScoringError that names the first sample where strategy or scorer fails.
     """
     task = material.task
-    out = []
+    scores = []
 
     async def work() -> None:
-        for sample, reply in asked:
-            out.append(_value(scorer, sample, await _answer(task, sample, reply)))
+        for sample, reply in replies:
+            scores.append(
+                _score_answer(scorer, sample, await _answer(task, sample, reply))
+            )
 
     asyncio.run(work())
-    return out
+    return scores
 
 
 def preferences(material: Material, scorer: Scorer) -> list[tuple[Sample, int, float]]:
@@ -137,25 +139,25 @@ def preferences(material: Material, scorer: Scorer) -> list[tuple[Sample, int, f
 
     Raises as `worths` does; asked once.
     """
-    found = material.preferred.get(scorer.name)
-    if found is None:
+    preferred = material.preferred.get(scorer.name)
+    if preferred is None:
         # of each request, in a row
         repeats = int(getattr(material.task.strategy, "repeats", 1) or 1)
         pairs = [
-            (sample, place)
+            (sample, option)
             for sample in material.askable
-            for place in range(len(sample.choices))
+            for option in range(len(sample.choices))
         ]
-        replies = {place: preferring(place, repeats) for _, place in pairs}
+        replies = {option: preferring(option, repeats) for _, option in pairs}
         values = worths(
-            material, scorer, ((sample, replies[place]) for sample, place in pairs)
+            material, scorer, ((sample, replies[option]) for sample, option in pairs)
         )
-        found = [
-            (sample, place, value)
-            for (sample, place), value in zip(pairs, values, strict=True)
+        preferred = [
+            (sample, option, score)
+            for (sample, option), score in zip(pairs, values, strict=True)
         ]
-        material.preferred[scorer.name] = found
-    return found
+        material.preferred[scorer.name] = preferred
+    return preferred
 
 
 async def _answer(task: Task, sample: Sample, reply: Reply) -> Answer:
@@ -175,13 +177,15 @@ async def _answer(task: Task, sample: Sample, reply: Reply) -> Answer:
 
 def value_of(scorer: Scorer, sample: Sample, text: str) -> float:
     """The worth of a text, without a strategy. Raises ScoringError."""
-    return _value(scorer, sample, Answer(text=text, responses=(Response(text=text),)))
+    return _score_answer(
+        scorer, sample, Answer(text=text, responses=(Response(text=text),))
+    )
 
 
-def _value(scorer: Scorer, sample: Sample, answer: Answer) -> float:
+def _score_answer(scorer: Scorer, sample: Sample, answer: Answer) -> float:
     try:
-        found = scorer.function(sample, answer)
-        return checked_score(found, scorer.name, sample.id).value
+        score = scorer.function(sample, answer)
+        return checked_score(score, scorer.name, sample.id).value
     except ConfigurationError:
         raise
     except Exception as error:

@@ -85,7 +85,7 @@ def _all(material: Material, model: Model | None, run: Run | None) -> Iterator[F
 
 
 def _spread(material: Material) -> str:
-    parts = []
+    phrases = []
     for key in material.task.slices:
         values = {
             str(sample.metadata[key])
@@ -93,8 +93,8 @@ def _spread(material: Material) -> str:
             if sample.metadata.get(key)
         }
         if len(values) > 1:
-            parts.append(f"{len(values)} values of {key}")
+            phrases.append(f"{len(values)} values of {key}")
     clusters = {sample.cluster or sample.id for sample in material.samples}
     if len(clusters) < len(material.samples):
-        parts.append(f"{len(clusters)} clusters")
-    return f" ({', '.join(parts)})" if parts else ""
+        phrases.append(f"{len(clusters)} clusters")
+    return f" ({', '.join(phrases)})" if phrases else ""

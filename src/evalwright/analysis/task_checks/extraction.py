@@ -36,10 +36,10 @@ def check_extraction(material: Material, run: Run) -> Iterator[Finding]:
             reason or "answers are chosen by likelihood, so there is nothing to extract"
         )
     elif is_dialect(scorer.kind):
-        what = (
+        why = (
             "another framework's filters do not separate an answer that cannot be read"
         )
-        yield _CHECK.skipped(f"{what} from a wrong one")
+        yield _CHECK.skipped(f"{why} from a wrong one")
     else:
         yield from _checked(run, name, scorer)
 
@@ -72,11 +72,11 @@ def _checked(run: Run, task: str, scorer: Scorer) -> Iterator[Finding]:
     values = [sum(draws) / len(draws) for draws in read.values()]
     share = mean_interval(values, clusters=[codes[name] for name in read])
     limits = f"95%: {points(share.low)} to {points(share.high)}%, n = {share.n}"
-    told = f"{scorer.name} reads {points(share.value)}% of answers ({limits})"
-    told += f", {failed} more failed" if failed else ""
-    told += f"; {cut} of those not read were cut at the token limit" if cut else ""
+    summary = f"{scorer.name} reads {points(share.value)}% of answers ({limits})"
+    summary += f", {failed} more failed" if failed else ""
+    summary += f"; {cut} of those not read were cut at the token limit" if cut else ""
     bad = share.value < 1 - MOST_UNREAD
-    yield _CHECK.fault(told, list(unread)) if bad else _CHECK.ok(told)
+    yield _CHECK.fault(summary, list(unread)) if bad else _CHECK.ok(summary)
     for name, text in list(unread.items())[:_EXAMPLES]:
         yield _CHECK.note(f"not read, '{name}': {quoted(text)}", [name])
 

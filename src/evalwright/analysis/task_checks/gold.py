@@ -51,22 +51,24 @@ def check_gold(material: Material) -> Iterator[Finding]:
 
 def _choices(material: Material, scorer: Scorer) -> Iterator[Finding]:
     """All preferences of all samples: 1 where a right option is the most likely, else 0."""
-    found = [one for one in preferences(material, scorer) if one[0].gold]
+    with_gold = [
+        preference for preference in preferences(material, scorer) if preference[0].gold
+    ]
     faults = []
-    for which, right, wanted in (
+    for which, right, expected in (
         ("the gold option", True, 1.0),
         ("a wrong option", False, 0.0),
     ):
         bad = [
-            one.id
-            for one, place, value in found
-            if (place in one.gold) == right and value != wanted
+            sample.id
+            for sample, option, score in with_gold
+            if (option in sample.gold) == right and score != expected
         ]
         ids = list(dict.fromkeys(bad))
         if ids:
             text = (
                 f"{which} is the most likely, but {counted(len(ids), 'sample')} do not"
-                f" score {wanted:g}"
+                f" score {expected:g}"
             )
             faults.append(_CHECK.fault(f"{scorer.name}: {text}", ids))
     yield from _CHECK.verdicts(
@@ -76,11 +78,13 @@ def _choices(material: Material, scorer: Scorer) -> Iterator[Finding]:
 
 def _continuations(material: Material, scorer: Scorer) -> Iterator[Finding]:
     samples = material.askable
-    right = worths(material, scorer, ((one, continuing(True)) for one in samples))
-    wrong = worths(material, scorer, ((one, continuing(False)) for one in samples))
+    right = worths(material, scorer, ((sample, continuing(True)) for sample in samples))
+    wrong = worths(
+        material, scorer, ((sample, continuing(False)) for sample in samples)
+    )
     bad = [
-        one.id
-        for one, high, low in zip(samples, right, wrong, strict=True)
+        sample.id
+        for sample, high, low in zip(samples, right, wrong, strict=True)
         if (high, low) != (1.0, 0.0)
     ]
     text = (
@@ -105,17 +109,19 @@ def _texts(material: Material, scorer: Scorer) -> Finding:
         ((sample, saying(cited(sample, form))) for sample, form in forms),
     )
     scored = list(zip(forms, values, strict=True))
-    right = {sample.id for (sample, _), value in scored if value == 1.0}
+    right = {sample.id for (sample, _), score in scored if score == 1.0}
     wrong: dict[str, str] = {}
-    for (sample, form), value in scored:
+    for (sample, form), score in scored:
         # Of an option one way to say it is enough: a task may want the letter, or the text.
-        if value != 1.0 and not (sample.choices and sample.id in right):
+        if score != 1.0 and not (sample.choices and sample.id in right):
             wrong.setdefault(sample.id, form)
     if not wrong:
-        several = (
+        forms_text = (
             f" ({len(forms):,} forms)" if len(forms) > len(material.samples) else ""
         )
-        return _CHECK.ok(f"{scorer.name}: gold answers score 1 on all samples{several}")
+        return _CHECK.ok(
+            f"{scorer.name}: gold answers score 1 on all samples{forms_text}"
+        )
     first, form = next(iter(wrong.items()))
     which = f"the gold answer does not score 1 on {counted(len(wrong), 'sample')}"
     return _CHECK.fault(
@@ -129,9 +135,11 @@ def gold_forms(material: Material, sample: Sample) -> list[str]:
     """
     forms = list(sample.targets)
     forms += [
-        ascii_uppercase[place] for place in sample.gold if place < len(ascii_uppercase)
+        ascii_uppercase[option]
+        for option in sample.gold
+        if option < len(ascii_uppercase)
     ]
     shots = getattr(material.renderer, "shots", None)
-    if shots is not None and (shown := material.renderer.answer(sample)):
-        forms.append(shown)
+    if shots is not None and (shot_answer := material.renderer.answer(sample)):
+        forms.append(shot_answer)
     return list(dict.fromkeys(forms))

@@ -107,7 +107,7 @@ def chance_of(sample: Sample) -> float:
 
 def check_ignorance(materials: Sequence[Material]) -> Iterator[Finding]:
     """Verdicts on tasks that are asked together."""
-    asked = []
+    judged_tasks = []
     for material in materials:
         scorer, reason = judged(material)
         if scorer is None:
@@ -117,15 +117,21 @@ def check_ignorance(materials: Sequence[Material]) -> Iterator[Finding]:
                 f"{material.task.name}: one continuation is scored: nothing to choose"
             )
         else:
-            asked.append(JudgedTask(material, scorer, material.askable))
-    choosing = [one for one in asked if one.material.chooses]
+            judged_tasks.append(JudgedTask(material, scorer, material.askable))
+    choosing = [task for task in judged_tasks if task.material.chooses]
     saying_so = [
-        one for one in asked if not one.material.chooses and one.material.generates
+        task
+        for task in judged_tasks
+        if not task.material.chooses and task.material.generates
     ]
     try:
         yield from _letters(choosing, _by_likelihood)
         yield from _letters(
-            [one for one in saying_so if all(sample.choices for sample in one.samples)],
+            [
+                task
+                for task in saying_so
+                if all(sample.choices for sample in task.samples)
+            ],
             _by_letter,
         )
         yield from _texts(saying_so)
@@ -136,55 +142,63 @@ def check_ignorance(materials: Sequence[Material]) -> Iterator[Finding]:
 # -- always the same option ------------------------------------------------------------
 
 
-def _by_likelihood(one: JudgedTask, place: int) -> tuple[list[Sample], list[float]]:
+def _by_likelihood(task: JudgedTask, option: int) -> tuple[list[Sample], list[float]]:
     """The samples that have an option at that place, and what choosing it is worth for each."""
-    found = [
-        entry for entry in preferences(one.material, one.scorer) if entry[1] == place
+    chosen = [
+        preference
+        for preference in preferences(task.material, task.scorer)
+        if preference[1] == option
     ]
-    return [sample for sample, _, _ in found], [value for _, _, value in found]
+    return [sample for sample, _, _ in chosen], [score for _, _, score in chosen]
 
 
-def _by_letter(one: JudgedTask, place: int) -> tuple[list[Sample], list[float]]:
+def _by_letter(task: JudgedTask, option: int) -> tuple[list[Sample], list[float]]:
     """The same, where the letter of the option is said."""
-    having = [sample for sample in one.samples if place < len(sample.choices)]
-    reply = saying(ascii_uppercase[place])
+    having = [sample for sample in task.samples if option < len(sample.choices)]
+    reply = saying(ascii_uppercase[option])
     return having, worths(
-        one.material, one.scorer, ((sample, reply) for sample in having)
+        task.material, task.scorer, ((sample, reply) for sample in having)
     )
 
 
 def _letters(
-    asked: Sequence[JudgedTask],
+    tasks: Sequence[JudgedTask],
     worths_of: Callable[[JudgedTask, int], tuple[list[Sample], list[float]]],
 ) -> Iterator[Finding]:
-    n = sum(len(one.samples) for one in asked)
+    n = sum(len(task.samples) for task in tasks)
     if 0 < n < LEAST_SAMPLES:
         yield _CHECK.skipped(
             f"{counted(n, 'sample')} with options: too few to judge one always chosen"
         )
         return
-    found: dict[int, AgainstChance] = {}
+    scores_by_option: dict[int, AgainstChance] = {}
     most = max(
-        (len(sample.choices) for one in asked for sample in one.samples), default=0
+        (len(sample.choices) for task in tasks for sample in task.samples), default=0
     )
-    for place in range(min(most, len(ascii_uppercase))):
+    for option in range(min(most, len(ascii_uppercase))):
         values: list[float] = []
         samples: list[Sample] = []
-        for one in asked:
-            having, got_there = worths_of(one, place)
+        for task in tasks:
+            having, got_there = worths_of(task, option)
             samples += having
             values += got_there
-        found[place] = against_chance(
+        scores_by_option[option] = against_chance(
             values, samples, [chance_of(sample) for sample in samples]
         )
-    if not found:
+    if not scores_by_option:
         return
     # Where all samples have the same options in one order, these are labels, and no places.
-    kinds = {sample.choices for one in asked for sample in one.samples}
-    fixed = [quoted(label) for label in kinds.pop()] if len(kinds) == 1 else []
-    bad = {place: got for place, got in found.items() if got.above}
-    for place, got in bad.items():
-        name = f"always {ascii_uppercase[place]}{f' ({fixed[place]})' if fixed else ''}"
+    option_lists = {sample.choices for task in tasks for sample in task.samples}
+    fixed = (
+        [quoted(label) for label in option_lists.pop()]
+        if len(option_lists) == 1
+        else []
+    )
+    bad = {option: got for option, got in scores_by_option.items() if got.above}
+    for option, got in bad.items():
+        name = (
+            f"always {ascii_uppercase[option]}{f' ({fixed[option]})' if fixed else ''}"
+        )
         if fixed and got.mean < ONE_LABEL:
             yield _CHECK.note(
                 f"{name}: {got}: the labels are not balanced, so read scores beside"
@@ -192,12 +206,12 @@ def _letters(
             )
         else:
             yield _CHECK.fault(
-                f"{name}: {got}: the labels are skewed towards {ascii_uppercase[place]}"
+                f"{name}: {got}: the labels are skewed towards {ascii_uppercase[option]}"
             )
     if not bad:
-        best = max(found, key=lambda place: found[place].mean)
+        best = max(scores_by_option, key=lambda option: scores_by_option[option].mean)
         yield _CHECK.ok(
-            f"always the same option: at most {found[best]}, for"
+            f"always the same option: at most {scores_by_option[best]}, for"
             f" {ascii_uppercase[best]}"
         )
 
@@ -205,16 +219,16 @@ def _letters(
 # -- the same words --------------------------------------------------------------------
 
 
-def _texts(asked: Sequence[JudgedTask]) -> Iterator[Finding]:
-    n = sum(len(one.samples) for one in asked)
+def _texts(tasks: Sequence[JudgedTask]) -> Iterator[Finding]:
+    n = sum(len(task.samples) for task in tasks)
     if n < 2:
         if n:
             yield _CHECK.skipped(
                 "one sample is too few for answers that ignore the question"
             )
         return
-    yield _judged_text("empty answers", asked, lambda sample: "")
-    answerable = [one for one in asked if one.scorer.kind not in REFUSING]
+    yield _judged_text("empty answers", tasks, lambda sample: "")
+    answerable = [task for task in tasks if task.scorer.kind not in REFUSING]
     if answerable:
         yield _judged_text(
             "'I don't know'",
@@ -222,22 +236,26 @@ def _texts(asked: Sequence[JudgedTask]) -> Iterator[Finding]:
             lambda sample: "I don't know.",
             _chance_of_abstaining,
         )
-    yield _judged_text("the question itself", asked, lambda sample: sample.input)
-    if len(answerable) < len(asked):
-        n = sum(len(one.samples) for one in asked if one.scorer.kind in REFUSING)
+    yield _judged_text("the question itself", tasks, lambda sample: sample.input)
+    if len(answerable) < len(tasks):
+        n = sum(len(task.samples) for task in tasks if task.scorer.kind in REFUSING)
         text = (
             f"declining is right on {counted(n, 'sample')}: use them together with"
             " questions that have answers"
         )
         yield _CHECK.note(text)
     free = [
-        one for one in answerable if not all(sample.choices for sample in one.samples)
+        task
+        for task in answerable
+        if not all(sample.choices for sample in task.samples)
     ]
     counts = [
-        Counter(sample.target for sample in one.samples if sample.target)
-        for one in free
+        Counter(sample.target for sample in task.samples if sample.target)
+        for task in free
     ]
-    for text in dict.fromkeys(found.most_common(1)[0][0] for found in counts if found):
+    for text in dict.fromkeys(
+        target_counts.most_common(1)[0][0] for target_counts in counts if target_counts
+    ):
         yield _constant(text, answerable)
 
 
@@ -248,12 +266,12 @@ def _chance_of_abstaining(sample: Sample) -> float:
 
 def _judged_text(
     name: str,
-    asked: Sequence[JudgedTask],
+    tasks: Sequence[JudgedTask],
     text: Callable[[Sample], str],
     chance: Callable[[Sample], float] = chance_of,
 ) -> Finding:
     """An answer that was not taken from the gold answers has to stay within chance."""
-    values, samples = _said(asked, text)
+    values, samples = _score_same_reply(tasks, text)
     got = against_chance(values, samples, [chance(sample) for sample in samples])
     if got.above:
         return _CHECK.fault(f"{name}: {got}", _right(values, samples))
@@ -262,16 +280,16 @@ def _judged_text(
     return _CHECK.ok(f"{name}: {got}")
 
 
-def _constant(text: str, asked: Sequence[JudgedTask]) -> Finding:
+def _constant(text: str, tasks: Sequence[JudgedTask]) -> Finding:
     """The commonest gold answer: right as often as it is one, and so for labels ("yes", "no") right
     by chance.
     """
     name = f"always {quoted(text)}"
-    values, samples = _said(asked, lambda sample: text)
+    values, samples = _score_same_reply(tasks, lambda sample: text)
     chances = [
-        chance_of(sample) or _label_chance(one)
-        for one in asked
-        for sample in one.samples
+        chance_of(sample) or _label_chance(task)
+        for task in tasks
+        for sample in task.samples
     ]
     got = against_chance(values, samples, chances)
     if _generous(got):
@@ -284,17 +302,17 @@ def _constant(text: str, asked: Sequence[JudgedTask]) -> Finding:
     return _CHECK.ok(f"{name}: {points(got.mean)}%")
 
 
-def _said(
-    asked: Sequence[JudgedTask], text: Callable[[Sample], str]
+def _score_same_reply(
+    tasks: Sequence[JudgedTask], text: Callable[[Sample], str]
 ) -> tuple[list[float], list[Sample]]:
     values: list[float] = []
-    for one in asked:
+    for task in tasks:
         values += worths(
-            one.material,
-            one.scorer,
-            ((sample, saying(text(sample))) for sample in one.samples),
+            task.material,
+            task.scorer,
+            ((sample, saying(text(sample))) for sample in task.samples),
         )
-    return values, [sample for one in asked for sample in one.samples]
+    return values, [sample for task in tasks for sample in task.samples]
 
 
 def _generous(got: AgainstChance) -> bool:
@@ -306,17 +324,17 @@ def _generous(got: AgainstChance) -> bool:
 def _right(values: Sequence[float], samples: Sequence[Sample]) -> list[str]:
     return [
         sample.id
-        for sample, value in zip(samples, values, strict=True)
-        if value >= MOST_FOR_NOTHING
+        for sample, score in zip(samples, values, strict=True)
+        if score >= MOST_FOR_NOTHING
     ]
 
 
-def _label_chance(one: JudgedTask) -> float:
+def _label_chance(task: JudgedTask) -> float:
     """What guessing gives where free answers are a few labels; else 0."""
-    counts = Counter(sample.target for sample in one.samples)
+    counts = Counter(sample.target for sample in task.samples)
     return (
         1 / len(counts)
-        if len(counts) > 1 and len(one.samples) >= _FEW_LABELS * len(counts)
+        if len(counts) > 1 and len(task.samples) >= _FEW_LABELS * len(counts)
         else 0.0
     )
 
@@ -354,21 +372,23 @@ def check_labels(material: Material) -> Iterator[Finding]:
 def _places(samples: Sequence[Sample]) -> Finding:
     p, seen, expected = place_test(samples)
     n = len(samples)
-    excess = {place: (seen[place] - expected[place]) / n for place in range(len(seen))}
+    excess = {
+        option: (seen[option] - expected[option]) / n for option in range(len(seen))
+    }
     worst = max(excess, key=excess.__getitem__)
     names = [*ascii_uppercase, *map(str, range(26, len(seen)))]
     shares = ", ".join(
         f"{name} {points(count / n)}%"
         for name, count in list(zip(names, seen, strict=False))[:10]
     )
-    told = f"gold options are in places {shares} (p = {p:.2g} if places were even)"
+    summary = f"gold options are in places {shares} (p = {p:.2g} if places were even)"
     if p >= RARE or excess[worst] < LEAST_SKEW:
-        return _LABELS.ok(told)
+        return _LABELS.ok(summary)
     letter = names[worst]
     ids = [sample.id for sample in samples if sample.gold[0] == worst]
     if len({sample.choices for sample in samples}) == 1:
-        return _LABELS.note(f"{told}: {letter} is the more frequent label", ids)
-    return _LABELS.fault(f"{told}: the labels are skewed towards {letter}", ids)
+        return _LABELS.note(f"{summary}: {letter} is the more frequent label", ids)
+    return _LABELS.fault(f"{summary}: the labels are skewed towards {letter}", ids)
 
 
 def place_test(samples: Sequence[Sample]) -> tuple[float, list[float], list[float]]:
@@ -393,8 +413,8 @@ def place_test(samples: Sequence[Sample]) -> tuple[float, list[float], list[floa
             count, np.full(size, 1 / size), size=_DRAWS
         )
     distance = ((drawn - expected) ** 2 / expected).sum(axis=1)
-    own = float(((seen - expected) ** 2 / expected).sum())
-    p = (1 + int((distance >= own - 1e-9).sum())) / (1 + _DRAWS)
+    observed = float(((seen - expected) ** 2 / expected).sum())
+    p = (1 + int((distance >= observed - 1e-9).sum())) / (1 + _DRAWS)
     return p, seen.tolist(), expected.tolist()
 
 

@@ -65,14 +65,14 @@ class Material:
         return bool(self.samples) and all(
             len(sample.choices) >= 2
             and (
-                isinstance(asked[0], Classify)
+                isinstance(sent[0], Classify)
                 or (
-                    len(asked) >= len(sample.choices)
-                    and isinstance(asked[0], LogLikelihood)
+                    len(sent) >= len(sample.choices)
+                    and isinstance(sent[0], LogLikelihood)
                 )
             )
-            for sample, asked in zip(self.samples, self.requests, strict=True)
-            if asked
+            for sample, sent in zip(self.samples, self.requests, strict=True)
+            if sent
         )
 
     @property
@@ -80,16 +80,17 @@ class Material:
         """Whether the model answers in its own words."""
         return any(
             isinstance(request, Generate)
-            for asked in self.requests
-            for request in asked[:1]
+            for sent in self.requests
+            for request in sent[:1]
         )
 
     @property
     def continues(self) -> bool:
         """Whether the likelihood of one given continuation is asked for."""
-        asked = [one for one in self.requests if one]
-        return bool(asked) and all(
-            len(one) == 1 and isinstance(one[0], LogLikelihood) for one in asked
+        sent_by_sample = [sent for sent in self.requests if sent]
+        return bool(sent_by_sample) and all(
+            len(sent) == 1 and isinstance(sent[0], LogLikelihood)
+            for sent in sent_by_sample
         )
 
 
@@ -98,9 +99,11 @@ def material_of(task: Task) -> Material:
     samples = tuple(task.samples)
     render = getattr(task.strategy, "render", None)
     renderer = render if hasattr(render, "question") else None
-    found = asyncio.run(all_requests(task, samples))
+    requests_by_sample = asyncio.run(all_requests(task, samples))
     broken = {
-        sample.id: why for sample, (_, why) in zip(samples, found, strict=True) if why
+        sample.id: why
+        for sample, (_, why) in zip(samples, requests_by_sample, strict=True)
+        if why
     }
     questions = [
         (
@@ -114,7 +117,7 @@ def material_of(task: Task) -> Material:
         task,
         samples,
         tuple(questions),
-        tuple(tuple(asked) for asked, _ in found),
+        tuple(tuple(sent) for sent, _ in requests_by_sample),
         broken,
         renderer,
         str(task.metadata.get("dialect") or "") if renderer is None else "",
@@ -136,31 +139,33 @@ async def all_requests(
 
     Raises TaskError where the task itself is wrong.
     """
-    out: list[tuple[list[Request], str]] = []
+    requests_by_sample: list[tuple[list[Request], str]] = []
     for sample in samples:
         try:
-            out.append((await requests_of(task, sample), ""))
+            requests_by_sample.append((await requests_of(task, sample), ""))
         except TaskError:
             raise
         except Exception as error:
-            kind = (
+            error_type = (
                 ""
                 if isinstance(error, EvalwrightError)
                 else f"{type(error).__name__}: "
             )
-            out.append(([], f"{kind}{error}" or "no reason is given"))
-    return out
+            requests_by_sample.append(
+                ([], f"{error_type}{error}" or "no reason is given")
+            )
+    return requests_by_sample
 
 
 async def requests_of(task: Task, sample: Sample) -> list[Request]:
     """The requests of a sample, each answered by a placeholder."""
-    asked: list[Request] = []
+    sent: list[Request] = []
     judged = False
 
     async def ask(role: str, request: Request) -> Response:
         nonlocal judged
         judged = judged or role != TARGET
-        asked.append(request)
+        sent.append(request)
         values = (0.5,) if isinstance(request, Reward) else (0.5, 0.5)
         token = TokenLogProb(PLACEHOLDER, 0.0)
         return Response(
@@ -176,7 +181,7 @@ async def requests_of(task: Task, sample: Sample) -> list[Request]:
     except RequestFailed:
         if not judged:
             raise  # else a placeholder is no verdict, and everything has been asked
-    return asked
+    return sent
 
 
 async def answered(task: Task, sample: Sample, ask: Ask) -> Answer:

@@ -58,13 +58,13 @@ def _faults(material: Material) -> Iterator[Finding]:
         yield _PROMPTS.fault(
             f"{counted(len(broken), 'sample')} have no request ({reason})", broken
         )
-    for what, show in _KINDS.items():
-        shown = {
+    for fault, show in _KINDS.items():
+        example_by_sample = {
             sample.id: text
             for sample, sent in zip(material.samples, material.requests, strict=True)
             if sent and (text := show(sent))
         }
-        yield from _shown(what, shown)
+        yield from _report_fault(fault, example_by_sample)
     # Looked for in the question alone: a shot's answer, or an option, may be "None".
     missing = {}
     for sample, question in zip(material.samples, material.questions, strict=True):
@@ -73,15 +73,18 @@ def _faults(material: Material) -> Iterator[Finding]:
             text = text.replace(choice, "option") if len(choice) > 1 else text
         if match := _MISSING.search(text):
             missing[sample.id] = match.group().strip()
-    yield from _shown("a missing value is rendered as words", missing)
+    yield from _report_fault("a missing value is rendered as words", missing)
 
 
-def _shown(what: str, shown: Mapping[str, str]) -> Iterator[Finding]:
+def _report_fault(
+    fault: str, example_by_sample: Mapping[str, str]
+) -> Iterator[Finding]:
     """A fault, with the first of the texts that show it, by sample."""
-    if shown:
-        first = quoted(next(iter(shown.values())))
+    if example_by_sample:
+        first = quoted(next(iter(example_by_sample.values())))
         yield _PROMPTS.fault(
-            f"{what} in {counted(len(shown), 'sample')} ({first})", list(shown)
+            f"{fault} in {counted(len(example_by_sample), 'sample')} ({first})",
+            list(example_by_sample),
         )
 
 
@@ -91,8 +94,8 @@ def _prompts(sent: tuple[Request, ...]) -> list[Prompt]:
 
 def _matched(pattern: re.Pattern[str], sent: tuple[Request, ...]) -> str:
     for prompt in _prompts(sent):
-        if found := pattern.search(prompt_text(prompt)):
-            return found.group()
+        if match := pattern.search(prompt_text(prompt)):
+            return match.group()
     return ""
 
 
@@ -140,8 +143,8 @@ _KINDS: Mapping[str, Callable[[tuple[Request, ...]], str]] = {
     "the continuation that is scored is empty": lambda sent: (
         "(empty)"
         if any(
-            isinstance(one, LogLikelihood) and not one.continuation.strip()
-            for one in sent
+            isinstance(request, LogLikelihood) and not request.continuation.strip()
+            for request in sent
         )
         else ""
     ),
@@ -173,20 +176,20 @@ def check_window(material: Material, model: Model) -> Iterator[Finding]:
     n = len(material.samples)
     for sample, sent in zip(material.samples, material.requests, strict=True):
         try:
-            found = [
-                _measured(reader, one)
-                for one in sent
-                if isinstance(one, Generate | LogLikelihood)
+            lengths = [
+                _measured(reader, request)
+                for request in sent
+                if isinstance(request, Generate | LogLikelihood)
             ]
         except EvalwrightError as error:
             refused[sample.id] = str(error)
             continue
-        longest = max([longest, *(tokens for tokens, _, _ in found)])
-        if any(tokens > limit for tokens, _, _ in found):
+        longest = max([longest, *(tokens for tokens, _, _ in lengths)])
+        if any(tokens > limit for tokens, _, _ in lengths):
             cut.append(sample.id)
-        elif any(tokens + room > limit for tokens, room, _ in found):
+        elif any(tokens + room > limit for tokens, room, _ in lengths):
             short.append(sample.id)
-        if any(double for _, _, double in found):
+        if any(double for _, _, double in lengths):
             twice.append(sample.id)
     holds = (
         f"the context of {model.name} holds {limit:,} tokens, the longest prompt has"
@@ -205,7 +208,10 @@ def check_window(material: Material, model: Model) -> Iterator[Finding]:
     if not cut and not short:
         yield _CONTEXT.ok(holds)
     firsts = [sent[0] for sent in material.requests if sent]
-    if any(isinstance(one, Generate) and one.max_tokens is None for one in firsts):
+    if any(
+        isinstance(request, Generate) and request.max_tokens is None
+        for request in firsts
+    ):
         yield _CONTEXT.note(
             "the task leaves the answer's length to the model, so it is not counted"
         )

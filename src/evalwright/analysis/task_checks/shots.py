@@ -41,20 +41,20 @@ def _own_shots(material: Material, shots: Any) -> Iterator[Finding]:
     for sample, question in zip(material.samples, material.questions, strict=True):
         if sample.id in material.broken:
             continue
-        own, _ = shots.draw(sample, question)
-        drawn.update({(shot.user, shot.answer): shot for shot in own})
-        wanted = normalised(question)
-        if any(_asks_the_same(shot, wanted, sample) for shot in own):
+        sample_shots, _ = shots.draw(sample, question)
+        drawn.update({(shot.user, shot.answer): shot for shot in sample_shots})
+        folded_question = normalised(question)
+        if any(_asks_the_same(shot, folded_question, sample) for shot in sample_shots):
             equal.append(sample.id)
-        elif any(_gives_away(shot, wanted, sample) for shot in own):
+        elif any(_gives_away(shot, folded_question, sample) for shot in sample_shots):
             leaking.append(sample.id)
     kinds = {
         "is the question itself": equal,
         "contains the question or its whole answer": leaking,
     }
     faults = [
-        _CHECK.fault(f"a shot {what} in {counted(len(ids), 'sample')}", ids)
-        for what, ids in kinds.items()
+        _CHECK.fault(f"a shot {problem} in {counted(len(ids), 'sample')}", ids)
+        for problem, ids in kinds.items()
         if ids
     ]
     every = list(drawn.values())
@@ -82,10 +82,10 @@ def _gives_away(shot: Any, question: str, sample: Sample) -> bool:
     text = normalised(f"{shot.user}\n{shot.answer}")
     if len(question) >= _TELLING and _holds(text, question) and not sample.choices:
         return True
-    asked = normalised(sample.input)
+    folded_input = normalised(sample.input)
     # A fixed question ("Which is right?") gives nothing away: the options are what is asked.
-    fixed = shot.sample is not None and normalised(shot.sample.input) == asked
-    if len(asked) >= _TELLING and _holds(text, asked) and not fixed:
+    fixed = shot.sample is not None and normalised(shot.sample.input) == folded_input
+    if len(folded_input) >= _TELLING and _holds(text, folded_input) and not fixed:
         return True
     return any(
         len(form) >= 2 * _TELLING and _holds(text, normalised(form))
@@ -93,9 +93,9 @@ def _gives_away(shot: Any, question: str, sample: Sample) -> bool:
     )
 
 
-def _holds(text: str, part: str) -> bool:
+def _holds(text: str, phrase: str) -> bool:
     """Whether a part stands in a text, and not in the middle of a word or number."""
-    return re.search(rf"(?<![^\W_]){re.escape(part)}(?![^\W_])", text) is not None
+    return re.search(rf"(?<![^\W_]){re.escape(phrase)}(?![^\W_])", text) is not None
 
 
 def _evaluated(material: Material, shots: Any, drawn: list[Any]) -> Iterator[Finding]:
@@ -110,19 +110,19 @@ def _evaluated(material: Material, shots: Any, drawn: list[Any]) -> Iterator[Fin
         if question.strip()
     }
     keys = [_key(shot.sample, shot.user) for shot in drawn if shot.sample is not None]
-    taken = [names[key] for key in keys if key in names]
-    if taken:
-        told = (
-            f"the evaluated samples contain {len(taken)} of"
+    sample_ids = [names[key] for key in keys if key in names]
+    if sample_ids:
+        summary = (
+            f"the evaluated samples contain {len(sample_ids)} of"
             f" {counted(len(drawn), 'shot')}"
         )
         if shots.pool.content_hash == material.task.samples.content_hash:
-            told += (
+            summary += (
                 "; a pool of other questions would keep them apart (few_shot: dataset)"
             )
-            yield _CHECK.note(told, taken)
+            yield _CHECK.note(summary, sample_ids)
         else:
-            yield _CHECK.fault(told, taken)
+            yield _CHECK.fault(summary, sample_ids)
 
 
 def _key(sample: Sample, rendered: str) -> tuple[object, ...]:
@@ -143,31 +143,31 @@ def _wrong(material: Material, drawn: list[Any]) -> Iterator[Finding]:
         if options is None:
             return
         for sample in samples:
-            said = material.renderer.answer(sample)
-            right = [options(sample)[place].strip() for place in sample.gold]
-            if right and said.strip() not in right:
-                yield _wrong_shot(sample, said, f"where {quoted(right[0])} is scored")
+            answer = material.renderer.answer(sample)
+            right = [options(sample)[option].strip() for option in sample.gold]
+            if right and answer.strip() not in right:
+                yield _wrong_shot(sample, answer, f"where {quoted(right[0])} is scored")
         return
     scorer, _ = judged(material)
     if scorer is None or not material.generates:
         return
     for sample in samples:
-        said = material.renderer.answer(sample)
+        answer = material.renderer.answer(sample)
         try:
-            value = value_of(scorer, sample, cited(sample, said))
+            score = value_of(scorer, sample, cited(sample, answer))
         except ScoringError:
             continue  # its row lacks what the scorer reads, which says nothing of the answer
-        if value != 1.0:
+        if score != 1.0:
             why = (
-                f"and {scorer.name} gives it {value:g} by its own gold"
+                f"and {scorer.name} gives it {score:g} by its own gold"
                 f" {quoted(sample.target)}"
             )
-            yield _wrong_shot(sample, said, why)
+            yield _wrong_shot(sample, answer, why)
 
 
-def _wrong_shot(sample: Sample, said: str, why: str) -> Finding:
+def _wrong_shot(sample: Sample, answer: str, why: str) -> Finding:
     return _CHECK.fault(
-        f"the shot {quoted(sample.input)} answers {quoted(said)}, {why}", [sample.id]
+        f"the shot {quoted(sample.input)} answers {quoted(answer)}, {why}", [sample.id]
     )
 
 
@@ -180,20 +180,20 @@ def _foreign_shots(material: Material) -> Iterator[Finding]:
         return
     config = definition.get("config") or {}
     evaluated = config.get("test_split") or config.get("validation_split")
-    own = config.get("fewshot_config")
-    named = [own.get("split") if isinstance(own, dict) else None]
+    fewshot_config = config.get("fewshot_config")
+    named = [fewshot_config.get("split") if isinstance(fewshot_config, dict) else None]
     named += [
         config.get(f"{name}_split")
         for name in ("fewshot", "training", "validation", "test")
     ]
     split = next((name for name in named if name), None)
     twice = []
-    for sample, question, asked in zip(
+    for sample, question, sent in zip(
         material.samples, material.questions, material.requests, strict=True
     ):
-        wanted = normalised(question)
-        text = normalised(prompt_text(request_prompt(asked[0]))) if asked else ""
-        if len(wanted) >= _TELLING and text.count(wanted) > 1:
+        folded_question = normalised(question)
+        text = normalised(prompt_text(request_prompt(sent[0]))) if sent else ""
+        if len(folded_question) >= _TELLING and text.count(folded_question) > 1:
             twice.append(sample.id)
     if twice:
         text = (

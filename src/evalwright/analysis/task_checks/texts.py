@@ -53,49 +53,52 @@ def check_texts(material: Material) -> Iterator[Finding]:
 
 def _empty(material: Material) -> list[Finding]:
     samples = material.samples
-    given = any(sample.input.strip() for sample in samples)
-    has_questions = given or any(text.strip() for text in material.questions)
+    has_inputs = any(sample.input.strip() for sample in samples)
+    has_questions = has_inputs or any(text.strip() for text in material.questions)
     has_targets = any(sample.targets or sample.gold for sample in samples)
     kinds: list[tuple[str, Callable[[int, Sample], bool]]] = [
         (
             "an empty question",
-            lambda i, one: (
+            lambda i, sample: (
                 has_questions
-                and not (one.input if given else material.questions[i]).strip()
+                and not (sample.input if has_inputs else material.questions[i]).strip()
             ),
         ),
         (
             "an empty option",
-            lambda i, one: any(not choice.strip() for choice in one.choices),
+            lambda i, sample: any(not choice.strip() for choice in sample.choices),
         ),
         (
             "no target, or only white space",
-            lambda i, one: (
+            lambda i, sample: (
                 has_targets
-                and not one.gold
-                and (not one.targets or any(not form.strip() for form in one.targets))
+                and not sample.gold
+                and (
+                    not sample.targets
+                    or any(not form.strip() for form in sample.targets)
+                )
             ),
         ),
         (
             "a placeholder in place of the target",
-            lambda i, one: any(
-                _PLACEHOLDER.fullmatch(form.strip()) for form in one.targets
+            lambda i, sample: any(
+                _PLACEHOLDER.fullmatch(form.strip()) for form in sample.targets
             ),
         ),
         (
             "a placeholder in place of the question or an option",
-            lambda i, one: any(
+            lambda i, sample: any(
                 _PLACEHOLDER.fullmatch(text.strip())
-                for text in (one.input, *one.choices)
+                for text in (sample.input, *sample.choices)
             ),
         ),
     ]
     return [
         _TEXTS.fault(
-            f"{counted(len(found), 'sample has', 'samples have')} {what}", found
+            f"{counted(len(ids), 'sample has', 'samples have')} {problem}", ids
         )
-        for what, wrong in kinds
-        if (found := where(material, wrong))
+        for problem, wrong in kinds
+        if (ids := where(material, wrong))
     ]
 
 
@@ -105,9 +108,10 @@ def _options(material: Material) -> list[Finding]:
         return " ".join(unicodedata.normalize("NFC", text).split())
 
     repeated = where(
-        material, lambda i, one: len(set(map(exact, one.choices))) < len(one.choices)
+        material,
+        lambda i, sample: len(set(map(exact, sample.choices))) < len(sample.choices),
     )
-    lost = where(material, lambda i, one: bool(one.choices) and not one.gold)
+    lost = where(material, lambda i, sample: bool(sample.choices) and not sample.gold)
     twice = (
         f"{counted(len(repeated), 'sample has', 'samples have')} the same option twice"
     )
@@ -151,11 +155,11 @@ def check_duplicates(material: Material) -> Iterator[Finding]:
     same = [group for group in twice if group not in split]
     if split:
         first, second = (material.samples[index] for index in split[0][:2])
-        both = (
+        gold_texts = (
             f"{quoted(first.target)} of '{first.id}', {quoted(second.target)} of"
             f" '{second.id}'"
         )
-        text = f"{_stands(split)} more than once with different gold answers ({both})"
+        text = f"{_stands(split)} more than once with different gold answers ({gold_texts})"
         yield _DUPLICATES.fault(text, _ids(material, split))
     if same:
         yield _DUPLICATES.fault(f"{_stands(same)} more than once", _ids(material, same))
@@ -164,12 +168,12 @@ def check_duplicates(material: Material) -> Iterator[Finding]:
     yield from _same_prompts(material, {index for group in twice for index in group})
 
 
-def _same_prompts(material: Material, known: set[int]) -> Iterator[Finding]:
+def _same_prompts(material: Material, duplicate_indices: set[int]) -> Iterator[Finding]:
     """Different samples that send the same requests: the prompt leaves out what differs."""
     groups: dict[Any, list[int]] = {}
     for index, sent in enumerate(material.requests):
         # Rows that are alike in every part are duplicates, where their question is known.
-        if sent and index not in known:
+        if sent and index not in duplicate_indices:
             groups.setdefault(
                 tuple(repr(request.payload()) for request in sent), []
             ).append(index)
@@ -187,7 +191,7 @@ def _gold(sample: Sample) -> frozenset[str]:
     return frozenset(
         map(
             normalised,
-            [sample.choices[place] for place in sample.gold] or sample.targets,
+            [sample.choices[option] for option in sample.gold] or sample.targets,
         )
     )
 
@@ -210,12 +214,12 @@ def _leaks(material: Material) -> Iterator[Finding]:
         and not material.chooses
     ):
         return  # the text to be continued is scored, and is meant to stand there
-    told = where(material, _gives_away)
-    if told:
+    ids = where(material, _gives_away)
+    if ids:
         text = (
-            f"{counted(len(told), 'question gives', 'questions give')} the answer away"
+            f"{counted(len(ids), 'question gives', 'questions give')} the answer away"
         )
-        yield _LEAKS.fault(text, told)
+        yield _LEAKS.fault(text, ids)
     samples = [sample for sample in material.samples if sample.input.strip()]
     if not samples:
         yield _LEAKS.skipped("no question's text is known, so leaks cannot be found")
@@ -233,31 +237,34 @@ def _gives_away(index: int, sample: Sample) -> bool:
     """The question says "the answer is" and then a gold answer."""
     forms = [normalised(form) for form in sample.targets if form.strip()]
     text = normalised(sample.input)
-    rests = [text[found.end() :] for found in _GIVEN_AWAY.finditer(text)]
+    rests = [text[match.end() :] for match in _GIVEN_AWAY.finditer(text)]
     return any(
-        rest.startswith(form) and not rest[len(form) : len(form) + 1].isalnum()
-        for rest in rests
+        remainder.startswith(form)
+        and not remainder[len(form) : len(form) + 1].isalnum()
+        for remainder in rests
         for form in forms
     )
 
 
 def _targets_in_questions(samples: list[Sample]) -> Iterator[Finding]:
-    asked = [
+    with_target = [
         sample
         for sample in samples
         if len(sample.target.strip()) >= 3 and words(sample.target).strip()
     ]
-    held = [
-        sample.id for sample in asked if words(sample.target) in words(sample.input)
+    leaking = [
+        sample.id
+        for sample in with_target
+        if words(sample.target) in words(sample.input)
     ]
-    if not asked:
+    if not with_target:
         return
-    told = (
-        f"{len(held):,} of {counted(len(asked), 'question')}"
-        f" {'contains its' if len(asked) == 1 else 'contain their'} gold answer"
+    summary = (
+        f"{len(leaking):,} of {counted(len(with_target), 'question')}"
+        f" {'contains its' if len(with_target) == 1 else 'contain their'} gold answer"
     )
-    many = len(held) >= _LEAST and len(held) / len(asked) > LEAK_RATE
-    yield _LEAKS.fault(told, held) if many else _LEAKS.ok(told)
+    many = len(leaking) >= _LEAST and len(leaking) / len(with_target) > LEAK_RATE
+    yield _LEAKS.fault(summary, leaking) if many else _LEAKS.ok(summary)
 
 
 def _options_in_questions(samples: list[Sample]) -> Iterator[Finding]:
@@ -270,27 +277,33 @@ def _options_in_questions(samples: list[Sample]) -> Iterator[Finding]:
     if not samples:
         return
     gold = 0.0
-    other = 0.0
-    held = []
+    wrong_rate = 0.0
+    leaking = []
     for sample in samples:
         text = words(sample.input)
         stands = [
             words(choice) in text and bool(words(choice).strip())
             for choice in sample.choices
         ]
-        right = [stands[place] for place in sample.gold]
+        right = [stands[option] for option in sample.gold]
         wrong = [
-            stand for place, stand in enumerate(stands) if place not in sample.gold
+            stand for option, stand in enumerate(stands) if option not in sample.gold
         ]
         gold += sum(right) / len(right)
-        other += sum(wrong) / len(wrong)
+        wrong_rate += sum(wrong) / len(wrong)
         if any(right) and not any(wrong):
-            held.append(sample.id)
+            leaking.append(sample.id)
     n = len(samples)
     shares = (
         f"{points(gold / n)}% of {counted(n, 'question')}, a wrong one in"
-        f" {points(other / n)}%"
+        f" {points(wrong_rate / n)}%"
     )
-    told = f"the gold option occurs in {shares}"
-    above = gold / n > wilson(other, n, 0.999)[1] and gold / n > other / n + 0.1
-    yield _LEAKS.fault(told, held) if len(held) >= _LEAST and above else _LEAKS.ok(told)
+    summary = f"the gold option occurs in {shares}"
+    above = (
+        gold / n > wilson(wrong_rate, n, 0.999)[1] and gold / n > wrong_rate / n + 0.1
+    )
+    yield (
+        _LEAKS.fault(summary, leaking)
+        if len(leaking) >= _LEAST and above
+        else _LEAKS.ok(summary)
+    )
