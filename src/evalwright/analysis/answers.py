@@ -138,21 +138,21 @@ def analyse(
     words = [[words_of(item.answer) for item in side] for side in (right, wrong)]
     return AnswerAnalysis(
         name=name,
-        score=_mean(all_items, bounded),
+        score=_mean_score(all_items, bounded),
         threshold=threshold,
         n_right=len(right),
         n_wrong=len(wrong),
         labels=tuple(
             Counter(item.label for item in all_items if item.label).most_common(top)
         ),
-        subsets=_groups(all_items, bounded),
-        wrong_answers=_wrong_answers(wrong, top),
-        choices=_choices(all_items),
-        words=_telling_words(words[0], words[1], top),
-        vocabulary=_vocabulary(words[0], words[1]),
-        lengths=_by_length(all_items, bounded),
-        examples_right=_some(right, examples),
-        examples_wrong=_some(wrong, examples),
+        subsets=_group_by_subset(all_items, bounded),
+        wrong_answers=_count_wrong_answers(wrong, top),
+        choices=_count_choices(all_items),
+        words=_find_error_words(words[0], words[1], top),
+        vocabulary=_compare_vocabularies(words[0], words[1]),
+        lengths=_group_by_length(all_items, bounded),
+        examples_right=_pick_examples(right, examples),
+        examples_wrong=_pick_examples(wrong, examples),
     )
 
 
@@ -196,7 +196,7 @@ def _read_items(
             ),
             answer=first.answer.text if first.answer is not None else "",
             score=sum(values) / len(values) if values else None,
-            label=_label(first, scorer),
+            label=_label_of(first, scorer),
             subset=str(sample.metadata[key]) if key else "",
             cluster=sample.cluster,
             choice=first.answer.choice if first.answer is not None else None,
@@ -204,7 +204,7 @@ def _read_items(
         )
 
 
-def _label(record: SampleRecord, scorer: str) -> str:
+def _label_of(record: SampleRecord, scorer: str) -> str:
     if record.failure is not None:
         return record.failure.label
     if scorer in record.score_failures:
@@ -212,7 +212,7 @@ def _label(record: SampleRecord, scorer: str) -> str:
     return record.scores[scorer].label if scorer in record.scores else ""
 
 
-def _mean(items: Sequence[Item], bounded: bool) -> Estimate:
+def _mean_score(items: Sequence[Item], bounded: bool) -> Estimate:
     if not any(item.score is not None for item in items):
         return Estimate.none("no interval: nothing was scored", len(items))
     values = [math.nan if item.score is None else item.score for item in items]
@@ -222,24 +222,28 @@ def _mean(items: Sequence[Item], bounded: bool) -> Estimate:
     )
 
 
-def _groups(items: Sequence[Item], bounded: bool) -> tuple[Group, ...]:
+def _group_by_subset(items: Sequence[Item], bounded: bool) -> tuple[Group, ...]:
     """Subsets, the worst first; none where all items are in one."""
     by_name: dict[str, list[Item]] = {}
     for item in items:
         by_name.setdefault(item.subset, []).append(item)
-    groups = [Group(name, _mean(members, bounded)) for name, members in by_name.items()]
+    groups = [
+        Group(name, _mean_score(members, bounded)) for name, members in by_name.items()
+    ]
     return (
-        tuple(sorted(groups, key=lambda group: (_order(group.score.value), group.name)))
+        tuple(
+            sorted(groups, key=lambda group: (_sort_key(group.score.value), group.name))
+        )
         if len(groups) > 1
         else ()
     )
 
 
-def _order(score: float) -> float:
+def _sort_key(score: float) -> float:
     return math.inf if math.isnan(score) else score
 
 
-def _by_length(items: Sequence[Item], bounded: bool) -> tuple[Group, ...]:
+def _group_by_length(items: Sequence[Item], bounded: bool) -> tuple[Group, ...]:
     """Quarters of the scored answers by their length in letters; none where there are fewer than
     eight, or all are as long.
     """
@@ -253,18 +257,20 @@ def _by_length(items: Sequence[Item], bounded: bool) -> tuple[Group, ...]:
     quarters = [scored[start:end] for start, end in pairwise(cuts)]
     return tuple(
         Group(
-            _letters(len(quarter[0].answer), len(quarter[-1].answer)),
-            _mean(quarter, bounded),
+            _describe_lengths(len(quarter[0].answer), len(quarter[-1].answer)),
+            _mean_score(quarter, bounded),
         )
         for quarter in quarters
     )
 
 
-def _letters(least: int, most: int) -> str:
+def _describe_lengths(least: int, most: int) -> str:
     return f"{least:,} letters" if least == most else f"{least:,} to {most:,} letters"
 
 
-def _wrong_answers(wrong: Sequence[Item], top: int) -> tuple[tuple[str, str, int], ...]:
+def _count_wrong_answers(
+    wrong: Sequence[Item], top: int
+) -> tuple[tuple[str, str, int], ...]:
     """What is said in place of what, where that happened twice and more; long answers say too much
     to be alike.
     """
@@ -280,7 +286,7 @@ def _wrong_answers(wrong: Sequence[Item], top: int) -> tuple[tuple[str, str, int
     )
 
 
-def _choices(items: Sequence[Item]) -> tuple[tuple[str, int, int], ...]:
+def _count_choices(items: Sequence[Item]) -> tuple[tuple[str, int, int], ...]:
     """By the place of an option: how often it was chosen, and how often it is right."""
     chosen = Counter(item.choice for item in items if item.choice is not None)
     gold = Counter(
@@ -299,10 +305,10 @@ def _choices(items: Sequence[Item]) -> tuple[tuple[str, int, int], ...]:
 
 def words_of(text: str) -> list[str]:
     """The words of a text as they are compared; Korean ones without a case particle."""
-    return [_stem(word) for word in Words(text[:LONGEST]).tokens]
+    return [_strip_particle(word) for word in Words(text[:LONGEST]).tokens]
 
 
-def _stem(word: str) -> str:
+def _strip_particle(word: str) -> str:
     if len(word) < 3 or not "가" <= word[-1] <= "힣":
         return word
     ends = [
@@ -313,22 +319,22 @@ def _stem(word: str) -> str:
     return word[: -len(max(ends, key=len))] if ends else word
 
 
-def _vocabulary(
+def _compare_vocabularies(
     right: Sequence[list[str]], wrong: Sequence[list[str]]
 ) -> tuple[Vocabulary, Vocabulary]:
     size = min(sum(map(len, side)) for side in (right, wrong))
 
-    def describe(side: Sequence[list[str]]) -> Vocabulary:
+    def describe_side(side: Sequence[list[str]]) -> Vocabulary:
         words = [word for answer_words in side for word in answer_words]
         distinct = len(set(words))
         ratio = distinct / len(words) if words else math.nan
         same = len(set(words[:size])) / size if size else math.nan
         return Vocabulary(len(side), len(words), distinct, ratio, same)
 
-    return describe(right), describe(wrong)
+    return describe_side(right), describe_side(wrong)
 
 
-def _telling_words(
+def _find_error_words(
     right: Sequence[list[str]], wrong: Sequence[list[str]], top: int
 ) -> tuple[WordUse, ...]:
     """Words that a larger share of wrong than of right answers has, in two wrong answers at least;
@@ -365,7 +371,7 @@ def _log_likelihood_ratio(k1: int, n1: int, k2: int, n2: int) -> float:
     )
 
 
-def _some(items: Sequence[Item], count: int) -> tuple[Item, ...]:
+def _pick_examples(items: Sequence[Item], count: int) -> tuple[Item, ...]:
     """Items to look at: always the same ones, whatever else is there."""
 
     def stable_order(item: Item) -> Any:

@@ -20,16 +20,16 @@ from typing import Any
 import numpy as np
 
 from evalwright.analysis.comparison import caveats, unknown_metric
-from evalwright.analysis.differing import differing_task
+from evalwright.analysis.differing import describe_task_differences
 from evalwright.analysis.factual import factual_shares, hardware_of, is_factual
-from evalwright.analysis.pairs import other_questions_by_pair, pairing_notes
+from evalwright.analysis.pairs import note_other_questions_by_pair, pairing_notes
 from evalwright.analysis.ranking import Ranking, rank
 from evalwright.analysis.ratings import Ratings, make_ratings
 from evalwright.analysis.robustness import how_to_fill
 from evalwright.analysis.trees import (
     Average,
-    average_of,
     common_trees,
+    make_average,
     outer_first,
     overall_node,
 )
@@ -212,11 +212,11 @@ def make_board(
     refuse_shards(runs)
     runs = confirm_all(runs)
     units: dict[tuple[bool, bool, str], list[BoardTask]] = {}
-    for task in _columns(runs, metric):
+    for task in _find_columns(runs, metric):
         unit = (task.bounded, task.lower_is_better, "" if task.bounded else task.metric)
         units.setdefault(unit, []).append(task)
     first, *further = (
-        _board(runs, tuple(tasks), metric, len(units) > 1, tasks_are)
+        _make_unit_board(runs, tuple(tasks), metric, len(units) > 1, tasks_are)
         for tasks in units.values()
     )
     rated = None
@@ -239,7 +239,7 @@ def make_board(
     )
 
 
-def _board(
+def _make_unit_board(
     runs: Sequence[Run],
     tasks: tuple[BoardTask, ...],
     metric: str | None,
@@ -250,9 +250,11 @@ def _board(
     mixed = len(tasks) > 1 and not tasks[0].bounded
     # Those with a score on every task. The resample goes by the order of the runs, and the board
     # must not.
-    cells = {id(run): _cells(run, tasks, metric) for run in runs}
+    cells = {id(run): _collect_cells(run, tasks, metric) for run in runs}
     complete = [
-        run for run in runs if len(tasks) == sum(map(_scored, cells[id(run)].values()))
+        run
+        for run in runs
+        if len(tasks) == sum(map(_has_score, cells[id(run)].values()))
     ]
     complete.sort(key=lambda run: (run.id, run.label, run.data["started"]))
     task_matrices: list[Matrix] = []
@@ -268,14 +270,14 @@ def _board(
     node = overall_node(runs, [task.name for task in tasks])
     many = node or len(task_matrices) > 1 or tasks_are == "sample"
     average = (
-        average_of(task_matrices, node, tasks_are) if task_matrices and many else None
+        make_average(task_matrices, node, tasks_are) if task_matrices and many else None
     )
     if task_matrices and average is None:
         average = Average((task_matrices[0],)) if len(task_matrices) == 1 else None
     ranking = None
     if len(complete) > 1 and average:
         ranking = rank(average.samples, weights=average.weights, tasks_are=tasks_are)
-    together = _together(average)
+    together = _simultaneous_scores(average)
     inner = (
         {}
         if metric
@@ -289,7 +291,7 @@ def _board(
     rows = []
     for run_index, run in enumerate(runs):
         position = places.get(id(run))
-        row = _row(
+        row = _make_row(
             run,
             tasks,
             cells[id(run)],
@@ -308,7 +310,7 @@ def _board(
         if position is not None and average is not None:
             row = replace(
                 row,
-                overall=_overall(average, row, position),
+                overall=_overall_score(average, row, position),
                 ranks=ranking.ranks[position] if ranking else (1, 1),
                 own_ranks=ranking.own_ranks[position] if ranking else (1, 1),
                 letters=ranking.letters[position]
@@ -320,7 +322,7 @@ def _board(
     rows.sort(
         key=lambda row: (
             row.ranks is None and not mixed,
-            _order(row, tasks[0]),
+            _sort_key(row, tasks[0]),
             row.label,
             row.run,
         )
@@ -340,15 +342,15 @@ def _board(
             " does not count it."
         )
     notes = (
-        *_notes(
+        *_list_notes(
             runs, rows, mixed, split, task_matrices, ranking, alone, names, tasks_are
         ),
         *lost,
     )
-    return Board(tasks, tuple(rows), notes, tuple(_group_columns(rows, inner)))
+    return Board(tasks, tuple(rows), notes, tuple(_find_group_columns(rows, inner)))
 
 
-def _group_columns(
+def _find_group_columns(
     rows: Sequence[BoardRow], inner: Iterable[str]
 ) -> Iterator[BoardTask]:
     for name in inner:
@@ -378,7 +380,7 @@ def _missing_notes(
             yield f"'{name}' has {coverage} ({listed(lacking, 5)})."
 
 
-def _columns(runs: Sequence[Run], metric: str | None) -> tuple[BoardTask, ...]:
+def _find_columns(runs: Sequence[Run], metric: str | None) -> tuple[BoardTask, ...]:
     columns: dict[str, BoardTask] = {}
     for run in runs:
         for task in run.tasks:
@@ -410,7 +412,7 @@ def _columns(runs: Sequence[Run], metric: str | None) -> tuple[BoardTask, ...]:
     return tuple(columns.values())
 
 
-def _cells(
+def _collect_cells(
     run: Run, tasks: Sequence[BoardTask], metric: str | None
 ) -> dict[str, MetricResult]:
     """A run's scores on the tasks of the board."""
@@ -422,11 +424,11 @@ def _cells(
     }
 
 
-def _scored(metric: MetricResult) -> bool:
+def _has_score(metric: MetricResult) -> bool:
     return not math.isnan(metric.estimate.value)
 
 
-def _overall(average: Average, row: BoardRow, row_index: int) -> Estimate:
+def _overall_score(average: Average, row: BoardRow, row_index: int) -> Estimate:
     """The average of a run's own metrics, with the covariance of tasks that share units."""
     if any(matrix.measure.task not in row.cells for matrix in average.samples):
         return average.mean(row_index)
@@ -438,7 +440,7 @@ def _overall(average: Average, row: BoardRow, row_index: int) -> Estimate:
     )
 
 
-def _row(
+def _make_row(
     run: Run,
     tasks: Sequence[BoardTask],
     cells: Mapping[str, MetricResult],
@@ -458,7 +460,7 @@ def _row(
         n_missing=sum(estimate.n_missing for estimate in estimates),
         n_unsure=sum(estimate.n_unsure for estimate in estimates),
         n_not_asked=sum(_count_not_asked(run, name) for name in cells),
-        provisional=_lacks_many(run, cells),
+        provisional=_lacks_many_answers(run, cells),
         cost=run.cost,
         outcomes=dict(
             sum((Counter(task.outcomes) for task in run.tasks), Counter[str]())
@@ -487,7 +489,7 @@ def _count_not_asked(run: Run, task: str) -> int:
     )
 
 
-def _lacks_many(run: Run, cells: Mapping[str, MetricResult]) -> bool:
+def _lacks_many_answers(run: Run, cells: Mapping[str, MetricResult]) -> bool:
     """Whether more answers are missing than a final number may lack, as a mean over tasks counts
     them.
 
@@ -502,7 +504,7 @@ def _lacks_many(run: Run, cells: Mapping[str, MetricResult]) -> bool:
     return bool(shares) and sum(shares) / len(shares) > MAX_MISSING_SHARE
 
 
-def _order(row: BoardRow, first: BoardTask) -> float:
+def _sort_key(row: BoardRow, first: BoardTask) -> float:
     """What rows are sorted by, the best least: the overall score, else that of the first task."""
     estimate = row.overall or (
         row.cells[first.name].estimate if first.name in row.cells else None
@@ -512,7 +514,7 @@ def _order(row: BoardRow, first: BoardTask) -> float:
     return estimate.value if first.lower_is_better else -estimate.value
 
 
-def _together(average: Average | None) -> list[Estimate]:
+def _simultaneous_scores(average: Average | None) -> list[Estimate]:
     """Each run's headline score with the interval that holds with those of all others.
 
     On one task by the largest deviation of one resample; over several by Bonferroni over the runs.
@@ -524,13 +526,16 @@ def _together(average: Average | None) -> list[Estimate]:
     if len(task_matrices) == 1:
         span = first.measure.value_range
         estimates = simultaneous_means(first.values, first.clusters, value_range=span)
-        return [_within(estimate, first, row) for row, estimate in enumerate(estimates)]
+        return [
+            _limit_to_metric(estimate, first, row)
+            for row, estimate in enumerate(estimates)
+        ]
     runs = len(first.values)
     level = 1 - 0.05 / runs
     return [average.mean(row, level) for row in range(runs)]
 
 
-def _within(estimate: Estimate, matrix: Matrix, row: int) -> Estimate:
+def _limit_to_metric(estimate: Estimate, matrix: Matrix, row: int) -> Estimate:
     """The estimate of pseudo-values as that of the metric: it rests on items, and stays in the
     range that the metric has.
     """
@@ -545,7 +550,7 @@ def _within(estimate: Estimate, matrix: Matrix, row: int) -> Estimate:
     return replace(estimate, n=matrix.estimates[row].n, low=low, high=high)
 
 
-def _notes(
+def _list_notes(
     runs: Sequence[Run],
     rows: Sequence[BoardRow],
     mixed: bool,
@@ -623,7 +628,10 @@ def _notes(
         for matrix in task_matrices:
             yield from filter(
                 None,
-                (other_questions_by_pair(matrix, names), *pairing_notes(matrix, names)),
+                (
+                    note_other_questions_by_pair(matrix, names),
+                    *pairing_notes(matrix, names),
+                ),
             )
     few = []
     for task in dict.fromkeys(name for row in rows for name in row.cells):
@@ -788,7 +796,8 @@ def _differing_notes(runs: Sequence[Run], labels: Sequence[str]) -> Iterator[str
         task["name"] for run in runs for task in run.data["tasks"]
     )
     differences = (
-        (f"'{name}'", differing_task(runs, labels, name)) for name in task_names
+        (f"'{name}'", describe_task_differences(runs, labels, name))
+        for name in task_names
     )
     for tasks, difference in said_once(
         (name, difference) for name, difference in differences if difference

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from evalwright.analysis.robustness import tipping_point
+from evalwright.analysis.robustness import find_tipping_point
 from evalwright.analysis.trees import Average
 from evalwright.analysis.words import listed, plural
 from evalwright.statistics.tipping import TippingPoint
@@ -77,7 +77,7 @@ class ClaimRobustness:
         return f"{'; '.join(clauses)}." if clauses else ""
 
 
-def robustness_of_claim(
+def measure_claim_robustness(
     average: Average, sides: Sequence[ClaimSide]
 ) -> ClaimRobustness:
     """The fewest missing answers, and unsure ones, that overturn any side of a claim."""
@@ -85,10 +85,16 @@ def robustness_of_claim(
         return ClaimRobustness()
     return ClaimRobustness(
         missing=_weakest(
-            [tipping_point(average, side.sign, "missing", side.holds) for side in sides]
+            [
+                find_tipping_point(average, side.sign, "missing", side.holds)
+                for side in sides
+            ]
         ),
         unsure=_weakest(
-            [tipping_point(average, side.sign, "unsure", side.holds) for side in sides]
+            [
+                find_tipping_point(average, side.sign, "unsure", side.holds)
+                for side in sides
+            ]
         ),
     )
 

@@ -18,30 +18,34 @@ from typing import Any, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from evalwright.analysis.claims import ClaimRobustness, ClaimSide, robustness_of_claim
+from evalwright.analysis.claims import (
+    ClaimRobustness,
+    ClaimSide,
+    measure_claim_robustness,
+)
 from evalwright.analysis.context_gain import ContextGain, context_gains
 from evalwright.analysis.differing import configuration_differences
 from evalwright.analysis.next_step import (
     NextStep,
     OpenComparison,
-    design_of,
-    next_steps,
+    find_next_steps,
+    make_design,
 )
-from evalwright.analysis.pairs import other_questions, pairing_notes
+from evalwright.analysis.pairs import note_other_questions, pairing_notes
 from evalwright.analysis.robustness import (
     Robustness,
+    explain_one_sided_judge,
     how_to_fill,
-    one_sided_judge,
+    measure_robustness,
     provisional_reason,
-    robustness_of,
     verdict_sign,
 )
 from evalwright.analysis.same_answers import without_same_answers
 from evalwright.analysis.trees import (
     Average,
     GroupDifference,
-    average_of,
     group_differences,
+    make_average,
     overall_node,
 )
 from evalwright.analysis.words import count, counted, listed, plural, points
@@ -112,7 +116,7 @@ class TaskEquivalence(Plain):
     unsure: TippingPoint | None = None
 
 
-def equivalence_of(
+def assess_equivalence(
     matrix: Matrix, margin: float, names: tuple[str, str], provisional: str = ""
 ) -> TaskEquivalence:
     """TOST of the first two runs of a matrix: paired on common items, else as independent samples.
@@ -147,7 +151,7 @@ def equivalence_of(
     )
     average = Average((matrix,))
     robustness = (
-        _robustness_inside(average, margin)
+        _measure_inside_robustness(average, margin)
         if _is_inside(same, margin)
         else ClaimRobustness()
     )
@@ -163,7 +167,7 @@ def equivalence_of(
     )
 
 
-def overall_equivalence(
+def assess_overall_equivalence(
     average: Average, margin: float, names: tuple[str, str], provisional: str = ""
 ) -> TaskEquivalence:
     """TOST of an average over tasks; all must be bounded and have common items. provisional: as of
@@ -173,7 +177,7 @@ def overall_equivalence(
     method = f"TOST, {average.words}"
     names = (f"Over all tasks {names[0]}", names[1])
     robustness = (
-        _robustness_inside(average, margin)
+        _measure_inside_robustness(average, margin)
         if _is_inside(difference, margin)
         else ClaimRobustness()
     )
@@ -189,7 +193,7 @@ def overall_equivalence(
     )
 
 
-def _robustness_inside(average: Average, margin: float) -> ClaimRobustness:
+def _measure_inside_robustness(average: Average, margin: float) -> ClaimRobustness:
     """How robust it is that the interval of the difference lies inside +-margin."""
 
     def interval(moved: Average) -> tuple[float, float]:
@@ -201,7 +205,7 @@ def _robustness_inside(average: Average, margin: float) -> ClaimRobustness:
 
     above_least = ClaimSide(1, lambda moved: interval(moved)[0] >= -margin)
     below_most = ClaimSide(-1, lambda moved: interval(moved)[1] <= margin)
-    return robustness_of_claim(average, [above_least, below_most])
+    return measure_claim_robustness(average, [above_least, below_most])
 
 
 def _is_inside(
@@ -407,14 +411,14 @@ def compare_runs(
     names = (a.label, b.label) if a.label != b.label else (a.id, b.id)
     matrices = read_matrices([a, b], slices, metric, missing)
     tasks = tuple(
-        _compare(a, b, matrix, names, most_flips, slices_adjust, equivalent)
+        _compare_task(a, b, matrix, names, most_flips, slices_adjust, equivalent)
         for matrix in matrices
     )
     if metric is None:
         others = other_matrices([a, b], matrices, missing)
         also = [
             [
-                _compare(a, b, matrix, names, 0, slices_adjust, None)
+                _compare_task(a, b, matrix, names, 0, slices_adjust, None)
                 for matrix in others[task.task]
             ]
             for task in tasks
@@ -426,7 +430,7 @@ def compare_runs(
     paired = [task.paired for task in tasks if task.paired]
     node = overall_node([a, b], [matrix.measure.task for matrix in matrices])
     many = node or len(tasks) > 1 or tasks_are == "sample"
-    average = average_of(matrices, node, tasks_are) if many else None
+    average = make_average(matrices, node, tasks_are) if many else None
     groups = group_differences([a, b], matrices)
     overall = same = None
     if average is not None and average.paired:
@@ -442,7 +446,9 @@ def compare_runs(
         )
     if average is None and len(tasks) == 1:
         tasks = (
-            replace(tasks[0], next_steps=_steps_of_task(a, b, matrices[0], tasks[0])),
+            replace(
+                tasks[0], next_steps=_next_steps_of_task(a, b, matrices[0], tasks[0])
+            ),
         )
     how = (
         "paired by item"
@@ -459,14 +465,14 @@ def compare_runs(
     steps = tuple[NextStep, ...]()
     if average is not None and overall is not None:
         sign = verdict_sign(overall.low, overall.high)
-        robustness = robustness_of(average, sign)
+        robustness = measure_robustness(average, sign)
         names_of_tasks = [sample.measure.task for sample in average.samples]
-        judge = one_sided_judge((a, b), names_of_tasks, names)
+        judge = explain_one_sided_judge((a, b), names_of_tasks, names)
         provisional = " ".join(
             filter(None, [provisional_reason(average, names), judge])
         )
         if equivalent is not None:
-            same = overall_equivalence(average, equivalent, names, provisional)
+            same = assess_overall_equivalence(average, equivalent, names, provisional)
         if early := [
             task.task
             for task in tasks
@@ -481,7 +487,7 @@ def compare_runs(
                 if interval and task.task in early[:MAX_VALID_INTERVALS]:
                     stopped_early += f" On {task.task}: {interval}"
         if sign == 0 and not (same and same.equivalent):
-            steps = next_steps(
+            steps = find_next_steps(
                 average, (a, b), _open_comparison(overall, same, bounded=True)
             )
     elif len(tasks) == 1:
@@ -509,7 +515,7 @@ def compare_runs(
     )
 
 
-def _steps_of_task(
+def _next_steps_of_task(
     a: Run, b: Run, matrix: Matrix, task: TaskComparison
 ) -> tuple[NextStep, ...]:
     """What could settle the only task, where it is open."""
@@ -522,10 +528,10 @@ def _steps_of_task(
     ):
         return ()
     comparison = _open_comparison(paired, same, bounded=task.bounded)
-    return next_steps(
+    return find_next_steps(
         Average((matrix,)),
         (a, b),
-        replace(comparison, design=design_of(matrix, paired)),
+        replace(comparison, design=make_design(matrix, paired)),
     )
 
 
@@ -616,7 +622,7 @@ def common_results(
         for run in runs[1:]:
             _check_scorer(first, run, task.name, chosen.scorer)
         results_by_task[task.name] = tuple(
-            _same_metric(names[task.name].metrics, chosen) for names in by_name
+            _matching_metric(names[task.name].metrics, chosen) for names in by_name
         )
         for run, metric_result in zip(runs, results_by_task[task.name], strict=True):
             _check_unit(first, run, task.name, chosen, metric_result)
@@ -704,7 +710,7 @@ def other_matrices(
                 for candidate in run_metrics
                 if candidate
                 and candidate.scorer == main.scorer
-                and _one_unit(candidate, main)
+                and _have_one_unit(candidate, main)
             ]
             values = [candidate.estimate.value for candidate in comparable]
             if (
@@ -730,7 +736,9 @@ def other_matrices(
     return others
 
 
-def _same_metric(metrics: Sequence[MetricResult], chosen: MetricResult) -> MetricResult:
+def _matching_metric(
+    metrics: Sequence[MetricResult], chosen: MetricResult
+) -> MetricResult:
     """A run's own result of the metric, else the first by the same scorer, else the other run's."""
     same = [candidate for candidate in metrics if candidate.scorer == chosen.scorer]
     return next(
@@ -756,7 +764,7 @@ def _check_unit(
     """One name may stand for two numbers: as published (0 to 100, of no item), and of items' scores
     between 0 and 1.
     """
-    if second.label == first.label and not _one_unit(first, second):
+    if second.label == first.label and not _have_one_unit(first, second):
         scorings = [
             run.record(task)["definition"].get("scoring", "scored here")
             for run in (a, b)
@@ -769,7 +777,7 @@ def _check_unit(
         )
 
 
-def _one_unit(a: MetricResult, b: MetricResult) -> bool:
+def _have_one_unit(a: MetricResult, b: MetricResult) -> bool:
     return (a.kind in BOUNDED) == (b.kind in BOUNDED)
 
 
@@ -801,7 +809,7 @@ def _check_slices(
 # -- one task --------------------------------------------------------------------------
 
 
-def _compare(
+def _compare_task(
     a: Run,
     b: Run,
     matrix: Matrix,
@@ -812,7 +820,7 @@ def _compare(
 ) -> TaskComparison:
     measure = matrix.measure
     of_items = matrix.of_items
-    judge = one_sided_judge((a, b), [measure.task], names)
+    judge = explain_one_sided_judge((a, b), [measure.task], names)
     higher = of_items.values[0] > of_items.values[1]
     lower = of_items.values[0] < of_items.values[1]
     paired = paired_of(matrix) if matrix.common().any() else None
@@ -832,30 +840,30 @@ def _compare(
         n_differing=int(higher.sum() + lower.sum()),
         n_a_higher=int(higher.sum()),
         n_b_higher=int(lower.sum()),
-        flips=_flips(a, of_items, higher, lower, most_flips),
+        flips=_find_flips(a, of_items, higher, lower, most_flips),
         slices=tuple(compare_slices(matrix, key, adjust) for key in matrix.slices),
         equivalence=(
             None
             if equivalent is None
-            else equivalence_of(matrix, equivalent, names, provisional)
+            else assess_equivalence(matrix, equivalent, names, provisional)
         ),
-        warnings=tuple(_warnings(a, b, matrix, paired)),
-        other_questions=other_questions(matrix),
+        warnings=tuple(_list_warnings(a, b, matrix, paired)),
+        other_questions=note_other_questions(matrix),
         robustness=(
-            robustness_of(average, verdict_sign(paired.low, paired.high))
+            measure_robustness(average, verdict_sign(paired.low, paired.high))
             if paired
             else None
         ),
         provisional=provisional,
         one_sided_judge=judge,
-        stopped_early=_stopped_early(a, b, measure),
+        stopped_early=_explain_early_stop(a, b, measure),
     )
 
 
-def _warnings(
+def _list_warnings(
     a: Run, b: Run, matrix: Matrix, paired: PairedComparison | None
 ) -> list[str]:
-    counts = {run.id: _counts(run.task(matrix.measure.task)) for run in (a, b)}
+    counts = {run.id: _describe_counts(run.task(matrix.measure.task)) for run in (a, b)}
     warnings = [f"'{name}' has {words}." for name, words in counts.items() if words]
     if matrix.unbounded.any():
         warnings.append(
@@ -863,7 +871,7 @@ def _warnings(
             " missing answers would have scored: in the worst case there is no"
             " verdict."
         )
-    warnings += _unknown_robustness(matrix)
+    warnings += _warn_unknown_robustness(matrix)
     scored = int(np.diag(common_counts(matrix)).max(initial=0))
     if paired is None:
         warnings.append(
@@ -895,7 +903,7 @@ def _warnings(
     ]
 
 
-def _unknown_robustness(matrix: Matrix) -> list[str]:
+def _warn_unknown_robustness(matrix: Matrix) -> list[str]:
     """That nothing is known of what missing and unsure answers could change, for a metric without a
     range; none elsewhere.
     """
@@ -924,7 +932,7 @@ def _unknown_robustness(matrix: Matrix) -> list[str]:
     return [text]
 
 
-def _stopped_early(a: Run, b: Run, measure: Measure) -> str:
+def _explain_early_stop(a: Run, b: Run, measure: Measure) -> str:
     """What the interval of a task does not allow for where a run ended early, and the one that
     does; "" where neither did.
     """
@@ -967,7 +975,7 @@ def _stopped_early(a: Run, b: Run, measure: Measure) -> str:
     return NOT_FOR_STOPPING
 
 
-def _counts(task: TaskResult) -> str:
+def _describe_counts(task: TaskResult) -> str:
     """What a task has besides ordinary answers: "3 missing answers, 9 unsure answers"; "" where
     there is nothing.
     """
@@ -986,7 +994,7 @@ def _counts(task: TaskResult) -> str:
     return listed(counts)
 
 
-def _flips(
+def _find_flips(
     run: Run,
     matrix: Matrix,
     higher: NDArray[np.bool_],

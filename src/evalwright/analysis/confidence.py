@@ -81,7 +81,7 @@ class ConfidenceRows:
             else stated_confidence(str(row.get("answer") or ""))
         )
         self.stated.append(NAN if stated is None else stated)
-        self.options.append(_of_options(row))
+        self.options.append(_option_confidence(row))
         self.right.append(NAN if score is None else float(score))
         # Draws of an item are one unit, and so are items of a cluster.
         self.keys.append(cluster_code(row.get("cluster"), hashed(str(row["id"]))))
@@ -104,8 +104,8 @@ def confidence_of(run: Run) -> tuple[TaskConfidence, ...]:
     """
     measured_tasks = tuple(
         measured
-        for name, rows in _read(run).items()
-        if (measured := _measured(name, rows)) is not None
+        for name, rows in _read_confidence_rows(run).items()
+        if (measured := _measure_task(name, rows)) is not None
     )
     if not measured_tasks:
         raise RunError(
@@ -122,7 +122,7 @@ def confidences(run: Run) -> list[tuple[str, list[float], list[int]]]:
 
     Raises RunError as `confidence_of`.
     """
-    tasks = _read(run)
+    tasks = _read_confidence_rows(run)
     pairs_by_task = []
     for task in confidence_of(run):
         rows = tasks[task.task]
@@ -139,7 +139,7 @@ def confidences(run: Run) -> list[tuple[str, list[float], list[int]]]:
     return pairs_by_task
 
 
-def _read(run: Run) -> dict[str, ConfidenceRows]:
+def _read_confidence_rows(run: Run) -> dict[str, ConfidenceRows]:
     tasks = {
         task.name: ConfidenceRows(task.main.scorer) for task in run.tasks if task.main
     }
@@ -147,7 +147,7 @@ def _read(run: Run) -> dict[str, ConfidenceRows]:
     return tasks
 
 
-def _measured(task: str, rows: ConfidenceRows) -> TaskConfidence | None:
+def _measure_task(task: str, rows: ConfidenceRows) -> TaskConfidence | None:
     right = np.array(rows.right)
     source, confidence = rows.confidence()
     there = ~np.isnan(confidence)
@@ -179,7 +179,7 @@ def _measured(task: str, rows: ConfidenceRows) -> TaskConfidence | None:
     )
 
 
-def _of_options(row: Mapping[str, Any]) -> float:
+def _option_confidence(row: Mapping[str, Any]) -> float:
     """The chosen option's share of the probability of all options, nan where nothing was chosen by
     it.
     """

@@ -30,27 +30,29 @@ def configuration_differences(a: Run, b: Run) -> Iterator[str]:
     settings_b = b.data["configuration"]
     for key in ("seed", "limit", "format"):
         if settings_a.get(key) != settings_b.get(key):
-            yield _line(key, settings_a.get(key), settings_b.get(key))
-    for path, left, right in _changes(_arguments(a), _arguments(b)):
-        yield _line(f"model argument {path}", left, right)
+            yield _difference_line(key, settings_a.get(key), settings_b.get(key))
+    for path, left, right in _changed_leaves(_model_arguments(a), _model_arguments(b)):
+        yield _difference_line(f"model argument {path}", left, right)
     model_a = a.data["model"]
     model_b = b.data["model"]
     prints = model_a.get("fingerprint"), model_b.get("fingerprint")
     if model_a["name"] == model_b["name"] and prints[0] != prints[1]:
-        yield _line("model: fingerprint", *prints)
-    for path, left, right in _changes(a.data.get("roles", {}), b.data.get("roles", {})):
-        yield _line(f"role {path}", left, right)
+        yield _difference_line("model: fingerprint", *prints)
+    for path, left, right in _changed_leaves(
+        a.data.get("roles", {}), b.data.get("roles", {})
+    ):
+        yield _difference_line(f"role {path}", left, right)
     tasks_b = {task["name"]: task for task in b.data["tasks"]}
     for task in a.data["tasks"]:
         if task["name"] in tasks_b:
-            yield from _task(task, tasks_b[task["name"]])
+            yield from _compare_task_records(task, tasks_b[task["name"]])
     yield from early_notes((a, b))
     if a.data["evalwright"] != b.data["evalwright"]:
-        yield _line("evalwright", a.data["evalwright"], b.data["evalwright"])
-    for path, left, right in _changes(
+        yield _difference_line("evalwright", a.data["evalwright"], b.data["evalwright"])
+    for path, left, right in _changed_leaves(
         a.data.get("environment", {}), b.data.get("environment", {})
     ):
-        yield _line(f"environment: {path}", left, right)
+        yield _difference_line(f"environment: {path}", left, right)
 
 
 _SHOWN = ("versions", "shots", "items", "draws", "seeds")
@@ -58,7 +60,9 @@ _SHOWN = ("versions", "shots", "items", "draws", "seeds")
 _MOST_FORMS = 4
 
 
-def differing_task(runs: Sequence[Run], labels: Sequence[str], task: str) -> str:
+def describe_task_differences(
+    runs: Sequence[Run], labels: Sequence[str], task: str
+) -> str:
     """What the runs had different of a task, with the values and whose they are: "shots (0 in a and
     b, 5 in c), prompts (...)".
 
@@ -68,7 +72,7 @@ def differing_task(runs: Sequence[Run], labels: Sequence[str], task: str) -> str
     for run, label in zip(runs, labels, strict=True):
         for record in run.data["tasks"]:
             if record["name"] == task:
-                for fact, fact_value in _facts(run, record):
+                for fact, fact_value in _list_facts(run, record):
                     text = (
                         fact_value
                         if isinstance(fact_value, str)
@@ -76,20 +80,20 @@ def differing_task(runs: Sequence[Run], labels: Sequence[str], task: str) -> str
                     )
                     forms.setdefault(fact, {}).setdefault(text, []).append(label)
     values = [
-        _values(fact, runs_by_text)
+        _describe_values(fact, runs_by_text)
         for fact, runs_by_text in forms.items()
         if fact in _SHOWN and len(runs_by_text) > 1
     ]
     who: dict[str, list[str]] = {}
     for fact, runs_by_text in forms.items():
         if fact not in _SHOWN and len(runs_by_text) > 1:
-            who.setdefault(_sides(runs_by_text), []).append(fact)
+            who.setdefault(_describe_sides(runs_by_text), []).append(fact)
     return ", ".join(
         [*values, *(f"{listed(whats)} ({sides})" for sides, whats in who.items())]
     )
 
 
-def _values(fact: str, runs_by_text: Mapping[str, Sequence[str]]) -> str:
+def _describe_values(fact: str, runs_by_text: Mapping[str, Sequence[str]]) -> str:
     if len(runs_by_text) <= _MOST_FORMS:
         return (
             f"{fact}"
@@ -101,13 +105,13 @@ def _values(fact: str, runs_by_text: Mapping[str, Sequence[str]]) -> str:
     )
 
 
-def _sides(runs_by_text: Mapping[str, Sequence[str]]) -> str:
+def _describe_sides(runs_by_text: Mapping[str, Sequence[str]]) -> str:
     if len(runs_by_text) > _MOST_FORMS:
         return f"{len(runs_by_text)} different"
     return " against ".join(listed(names, 3) for names in runs_by_text.values())
 
 
-def _facts(run: Run, record: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+def _list_facts(run: Run, record: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     # some of the runs may be published without the texts of their rows
     record = published_task(record)
     definition = record.get("definition", {})
@@ -141,7 +145,7 @@ def _facts(run: Run, record: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
         yield "seeds", str(run.data["configuration"].get("seed"))
 
 
-def _arguments(run: Run) -> Mapping[str, Any]:
+def _model_arguments(run: Run) -> Mapping[str, Any]:
     """The arguments that the run's model was opened with."""
     models = run.data["configuration"].get("models")
     for spec in models if isinstance(models, list) else ():
@@ -153,15 +157,21 @@ def _arguments(run: Run) -> Mapping[str, Any]:
     return {}
 
 
-def _task(record_a: Mapping[str, Any], record_b: Mapping[str, Any]) -> Iterator[str]:
+def _compare_task_records(
+    record_a: Mapping[str, Any], record_b: Mapping[str, Any]
+) -> Iterator[str]:
     name = record_a["name"]
-    for path, left, right in _changes(record_a["definition"], record_b["definition"]):
-        yield _line(f"{name}: {path or 'definition'}", left, right)
+    for path, left, right in _changed_leaves(
+        record_a["definition"], record_b["definition"]
+    ):
+        yield _difference_line(f"{name}: {path or 'definition'}", left, right)
     if record_a["version"] != record_b["version"]:
-        yield _line(f"{name}: version", record_a["version"], record_b["version"])
+        yield _difference_line(
+            f"{name}: version", record_a["version"], record_b["version"]
+        )
     if record_a["content_hash"] != record_b["content_hash"]:
         hashes = (
-            _apart(_text("hash", task["content_hash"]), "")[0]
+            _cut_to_difference(_setting_text("hash", task["content_hash"]), "")[0]
             for task in (record_a, record_b)
         )
         yield f"{name}: the data differ ({' against '.join(hashes)})"
@@ -182,22 +192,26 @@ def _task(record_a: Mapping[str, Any], record_b: Mapping[str, Any]) -> Iterator[
         yield f"{name}: the scorers differ, as one of the runs was scored again{names}"
 
 
-def _changes(a: Any, b: Any, path: str = "") -> Iterator[tuple[str, Any, Any]]:
+def _changed_leaves(a: Any, b: Any, path: str = "") -> Iterator[tuple[str, Any, Any]]:
     """(path, left, right) of every leaf that differs."""
     if isinstance(a, Mapping) and isinstance(b, Mapping):
         for key in sorted({*a, *b}, key=str):
             inner = f"{path}.{key}" if path else str(key)
-            yield from _changes(a.get(key, _NOTHING), b.get(key, _NOTHING), inner)
+            yield from _changed_leaves(
+                a.get(key, _NOTHING), b.get(key, _NOTHING), inner
+            )
     elif not is_same_part(a, b):
         yield path, a, b
 
 
-def _line(path: str, left: Any, right: Any) -> str:
-    text_a, text_b = _apart(*(_text(path, side) for side in (left, right)))
+def _difference_line(path: str, left: Any, right: Any) -> str:
+    text_a, text_b = _cut_to_difference(
+        *(_setting_text(path, side) for side in (left, right))
+    )
     return f"{path}: {text_a} against {text_b}"
 
 
-def _text(path: str, value: Any) -> str:
+def _setting_text(path: str, value: Any) -> str:
     if value is _NOTHING:
         return "not set"
     # A number of tokens is no secret, whatever it is called.
@@ -212,7 +226,7 @@ def _text(path: str, value: Any) -> str:
     return mask_message(str(value))
 
 
-def _apart(text_a: str, text_b: str) -> tuple[str, str]:
+def _cut_to_difference(text_a: str, text_b: str) -> tuple[str, str]:
     """Both texts, long ones cut to the stretch where they begin to differ."""
     begin = 0
     if max(len(text_a), len(text_b)) > _LONGEST and text_a != text_b:

@@ -71,9 +71,12 @@ def factual_shares(run: Run) -> dict[str, Estimate]:
         shares[ACCURACY] = accuracies[0]
     elif accuracies:
         shares[ACCURACY] = macro_average(accuracies, value_range=UNIT_RANGE)
-    labels = _labels(run, stress) if stress else {}
+    labels = _read_stress_labels(run, stress) if stress else {}
     if any(labels_read for _, labels_read, _ in labels.values()):
-        shares |= {name: _share(labels, classes) for name, classes in CLASSES.items()}
+        shares |= {
+            name: _share_of_classes(labels, classes)
+            for name, classes in CLASSES.items()
+        }
     return shares
 
 
@@ -83,7 +86,7 @@ unsure.
 """
 
 
-def _labels(run: Run, tasks: set[str]) -> Labels:
+def _read_stress_labels(run: Run, tasks: set[str]) -> Labels:
     labels_by_item: dict[tuple[str, str], tuple[str, list[str], list[str]]] = {}
     for row in run.score_rows():
         if row["task"] in tasks:
@@ -96,7 +99,7 @@ def _labels(run: Run, tasks: set[str]) -> Labels:
     return labels_by_item
 
 
-def _share(labels: Labels, classes: frozenset[str]) -> Estimate:
+def _share_of_classes(labels: Labels, classes: frozenset[str]) -> Estimate:
     scored = {key: row for key, row in labels.items() if row[1]}
     values = np.array(
         [

@@ -39,11 +39,15 @@ from dataclasses import dataclass, field
 from statistics import NormalDist
 from typing import Any, Literal, cast
 
-from evalwright.analysis.claims import ClaimRobustness, ClaimSide, robustness_of_claim
+from evalwright.analysis.claims import (
+    ClaimRobustness,
+    ClaimSide,
+    measure_claim_robustness,
+)
 from evalwright.analysis.comparison import common_results, read_matrices
-from evalwright.analysis.pairs import other_questions
-from evalwright.analysis.robustness import one_sided_judge, provisional_reason
-from evalwright.analysis.trees import Average, average_of, common_trees, overall_node
+from evalwright.analysis.pairs import note_other_questions
+from evalwright.analysis.robustness import explain_one_sided_judge, provisional_reason
+from evalwright.analysis.trees import Average, common_trees, make_average, overall_node
 from evalwright.analysis.words import counted, listed, plural, points
 from evalwright.core.deprecation import warn_old_name
 from evalwright.core.errors import ConfigurationError, closest
@@ -143,7 +147,7 @@ def _current_name(metric: str) -> str:
     return f"{task}{dot}{N_MISSING}"
 
 
-def level_of(rule: GateRule, *, bounded: bool) -> float:
+def rule_threshold(rule: GateRule, *, bounded: bool) -> float:
     """The rule's amount as a score; "%" and "points" are hundredths.
 
     Raises ConfigurationError where the unit does not fit the metric.
@@ -273,9 +277,9 @@ def judge(
     """
     refuse_shards([a, b])
     a, b = confirm_all([a, b])
-    targets = [target for rule in rules for target in _targets(a, b, rule)]
+    targets = [target for rule in rules for target in _find_targets(a, b, rule)]
     for target in targets:
-        _check(target.rule, mode)
+        _check_rule(target.rule, mode)
     tests = (
         sum(target.rule.verb not in ("above", "below") for target in targets) * families
     )
@@ -283,21 +287,23 @@ def judge(
     outcomes = []
     for target in targets:
         if target.rule.counts_missing:
-            outcomes.append(_count_rule(b, target))
+            outcomes.append(_judge_count(b, target))
         elif target.rule.verb in ("below", "above"):
-            outcomes.append(_threshold(b, target, mode, missing))
+            outcomes.append(_judge_score(b, target, mode, missing))
         else:
             metric = target.results[0].label if target.task else None
             if metric not in cache:
                 cache[metric] = read_matrices([a, b], metric=metric, missing=missing)
             shared = tests if mode == "shown" else 1
             outcomes.append(
-                _difference((a, b), target, cache[metric], mode, shared, tasks_are)
+                _judge_difference(
+                    (a, b), target, cache[metric], mode, shared, tasks_are
+                )
             )
     return Gate(a.id, b.id, mode, tuple(outcomes), published_from([a, b]))
 
 
-def _targets(a: Run, b: Run, rule: GateRule) -> Iterator[_Target]:
+def _find_targets(a: Run, b: Run, rule: GateRule) -> Iterator[_Target]:
     nodes = {
         f"{TREE}{node.name}": node
         for tree in common_trees([a, b])
@@ -341,7 +347,7 @@ def _targets(a: Run, b: Run, rule: GateRule) -> Iterator[_Target]:
         )
 
 
-def _check(rule: GateRule, mode: Mode) -> None:
+def _check_rule(rule: GateRule, mode: Mode) -> None:
     absolute = rule.verb in ("above", "below")
     if rule.counts_missing and not absolute:
         raise ConfigurationError(
@@ -360,7 +366,7 @@ def _check(rule: GateRule, mode: Mode) -> None:
         )
 
 
-def _count_rule(b: Run, target: _Target) -> RuleResult:
+def _judge_count(b: Run, target: _Target) -> RuleResult:
     rule = target.rule
     task = target.task
     n_missing = b.task(task).n_missing if task else b.n_missing
@@ -376,7 +382,7 @@ def _count_rule(b: Run, target: _Target) -> RuleResult:
     )
 
 
-def _threshold(
+def _judge_score(
     b: Run, target: _Target, mode: Mode, missing: MissingPolicy
 ) -> RuleResult:
     """is below, is above: by the interval of B's score alone."""
@@ -384,22 +390,24 @@ def _threshold(
     metric_result = target.results[1]
     bounded = metric_result.kind in BOUNDED
     estimate = metric_result.estimate
-    limit = level_of(rule, bounded=bounded)
+    limit = rule_threshold(rule, bounded=bounded)
     ends = estimate.low, estimate.high
     if missing == "worst-case" and estimate.n_missing:
         ends = estimate.bounds or (math.nan, math.nan)
     if any(map(math.isnan, (estimate.value, *ends))):
-        return _not_judged(target, metric_result.label)
-    provisional = "" if missing == "worst-case" else _provisional_score(b, target.task)
+        return _fail_unjudged(target, metric_result.label)
+    provisional = (
+        "" if missing == "worst-case" else _explain_provisional_score(b, target.task)
+    )
     # Shown is what the whole interval shows, ruled out what no part of it allows.
     low, high = ends if mode == "shown" else ends[::-1]
     failed = high < limit if rule.verb == "below" else low > limit
-    verdict = _verdict(failed, mode)
+    verdict = _verdict_text(failed, mode)
     if provisional and mode == "not-ruled-out" and not failed:
         failed = True
         verdict = NOT_FINAL
     score_text, *limits, limit_text = (
-        _number(number, bounded) for number in (estimate.value, *ends, limit)
+        _format_score(number, bounded) for number in (estimate.value, *ends, limit)
     )
     text = (
         f"{target.task}: {metric_result.label} of {b.id} is {score_text} [{', '.join(limits)}];"
@@ -411,7 +419,7 @@ def _threshold(
     )
 
 
-def _difference(
+def _judge_difference(
     runs: tuple[Run, Run],
     target: _Target,
     task_matrices: Sequence[Matrix],
@@ -439,10 +447,12 @@ def _difference(
     average = (
         Average(tuple(task_matrices))
         if task
-        else average_of(task_matrices, target.node, tasks_are)
+        else make_average(task_matrices, target.node, tasks_are)
     )
     if average is None and lost:
-        return _not_judged(target, label, why=f"there is no number for {listed(lost)}")
+        return _fail_unjudged(
+            target, label, why=f"there is no number for {listed(lost)}"
+        )
     if average is None or not (task or target.node or len(task_matrices) > 1):
         raise ConfigurationError(
             f"The rule '{rule.text}' needs a mean over tasks: there is none. Name a"
@@ -450,33 +460,33 @@ def _difference(
         )
     two_sided = rule.verb in ("changes", "differs") and mode == "shown"
     level = 1 - ALPHA / tests if two_sided else 1 - 2 * ALPHA / tests
-    gap = _gap(average, level)
+    gap = _measure_gap(average, level)
     if any(map(math.isnan, (gap.difference, gap.low, gap.high))):
         why = "; ".join(why for matrix in task_matrices for why in matrix.problems)
         if not why and any(matrix.unbounded.any() for matrix in task_matrices):
             why = "what the missing answers would have scored has no known range"
-        return _not_judged(target, label, why)
-    margin = _margin(rule, gap, bounded=bounded)
-    drop, rise = _fails(gap, margin, mode)
+        return _fail_unjudged(target, label, why)
+    margin = _margin_of(rule, gap, bounded=bounded)
+    drop, rise = _which_fail(gap, margin, mode)
     failed = {"drops": drop, "rises": rise}.get(rule.verb, drop or rise)
-    provisional = _provisional_difference(average, runs)
-    verdict = _verdict(failed, mode)
+    provisional = _explain_provisional_difference(average, runs)
+    verdict = _verdict_text(failed, mode)
     if provisional and mode == "not-ruled-out" and not failed:
         failed = True
         verdict = NOT_FINAL
     caught = None if failed else _smallest_caught(rule, gap, margin, mode, bounded)
     robustness = ClaimRobustness()
     if average.paired:
-        sides = _sides_of_verdict(
-            rule, mode, level, bounded=bounded, fails=(drop, rise)
-        )
-        robustness = robustness_of_claim(average, sides)
+        sides = _list_sides(rule, mode, level, bounded=bounded, fails=(drop, rise))
+        robustness = measure_claim_robustness(average, sides)
     difference_text, *ends = (
-        _number(number, bounded, signed=True)
+        _format_score(number, bounded, signed=True)
         for number in (gap.difference, gap.low, gap.high)
     )
     beyond = (
-        "" if rule.verb == "differs" else f" by more than {_number(margin, bounded)}"
+        ""
+        if rule.verb == "differs"
+        else f" by more than {_format_score(margin, bounded)}"
     )
     sure = (
         f"two-sided {100 * level:.4g}%"
@@ -505,21 +515,21 @@ def _difference(
     )
 
 
-def _margin(rule: GateRule, gap: _Gap, *, bounded: bool) -> float:
+def _margin_of(rule: GateRule, gap: _Gap, *, bounded: bool) -> float:
     """The rule's amount as a difference; "%" is of A's score."""
     if rule.unit == "%":
         return rule.amount / 100 * abs(gap.reference)
-    return level_of(rule, bounded=bounded)
+    return rule_threshold(rule, bounded=bounded)
 
 
-def _fails(gap: _Gap, margin: float, mode: Mode) -> tuple[bool, bool]:
+def _which_fail(gap: _Gap, margin: float, mode: Mode) -> tuple[bool, bool]:
     """Whether a rule about drops fails, and one about rises."""
     if mode == "shown":
         return gap.low > margin, gap.high < -margin
     return gap.high >= margin, gap.low <= -margin
 
 
-def _sides_of_verdict(
+def _list_sides(
     rule: GateRule, mode: Mode, level: float, *, bounded: bool, fails: tuple[bool, bool]
 ) -> list[ClaimSide]:
     """What would overturn the verdict on a rule: that one of the sides on which it passes fails, or
@@ -533,11 +543,11 @@ def _sides_of_verdict(
     if failing and len(sides) > 1 and mode == "not-ruled-out":
         return []
 
-    def stands(side: int) -> ClaimSide:
+    def make_side(side: int) -> ClaimSide:
         def holds(moved: Average) -> bool:
-            gap = _gap(moved, level)
+            gap = _measure_gap(moved, level)
             return (
-                _fails(gap, _margin(rule, gap, bounded=bounded), mode)[side]
+                _which_fail(gap, _margin_of(rule, gap, bounded=bounded), mode)[side]
                 == fails[side]
             )
 
@@ -546,10 +556,10 @@ def _sides_of_verdict(
         towards_drop = 1 if side == 0 else -1
         return ClaimSide(towards_drop if fails[side] else -towards_drop, holds)
 
-    return [stands(side) for side in failing or sides]
+    return [make_side(side) for side in failing or sides]
 
 
-def _provisional_difference(average: Average, runs: tuple[Run, Run]) -> str:
+def _explain_provisional_difference(average: Average, runs: tuple[Run, Run]) -> str:
     """Why a verdict on both runs is provisional, "" where it is not: by missing answers, also of
     runs without a common item, or a judge.
     """
@@ -558,13 +568,13 @@ def _provisional_difference(average: Average, runs: tuple[Run, Run]) -> str:
     reasons = [provisional_reason(average, names)]
     if not average.paired and average.samples[0].missing_policy != "worst-case":
         of_runs = [
-            _provisional_score(run, task)
+            _explain_provisional_score(run, task)
             for task in tasks
             for run in runs
             if task in _task_names(run)
         ]
         reasons = list(dict.fromkeys(filter(None, [*reasons, *of_runs])))
-    reasons.append(one_sided_judge(runs, tasks, names))
+    reasons.append(explain_one_sided_judge(runs, tasks, names))
     return " ".join(filter(None, reasons))
 
 
@@ -586,12 +596,16 @@ class _Gap:
     how: str
 
 
-def _gap(average: Average, level: float) -> _Gap:
+def _measure_gap(average: Average, level: float) -> _Gap:
     """Paired where items are shared; over several matrices their mean."""
     task_matrices = average.samples
     if len(task_matrices) == 1 and not task_matrices[0].common().any():
         apart = unpaired_of(task_matrices[0], level=level)
-        why = f" as {clause}" if (clause := other_questions(task_matrices[0])) else ""
+        why = (
+            f" as {clause}"
+            if (clause := note_other_questions(task_matrices[0]))
+            else ""
+        )
         how = f"unpaired{why}, n = {apart.n_a:,} and {apart.n_b:,}"
         how += _missing_text(apart.n_missing_a + apart.n_missing_b)
         visible = math.nan
@@ -603,7 +617,7 @@ def _gap(average: Average, level: float) -> _Gap:
     comparisons = average.parts(level=level)
     remarks = _missing_text(sum(comparison.n_missing for comparison in comparisons))
     for matrix in task_matrices:
-        if clause := other_questions(matrix):
+        if clause := note_other_questions(matrix):
             remarks += (
                 f"; on {matrix.measure.task} {clause}"
                 if len(task_matrices) > 1
@@ -693,7 +707,7 @@ def _caught_text(rule: GateRule, caught: float | None, bounded: bool) -> str:
         )
     return (
         f" The smallest {noun} that this gate would have caught is"
-        f" {_number(caught, bounded)}."
+        f" {_format_score(caught, bounded)}."
     )
 
 
@@ -704,7 +718,7 @@ def _missing_text(n_missing: int) -> str:
 NOT_FINAL = "is ruled out only provisionally, which does not pass"
 
 
-def _verdict(failed: bool, mode: Mode) -> str:
+def _verdict_text(failed: bool, mode: Mode) -> str:
     is_claimed = failed if mode == "shown" else not failed
     return f"is {'' if is_claimed else 'not '}{'shown' if mode == 'shown' else 'ruled out'}"
 
@@ -713,7 +727,7 @@ def _provisional_text(reason: str) -> str:
     return f" Provisional: {reason}" if reason else ""
 
 
-def _provisional_score(run: Run, task: str) -> str:
+def _explain_provisional_score(run: Run, task: str) -> str:
     """Why a run's own score is provisional: too many answers are missing."""
     task_result = run.task(task)
     share = (
@@ -727,7 +741,7 @@ def _provisional_score(run: Run, task: str) -> str:
     )
 
 
-def _not_judged(target: _Target, label: str, why: str = "") -> RuleResult:
+def _fail_unjudged(target: _Target, label: str, why: str = "") -> RuleResult:
     rule = target.rule.text
     text = (
         f"{target.task or label}: '{rule}' cannot be judged:"
@@ -736,6 +750,6 @@ def _not_judged(target: _Target, label: str, why: str = "") -> RuleResult:
     return RuleResult(rule, target.task, label, True, False, text)
 
 
-def _number(score: float, bounded: bool, *, signed: bool = False) -> str:
+def _format_score(score: float, bounded: bool, *, signed: bool = False) -> str:
     text = points(score, bounded)
     return f"+{text}" if signed and float(text) > 0 else text

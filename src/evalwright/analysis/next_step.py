@@ -9,7 +9,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from evalwright.analysis.robustness import deciding_moves, direction_words, how_to_fill
+from evalwright.analysis.robustness import (
+    direction_words,
+    find_deciding_moves,
+    how_to_fill,
+)
 from evalwright.analysis.trees import Average
 from evalwright.analysis.words import count, counted
 from evalwright.core.plain import Plain
@@ -70,7 +74,7 @@ class OpenComparison:
     half_width_90: float = math.nan
 
 
-def design_of(matrix: Matrix, paired: PairedComparison) -> Design | None:
+def make_design(matrix: Matrix, paired: PairedComparison) -> Design | None:
     """What the comparison of the first two runs would be with other items; None where nothing is
     known of that.
 
@@ -101,7 +105,7 @@ def design_of(matrix: Matrix, paired: PairedComparison) -> Design | None:
     )
 
 
-def next_steps(
+def find_next_steps(
     average: Average, runs: tuple[Run, Run], comparison: OpenComparison
 ) -> tuple[NextStep, ...]:
     """What could settle an open comparison, the cheapest first; items are always last.
@@ -111,30 +115,32 @@ def next_steps(
         comparison: what was found on them.
     """
     if comparison.margin is not None:
-        equivalence = _items_for_equivalence(average, runs, comparison)
+        equivalence = _plan_items_for_equivalence(average, runs, comparison)
         return () if equivalence is None else (equivalence,)
 
     sign = 1 if comparison.difference >= 0 else -1
     steps = list[NextStep]()
-    n_missing = _missing_in_worst_case(average)
-    gap = deciding_moves(average, sign, "missing")
+    n_missing = _count_missing_in_worst_case(average)
+    gap = find_deciding_moves(average, sign, "missing")
     if n_missing:
         steps.append(NextStep("fill", n_missing, None, how_to_fill(runs)))
     elif gap is not None and gap.fewest is not None:
         steps.append(NextStep("fill", gap.n, None, how_to_fill(runs)))
 
-    unsure = deciding_moves(average, sign, "unsure")
+    unsure = find_deciding_moves(average, sign, "unsure")
     if unsure is not None and unsure.fewest is not None and unsure.n <= MAX_LABELS:
         steps.append(
             NextStep(
                 "label",
                 unsure.n,
                 None,
-                _label_sentence(unsure.n, unsure.fewest, runs, sign),
+                _describe_labelling(unsure.n, unsure.fewest, runs, sign),
             )
         )
 
-    items_step = None if n_missing else _items_for_difference(average, runs, comparison)
+    items_step = (
+        None if n_missing else _plan_items_for_difference(average, runs, comparison)
+    )
     if items_step is not None:
         steps.append(items_step)
     elif not steps:
@@ -147,7 +153,7 @@ def next_steps(
     return tuple(steps)
 
 
-def _missing_in_worst_case(average: Average) -> int:
+def _count_missing_in_worst_case(average: Average) -> int:
     """Items that lack an answer, where the verdict is that of the worst case, which more items do
     not help.
     """
@@ -161,7 +167,7 @@ def _missing_in_worst_case(average: Average) -> int:
     return n_missing
 
 
-def _label_sentence(n: int, fewest: int, runs: tuple[Run, Run], sign: int) -> str:
+def _describe_labelling(n: int, fewest: int, runs: tuple[Run, Run], sign: int) -> str:
     names = " ".join(run.name for run in runs)
     these = f"these {count(n)} unsure answers" if n > 1 else "this unsure answer"
     labels = (
@@ -179,7 +185,7 @@ def _label_sentence(n: int, fewest: int, runs: tuple[Run, Run], sign: int) -> st
     )
 
 
-def _items_for_difference(
+def _plan_items_for_difference(
     average: Average, runs: tuple[Run, Run], comparison: OpenComparison
 ) -> NextStep | None:
     """The items that would show a difference of the size seen, four times out of five; None where
@@ -188,7 +194,7 @@ def _items_for_difference(
     difference = abs(comparison.difference)
     if not comparison.n or not math.isfinite(difference) or difference == 0:
         return None
-    needed = _needed_items(comparison, difference)
+    needed = _count_needed_items(comparison, difference)
     if needed is None:
         return None
     n_asked = comparison.n if comparison.design is None else comparison.design.asked
@@ -196,10 +202,10 @@ def _items_for_difference(
         f"a true difference of {comparison.shown} would then show four times out of"
         " five"
     )
-    return _more_items(average, runs, n_asked, needed, goal)
+    return _make_items_step(average, runs, n_asked, needed, goal)
 
 
-def _needed_items(comparison: OpenComparison, difference: float) -> int | None:
+def _count_needed_items(comparison: OpenComparison, difference: float) -> int | None:
     """Items with which a difference shows four times out of five, by the function that `evalwright
     plan` uses.
     """
@@ -219,7 +225,7 @@ def _needed_items(comparison: OpenComparison, difference: float) -> int | None:
     return needed
 
 
-def _items_for_equivalence(
+def _plan_items_for_equivalence(
     average: Average, runs: tuple[Run, Run], comparison: OpenComparison
 ) -> NextStep | None:
     """The items with which two models that are the same are shown to be, four times out of five."""
@@ -232,10 +238,10 @@ def _items_for_equivalence(
         f"if the two are the same, equivalence within {comparison.margin_shown} would"
         " then show four times out of five"
     )
-    return _more_items(average, runs, comparison.n, needed, goal)
+    return _make_items_step(average, runs, comparison.n, needed, goal)
 
 
-def _more_items(
+def _make_items_step(
     average: Average, runs: tuple[Run, Run], n_asked: int, needed: int, goal: str
 ) -> NextStep | None:
     """The step of asking items until there are `needed`; it says where there are not as many.
@@ -245,14 +251,14 @@ def _more_items(
     n_more = needed - n_asked
     if n_more <= 0 or n_more > MAX_TIMES_THE_ITEMS * n_asked:
         return None
-    n_available = _available_items(average, runs)
+    n_available = _count_available_items(average, runs)
     if n_available is not None and needed > n_available:
         sentence = (
             f"Use a larger set of questions, of about {counted(needed, 'item')} (there"
             f" are {count(n_available)}): {goal}."
         )
         return NextStep("items", n_more, None, sentence)
-    cost = _price_of_items(runs, n_more)
+    cost = _estimate_cost(runs, n_more)
     price = "" if cost is None else f", about {_dollars(cost)}"
     unknown = "" if n_available is not None else ", if there are as many"
     sentence = (
@@ -262,7 +268,7 @@ def _more_items(
     return NextStep("items", n_more, cost, sentence)
 
 
-def _available_items(average: Average, runs: Sequence[Run]) -> int | None:
+def _count_available_items(average: Average, runs: Sequence[Run]) -> int | None:
     """The items that the tasks have, the fewest of the runs; None where the records do not say it."""
     totals = []
     for run in runs:
@@ -284,7 +290,7 @@ def _available_items(average: Average, runs: Sequence[Run]) -> int | None:
     return min(totals)
 
 
-def _price_of_items(runs: Sequence[Run], n: int) -> float | None:
+def _estimate_cost(runs: Sequence[Run], n: int) -> float | None:
     """What n more items of every run would cost at the price of those that were asked; None where
     it is not known.
     """

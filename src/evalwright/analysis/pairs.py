@@ -13,7 +13,7 @@ from evalwright.runs.measures import Matrix
 ALL_DIFFER = "the runs asked different questions under the same ids"
 
 
-def other_questions(matrix: Matrix) -> str:
+def note_other_questions(matrix: Matrix) -> str:
     """A clause on the ids of the first two runs that stand for other questions; "" where none does."""
     differing, shared = matrix.other_questions()
     if 0 < differing == shared:
@@ -26,7 +26,7 @@ def other_questions(matrix: Matrix) -> str:
     return clause if differing else ""
 
 
-def other_questions_by_pair(
+def note_other_questions_by_pair(
     matrix: Matrix, names: Sequence[str], baseline: int | None = None
 ) -> str:
     """The same of several runs, in a sentence that names the pairs."""

@@ -116,10 +116,10 @@ class Ranking:
                 high=float(high[pair]),
                 p_value=float(differences.p_value[pair]),
                 p_adjusted=math.nan if math.isnan(p) else min(1.0, family * p),
-                visible=_visible(differences, pair, level, self.span),
+                visible=_smallest_visible(differences, pair, level, self.span),
                 n=int(differences.n[pair]),
                 units=int(differences.units[pair]),
-                verdict=_verdict(
+                verdict=_verdict_of(
                     float(low[pair]), float(high[pair]), self.lower_is_better
                 ),
                 n_missing=int(differences.n_missing[pair]),
@@ -175,7 +175,7 @@ def rank(
             differences = all_sampled_differences(samples, **settings)
         else:
             differences = all_macro_differences(samples, weights=weights, **settings)
-    differences = _of_groups(
+    differences = _adjust_for_groups(
         differences, [matrix for matrix in task_matrices if matrix.scores is not None]
     )
     less = task_matrices[0].measure.lower_is_better
@@ -192,11 +192,11 @@ def rank(
     )
     width = math.nan if span is None else span[1] - span[0]
     return Ranking(
-        differences, width, less, ranks, own_ranks, _letters(differences, less)
+        differences, width, less, ranks, own_ranks, _letter_groups(differences, less)
     )
 
 
-def _of_groups(
+def _adjust_for_groups(
     differences: AllDifferences, grouped_matrices: Sequence[Matrix]
 ) -> AllDifferences:
     """What rests on groups of items: pairs count items, and the worst case of missing answers has
@@ -224,7 +224,7 @@ def _of_groups(
     return replace(differences, n=differences.n + sum(grouped), **unknown)
 
 
-def _verdict(low: float, high: float, less: bool) -> PairVerdict:
+def _verdict_of(low: float, high: float, less: bool) -> PairVerdict:
     if math.isnan(low) or math.isnan(high):
         return "not compared"
     if low > 0 or high < 0:
@@ -232,7 +232,7 @@ def _verdict(low: float, high: float, less: bool) -> PairVerdict:
     return "no difference seen"
 
 
-def _visible(
+def _smallest_visible(
     differences: AllDifferences, pair: tuple[int, int], level: float, span: float
 ) -> float:
     """The smallest visible difference of a standard error; nan where the differences show no
@@ -250,7 +250,7 @@ def _visible(
     return min(span, seen * (1 + missing_share) + missing_share * span)
 
 
-def _letters(differences: AllDifferences, less: bool) -> tuple[str, ...]:
+def _letter_groups(differences: AllDifferences, less: bool) -> tuple[str, ...]:
     """Letters by insert and absorb (Piepho 2004): every sure pair splits the groups that hold both
     of it.
     """

@@ -36,7 +36,7 @@ MEAN = 1000.0
 
 
 @dataclass(frozen=True, slots=True)
-class Rated(Plain):
+class RatedRun(Plain):
     """A run: its rating, and the share of its comparisons that it won, a tie half."""
 
     run: str
@@ -49,7 +49,7 @@ class Rated(Plain):
 class Ratings(Plain):
     """Best first. weights: how much each task counts; notes: what a reader must know."""
 
-    rows: tuple[Rated, ...]
+    rows: tuple[RatedRun, ...]
     weights: Mapping[str, float]
     notes: tuple[str, ...]
 
@@ -67,7 +67,7 @@ def make_ratings(
     order = sorted(range(len(runs)), key=lambda index: (runs[index].id, labels[index]))
     tasks = sorted({task for metrics in metrics_by_run for task in metrics})
     scored_by_task = {
-        task: _side_by_side(
+        task: _collect_scores(
             task, [runs[i] for i in order], [metrics_by_run[i].get(task) for i in order]
         )
         for task in tasks
@@ -76,7 +76,7 @@ def make_ratings(
     sizes = {
         task: scored.scores.shape[1] for task, (scored, _) in scored_by_task.items()
     }
-    weights = _weights(node, sizes)
+    weights = _task_weights(node, sizes)
     with failing_as(RunError, "There are no ratings", ValueError):
         fitted = bradley_terry(
             [
@@ -92,7 +92,7 @@ def make_ratings(
     )
     n_missing = np.sum([missing.sum(axis=1) for _, missing in counted_in], axis=0)
     rows = [
-        Rated(
+        RatedRun(
             runs[index].id,
             labels[index],
             Estimate(
@@ -114,7 +114,7 @@ def make_ratings(
         for row, index in enumerate(order)
     ]
     rows.sort(key=lambda row: (-row.rating.value, row.label, row.run))
-    notes = _notes(
+    notes = _rating_notes(
         fitted,
         node,
         [task for task in tasks if task not in weights],
@@ -123,7 +123,7 @@ def make_ratings(
     return Ratings(tuple(rows), weights, tuple(notes))
 
 
-def _side_by_side(
+def _collect_scores(
     task: str, runs: Sequence[Run], metrics: Sequence[MetricResult | None]
 ) -> tuple[Scored, NDArray[np.bool_]]:
     """All runs' scores on the items of a task, nan also for a run that lacks it; and which are
@@ -149,7 +149,7 @@ def _side_by_side(
     return Scored(values, matrix.units), missing
 
 
-def _weights(node: Node | None, sizes: Mapping[str, int]) -> dict[str, float]:
+def _task_weights(node: Node | None, sizes: Mapping[str, int]) -> dict[str, float]:
     """How much each task counts; items that a tree pools share its weight."""
     samples = node.samples(sizes) if node else ()
     if not samples:
@@ -166,7 +166,7 @@ def _weights(node: Node | None, sizes: Mapping[str, int]) -> dict[str, float]:
     return {task: weight for task, weight in weights.items() if weight > 0}
 
 
-def _notes(
+def _rating_notes(
     fitted: Fitted, node: Node | None, lacking: Sequence[str], failed: int
 ) -> Iterator[str]:
     yield (

@@ -63,7 +63,7 @@ def verdict_sign(low: float, high: float) -> int:
     return int(low > 0) - int(high < 0)
 
 
-def robustness_of(average: Average, sign: int) -> Robustness:
+def measure_robustness(average: Average, sign: int) -> Robustness:
     """How robust the verdict on the first two runs is. sign: as of `verdict_sign`, of the verdict
     on all samples together.
     """
@@ -88,19 +88,23 @@ def robustness_of(average: Average, sign: int) -> Robustness:
     of_missing = (
         None
         if worst
-        else _tipping(
+        else _find_tipping_point(
             average,
-            _moves(average, sign, "missing"),
+            _moves_by_sample(average, sign, "missing"),
             lambda moved: _sign_of(moved) == sign,
         )
     )
-    of_unsure = _tipping(
-        average, _moves(average, sign, "unsure"), lambda moved: _sign_of(moved) == sign
+    of_unsure = _find_tipping_point(
+        average,
+        _moves_by_sample(average, sign, "unsure"),
+        lambda moved: _sign_of(moved) == sign,
     )
     return replace(counts, missing=of_missing, unsure=of_unsure)
 
 
-def deciding_moves(average: Average, sign: int, status: str) -> TippingPoint | None:
+def find_deciding_moves(
+    average: Average, sign: int, status: str
+) -> TippingPoint | None:
     """How many missing answers or unsure answers, all in favour of one run, would make a verdict
     where there is none.
 
@@ -109,12 +113,14 @@ def deciding_moves(average: Average, sign: int, status: str) -> TippingPoint | N
     """
     if not _is_bounded(average):
         return None
-    return _tipping(
-        average, _moves(average, -sign, status), lambda moved: _sign_of(moved) != sign
+    return _find_tipping_point(
+        average,
+        _moves_by_sample(average, -sign, status),
+        lambda moved: _sign_of(moved) != sign,
     )
 
 
-def tipping_point(
+def find_tipping_point(
     average: Average, sign: int, status: str, holds: Callable[[Average], bool]
 ) -> TippingPoint | None:
     """How many missing answers or unsure readings, moved one after the other, overturn a claim
@@ -133,7 +139,7 @@ def tipping_point(
         return None
     if status == "missing" and average.samples[0].missing_policy == "worst-case":
         return None
-    return _tipping(average, _moves(average, sign, status), holds)
+    return _find_tipping_point(average, _moves_by_sample(average, sign, status), holds)
 
 
 def provisional_reason(
@@ -184,7 +190,7 @@ def direction_words(*, high: str, low: str) -> str:
     return f"with {high} scored too high or {low} too low"
 
 
-def one_sided_judge(
+def explain_one_sided_judge(
     runs: tuple[Run, Run], tasks: Sequence[str], names: tuple[str, str]
 ) -> str:
     """Why a verdict is provisional where a judge gave scores of one run only, and what to do; ""
@@ -271,7 +277,9 @@ def _weights(average: Average) -> F64:
     return shares
 
 
-def _moves(average: Average, sign: int, status: str) -> list[tuple[Matrix, Moves]]:
+def _moves_by_sample(
+    average: Average, sign: int, status: str
+) -> list[tuple[Matrix, Moves]]:
     """The samples on the items that both runs were asked, with the moves against a verdict of that
     sign.
     """
@@ -300,7 +308,7 @@ def _moves(average: Average, sign: int, status: str) -> list[tuple[Matrix, Moves
     return moves_by_sample
 
 
-def _tipping(
+def _find_tipping_point(
     average: Average,
     moves_by_sample: Sequence[tuple[Matrix, Moves]],
     holds: Callable[[Average], bool],
@@ -309,7 +317,7 @@ def _tipping(
     n_moves = sum(len(moves) for _, moves in moves_by_sample)
     if n_moves == 0:
         return None
-    owners, order = _common_order(average, moves_by_sample)
+    owners, order = _order_moves(average, moves_by_sample)
 
     def holds_after(count: int) -> bool:
         per_task = np.bincount(owners[order[:count]], minlength=len(moves_by_sample))
@@ -325,7 +333,7 @@ def _tipping(
     return TippingPoint(n_moves, fewest_overturning(n_moves, n_harmful, holds_after))
 
 
-def _common_order(
+def _order_moves(
     average: Average, moves_by_sample: Sequence[tuple[Matrix, Moves]]
 ) -> tuple[
     np.ndarray[tuple[int], np.dtype[np.intp]], np.ndarray[tuple[int], np.dtype[np.intp]]

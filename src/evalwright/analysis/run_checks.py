@@ -40,7 +40,7 @@ class Checked(Plain):
     notes: tuple[str, ...] = ()
 
 
-def listed(names: Sequence[str]) -> str:
+def list_names(names: Sequence[str]) -> str:
     """Some names, and how many more there are."""
     further = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
     return f"{', '.join(names[:_NAMED])}{further}"
@@ -55,7 +55,7 @@ def in_words(problems: Mapping[str, Mapping[str, str]]) -> list[str]:
         for problem, names in problems.items()
     }
     return [
-        f"{problem}: {listed(names)}"
+        f"{problem}: {list_names(names)}"
         for problem, names in names_by_problem.items()
         if names
     ]
@@ -154,7 +154,7 @@ class RecordFaults:
             return ""
         return (
             f"{AS_PUBLISHED[0].upper()}{AS_PUBLISHED[1:]}:"
-            f" {listed(list(map(printable, named)))}"
+            f" {list_names(list(map(printable, named)))}"
             if named
             else ""
         )
@@ -205,10 +205,10 @@ def check_run(
                 f"{n_expected - records.counts[task['name']]:,} of {n_expected:,}"
             )
     failed = {task.name: "" for task in run.tasks if task.n_missing or task.failures}
-    older = _recorded_earlier(run) if run.n_left_out else {}
+    older = _describe_unscored(run) if run.n_left_out else {}
     changed = records.changed()
     without_metrics = {
-        str(task["name"]): listed(
+        str(task["name"]): list_names(
             [printable(str(spec["label"])) for spec in task["metric_specs"]]
         )
         for task in run.data["tasks"]
@@ -219,12 +219,12 @@ def check_run(
         for task in run.data["tasks"]
         for left_out_task in task["definition"].get("left_out") or ()
     }
-    today, notes = _today(run, settings)
+    today, notes = _load_current_tasks(run, settings)
     if records.as_published:
         notes.append(records.as_published)
     there = {task.name for task in run.tasks}
     missing = dict.fromkeys(sorted((left_out | today.keys()) - there), "")
-    stale = dict(_stale(run, today))
+    stale = dict(_find_stale_tasks(run, today))
     images, image_notes = image_faults(run)
     problems = {
         **records.broken,
@@ -249,7 +249,7 @@ def check_run(
     )
 
 
-def _recorded_earlier(run: Run) -> dict[str, str]:
+def _describe_unscored(run: Run) -> dict[str, str]:
     """How many answers an earlier version left without a score, and the command that gives them
     one.
     """
@@ -263,7 +263,9 @@ def _recorded_earlier(run: Run) -> dict[str, str]:
     }
 
 
-def _today(run: Run, settings: Mapping[str, Any]) -> tuple[dict[str, Task], list[str]]:
+def _load_current_tasks(
+    run: Run, settings: Mapping[str, Any]
+) -> tuple[dict[str, Task], list[str]]:
     """The tasks that the run's names stand for now, and why some cannot be read."""
     configuration = run.data["configuration"]
     recorded = {
@@ -288,7 +290,7 @@ def _today(run: Run, settings: Mapping[str, Any]) -> tuple[dict[str, Task], list
     return tasks, list(notes)
 
 
-def _stale(run: Run, today: Mapping[str, Task]) -> Iterator[tuple[str, str]]:
+def _find_stale_tasks(run: Run, today: Mapping[str, Task]) -> Iterator[tuple[str, str]]:
     for task in run.data["tasks"]:
         now = today.get(task["name"])
         # Rows that another program recorded are those of a task of ours in name only.

@@ -41,7 +41,7 @@ def index_of(folder: Path) -> dict[str, Any]:
             damaged.append({"folder": file.parent.name, "error": why})
     runs.sort(key=lambda pair: (str(pair[0].data["started"]), pair[0].folder.name))
     records = [record for _, record in runs]
-    by_slice = _by_slice([run for run, _ in runs])
+    by_slice = _index_slices([run for run, _ in runs])
     return {
         "made_by": MADE_BY,
         "runs": records,
@@ -68,7 +68,9 @@ def _index_record(run: Run) -> dict[str, Any]:
             task.name: {
                 "version": task.version,
                 "n_samples": task.n_samples,
-                "metrics": {metric.label: _numbers(metric) for metric in task.metrics},
+                "metrics": {
+                    metric.label: _metric_numbers(metric) for metric in task.metrics
+                },
             }
             for task in run.tasks
         },
@@ -85,7 +87,7 @@ def _index_record(run: Run) -> dict[str, Any]:
     }
 
 
-def _numbers(metric: MetricResult) -> dict[str, Any]:
+def _metric_numbers(metric: MetricResult) -> dict[str, Any]:
     estimate = metric.estimate.as_dict()
     return {
         key: estimate[key]
@@ -93,7 +95,9 @@ def _numbers(metric: MetricResult) -> dict[str, Any]:
     }
 
 
-def _by_slice(runs: Sequence[Run]) -> dict[str, dict[str, dict[str, dict[str, Any]]]]:
+def _index_slices(
+    runs: Sequence[Run],
+) -> dict[str, dict[str, dict[str, dict[str, Any]]]]:
     """Task -> metadata key -> value -> run's folder -> the main metric."""
     by_task: dict[str, dict[str, dict[str, dict[str, Any]]]] = {}
     for run in runs:
@@ -102,8 +106,8 @@ def _by_slice(runs: Sequence[Run]) -> dict[str, dict[str, dict[str, dict[str, An
                 for slice_value, metrics in by_value.items():
                     if metrics:
                         keys = by_task.setdefault(task.name, {}).setdefault(key, {})
-                        keys.setdefault(slice_value, {})[run.folder.name] = _numbers(
-                            metrics[0]
+                        keys.setdefault(slice_value, {})[run.folder.name] = (
+                            _metric_numbers(metrics[0])
                         )
     return {
         task: {

@@ -66,15 +66,15 @@ class Condition:
         none is the value.
         """
         if self.operator == "!=":
-            return not any(_same(candidate, self.value) for candidate in candidates)
+            return not any(_equals(candidate, self.value) for candidate in candidates)
         return any(self._one(candidate) for candidate in candidates)
 
     def _one(self, candidate: Any) -> bool:
         if self.operator == "=":
-            return _same(candidate, self.value)
+            return _equals(candidate, self.value)
         if self.operator == "~":
             return self.value.casefold() in str(candidate).casefold()
-        number = _number(candidate)
+        number = _as_number(candidate)
         return not math.isnan(number) and _ORDERED[self.operator](
             number, float(self.value)
         )
@@ -89,7 +89,7 @@ def condition(text: str) -> Condition:
             " ~ (contains), such as label=incorrect, 'score<0.5' or answer~Paris."
         )
     key, sign, value = (group.strip() for group in match.groups())
-    if sign in _ORDERED and math.isnan(_number(value)):
+    if sign in _ORDERED and math.isnan(_as_number(value)):
         raise ConfigurationError(
             f"In '{text}', {sign} compares numbers, and '{value}' is not a number."
         )
@@ -165,7 +165,9 @@ class Search:
     def _found(self, run: Run) -> Iterator[Found]:
         scorers = {task.name: task.main.scorer for task in run.tasks if task.main}
         flipped = (
-            _flipped(run, self.against, scorers) if self.against is not None else None
+            _find_flipped_items(run, self.against, scorers)
+            if self.against is not None
+            else None
         )
         unknown = {condition.key for condition in self.conditions} - {*_FIELDS}
         seen = set[str]()
@@ -174,7 +176,7 @@ class Search:
             seen |= names
             unknown -= names
             scorer = scorers.get(row["task"], "")
-            score = _number(row["scores"].get(scorer, {}).get("value"))
+            score = _as_number(row["scores"].get(scorer, {}).get("value"))
             if self.missing and not (row.get("failure") or row.get("score_failures")):
                 continue
             is_met: dict[tuple[str, object], bool] = {}
@@ -224,7 +226,7 @@ def values_there(run: Run, conditions: Sequence[Condition]) -> list[str]:
         if condition.operator == "=" and condition.key not in _OWN_EACH
     }
     for row in run.rows():
-        score = _number(
+        score = _as_number(
             row["scores"].get(scorers.get(row["task"], ""), {}).get("value")
         )
         for condition, values in tuple(values_by_condition.items()):
@@ -286,7 +288,7 @@ def values_of(row: Mapping[str, Any], key: str, score: float) -> list[Any]:
     ]
 
 
-def _flipped(
+def _find_flipped_items(
     run: Run, other_run: Run, scorers: Mapping[str, str]
 ) -> dict[tuple[str, int], float]:
     """The items of both runs with another mean score in each: the other run's, by task and hashed
@@ -326,16 +328,16 @@ def _flipped(
     return scores_by_item
 
 
-def _same(candidate: Any, text: str) -> bool:
-    number = _number(text)
+def _equals(candidate: Any, text: str) -> bool:
+    number = _as_number(text)
     return str(candidate) == text or (
         not math.isnan(number)
         and not isinstance(candidate, str)
-        and _number(candidate) == number
+        and _as_number(candidate) == number
     )
 
 
-def _number(candidate: Any) -> float:
+def _as_number(candidate: Any) -> float:
     try:
         return float(candidate)
     except (TypeError, ValueError):

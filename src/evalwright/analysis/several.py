@@ -24,14 +24,14 @@ from evalwright.analysis.comparison import (
     read_matrices,
 )
 from evalwright.analysis.differing import configuration_differences
-from evalwright.analysis.pairs import other_questions_by_pair, pairing_notes
+from evalwright.analysis.pairs import note_other_questions_by_pair, pairing_notes
 from evalwright.analysis.ranking import Pair, PairVerdict, rank
 from evalwright.analysis.robustness import (
+    explain_one_sided_judge,
     how_to_fill,
-    one_sided_judge,
     provisional_reason,
 )
-from evalwright.analysis.trees import Average, average_of, overall_node
+from evalwright.analysis.trees import Average, make_average, overall_node
 from evalwright.analysis.words import counted, few_clusters, listed, said_once
 from evalwright.core.errors import RunError, UnknownName
 from evalwright.core.plain import Plain
@@ -172,11 +172,11 @@ def compare_several(
     )
     node = overall_node(runs, [matrix.measure.task for matrix in task_matrices])
     many = node or len(task_matrices) > 1 or tasks_are == "sample"
-    average = average_of(task_matrices, node, tasks_are) if many else None
+    average = make_average(task_matrices, node, tasks_are) if many else None
     labels = tuple(called(runs))
     tables = tuple(
-        _with_judges(
-            _table(
+        _mark_one_sided_judges(
+            _make_table(
                 Average((matrix,)), baseline_index, len(task_matrices), "tasks", labels
             ),
             runs,
@@ -188,8 +188,8 @@ def compare_several(
     overall = None
     if average is not None:
         tasks_of_mean = [matrix.measure.task for matrix in average.samples]
-        overall = _with_judges(
-            _table(average, baseline_index, 1, "", labels, name="overall"),
+        overall = _mark_one_sided_judges(
+            _make_table(average, baseline_index, 1, "", labels, name="overall"),
             runs,
             tasks_of_mean,
             labels,
@@ -211,19 +211,22 @@ def compare_several(
         overall=overall,
         tasks=tables,
         others=tuple(
-            _table(Average((matrix,)), baseline_index, 1, "", labels) for matrix in also
+            _make_table(Average((matrix,)), baseline_index, 1, "", labels)
+            for matrix in also
         ),
         slices=tuple(
             table
             for key in slices
             for matrix in task_matrices
-            for table in _slices(matrix, key, baseline_index, slices_adjust, labels)
+            for table in _make_slice_tables(
+                matrix, key, baseline_index, slices_adjust, labels
+            )
         ),
         estimand=estimand(
             task_matrices, f"the mean difference {against}", how, node, tasks_are
         ),
         warnings=tuple(
-            _warnings(
+            _list_warnings(
                 task_matrices, tables, labels, baseline_index, node if average else None
             )
         ),
@@ -231,7 +234,9 @@ def compare_several(
             question_note
             for matrix in task_matrices
             if (
-                question_note := other_questions_by_pair(matrix, labels, baseline_index)
+                question_note := note_other_questions_by_pair(
+                    matrix, labels, baseline_index
+                )
             )
         ),
         differences={name: lines for name, lines in others.items() if lines},
@@ -241,7 +246,7 @@ def compare_several(
     )
 
 
-def _with_judges(
+def _mark_one_sided_judges(
     table: PairTable, runs: Sequence[Run], tasks: Sequence[str], labels: Sequence[str]
 ) -> PairTable:
     """The table with those pairs provisional, too, of which a judge gave scores of one run only.
@@ -249,7 +254,7 @@ def _with_judges(
     """
     pairs = []
     for pair in table.pairs:
-        judge = one_sided_judge(
+        judge = explain_one_sided_judge(
             (runs[pair.a], runs[pair.b]), tasks, (labels[pair.a], labels[pair.b])
         )
         pairs.append(
@@ -258,7 +263,7 @@ def _with_judges(
     return replace(table, pairs=tuple(pairs))
 
 
-def _table(
+def _make_table(
     average: Average,
     baseline: int | None,
     families: int,
@@ -317,7 +322,7 @@ def _table(
     return PairTable(
         task="" if is_overall else measure.task,
         slice="" if is_overall else name,
-        metric=_mean_words(average) if is_overall else measure.metric,
+        metric=_describe_mean(average) if is_overall else measure.metric,
         bounded=measure.bounded,
         lower_is_better=measure.lower_is_better,
         means=tuple(average.mean(row) for row in range(len(average.samples[0].values))),
@@ -330,13 +335,13 @@ def _table(
     )
 
 
-def _mean_words(average: Average) -> str:
+def _describe_mean(average: Average) -> str:
     if average.tasks_are == "sample":
         return "mean over tasks like these"
     return average.words if average.weights else "mean over tasks"
 
 
-def _slices(
+def _make_slice_tables(
     matrix: Matrix,
     key: str,
     baseline: int | None,
@@ -354,7 +359,7 @@ def _slices(
     values = f"values of '{key}'"
     families, of = (len(used), values) if how == "holm" else (1, "")
     tables = [
-        _table(
+        _make_table(
             Average((subset,)), baseline, families, of, labels, name=f"{key}: {name}"
         )
         for name, subset in used.items()
@@ -372,7 +377,9 @@ def _slices(
         replace(
             table,
             pairs=tuple(
-                _alone(subset, pair, level, next(adjusted), table.lower_is_better)
+                _compare_pair_alone(
+                    subset, pair, level, next(adjusted), table.lower_is_better
+                )
                 for pair in table.pairs
             ),
             ranks=(),
@@ -385,7 +392,7 @@ def _slices(
     ]
 
 
-def _alone(
+def _compare_pair_alone(
     matrix: Matrix, pair: Pair, level: float, p_adjusted: float, less: bool
 ) -> Pair:
     """A pair with the interval of that level that is its own, and the verdict of its adjusted
@@ -416,7 +423,7 @@ def _alone(
     )
 
 
-def _warnings(
+def _list_warnings(
     task_matrices: Sequence[Matrix],
     tables: Sequence[PairTable],
     labels: Sequence[str],

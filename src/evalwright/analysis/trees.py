@@ -189,7 +189,7 @@ def outer_first(level: Sequence[Node]) -> Iterator[Node]:
         ]
 
 
-def average_of(
+def make_average(
     matrices: Sequence[Matrix], node: Node | None = None, tasks_are: TasksAre = "fixed"
 ) -> Average | None:
     """The average over matrices by a node, without one each task the same; None where it has no
@@ -198,7 +198,7 @@ def average_of(
     Raises ConfigurationError where the tasks are to be a sample, and are fewer than three or do not
     count the same.
     """
-    average = _average_of(matrices, node)
+    average = _average_by_node(matrices, node)
     if tasks_are == "fixed":
         return average
     there = 0 if average is None else len(average.samples)
@@ -217,7 +217,7 @@ def average_of(
     return replace(average, tasks_are=tasks_are)
 
 
-def _average_of(matrices: Sequence[Matrix], node: Node | None) -> Average | None:
+def _average_by_node(matrices: Sequence[Matrix], node: Node | None) -> Average | None:
     by_task = {matrix.measure.task: matrix for matrix in matrices}
     if node is None:
         return (
@@ -250,7 +250,7 @@ def group_differences(
     sizes = {matrix.measure.task: len(matrix.keys) for matrix in matrices}
     differences = []
     for node in distinct(node for tree in common_trees(runs) for node in tree.nodes()):
-        average = average_of(matrices, node)
+        average = make_average(matrices, node)
         difference = (
             average.difference() if average is not None and average.paired else None
         )

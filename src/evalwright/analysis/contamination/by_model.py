@@ -76,7 +76,7 @@ class Rewrite:
 
 
 @dataclass(slots=True)
-class Rewritten:
+class RewrittenTask:
     """What came of a task. refused: how many originals have no rewrite of a kind, by kind and
     reason.
     """
@@ -89,7 +89,7 @@ class Rewritten:
         self, original: Sample, sample: Sample | None, kind: str, by: str, none: str
     ) -> None:
         """Keep a rewrite that passes the checks, or count why not."""
-        why = none if sample is None else problem(original, sample, kind)
+        why = none if sample is None else find_fault(original, sample, kind)
         if why or sample is None:
             self.refused[kind, why] += 1
         else:
@@ -98,7 +98,7 @@ class Rewritten:
 
 def rewrite(
     task: Task, kinds: Sequence[Kind], model: Model | None, home: Path
-) -> Rewritten:
+) -> RewrittenTask:
     """Every sample in every kind.
 
     A model's replies are kept in the store at `home` and never paid for twice.
@@ -107,12 +107,12 @@ def rewrite(
     that writes no text.
     """
     written = [kind for kind in kinds if kind in _INSTRUCTIONS]
-    rewritten = Rewritten(n_originals=sum(1 for _ in _originals(task)))
+    rewritten = RewrittenTask(n_originals=sum(1 for _ in _originals(task)))
     if "shuffle" in kinds:
         for sample in _originals(task):
             rewritten.take(
                 sample,
-                shuffle(sample),
+                shuffle_options(sample),
                 "shuffle",
                 "rule",
                 "its options cannot be reordered",
@@ -125,13 +125,13 @@ def rewrite(
         raise AbilityError(
             f"'{model.name}' cannot generate text, so it cannot rewrite questions."
         )
-    rewritten_by_model: Rewritten = run_blocking(
+    rewritten_by_model: RewrittenTask = run_blocking(
         lambda: _rewrite_all(rewritten, task, written, model, home)
     )
     return rewritten_by_model
 
 
-def shuffle(sample: Sample) -> Sample | None:
+def shuffle_options(sample: Sample) -> Sample | None:
     """The options in another order, with a right one in another place; None where options speak of
     each other's places.
     """
@@ -182,8 +182,8 @@ def _originals(task: Task) -> Iterator[Sample]:
 
 
 async def _rewrite_all(
-    outcome: Rewritten, task: Task, kinds: Sequence[Kind], model: Model, home: Path
-) -> Rewritten:
+    outcome: RewrittenTask, task: Task, kinds: Sequence[Kind], model: Model, home: Path
+) -> RewrittenTask:
     with open_store(home) as store:
         async with Engine(store) as engine:
             door = engine.door({ROLE: model})
@@ -193,7 +193,9 @@ async def _rewrite_all(
                 sample: Sample, kind: Kind
             ) -> tuple[Sample | None, str]:
                 async with gate:
-                    return await _rewrite(sample, kind, door, "chat" in model.abilities)
+                    return await _rewrite_sample(
+                        sample, kind, door, "chat" in model.abilities
+                    )
 
             pairs = [(sample, kind) for sample in _originals(task) for kind in kinds]
 
@@ -208,7 +210,7 @@ async def _rewrite_all(
     return outcome
 
 
-async def _rewrite(
+async def _rewrite_sample(
     sample: Sample, kind: Kind, ask: Ask, chat: bool
 ) -> tuple[Sample | None, str]:
     """The rewritten sample, or None and why there is none."""
@@ -242,13 +244,13 @@ async def _rewrite(
     return replace(frame, input=reply), ""
 
 
-def problem(original: Sample, rewritten: Sample, kind: str) -> str:
+def find_fault(original: Sample, rewritten: Sample, kind: str) -> str:
     """Why a rewrite is refused, as far as a program can see; "" for one that may stay.
 
     A person looks at the rest.
     """
-    before = _folded(original.input)
-    after = _folded(rewritten.input)
+    before = _fold_text(original.input)
+    after = _fold_text(rewritten.input)
     if not after:
         return "it is empty"
     if kind == "shuffle":
@@ -263,7 +265,8 @@ def problem(original: Sample, rewritten: Sample, kind: str) -> str:
         return "it is much longer than the original"
     targets = zip(original.targets, rewritten.targets, strict=False)
     if not rewritten.choices and any(
-        _says(after, new) and not _says(before, old) for old, new in targets
+        _contains_phrase(after, new) and not _contains_phrase(before, old)
+        for old, new in targets
     ):
         return "it gives the answer away" if kind != "negate" else ""
     if Counter(_NUMBER.findall(before)) != Counter(_NUMBER.findall(after)):
@@ -271,12 +274,12 @@ def problem(original: Sample, rewritten: Sample, kind: str) -> str:
     return ""
 
 
-def _folded(text: str) -> str:
+def _fold_text(text: str) -> str:
     return " ".join(unicodedata.normalize("NFKC", text).casefold().split())
 
 
-def _says(text: str, target: str) -> bool:
-    folded_target = _folded(target).strip(" .,;:!?\"'")
+def _contains_phrase(text: str, target: str) -> bool:
+    folded_target = _fold_text(target).strip(" .,;:!?\"'")
     return (
         bool(folded_target)
         and re.search(rf"(?<!\w){re.escape(folded_target)}(?!\w)", text) is not None

@@ -75,7 +75,7 @@ class CorpusScan:
     found: tuple[GramCount, ...]
 
 
-def words_of(text: str) -> list[str]:
+def split_words(text: str) -> list[str]:
     """The words by which texts are compared."""
     return _WORD.findall(unicodedata.normalize("NFKC", text).casefold())
 
@@ -94,12 +94,12 @@ def scan_corpus(
             f"n-grams need at least {LEAST} words, not {n}: shorter ones occur in any"
             " text."
         )
-    index = _Index([words_of(question) for question in questions], n)
-    files = [file for path in places for file in _files(path)]
+    index = _GramIndex([split_words(question) for question in questions], n)
+    files = [file for path in places for file in _find_files(path)]
     words = 0
     for file in files:
         try:
-            words += sum(map(index.read, _documents(file)))
+            words += sum(map(index.read, _read_documents(file)))
         except (OSError, EOFError, zlib.error) as error:
             reason = getattr(error, "strerror", None) or error
             raise ConfigurationError(
@@ -108,7 +108,7 @@ def scan_corpus(
     return CorpusScan(len(files), words, index.result())
 
 
-class _Index:
+class _GramIndex:
     """The n-grams of all questions by length, and how often each was met.
 
     Words are numbers, 0 for those of no question.
@@ -133,7 +133,7 @@ class _Index:
             by_length.setdefault(length, set()).update(self.own[-1])
         by_length.pop(0, None)
         self.hashes = {
-            length: np.unique(_hashes(np.array(list(grams), np.uint64)))
+            length: np.unique(_hash_rows(np.array(list(grams), np.uint64)))
             for length, grams in by_length.items()
         }
         self.counts: Counter[tuple[int, ...]] = Counter(
@@ -148,7 +148,7 @@ class _Index:
         tail = np.zeros(0, np.uint64)
         total = 0
         for piece in pieces:
-            piece_words = words_of(piece)
+            piece_words = split_words(piece)
             total += len(piece_words)
             if not longest or not piece_words:
                 continue
@@ -172,7 +172,7 @@ class _Index:
         """Count the windows that are grams; a hash only says where to look."""
         if len(ids) < length:
             return
-        hashes = _hashes(sliding_window_view(ids, length))
+        hashes = _hash_rows(sliding_window_view(ids, length))
         places = np.minimum(np.searchsorted(gram_hashes, hashes), len(gram_hashes) - 1)
         for start in np.flatnonzero(gram_hashes[places] == hashes):
             gram = tuple(ids[start : start + length].tolist())
@@ -196,7 +196,7 @@ class _Index:
         return tuple(counts)
 
 
-def _hashes(windows: NDArray[np.uint64]) -> NDArray[np.uint64]:
+def _hash_rows(windows: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """A hash of every row, modulo 2^64; (rows, words) -> (rows,)."""
     hashes = np.zeros(len(windows), np.uint64)
     for offset in range(windows.shape[1]):
@@ -207,7 +207,7 @@ def _hashes(windows: NDArray[np.uint64]) -> NDArray[np.uint64]:
 # -- files -----------------------------------------------------------------------------
 
 
-def _files(path: Path) -> list[Path]:
+def _find_files(path: Path) -> list[Path]:
     if path.is_dir():
         files = sorted(
             path for path in path.rglob("*") if path.is_file() and _file_kind(path)
@@ -228,15 +228,15 @@ def _file_kind(path: Path) -> str:
     return "lines" if name.endswith(_LINES) else "text" if name.endswith(_TEXT) else ""
 
 
-def _documents(path: Path) -> Iterator[Iterator[str]]:
+def _read_documents(path: Path) -> Iterator[Iterator[str]]:
     """The documents of a file, each as pieces. A file of another name is read as text."""
     packed = path.name.lower().endswith(".gz")
     with (
-        _Unpacked(path) if packed else path.open("rb") as raw,
+        _BoundedGzipFile(path) if packed else path.open("rb") as raw,
         io.TextIOWrapper(raw, encoding="utf-8", errors="replace") as file,
     ):
         if _file_kind(path) != "lines":
-            yield _pieces(file)
+            yield _read_pieces(file)
             return
         while line := file.readline(_LONGEST_LINE):
             if len(line) == _LONGEST_LINE:
@@ -245,10 +245,10 @@ def _documents(path: Path) -> Iterator[Iterator[str]]:
                     " characters: write one document per line."
                 )
             if line.strip():
-                yield iter([_strings(line)])
+                yield iter([_text_of_json(line)])
 
 
-class _Unpacked(gzip.GzipFile):
+class _BoundedGzipFile(gzip.GzipFile):
     """A packed file that is read no further than text can grow. Raises ConfigurationError."""
 
     def read1(self, size: int = -1) -> bytes:
@@ -262,7 +262,7 @@ class _Unpacked(gzip.GzipFile):
         return unpacked
 
 
-def _pieces(file: IO[str]) -> Iterator[str]:
+def _read_pieces(file: IO[str]) -> Iterator[str]:
     """A text in pieces of about a megabyte that end at white space, where there is some."""
     remainder = ""
     while chunk := file.read(_CHUNK):
@@ -275,7 +275,7 @@ def _pieces(file: IO[str]) -> Iterator[str]:
         yield remainder
 
 
-def _strings(line: str) -> str:
+def _text_of_json(line: str) -> str:
     """All text of a line of JSON, one string after another; of a line that is no JSON, the line."""
     try:
         document = json.loads(line)

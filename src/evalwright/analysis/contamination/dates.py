@@ -20,14 +20,14 @@ Side = Literal["before", "after", "across", "undated", "unreadable"]
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class DateSpan:
     """From the first to the last day that a date may mean."""
 
     first: date
     last: date
 
 
-def parse_span(text: Any) -> Span | None:
+def parse_span(text: Any) -> DateSpan | None:
     """The span of "2024", "2024-06", "2024-06-15" (a time after it is ignored), a number that is a
     year; else None.
     """
@@ -40,7 +40,9 @@ def parse_span(text: Any) -> Span | None:
     try:
         first = date(year or 0, month or 1, day or 1)
         end = month or 12
-        return Span(first, date(first.year, end, day or monthrange(first.year, end)[1]))
+        return DateSpan(
+            first, date(first.year, end, day or monthrange(first.year, end)[1])
+        )
     except ValueError:
         return None
 

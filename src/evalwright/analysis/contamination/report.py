@@ -105,18 +105,26 @@ def contamination_report(
             dated = (
                 clean
                 if date_key
-                else replace(clean, date_key=dividing_key(items, clean))
+                else replace(clean, date_key=find_date_key(items, clean))
             )
             cut_offs += (
-                [cut_off_report] if (cut_off_report := by_cut_off(items, dated)) else []
+                [cut_off_report]
+                if (cut_off_report := compare_by_cut_off(items, dated))
+                else []
             )
-            all_drops += drops(items, rewrites_of(items, [*task_items, *others]), clean)
+            all_drops += measure_drops(
+                items, find_rewrites(items, [*task_items, *others]), clean
+            )
         except ValueError as error:
             raise ConfigurationError(
                 f"The scores of '{items.task}' ({items.metric}) cannot be compared:"
                 f" {error}."
             ) from error
-    met = overlaps(task_items, [Path(path) for path in corpus], n) if corpus else []
+    met = (
+        measure_overlaps(task_items, [Path(path) for path in corpus], n)
+        if corpus
+        else []
+    )
     if rewrites and not all_drops:
         raise RunError(
             f"No sample of {', '.join(repr(rewrite_run.id) for rewrite_run in rewrites)} is a"
@@ -145,7 +153,7 @@ was written, when its answer became known, and what benchmarks call the date of 
 """
 
 
-def dividing_key(items: Items, control: Control) -> str:
+def find_date_key(items: TaskItems, control: Control) -> str:
     """The first key by which a task's items lie on both sides of the cut-off, else the first by
     which any lies on a side.
     """
@@ -164,7 +172,7 @@ def dividing_key(items: Items, control: Control) -> str:
 
 
 def _nothing_to_report(
-    run: Run, tasks: Sequence[Items], control: Control, date_key: str
+    run: Run, tasks: Sequence[TaskItems], control: Control, date_key: str
 ) -> UsageError:
     """Why there is nothing to say about a run, and what would give something."""
     if control.cut_off is None:
@@ -224,7 +232,7 @@ a person checked it.
 
 
 @dataclass(slots=True, kw_only=True)
-class Items(ItemRows):
+class TaskItems(ItemRows):
     """The items of one task of a run, in the order of the record, by the scorer of the task's main
     metric.
 
@@ -255,10 +263,10 @@ class Items(ItemRows):
         self.texts.append(str(row["input"]))
 
 
-def read_items(run: Run) -> dict[str, Items]:
+def read_items(run: Run) -> dict[str, TaskItems]:
     """The items of every task that has a main metric. Raises RunError where records cannot be read."""
     items_by_task = {
-        task.name: Items(
+        task.name: TaskItems(
             task=task.name,
             metric=task.main.label,
             scorer=task.main.scorer,
@@ -271,12 +279,12 @@ def read_items(run: Run) -> dict[str, Items]:
     return items_by_task
 
 
-class Groups:
+class ItemGroups:
     """Groups of one task's items, with cluster codes that are the same in all of them; an item
     without a cluster is alone.
     """
 
-    def __init__(self, items: Items) -> None:
+    def __init__(self, items: TaskItems) -> None:
         self.items = items
         self._codes: dict[tuple[str, str], int] = {}
 
@@ -404,7 +412,7 @@ class Control:
         )
 
 
-def by_cut_off(items: Items, control: Control) -> CutOff | None:
+def compare_by_cut_off(items: TaskItems, control: Control) -> CutOff | None:
     """The score before and after; None without a cut-off, and where no item is dated.
 
     Rewrites are not counted.
@@ -417,7 +425,7 @@ def by_cut_off(items: Items, control: Control) -> CutOff | None:
     after = sides["after"]
     if control.cut_off is None or not (before or after):
         return None
-    groups = Groups(items)
+    groups = ItemGroups(items)
     named = [
         {items.clusters[index] for index in indices} - {""}
         for indices in (before, after)
@@ -452,7 +460,7 @@ Rewrites = Mapping[int, Sequence[ScoredRewrite]]
 """The rewrites of each original, by its place."""
 
 
-def rewrites_of(items: Items, others: Sequence[Items]) -> Rewrites:
+def find_rewrites(items: TaskItems, others: Sequence[TaskItems]) -> Rewrites:
     """The rewrites of a task's items that stand among other items: those whose metadata name them."""
     rewrites: dict[int, list[ScoredRewrite]] = {}
     for further_items in others:
@@ -475,7 +483,7 @@ def rewrites_of(items: Items, others: Sequence[Items]) -> Rewrites:
     return rewrites
 
 
-def drops(items: Items, rewrites: Rewrites, control: Control) -> list[Drop]:
+def measure_drops(items: TaskItems, rewrites: Rewrites, control: Control) -> list[Drop]:
     """The paired drop over all kinds, and by kind where there are several."""
     kinds = sorted(
         {
@@ -485,10 +493,12 @@ def drops(items: Items, rewrites: Rewrites, control: Control) -> list[Drop]:
         }
     )
     reported_kinds = [ALL, *kinds] if len(kinds) > 1 else kinds
-    return [_drop(items, rewrites, control, kind) for kind in reported_kinds]
+    return [_measure_drop(items, rewrites, control, kind) for kind in reported_kinds]
 
 
-def _drop(items: Items, rewrites: Rewrites, control: Control, kind: str) -> Drop:
+def _measure_drop(
+    items: TaskItems, rewrites: Rewrites, control: Control, kind: str
+) -> Drop:
     chosen = {
         index: of_kind
         for index, item_rewrites in sorted(rewrites.items())
@@ -499,9 +509,9 @@ def _drop(items: Items, rewrites: Rewrites, control: Control, kind: str) -> Drop
         )
         and control.side(items.metadata[index]) != "across"
     }
-    groups = Groups(items)
+    groups = ItemGroups(items)
 
-    def scores(control_items: bool) -> tuple[Any, Any, Any]:
+    def collect_scores(control_items: bool) -> tuple[Any, Any, Any]:
         """Scores of originals and of their rewrites, a row per original, and their clusters."""
         places = [
             index
@@ -513,8 +523,8 @@ def _drop(items: Items, rewrites: Rewrites, control: Control, kind: str) -> Drop
         )
         return items.matrix(places), rewritten, groups.codes(places)
 
-    *seen, clusters = scores(False)
-    *unseen, control_clusters = scores(True)
+    *seen, clusters = collect_scores(False)
+    *unseen, control_clusters = collect_scores(True)
     limits = items.value_range
     check = None
     if len(seen[0]) and len(unseen[0]):
@@ -558,8 +568,8 @@ class Overlap(Plain):
     samples: Mapping[str, GramCount]
 
 
-def overlaps(
-    tasks: Sequence[Items], corpus: Sequence[Path], n: int = N
+def measure_overlaps(
+    tasks: Sequence[TaskItems], corpus: Sequence[Path], n: int = N
 ) -> list[Overlap]:
     """Every task against a corpus, which is read once for all. Rewrites are not looked for."""
     original_indices = [
@@ -580,21 +590,21 @@ def overlaps(
     )
     counts = iter(scan.found)
     return [
-        _overlap(items, {index: next(counts) for index in places}, scan, n)
+        _measure_overlap(items, {index: next(counts) for index in places}, scan, n)
         for items, places in original_indices
         if places
     ]
 
 
-def _overlap(
-    items: Items, counts: Mapping[int, GramCount], scan: CorpusScan, n: int
+def _measure_overlap(
+    items: TaskItems, counts: Mapping[int, GramCount], scan: CorpusScan, n: int
 ) -> Overlap:
     by_class: dict[str, list[int]] = {"": [], "none": [], "some": [], "most": []}
     for index, count in counts.items():
         name = "none" if not count.found else "most" if count.share >= MOST else "some"
         by_class[name if count.n else ""].append(index)
     too_short = len(by_class.pop(""))
-    groups = Groups(items)
+    groups = ItemGroups(items)
     return Overlap(
         task=items.task,
         metric=items.metric,

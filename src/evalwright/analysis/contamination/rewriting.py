@@ -16,7 +16,7 @@ from typing import Any
 
 import yaml
 
-from evalwright.analysis.contamination.by_model import Rewrite, Rewritten
+from evalwright.analysis.contamination.by_model import Rewrite, RewrittenTask
 from evalwright.analysis.contamination.report import KIND, OF_TASK, REWRITE_KEYS
 from evalwright.core.errors import ConfigurationError, TaskError
 from evalwright.core.tasks import Task
@@ -27,7 +27,7 @@ from evalwright.tasks.yaml_files import plain
 
 
 def write_rewrites(
-    rewritten: Rewritten,
+    rewritten: RewrittenTask,
     task: Task,
     definition: Definition,
     into: Path,
@@ -65,11 +65,14 @@ def write_rewrites(
     ) < len(rewritten.rewrites)
     lines = [
         json.dumps(
-            _row(rewrite, task.name, definition, shares_original), ensure_ascii=False
+            _make_row(rewrite, task.name, definition, shares_original),
+            ensure_ascii=False,
         )
         for rewrite in rewritten.rewrites
     ]
-    document = _file(rewritten, task, definition, title, data_path.name, into.parent)
+    document = _make_document(
+        rewritten, task, definition, title, data_path.name, into.parent
+    )
     first = {
         key: document[key]
         for key in ("task", "version", "description", "dataset", "sample")
@@ -84,7 +87,7 @@ def write_rewrites(
     return data_path
 
 
-def _row(
+def _make_row(
     rewrite: Rewrite, task: str, definition: Definition, shares_original: bool
 ) -> dict[str, Any]:
     """The original's columns, with the wording replaced where a column is the wording, and the
@@ -126,8 +129,8 @@ def _row(
     return plain_row
 
 
-def _file(
-    rewritten: Rewritten,
+def _make_document(
+    rewritten: RewrittenTask,
     task: Task,
     definition: Definition,
     title: str,
@@ -161,7 +164,7 @@ def _file(
     )
     prompt = document_fields.get("prompt")
     if isinstance(prompt, Mapping) and isinstance(prompt.get("few_shot"), Mapping):
-        shots = _shots(prompt["few_shot"], document_fields, definition, folder)
+        shots = _keep_shots(prompt["few_shot"], document_fields, definition, folder)
         document_fields["prompt"] = {**prompt, "few_shot": shots}
     changed = {
         "task": title,
@@ -182,7 +185,7 @@ def _file(
     }
 
 
-def _shots(
+def _keep_shots(
     shots: Mapping[str, Any],
     document: Mapping[str, Any],
     definition: Definition,
@@ -204,11 +207,11 @@ def _shots(
     if "sample" not in new_shots and "sample" in document:
         new_shots["sample"] = document["sample"]
     base = definition.document.folder(("prompt", "few_shot", "dataset"))
-    new_shots["dataset"] = _relative(new_shots["dataset"], base, folder)
+    new_shots["dataset"] = _rebase_dataset(new_shots["dataset"], base, folder)
     return new_shots
 
 
-def _relative(dataset: Any, base: Path, folder: Path) -> Any:
+def _rebase_dataset(dataset: Any, base: Path, folder: Path) -> Any:
     """A dataset's paths as they are from another folder."""
     if isinstance(dataset, str):
         return os.path.relpath(base / dataset, folder)

@@ -21,7 +21,7 @@ _HEX = 16
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class SampleChange:
     """One sample in both versions. what: "wording", "references", "metadata"; before, after: those
     parts of it.
     """
@@ -61,7 +61,7 @@ class TaskDiff:
     added: tuple[str, ...]
     removed: tuple[str, ...]
     renamed: tuple[tuple[str, str], ...]
-    changed: tuple[Change, ...]
+    changed: tuple[SampleChange, ...]
     settings: tuple[SettingChange, ...]
 
     @property
@@ -88,15 +88,15 @@ def diff_tasks(a: Task, b: Task) -> TaskDiff:
     new = [name for name in after if name not in before]
     by_content: dict[str, list[str]] = {}
     for name in new:
-        by_content.setdefault(_hash(after[name]), []).append(name)
+        by_content.setdefault(_content_hash(after[name]), []).append(name)
     renamed = [
         (name, same.pop(0))
         for name in gone
-        if (same := by_content.get(_hash(before[name])))
+        if (same := by_content.get(_content_hash(before[name])))
     ]
     moved_from, moved_to = ({pair[side] for pair in renamed} for side in (0, 1))
     changed = tuple(
-        _change(name, contents, after[name])
+        _describe_change(name, contents, after[name])
         for name, contents in before.items()
         if name in after and contents != after[name]
     )
@@ -143,33 +143,35 @@ def _sample_contents(sample: Sample) -> dict[str, Any]:
     }
 
 
-def _hash(contents: Mapping[str, Any]) -> str:
+def _content_hash(contents: Mapping[str, Any]) -> str:
     """Of a sample's wording, references and metadata, not of its id."""
     text = json.dumps(contents, sort_keys=True, ensure_ascii=True, default=str)
     return sha256(text.encode()).hexdigest()[:_HEX]
 
 
-def _change(name: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> Change:
+def _describe_change(
+    name: str, before: Mapping[str, Any], after: Mapping[str, Any]
+) -> SampleChange:
     changed_aspects = tuple(
         aspect for aspect in PARTS if before[aspect] != after[aspect]
     )
-    return Change(
+    return SampleChange(
         name,
         changed_aspects,
         {
-            aspect: _differing(before[aspect], after[aspect])
+            aspect: _differing_keys(before[aspect], after[aspect])
             for aspect in changed_aspects
         },
         {
-            aspect: _differing(after[aspect], before[aspect])
+            aspect: _differing_keys(after[aspect], before[aspect])
             for aspect in changed_aspects
         },
-        _hash(before),
-        _hash(after),
+        _content_hash(before),
+        _content_hash(after),
     )
 
 
-def _differing(before: Any, after: Any) -> Any:
+def _differing_keys(before: Any, after: Any) -> Any:
     """Of a mapping only the keys that differ."""
     if not isinstance(before, Mapping):
         return before

@@ -21,11 +21,11 @@ from numpy.typing import NDArray
 from evalwright.analysis.judge_validation.labels import (
     Evidence,
     LabelFile,
-    gather,
+    find_sets,
+    gather_evidence,
     read_label_files,
-    sets_of,
 )
-from evalwright.analysis.judge_validation.probes import look_for_faults
+from evalwright.analysis.judge_validation.probes import probe_judge
 from evalwright.analysis.judge_validation.verdicts import read_verdicts
 from evalwright.core.errors import ConfigurationError, RunError
 from evalwright.core.plain import Plain, plain_fields
@@ -134,19 +134,19 @@ def calibrate_judge(
     """
     refuse_left_out([run], "calibrate")
     files = read_label_files(label_files)
-    evidence = gather(run, files, sets_of(files, [run]), scorer)
+    evidence = gather_evidence(run, files, find_sets(files, [run]), scorer)
     verdicts = evidence.verdicts
     drawn = evidence.drawn
     clusters = evidence.verdicts.clusters
     of_mean = partial(
         corrected_mean, evidence.judge, evidence.human, strata=evidence.strata
     )
-    alone, corrected = alone_and_corrected(
+    alone, corrected = estimate_alone_and_corrected(
         partial(of_mean, clusters=clusters, level=level),
         f"None of the labelled answers has a verdict of '{verdicts.scorer}': label"
         " others, or name another scorer.",
     )
-    faults, unknown = look_for_faults(evidence)
+    faults, unknown = probe_judge(evidence)
     return JudgeCalibration(
         run=run.id,
         model=run.label,
@@ -157,12 +157,12 @@ def calibrate_judge(
         design=drawn.design,
         seed=drawn.seed,
         labels=tuple(file.facts for file in files),
-        counts=_counts(evidence),
-        judge=_own_score(evidence, level),
+        counts=_count_labels(evidence),
+        judge=_judge_score(evidence, level),
         labels_alone=alone,
         corrected=corrected,
-        narrower=narrower(alone, corrected),
-        excess=_excess(evidence, level),
+        narrower=interval_reduction(alone, corrected),
+        excess=_measure_excess(evidence, level),
         faults=faults,
         unknown=unknown,
         left_out=len(drawn.left_out),
@@ -170,7 +170,7 @@ def calibrate_judge(
     )
 
 
-def _own_score(evidence: Evidence, level: float) -> Estimate:
+def _judge_score(evidence: Evidence, level: float) -> Estimate:
     """The judge's own score, with how many of its verdicts are unsure."""
     verdicts = evidence.verdicts
     estimate = mean_interval(verdicts.values, clusters=verdicts.clusters, level=level)
@@ -178,7 +178,7 @@ def _own_score(evidence: Evidence, level: float) -> Estimate:
     return replace(estimate, n_unsure=n_unsure)
 
 
-def alone_and_corrected(
+def estimate_alone_and_corrected(
     score: Callable[..., JudgeCorrection], nothing: str
 ) -> tuple[JudgeCorrection, JudgeCorrection]:
     """The score by labels alone (judge weight 0) and corrected.
@@ -193,7 +193,7 @@ def alone_and_corrected(
     return alone, corrected
 
 
-def _excess(evidence: Evidence, level: float) -> Excess:
+def _measure_excess(evidence: Evidence, level: float) -> Excess:
     """The judge's score less people's on the answers that people saw, weighted where chances were
     unequal.
     """
@@ -239,7 +239,7 @@ def weighted_mean(
     )
 
 
-def _counts(evidence: Evidence) -> LabelCounts:
+def _count_labels(evidence: Evidence) -> LabelCounts:
     judged = ~np.isnan(evidence.judge)
     labelled = int(np.count_nonzero(evidence.labelled))
     by_person = (~np.isnan(evidence.people)).sum(axis=0).tolist()
@@ -253,7 +253,7 @@ def _counts(evidence: Evidence) -> LabelCounts:
     )
 
 
-def narrower(alone: JudgeCorrection, corrected: JudgeCorrection) -> float:
+def interval_reduction(alone: JudgeCorrection, corrected: JudgeCorrection) -> float:
     """By which share the corrected interval is narrower; nan where there is no interval."""
     before = alone.high - alone.low
     after = corrected.high - corrected.low
@@ -330,9 +330,9 @@ def calibrate_difference(
     """
     refuse_left_out([a, b], "calibrate")
     files = read_label_files(label_files)
-    sets = sets_of(files, [a, b])
-    first = gather(a, files, sets, scorer)
-    second = gather(b, files, sets, scorer)
+    sets = find_sets(files, [a, b])
+    first = gather_evidence(a, files, sets, scorer)
+    second = gather_evidence(b, files, sets, scorer)
     if (
         first.drawn.partner != second.drawn.name
         or second.drawn.partner != first.drawn.name
@@ -351,7 +351,7 @@ def calibrate_difference(
     clusters = first.verdicts.clusters[in_a]
     strata = None if first.strata is None else first.strata[in_a]
     score = partial(corrected_difference, judge_a, human_a, judge_b, human_b)
-    alone, corrected = alone_and_corrected(
+    alone, corrected = estimate_alone_and_corrected(
         partial(score, clusters=clusters, strata=strata, level=level),
         "No item has labels for the answers of both runs: label both rows of an item.",
     )
@@ -376,7 +376,7 @@ def calibrate_difference(
         ),
         labels_alone=alone,
         corrected=corrected,
-        narrower=narrower(alone, corrected),
+        narrower=interval_reduction(alone, corrected),
         favour=Excess(favour.value, favour.low, favour.high, favour.method),
         names=(a.label, b.label) if a.label != b.label else (a.id, b.id),
         scorer_b=second.verdicts.scorer,

@@ -103,7 +103,7 @@ def draw_set(
     )
     confidence = sure if stated else verdicts.values if verdicts.graded else None
     positions = np.arange(len(verdicts.values))
-    (drawn,) = _drawn(
+    (drawn,) = _draw_label_sets(
         [verdicts], [positions], verdicts.values, confidence, size, design, seed
     )
     return drawn
@@ -127,11 +127,13 @@ def draw_sets(
             f"No item has a verdict both in the run '{a.run.id}' and in '{b.run.id}':"
             " nothing can be compared."
         )
-    first, second = _drawn([a, b], [in_a, in_b], differences, None, size, design, seed)
+    first, second = _draw_label_sets(
+        [a, b], [in_a, in_b], differences, None, size, design, seed
+    )
     return first, second
 
 
-def _drawn(
+def _draw_label_sets(
     sources: list[Verdicts],
     positions: list[NDArray[np.int64]],
     values: NDArray[np.float64],
@@ -151,7 +153,7 @@ def _drawn(
         labelling_draw = draw_labelling_set(
             values, size_drawn, design=design, confidence=confidence, seed=seed
         )
-    names = [_name(source, sources, size_drawn, design, seed) for source in sources]
+    names = [_set_name(source, sources, size_drawn, design, seed) for source in sources]
     chosen = np.array(labelling_draw.indices)
     chances = np.array(labelling_draw.probabilities)
     sets = []
@@ -181,7 +183,7 @@ def _drawn(
     return sets
 
 
-def _name(
+def _set_name(
     source: Verdicts, sources: list[Verdicts], size: int, design: str, seed: int
 ) -> str:
     """A name by content: letters first, so that no spreadsheet reads a number or a date into it."""
@@ -227,11 +229,11 @@ def find_set(name: str, folders: list[Path]) -> LabelSet | None:
     ]
     for path in places:
         if path.is_file():
-            return _read(path, name)
+            return _read_set(path, name)
     return None
 
 
-def _read(path: Path, name: str) -> LabelSet:
+def _read_set(path: Path, name: str) -> LabelSet:
     """The set in a file; `LabelSet.check` looks at its numbers."""
     content = read_json(path, RunError, str(path))
     try:
@@ -273,7 +275,7 @@ def sheet_rows(pairs: Sequence[tuple[Run, LabelSet]]) -> list[SheetRow]:
 
     Raises RunError where the records are not those that the set was drawn from.
     """
-    rows_by_set = [_rows_of(run, drawn) for run, drawn in pairs]
+    rows_by_set = [_read_sheet_rows(run, drawn) for run, drawn in pairs]
     if len(rows_by_set) == 1:
         return rows_by_set[0]
     shuffle = random.Random(" ".join(drawn.name for _, drawn in pairs)).shuffle
@@ -285,7 +287,7 @@ def sheet_rows(pairs: Sequence[tuple[Run, LabelSet]]) -> list[SheetRow]:
     return mixed
 
 
-def _rows_of(run: Run, drawn: LabelSet) -> list[SheetRow]:
+def _read_sheet_rows(run: Run, drawn: LabelSet) -> list[SheetRow]:
     numbers = {position: number for number, position in enumerate(drawn.rows)}
     tasks = set(drawn.tasks)
     rows_by_number: dict[int, SheetRow] = {}

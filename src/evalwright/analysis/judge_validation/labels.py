@@ -79,7 +79,7 @@ def read_label_files(paths: Sequence[str | Path]) -> list[LabelFile]:
     `row` and `label`, a row that is of no set, a label that is none, and two labels of one person
     for one row.
     """
-    files = [_read(Path(path), name_file=len(paths) > 1) for path in paths]
+    files = [_read_label_file(Path(path), name_file=len(paths) > 1) for path in paths]
     first: dict[tuple[object, ...], str] = {}
     for file in files:
         for label in file.labels:
@@ -88,7 +88,7 @@ def read_label_files(paths: Sequence[str | Path]) -> list[LabelFile]:
                 raise ConfigurationError(
                     f"{label.where}: the row was already labelled in {first[key]}"
                     + (
-                        f", labelled by '{_short(label.labeller)}' too"
+                        f", labelled by '{_shorten(label.labeller)}' too"
                         if label.labeller
                         else ""
                     )
@@ -99,7 +99,7 @@ def read_label_files(paths: Sequence[str | Path]) -> list[LabelFile]:
     return files
 
 
-def _read(path: Path, *, name_file: bool) -> LabelFile:
+def _read_label_file(path: Path, *, name_file: bool) -> LabelFile:
     with failing_as(ConfigurationError, f"The labels '{path}' cannot be read"):
         content = ordinary(path).read_bytes()
     if content[:4] == b"PK\x03\x04":
@@ -114,11 +114,11 @@ def _read(path: Path, *, name_file: bool) -> LabelFile:
         except UnicodeDecodeError:
             text = content.decode("cp1252", "replace")
     default_labeller = str(path) if name_file else ""
-    labels = tuple(_labels(_rows(text, path), path, default_labeller))
+    labels = tuple(_parse_labels(_read_rows(text, path), path, default_labeller))
     return LabelFile(path, hashlib.sha256(content).hexdigest(), labels)
 
 
-def _rows(text: str, path: Path) -> Iterator[tuple[int, dict[str, str]]]:
+def _read_rows(text: str, path: Path) -> Iterator[tuple[int, dict[str, str]]]:
     """The line each row begins in, and its cells by the header's names in lower case."""
     first, _, remainder = text.partition("\n")
     skipped = 0
@@ -166,7 +166,7 @@ def _check_header(names: list[str], path: Path, line: int) -> None:
             )
 
 
-def _labels(
+def _parse_labels(
     rows: Iterator[tuple[int, dict[str, str]]], path: Path, default_labeller: str
 ) -> Iterator[Label]:
     for line, cells in rows:
@@ -176,11 +176,11 @@ def _labels(
         labeller = (
             " ".join(cells.get("labeller", "").split()).lstrip("'") or default_labeller
         )
-        answer = None if name else _answer(cells)
+        answer = None if name else _chosen_answer(cells)
         drawn = (row_match[1].lower(), int(row_match[2]) - 1) if row_match else ("", -1)
         if not answer and drawn[1] < 0:
             raise ConfigurationError(
-                f"{where}: '{_short(name)}' in the column 'row' is not a row of a"
+                f"{where}: '{_shorten(name)}' in the column 'row' is not a row of a"
                 " labelling set (such as s0a1b2c3d-007)."
             )
         yield Label(
@@ -188,7 +188,7 @@ def _labels(
         )
 
 
-def _answer(cells: Mapping[str, str]) -> tuple[str, str, int] | None:
+def _chosen_answer(cells: Mapping[str, str]) -> tuple[str, str, int] | None:
     """The answer that a row without a name is about, None where it says none."""
     task, name = (
         re.sub(r"^'(?=\s*[=+\-@])", "", cells.get(column, ""))
@@ -214,14 +214,14 @@ def _parse_label(text: str, where: str) -> float:
         label = math.nan
     if not 0.0 <= label <= 1.0:
         raise ConfigurationError(
-            f"{where}: the label '{_short(text.strip())}' is not a label: write 1 for"
+            f"{where}: the label '{_shorten(text.strip())}' is not a label: write 1 for"
             " right and 0 for wrong (or yes and no), a number between them where a"
             " part of the answer is right, or leave the cell empty."
         )
     return label
 
 
-def _short(text: str) -> str:
+def _shorten(text: str) -> str:
     text = "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text)
     return text if len(text) <= 60 else f"{text[:57]}..."
 
@@ -259,7 +259,7 @@ class Evidence:
         return is_labelled
 
 
-def sets_of(files: Sequence[LabelFile], runs: Sequence[Run]) -> dict[str, LabelSet]:
+def find_sets(files: Sequence[LabelFile], runs: Sequence[Run]) -> dict[str, LabelSet]:
     """The sets that the labels are of, by name.
 
     Raises ConfigurationError, with file and line, for one that is not known.
@@ -295,7 +295,7 @@ def sets_of(files: Sequence[LabelFile], runs: Sequence[Run]) -> dict[str, LabelS
     return sets
 
 
-def gather(
+def gather_evidence(
     run: Run, files: Sequence[LabelFile], sets: Mapping[str, LabelSet], scorer: str = ""
 ) -> Evidence:
     """One run's verdicts with the labels of its set.
@@ -307,7 +307,7 @@ def gather(
     none.
     """
     labels = [label for file in files for label in file.labels]
-    drawn, verdicts = _own_set(run, labels, sets, scorer)
+    drawn, verdicts = _find_own_set(run, labels, sets, scorer)
     for label in labels:
         if label.set not in (drawn.name, drawn.partner):
             raise ConfigurationError(
@@ -316,12 +316,12 @@ def gather(
                 f" '{drawn.name}'. Labels of different sets cannot be combined, because"
                 " they were drawn with different probabilities."
             )
-    return _evidence(
+    return _make_evidence(
         verdicts, drawn, [label for label in labels if label.set == drawn.name]
     )
 
 
-def _own_set(
+def _find_own_set(
     run: Run, labels: Sequence[Label], sets: Mapping[str, LabelSet], scorer: str
 ) -> tuple[LabelSet, Verdicts]:
     """The set whose answers are those of the run: its own one before one of a run with the same
@@ -361,7 +361,9 @@ def _own_set(
     )
 
 
-def _evidence(verdicts: Verdicts, drawn: LabelSet, labels: Sequence[Label]) -> Evidence:
+def _make_evidence(
+    verdicts: Verdicts, drawn: LabelSet, labels: Sequence[Label]
+) -> Evidence:
     size = len(verdicts.values)
     graded = drawn.graded or verdicts.graded
     filled = [label for label in labels if label.value == label.value]

@@ -67,7 +67,7 @@ class RaterPair:
 
 
 @dataclass(frozen=True, slots=True)
-class Disputed:
+class DisputedAnswer:
     """An answer on which judges differ: their probabilities (or verdicts), in the order of the
     raters; nan where none.
     """
@@ -92,7 +92,7 @@ class PanelAgreement(Plain):
     n: int
     n_left_out: int
     n_other: int
-    disputed: tuple[Disputed, ...]
+    disputed: tuple[DisputedAnswer, ...]
 
 
 def judges_agreement(
@@ -111,7 +111,7 @@ def judges_agreement(
         raise ConfigurationError(
             f"The confidence level must be between 0 and 1, not {level:g}."
         )
-    judges = [judge for run in runs for judge in judges_of(run, scorer)]
+    judges = [judge for run in runs for judge in list_judges(run, scorer)]
     if len(judges) < 2:
         only_judge = f" ('{judges[0].name}')" if judges else ""
         raise ConfigurationError(
@@ -126,19 +126,19 @@ def judges_agreement(
     numbers = np.full(shape, np.nan)
     n_other = 0
     for run, records in zip(runs, (first, *others), strict=True):
-        matching, places = _same_answers(first, records)
+        matching, places = _match_answers(first, records)
         n_other += len(records.lengths) - len(matching)
         for column, judge in enumerate(judges):
             if judge.run is run:
                 votes[places, column], numbers[places, column] = (
                     column_values[matching] for column_values in judge.votes(records)
                 )
-    return _agreement(
+    return _make_agreement(
         runs[0], judges, votes, numbers, first.ints("clusters"), level, n_other
     )
 
 
-def _same_answers(
+def _match_answers(
     first: Records, further: Records
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Which records are of an answer that the first has too, and its place there."""
@@ -184,7 +184,7 @@ class RecordedJudge:
         )
 
 
-def judges_of(run: Run, scorer_name: str) -> Iterator[RecordedJudge]:
+def list_judges(run: Run, scorer_name: str) -> Iterator[RecordedJudge]:
     """The judges of a run, each scorer once however many tasks have it."""
     scorers: dict[str, Any] = {}
     for task in run.data["tasks"]:
@@ -220,7 +220,7 @@ def judges_of(run: Run, scorer_name: str) -> Iterator[RecordedJudge]:
             )
 
 
-def _names(judges: Sequence[RecordedJudge]) -> list[str]:
+def _distinct_names(judges: Sequence[RecordedJudge]) -> list[str]:
     """A name for each judge that no other has."""
     plain = [judge.name for judge in judges]
     name_and_run = [(judge.name, judge.run.id) for judge in judges]
@@ -237,7 +237,7 @@ def _names(judges: Sequence[RecordedJudge]) -> list[str]:
     return names
 
 
-def _agreement(
+def _make_agreement(
     run: Run,
     judges: Sequence[RecordedJudge],
     votes: Columns,
@@ -259,7 +259,7 @@ def _agreement(
             f"The scores of {scorers} are not 0 and 1 throughout, so they are not"
             " verdicts."
         )
-    names = _names(judges)
+    names = _distinct_names(judges)
 
     def share(column: int) -> Estimate:
         is_judged = there[:, column]
@@ -291,11 +291,13 @@ def _agreement(
         int(judged.sum()),
         int((~judged).sum()),
         n_other,
-        _disputed(run, votes, numbers),
+        _find_disputed(run, votes, numbers),
     )
 
 
-def _disputed(run: Run, votes: Columns, numbers: Columns) -> tuple[Disputed, ...]:
+def _find_disputed(
+    run: Run, votes: Columns, numbers: Columns
+) -> tuple[DisputedAnswer, ...]:
     """The answers with both verdicts whose values lie furthest apart."""
     differ = np.flatnonzero((votes == 0).any(axis=1) & (votes == 1).any(axis=1))
     if not len(differ):
@@ -308,7 +310,7 @@ def _disputed(run: Run, votes: Columns, numbers: Columns) -> tuple[Disputed, ...
         if row_index in chosen
     }
     return tuple(
-        Disputed(
+        DisputedAnswer(
             str(rows[row_index]["task"]),
             str(rows[row_index]["id"]),
             tuple(map(float, numbers[row_index])),

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evalwright.analysis.judge_validation.labels import Evidence
-from evalwright.analysis.judge_validation.panels import RecordedJudge, judges_of
+from evalwright.analysis.judge_validation.panels import RecordedJudge, list_judges
 from evalwright.analysis.judge_validation.verdicts import (
     ANSWER_FIRST,
     ANSWER_SECOND,
@@ -67,12 +67,14 @@ class GradedAgreement(Plain):
     ceiling_alpha: Estimate | None
 
 
-def look_for_faults(evidence: Evidence) -> tuple[dict[str, Any], dict[str, str]]:
+def probe_judge(evidence: Evidence) -> tuple[dict[str, Any], dict[str, str]]:
     """Results of the probes by name, and for the others the reason why there is none."""
-    return look_for({name: partial(probe, evidence) for name, probe in PROBES.items()})
+    return run_probes(
+        {name: partial(probe, evidence) for name, probe in PROBES.items()}
+    )
 
 
-def look_for(
+def run_probes(
     probes: Mapping[str, Callable[[], Any]],
 ) -> tuple[dict[str, Any], dict[str, str]]:
     """The same of any probes."""
@@ -86,7 +88,7 @@ def look_for(
     return findings, unknown
 
 
-def _rogan_gladen(evidence: Evidence) -> RoganGladen:
+def _probe_rogan_gladen(evidence: Evidence) -> RoganGladen:
     _need_equal_chances(evidence)
     _need_binary(evidence)
     clusters = evidence.verdicts.clusters[~np.isnan(evidence.judge)]
@@ -121,7 +123,7 @@ def _rogan_gladen(evidence: Evidence) -> RoganGladen:
     return estimate
 
 
-def _agreement(evidence: Evidence) -> JudgeAgreement | GradedAgreement:
+def _probe_agreement(evidence: Evidence) -> JudgeAgreement | GradedAgreement:
     _need_equal_chances(evidence)
     rows = evidence.labelled
     judge = evidence.judge[rows]
@@ -138,31 +140,31 @@ def _agreement(evidence: Evidence) -> JudgeAgreement | GradedAgreement:
     )
 
 
-def _acquiescence(evidence: Evidence) -> AcquiescenceProbe:
+def _probe_acquiescence(evidence: Evidence) -> AcquiescenceProbe:
     _need_equal_chances(evidence)
     _need_binary(evidence)
     judge, human, clusters = _single_labels(evidence)
     return acquiescence_bias(judge, human, clusters=clusters)
 
 
-def _length(evidence: Evidence) -> LengthProbe:
+def _probe_length(evidence: Evidence) -> LengthProbe:
     _need_binary(evidence)
-    _need_both(evidence.judge)
+    _need_two_verdicts(evidence.judge)
     return length_bias(
         evidence.judge, _log_lengths(evidence), clusters=evidence.verdicts.clusters
     )
 
 
-def _length_of_people(evidence: Evidence) -> LengthProbe:
+def _probe_length_of_people(evidence: Evidence) -> LengthProbe:
     _need_binary(evidence)
     _need_equal_chances(evidence)
-    rows = _rows_of_labels(evidence)
+    rows = _records_of_labels(evidence)
     _, human, clusters = _single_labels(evidence)
-    _need_both(human)
+    _need_two_verdicts(human)
     return length_bias(human, _log_lengths(evidence)[rows], clusters=clusters)
 
 
-def _position(evidence: Evidence) -> SwapProbe:
+def _probe_position(evidence: Evidence) -> SwapProbe:
     forth, back = (
         evidence.verdicts.parts[order] for order in (ANSWER_FIRST, ANSWER_SECOND)
     )
@@ -174,7 +176,7 @@ def _position(evidence: Evidence) -> SwapProbe:
     return swap_consistency(forth, back, clusters=evidence.verdicts.clusters)
 
 
-def _repeats(evidence: Evidence) -> RepeatProbe:
+def _probe_repeats(evidence: Evidence) -> RepeatProbe:
     """Draws of one item that gave the same answer word for word were judged again."""
     verdicts = evidence.verdicts
     judged = np.flatnonzero(~np.isnan(verdicts.values))
@@ -197,11 +199,11 @@ def _repeats(evidence: Evidence) -> RepeatProbe:
     )
 
 
-def _stated(measure: Callable[..., Any]) -> Callable[[Evidence], Any]:
+def _probe_of_confidence(measure: Callable[..., Any]) -> Callable[[Evidence], Any]:
     """A probe that measures what the judge takes for the chance that an answer is right."""
 
     def probe(evidence: Evidence) -> Any:
-        sure, human, clusters = _probabilities(evidence)
+        sure, human, clusters = _stated_probabilities(evidence)
         measured = measure(sure, human, clusters=clusters)
         if isinstance(measured, Estimate) and measured.value != measured.value:
             raise ValueError(
@@ -213,16 +215,16 @@ def _stated(measure: Callable[..., Any]) -> Callable[[Evidence], Any]:
 
 
 PROBES: Mapping[str, Callable[[Evidence], Any]] = {
-    "rogan_gladen": _rogan_gladen,
-    "agreement": _agreement,
-    "acquiescence": _acquiescence,
-    "length": _length,
-    "length_of_people": _length_of_people,
-    "position": _position,
-    "repeats": _repeats,
-    "brier": _stated(brier_score),
-    "calibration_error": _stated(calibration_error),
-    "auroc": _stated(auroc),
+    "rogan_gladen": _probe_rogan_gladen,
+    "agreement": _probe_agreement,
+    "acquiescence": _probe_acquiescence,
+    "length": _probe_length,
+    "length_of_people": _probe_length_of_people,
+    "position": _probe_position,
+    "repeats": _probe_repeats,
+    "brier": _probe_of_confidence(brier_score),
+    "calibration_error": _probe_of_confidence(calibration_error),
+    "auroc": _probe_of_confidence(auroc),
 }
 """What is looked for, by the names of the results."""
 
@@ -246,12 +248,12 @@ def _need_binary(evidence: Evidence) -> None:
         )
 
 
-def _need_both(verdicts: NDArray[np.float64]) -> None:
+def _need_two_verdicts(verdicts: NDArray[np.float64]) -> None:
     if len(np.unique(verdicts[~np.isnan(verdicts)])) < 2:
         raise ValueError("all verdicts are the same")
 
 
-def _rows_of_labels(evidence: Evidence) -> NDArray[np.int64]:
+def _records_of_labels(evidence: Evidence) -> NDArray[np.int64]:
     """For each label (not each item) the record it is about."""
     rows: NDArray[np.int64] = np.nonzero(~np.isnan(evidence.people))[0]
     return rows
@@ -263,7 +265,7 @@ def _single_labels(
     """Verdict, label and cluster for each label: an item that two people saw stands there twice, in
     one cluster.
     """
-    rows = _rows_of_labels(evidence)
+    rows = _records_of_labels(evidence)
     labels = evidence.people[~np.isnan(evidence.people)]
     return evidence.judge[rows], labels, evidence.verdicts.clusters[rows]
 
@@ -276,14 +278,14 @@ def _log_lengths(evidence: Evidence) -> NDArray[np.float64]:
     return log_lengths(lengths)
 
 
-def _probabilities(
+def _stated_probabilities(
     evidence: Evidence,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]]:
     """What the judge takes for the chance that an answer is right, and whether a person called it
     right, by label.
     """
     judge, human, clusters = _single_labels(evidence)
-    stated = evidence.verdicts.parts[CONFIDENCE][_rows_of_labels(evidence)]
+    stated = evidence.verdicts.parts[CONFIDENCE][_records_of_labels(evidence)]
     if evidence.verdicts.graded:
         sure = judge
     elif (~np.isnan(stated)).any():
@@ -335,7 +337,7 @@ class JudgeBias(Plain):
 
 
 @dataclass(frozen=True, slots=True)
-class _Table:
+class _JudgeTable:
     """One judge's verdicts in one run: (records,) each. pairs: the score compares two answers."""
 
     own: bool
@@ -362,7 +364,7 @@ def judge_biases(
         raise ConfigurationError(
             f"The confidence level must be between 0 and 1, not {level:g}."
         )
-    tables_by_judge: dict[tuple[str, str], list[tuple[Run, _Table]]] = {}
+    tables_by_judge: dict[tuple[str, str], list[tuple[Run, _JudgeTable]]] = {}
     for run in runs:
         # What rules decided for the most part is not a judge's.
         scorers = [
@@ -376,14 +378,14 @@ def judge_biases(
             if not {"unsure", "undecided"}.isdisjoint(recorded_scorer["options"])
         }
         judges = [
-            judge for judge in judges_of(run, scorer) if judge.scorer not in mixed
+            judge for judge in list_judges(run, scorer) if judge.scorer not in mixed
         ]
         roles = [judge.part for judge in judges if judge.part]
         names = (ANSWER_FIRST, ANSWER_SECOND, LENGTH_RATIO)
         of_roles = (f"{role} {name}" for role in roles for name in names)
         records = Records(run, parts=tuple({*names, "score", *roles, *of_roles}))
         for recorded_judge in judges:
-            table = _table(recorded_judge, records)
+            table = _make_table(recorded_judge, records)
             if not np.isnan(table.values).all():
                 tables_by_judge.setdefault(
                     (recorded_judge.name, recorded_judge.scorer), []
@@ -399,11 +401,11 @@ def judge_biases(
             for (_, further_name), further_tables in tables_by_judge.items()
             if further_name == name and further_tables is not judge_tables
         ]
-        biases.append(_bias(judge, name, judge_tables, others, level))
+        biases.append(_measure_bias(judge, name, judge_tables, others, level))
     return biases
 
 
-def _table(judge: RecordedJudge, records: Records) -> _Table:
+def _make_table(judge: RecordedJudge, records: Records) -> _JudgeTable:
     def column_of(name: str) -> F64:
         return records.column(
             judge.scorer, f"{judge.part} {name}" if judge.part else name
@@ -425,42 +427,44 @@ def _table(judge: RecordedJudge, records: Records) -> _Table:
     )
     keys = records.ints("keys")
     clusters = records.ints("clusters")
-    return _Table(
+    return _JudgeTable(
         judge.run.model == judge.name, pairs, keys, clusters, values, verdicts, *details
     )
 
 
-def _bias(
+def _measure_bias(
     judge: str,
     scorer: str,
-    judge_tables: list[tuple[Run, _Table]],
-    others: list[list[tuple[Run, _Table]]],
+    judge_tables: list[tuple[Run, _JudgeTable]],
+    others: list[list[tuple[Run, _JudgeTable]]],
     level: float,
 ) -> JudgeBias:
     tables = [table for _, table in judge_tables]
 
-    def joined(name: str) -> NDArray[Any]:
+    def concatenate(name: str) -> NDArray[Any]:
         return np.concatenate([getattr(table, name) for table in tables])
 
-    clusters = joined("clusters")
+    clusters = concatenate("clusters")
 
     def length() -> LengthProbe:
-        verdicts = joined("verdicts")
+        verdicts = concatenate("verdicts")
         if len(np.unique(verdicts[~np.isnan(verdicts)])) < 2:
             raise ValueError("the judge gave one and the same verdict to all answers")
-        return length_bias(verdicts, joined("lengths"), clusters=clusters, level=level)
+        return length_bias(
+            verdicts, concatenate("lengths"), clusters=clusters, level=level
+        )
 
     def position() -> SwapProbe:
-        first = joined("first")
-        second = joined("second")
+        first = concatenate("first")
+        second = concatenate("second")
         if not (~np.isnan(first) & ~np.isnan(second)).any():
             raise ValueError(
                 "no score has verdicts in both orders, as those of judge-pair do"
             )
         return swap_consistency(first, second, clusters=clusters, level=level)
 
-    preference = partial(_self_preference, judge_tables, others, level)
-    findings, unknown = look_for(
+    preference = partial(_measure_self_preference, judge_tables, others, level)
+    findings, unknown = run_probes(
         {"length": length, "position": position, "self_preference": preference}
     )
     probe_findings = (
@@ -468,7 +472,7 @@ def _bias(
         findings.get("position"),
         findings.get("self_preference"),
     )
-    n = int((~np.isnan(joined("values"))).sum())
+    n = int((~np.isnan(concatenate("values"))).sum())
     return JudgeBias(
         judge,
         scorer,
@@ -479,9 +483,9 @@ def _bias(
     )
 
 
-def _self_preference(
-    judge_tables: list[tuple[Run, _Table]],
-    others: list[list[tuple[Run, _Table]]],
+def _measure_self_preference(
+    judge_tables: list[tuple[Run, _JudgeTable]],
+    others: list[list[tuple[Run, _JudgeTable]]],
     level: float,
 ) -> SelfPreference:
     if not any(table.own for _, table in judge_tables):

@@ -75,7 +75,7 @@ def read_verdicts(run: Run, scorer: str = "", tasks: Sequence[str] = ()) -> Verd
     task_names = [task["name"] for task in run.data["tasks"]]
     check_known("task", tasks, task_names, f"The run '{run.id}' has ")
     records = Records(run, tasks or task_names)
-    chosen = _chosen(run, records.scorers, scorer)
+    chosen = _choose_scorer(run, records.scorers, scorer)
     scored = [name for name in records.digests if (name, chosen) in records.scored]
     is_scored = np.isin(
         records.ints("tasks"), [list(records.digests).index(name) for name in scored]
@@ -216,7 +216,7 @@ class Records:
         return full
 
 
-def _chosen(run: Run, scorers: Mapping[str, None], scorer_name: str) -> str:
+def _choose_scorer(run: Run, scorers: Mapping[str, None], scorer_name: str) -> str:
     """The scorer's name."""
     names = list(scorers)
     if scorer_name:
@@ -230,7 +230,7 @@ def _chosen(run: Run, scorers: Mapping[str, None], scorer_name: str) -> str:
         raise ConfigurationError(
             f"The run '{run.id}' has no scored answer, so there is nothing to label."
         )
-    asking = [name for name in names if _asks(run, name)]
+    asking = [name for name in names if _asks_model(run, name)]
     for candidates in (names, asking):
         if len(candidates) == 1:
             return candidates[0]
@@ -240,7 +240,7 @@ def _chosen(run: Run, scorers: Mapping[str, None], scorer_name: str) -> str:
     )
 
 
-def _asks(run: Run, name: str) -> bool:
+def _asks_model(run: Run, name: str) -> bool:
     """Whether a scorer of the run asks a model; not known of a plug-in that is not loaded, or of
     another framework.
     """

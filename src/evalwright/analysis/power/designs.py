@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evalwright.analysis.comparison import read_matrices
-from evalwright.analysis.next_step import design_of
+from evalwright.analysis.next_step import make_design
 from evalwright.analysis.power.forecasts import (
     Amount,
     DesignForecast,
@@ -29,7 +29,7 @@ from evalwright.analysis.power.forecasts import (
 from evalwright.analysis.power.opening import MeasuredRun
 from evalwright.analysis.power.settings import Aim
 from evalwright.analysis.power.spending import ModelBasis
-from evalwright.analysis.power.variances import ASSUMED, Variances, more_clustered
+from evalwright.analysis.power.variances import ASSUMED, Variances, clustering_ratio
 from evalwright.analysis.words import counted
 from evalwright.core.errors import RunError
 from evalwright.core.tasks import Task
@@ -64,7 +64,7 @@ class MeasuredPair(NamedTuple):
         return self.design.asked
 
 
-def measured_pair(
+def measure_pair(
     task: str,
     sources: Sequence[MeasuredRun],
     clusters: NDArray[np.int64] | None,
@@ -75,26 +75,26 @@ def measured_pair(
     """
     if {"variance", "discordant", "design_effect"} & set(aim.assumed):
         return None
-    runs = of_one_prompt(task, sources)
+    runs = select_one_prompt(task, sources)
     pairs = [(a, b) for a, b in combinations(runs, 2) if a.run.label != b.run.label]
     candidates = [
-        _pair(task, a, b, sources, clusters, aim)
+        _measure_pair(task, a, b, sources, clusters, aim)
         for a, b in pairs or list(combinations(runs, 2))
     ]
     measured = [pair for pair in candidates if pair is not None]
     return max(measured, key=lambda pair: pair.design.visible(pair.n), default=None)
 
 
-def of_one_prompt(task: str, sources: Sequence[MeasuredRun]) -> list[MeasuredRun]:
+def select_one_prompt(task: str, sources: Sequence[MeasuredRun]) -> list[MeasuredRun]:
     """Those runs of a task that have the prompt of the first, where they are of several models;
     else all.
     """
     runs = [source for source in sources if task in source.tasks]
-    same = [run for run in runs if _prompt(run, task) == _prompt(runs[0], task)]
+    same = [run for run in runs if _prompt_key(run, task) == _prompt_key(runs[0], task)]
     return same if len({run.run.label for run in same}) > 1 else runs
 
 
-def _pair(
+def _measure_pair(
     task: str,
     a: MeasuredRun,
     b: MeasuredRun,
@@ -103,7 +103,11 @@ def _pair(
     aim: Aim,
 ) -> MeasuredPair | None:
     matrix = next(
-        (candidate for candidate in _matrices(a, b) if candidate.measure.task == task),
+        (
+            candidate
+            for candidate in _read_matrices(a, b)
+            if candidate.measure.task == task
+        ),
         None,
     )
     if matrix is None or not matrix.common().any():
@@ -112,14 +116,14 @@ def _pair(
     common_items = matrix.part(matrix.common())
     values = common_items.values
     ids = common_items.clusters
-    plain = design_of(matrix, comparison)
+    plain = make_design(matrix, comparison)
     if plain is None:
         return None
-    scores_a, scores_b, codes = _scores(task, a, b, sources)
+    scores_a, scores_b, codes = _stack_scores(task, a, b, sources)
     design = replace(
         plain,
         parts=variance_parts(scores_a, scores_b, clusters=codes, level=aim.level),
-        clusters=more_clustered(values[0] - values[1], ids, clusters),
+        clusters=clustering_ratio(values[0] - values[1], ids, clusters),
     )
     names = (
         (a.run.label, b.run.label)
@@ -129,7 +133,7 @@ def _pair(
     return MeasuredPair(f"{names[0]} and {names[1]}", matrix, comparison, design)
 
 
-def _matrices(a: MeasuredRun, b: MeasuredRun) -> list[Matrix]:
+def _read_matrices(a: MeasuredRun, b: MeasuredRun) -> list[Matrix]:
     try:
         return read_matrices([a.run, b.run])
     except (
@@ -138,18 +142,18 @@ def _matrices(a: MeasuredRun, b: MeasuredRun) -> list[Matrix]:
         return []
 
 
-def _prompt(source: MeasuredRun, task: str) -> str:
+def _prompt_key(source: MeasuredRun, task: str) -> str:
     prompt = source.run.record(task)["definition"].get("prompt")
     return json.dumps([task, prompt], sort_keys=True, default=str)
 
 
-def _variants(
+def _measured_by_prompt(
     task: str, model: MeasuredRun, sources: Sequence[MeasuredRun]
 ) -> dict[str, Measured]:
     """What a model's runs measured on the items of a task, by prompt; the run's own prompt first."""
     content_hash = model.run.record(task)["content_hash"]
     scorer = model.tasks[task].metric
-    measured_by_prompt = {_prompt(model, task): model.tasks[task]}
+    measured_by_prompt = {_prompt_key(model, task): model.tasks[task]}
     for source in sources:
         if source.run.label == model.run.label:
             for name, measured in source.tasks.items():
@@ -157,11 +161,11 @@ def _variants(
                     measured.metric == scorer
                     and source.run.record(name)["content_hash"] == content_hash
                 ):
-                    measured_by_prompt.setdefault(_prompt(source, name), measured)
+                    measured_by_prompt.setdefault(_prompt_key(source, name), measured)
     return measured_by_prompt
 
 
-def _scores(
+def _stack_scores(
     task: str, a: MeasuredRun, b: MeasuredRun, sources: Sequence[MeasuredRun]
 ) -> tuple[F64, F64, NDArray[np.int64] | None]:
     """Scores (items, prompts, draws) of both models on the prompts and items that both have, and
@@ -172,8 +176,8 @@ def _scores(
     ):  # the prompt, or a setting, is what is compared, and no noise
         ours, theirs = ({"": run.tasks[task]} for run in (a, b))
     else:
-        ours = _variants(task, a, sources)
-        theirs = _variants(task, b, sources)
+        ours = _measured_by_prompt(task, a, sources)
+        theirs = _measured_by_prompt(task, b, sources)
     keys = [key for key in ours if key in theirs] or [next(iter(ours))]
     mine = [ours[key] for key in keys]
     others = (
@@ -188,10 +192,10 @@ def _scores(
     there = np.array([name in common for name in first.ids])
     ids = [name for name in first.ids if name in common]
     codes = None if first.clusters is None else first.clusters[there]
-    return _stacked(mine, ids), _stacked(others, ids), codes
+    return _stack(mine, ids), _stack(others, ids), codes
 
 
-def _stacked(measured: Sequence[Measured], ids: Sequence[str]) -> F64:
+def _stack(measured: Sequence[Measured], ids: Sequence[str]) -> F64:
     draws = max(prompt_scores.scores.shape[1] for prompt_scores in measured)
     stacked = np.full((len(ids), len(measured), draws), np.nan)
     for number, prompt_scores in enumerate(measured):
@@ -205,7 +209,7 @@ def _stacked(measured: Sequence[Measured], ids: Sequence[str]) -> F64:
 # -- what is said of them --------------------------------------------------------------
 
 
-def parts_forecast(pair: MeasuredPair) -> PartsForecast:
+def forecast_parts(pair: MeasuredPair) -> PartsForecast:
     """The parts of the variance, or why one is not known."""
     variances = pair.design.parts
     assert variances is not None
@@ -214,18 +218,18 @@ def parts_forecast(pair: MeasuredPair) -> PartsForecast:
     single_prompt = "one prompt"
     unknown_share = "the runs have {}, so this is part of the items' share"
     return PartsForecast(
-        item=_amount(variances.item, on, ""),
-        draw=_amount(
+        item=_amount_of(variances.item, on, ""),
+        draw=_amount_of(
             variances.draw,
             f"{on}, {variances.repeats:g} repeats",
             unknown_share.format(single),
         ),
-        prompt=_amount(
+        prompt=_amount_of(
             variances.prompt,
             f"{on}, {variances.prompts} prompts",
             unknown_share.format(single_prompt),
         ),
-        shift=_amount(
+        shift=_amount_of(
             variances.shift,
             f"{on}, {variances.prompts} prompts",
             f"the runs have {single_prompt}",
@@ -233,13 +237,13 @@ def parts_forecast(pair: MeasuredPair) -> PartsForecast:
     )
 
 
-def _amount(limits: Limits, on: str, unknown: str) -> Amount:
+def _amount_of(limits: Limits, on: str, unknown: str) -> Amount:
     if math.isnan(limits.value):
         return Amount(None, basis=unknown)
     return Amount(limits.value, limits.low, limits.high, on)
 
 
-def designs_of(
+def forecast_designs(
     pair: MeasuredPair, n_total: int, repeats: bool, aim: Aim
 ) -> Iterator[DesignForecast]:
     """The design that was run, all items, and what more items, more repeats or more prompts would
@@ -305,7 +309,7 @@ MOST_DRAWS = 64
 GREEDY = "answers are not drawn at random, so another draw is the same answer"
 
 
-def draws_of(
+def forecast_draws(
     task: Task,
     spread: Variances,
     sources: Sequence[Measured],
@@ -316,11 +320,11 @@ def draws_of(
     """What draws are worth on this task. sources: runs of it; models: those under test; pair: two
     of the runs compared.
     """
-    if not drawn_at_random(task):
+    if not draws_at_random(task):
         return DrawsForecast(
             task.draws, Amount(1, basis=GREEDY), Amount(None, basis=GREEDY)
         )
-    within, draws, basis = _within(sources, aim.assumed)
+    within, draws, basis = _variance_of_draws(sources, aim.assumed)
     if not within:
         unknown = Amount(
             None,
@@ -332,7 +336,7 @@ def draws_of(
         return DrawsForecast(task.draws, unknown, unknown)
     n_total = len(task.samples)
     if pair is not None and "within" not in aim.assumed:
-        needed = _needed_of(pair, n_total, aim, basis)
+        needed = _draws_needed_by_pair(pair, n_total, aim, basis)
     else:
         noise = [
             variance / count for variance, count in zip(within, draws, strict=True)
@@ -340,28 +344,30 @@ def draws_of(
         between = (spread.paired.value or 0.0) - (
             sum(noise) if len(noise) > 1 else 2 * noise[0]
         )
-        needed = _needed(n_total, max(0.0, between), within, spread, aim, basis)
+        needed = _draws_needed(n_total, max(0.0, between), within, spread, aim, basis)
     return DrawsForecast(
-        task.draws, _best(spread, sources, models, aim.assumed), needed
+        task.draws, _best_draws(spread, sources, models, aim.assumed), needed
     )
 
 
-def drawn_at_random(task: Task) -> bool:
+def draws_at_random(task: Task) -> bool:
     """Whether another draw is another answer."""
     # None where the strategy does not show it.
     temperature = getattr(getattr(task.strategy, "sampling", None), "temperature", None)
     return "generate" in task.strategy.needs and temperature != 0
 
 
-def _needed_of(pair: MeasuredPair, n_total: int, aim: Aim, basis: str) -> Amount:
+def _draws_needed_by_pair(
+    pair: MeasuredPair, n_total: int, aim: Aim, basis: str
+) -> Amount:
     """The draws with which all items show the difference, by the comparison that was made."""
     for count in range(1, MOST_DRAWS + 1):
         if pair.design.visible(n_total, count) <= aim.difference:
             return Amount(count, basis=basis)
-    return _too_few(pair.design.visible(n_total, math.inf), aim)
+    return _explain_too_few(pair.design.visible(n_total, math.inf), aim)
 
 
-def _too_few(limit: float, aim: Aim) -> Amount:
+def _explain_too_few(limit: float, aim: Aim) -> Amount:
     """Why no number of draws that is proposed shows the difference. limit: what draws without end
     would show.
     """
@@ -376,7 +382,7 @@ def _too_few(limit: float, aim: Aim) -> Amount:
     return Amount(None, basis=f"more than {MOST_DRAWS} draws")
 
 
-def _within(
+def _variance_of_draws(
     sources: Sequence[Measured], assumed: Mapping[str, float]
 ) -> tuple[list[float], list[float], str]:
     """The variance of one draw of each model, and the draws that the spread was measured with."""
@@ -393,14 +399,14 @@ def _within(
     return [within for _, within in measured], draws, f"measured on draws of {names}"
 
 
-def _best(
+def _best_draws(
     spread: Variances,
     sources: Sequence[Measured],
     models: Sequence[ModelBasis],
     assumed: Mapping[str, float],
 ) -> Amount:
     """The draws that make one model's mean the most precise for the money."""
-    per_item, per_draw, price_text = _costs(models)
+    per_item, per_draw, price_text = _draw_costs(models)
     if "within" in assumed:
         single = spread.single.value or 0.0
         between = single - assumed["within"]
@@ -431,7 +437,7 @@ def _best(
     return Amount(None, basis="no run has two draws of an item")
 
 
-def _costs(models: Sequence[ModelBasis]) -> tuple[float, float, str]:
+def _draw_costs(models: Sequence[ModelBasis]) -> tuple[float, float, str]:
     """What is paid once an item and for every draw, in tokens: a local model reads the prompt of
     several draws once.
     """
@@ -447,7 +453,7 @@ def _costs(models: Sequence[ModelBasis]) -> tuple[float, float, str]:
     return 0.0, 1.0, "every draw pays for its prompt again"
 
 
-def _needed(
+def _draws_needed(
     n_total: int,
     between: float,
     within: list[float],
@@ -460,12 +466,12 @@ def _needed(
     variance = between + within[0] / draws + within[:2][-1] / draws
     design = spread.design.value or 1.0
 
-    def seen(variance: Any) -> Any:
+    def visible_difference(variance: Any) -> Any:
         return smallest_visible_difference(
             n_total, variance * design, level=aim.level, power=aim.power
         )
 
-    enough = np.flatnonzero(seen(variance) <= aim.difference)
+    enough = np.flatnonzero(visible_difference(variance) <= aim.difference)
     if len(enough):
         return Amount(int(draws[enough[0]]), basis=basis)
-    return _too_few(float(seen(between)), aim)
+    return _explain_too_few(float(visible_difference(between)), aim)

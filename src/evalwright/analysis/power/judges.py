@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from evalwright.analysis.power.forecasts import Amount, JudgeForecast, TaskForecast
 from evalwright.analysis.power.opening import MeasuredRun, PlannedModel
-from evalwright.analysis.power.spending import known_price, total
+from evalwright.analysis.power.spending import find_price, sum_amounts
 from evalwright.analysis.words import count, counted
 from evalwright.core.tasks import Scorer, Task
 from evalwright.evaluation.configuration import Configuration
@@ -24,7 +24,7 @@ VERDICT_TOKENS = 150
 """Tokens of a judge's verdict with its reason: a guess."""
 
 
-def judge_forecasts(
+def forecast_judges(
     configuration: Configuration,
     objects: Objects,
     planned: Sequence[PlannedModel],
@@ -46,15 +46,15 @@ def judge_forecasts(
     requests: dict[str, list[Amount]] = {}
     tokens: dict[str, list[Amount]] = {}
     for number, forecast in enumerate(tasks):
-        for role in _roles_of_second_readers(planned[0].tasks[number]):
+        for role in _second_reader_roles(planned[0].tasks[number]):
             for model in planned:
                 usage = forecast.models[model.model.name]
                 n_answers = forecast.n_used * model.tasks[number].draws
-                judge_requests = _requests(
+                judge_requests = _forecast_requests(
                     forecast.task, model, n_answers, sources, level
                 )
                 requests.setdefault(role, []).append(judge_requests)
-                per_answer = _tokens_of_an_answer(
+                per_answer = _tokens_per_answer(
                     usage.input_tokens, usage.output_tokens, n_answers
                 )
                 tokens.setdefault(role, []).append(
@@ -62,7 +62,7 @@ def judge_forecasts(
                 )
     for role, role_requests in requests.items():
         spec = configuration.roles.get(role)
-        all_requests = total(role_requests)
+        all_requests = sum_amounts(role_requests)
         if spec is None:
             yield JudgeForecast(
                 role,
@@ -80,16 +80,16 @@ def judge_forecasts(
                 Amount(0.0, basis="runs on this machine"),
             )
             continue
-        price = prices.get(judge.name, prices.get("")) or known_price(judge)
+        price = prices.get(judge.name, prices.get("")) or find_price(judge)
         yield JudgeForecast(
             role,
             judge.name,
             all_requests,
-            _money(judge.name, price, all_requests, total(tokens[role])),
+            _forecast_money(judge.name, price, all_requests, sum_amounts(tokens[role])),
         )
 
 
-def _roles_of_second_readers(task: Task) -> tuple[str, ...]:
+def _second_reader_roles(task: Task) -> tuple[str, ...]:
     """The roles of scorers that read again what rules are unsure of."""
     second: list[Scorer] = [
         scorer for scorer in task.scorers if "unsure" in scorer.options
@@ -97,7 +97,7 @@ def _roles_of_second_readers(task: Task) -> tuple[str, ...]:
     return tuple(dict.fromkeys(role for scorer in second for role in scorer.roles))
 
 
-def _requests(
+def _forecast_requests(
     task: str,
     model: PlannedModel,
     n_answers: int,
@@ -137,7 +137,7 @@ def _requests(
     )
 
 
-def _tokens_of_an_answer(
+def _tokens_per_answer(
     input_tokens: Amount, output_tokens: Amount, n_answers: int
 ) -> float:
     """Tokens of a question with its answer, the most that they may be."""
@@ -146,7 +146,9 @@ def _tokens_of_an_answer(
     )
 
 
-def _money(name: str, price: Price | None, requests: Amount, tokens: Amount) -> Amount:
+def _forecast_money(
+    name: str, price: Price | None, requests: Amount, tokens: Amount
+) -> Amount:
     if price is None:
         return Amount(None, basis=f"no price is known for {name}: give --price IN/OUT")
     costs = [
@@ -160,4 +162,4 @@ def _money(name: str, price: Price | None, requests: Amount, tokens: Amount) -> 
     )
     if requests.value is None:
         return Amount(None, 0.0, sum(cost.most or 0.0 for cost in costs), basis)
-    return total(costs).because(basis)
+    return sum_amounts(costs).because(basis)

@@ -15,12 +15,12 @@ from typing import Any
 
 from evalwright.analysis.power.designs import (
     MeasuredPair,
-    designs_of,
-    drawn_at_random,
-    draws_of,
-    measured_pair,
-    of_one_prompt,
-    parts_forecast,
+    draws_at_random,
+    forecast_designs,
+    forecast_draws,
+    forecast_parts,
+    measure_pair,
+    select_one_prompt,
 )
 from evalwright.analysis.power.forecasts import (
     Amount,
@@ -28,27 +28,27 @@ from evalwright.analysis.power.forecasts import (
     ModelForecast,
     TaskForecast,
 )
-from evalwright.analysis.power.judges import judge_forecasts
+from evalwright.analysis.power.judges import forecast_judges
 from evalwright.analysis.power.opening import (
     MeasuredRun,
     PlannedModel,
-    configuration_of,
-    measured_run,
-    models_of,
-    opened,
-    pilot_runs,
-    planned_models,
+    list_models,
+    make_configuration,
+    measure_run,
+    plan_models,
+    resolve_run,
+    run_pilot,
 )
 from evalwright.analysis.power.settings import Aim
 from evalwright.analysis.power.spending import (
     ModelBasis,
-    add_up,
-    known_price,
+    find_price,
+    forecast_usage,
     read_prompts,
-    total,
-    usage_of,
+    sum_amounts,
+    sum_forecasts,
 )
-from evalwright.analysis.power.variances import Variances, variances_of
+from evalwright.analysis.power.variances import Variances, measure_variances
 from evalwright.analysis.trees import Average
 from evalwright.core.errors import ConfigurationError, RunError, UnknownName
 from evalwright.core.private import home_folder
@@ -107,11 +107,13 @@ def plan(
             f"A pilot needs at least 2 items to show how much they vary, not {pilot}."
         )
     objects = Objects()
-    configuration = configuration_of(tasks, models, objects, settings)
-    sources = [measured_run(opened(run, configuration.out)) for run in as_list(runs)]
+    configuration = make_configuration(tasks, models, objects, settings)
+    sources = [
+        measure_run(resolve_run(run, configuration.out)) for run in as_list(runs)
+    ]
     if not configuration.models:
-        configuration = replace(configuration, models=models_of(sources))
-    planned = planned_models(configuration, objects)
+        configuration = replace(configuration, models=list_models(sources))
+    planned = plan_models(configuration, objects)
     names = [planned_model.model.name for planned_model in planned]
     for name in prices or {}:
         if name and name not in names:
@@ -122,16 +124,16 @@ def plan(
         measured = [
             source.tasks[task.name] for source in sources if task.name in source.tasks
         ]
-        if _metric(task, measured) in BOUNDED:
+        if _main_metric(task, measured) in BOUNDED:
             aim.check_bounded(task.name)
     if pilot is not None:
         sources = [
-            measured_run(run)
-            for run in pilot_runs(configuration, pilot, objects, progress)
+            measure_run(run)
+            for run in run_pilot(configuration, pilot, objects, progress)
         ]
     with _stored_lookup(home_folder(configuration.home)) as is_stored:
         forecasts_with_pairs = [
-            _task(
+            _forecast_task(
                 number,
                 planned,
                 sources,
@@ -144,9 +146,11 @@ def plan(
         ]
     forecasts = [forecast for forecast, _ in forecasts_with_pairs]
     pairs = [pair for _, pair in forecasts_with_pairs]
-    totals = {name: add_up([task.models[name] for task in forecasts]) for name in names}
+    totals = {
+        name: sum_forecasts([task.models[name] for task in forecasts]) for name in names
+    }
     judges = tuple(
-        judge_forecasts(
+        forecast_judges(
             configuration, objects, planned, forecasts, sources, prices or {}, level
         )
     )
@@ -165,10 +169,10 @@ def plan(
             sum(source.run.n_missing for source in sources) if pilot is not None else 0
         ),
         tasks=tuple(forecasts),
-        visible_overall=_overall(forecasts, pairs, aim),
+        visible_overall=_visible_overall(forecasts, pairs, aim),
         models=totals,
         notes=tuple(
-            _notes(
+            _list_notes(
                 planned,
                 forecasts,
                 totals,
@@ -177,14 +181,14 @@ def plan(
                 [judge.role for judge in judges],
             )
         ),
-        command=_command(
-            _with_roles(configuration, planned[0].tasks, sources), forecasts
+        command=_command_line(
+            _fill_roles(configuration, planned[0].tasks, sources), forecasts
         ),
         judges=judges,
     )
 
 
-def _metric(task: Task, measured: Sequence[Measured]) -> str:
+def _main_metric(task: Task, measured: Sequence[Measured]) -> str:
     return (
         task.metrics[0].kind if task.metrics else measured[0].metric if measured else ""
     )
@@ -201,7 +205,7 @@ def _stored_lookup(home: Path) -> Iterator[Callable[[bytes], bool]]:
         yield store.holds
 
 
-def _task(
+def _forecast_task(
     number: int,
     planned: Sequence[PlannedModel],
     sources: Sequence[MeasuredRun],
@@ -211,20 +215,22 @@ def _task(
     is_stored: Callable[[bytes], bool],
 ) -> tuple[TaskForecast, MeasuredPair | None]:
     task = planned[0].tasks[number]
-    measured = [_of_task(source, task.name) for source in sources]
-    metric = _metric(task, measured)
+    measured = [_measured_task(source, task.name) for source in sources]
+    metric = _main_metric(task, measured)
     bounded = metric in BOUNDED
     clusters = named_clusters(sample.cluster for sample in task.samples)
-    alike = [source.tasks[task.name] for source in of_one_prompt(task.name, sources)]
-    spread = variances_of(bounded, clusters, alike, aim)
-    pair = measured_pair(task.name, sources, clusters, aim)
-    single = _product(spread.single, spread.design)
-    paired = _product(spread.paired, spread.design)
+    alike = [
+        source.tasks[task.name] for source in select_one_prompt(task.name, sources)
+    ]
+    spread = measure_variances(bounded, clusters, alike, aim)
+    pair = measure_pair(task.name, sources, clusters, aim)
+    single = _multiply(spread.single, spread.design)
+    paired = _multiply(spread.paired, spread.design)
     n_total = len(task.samples)
     if pair is None:
-        need, visible = _assumed(n_total, paired, spread, bounded, aim)
+        need, visible = _need_from_variance(n_total, paired, spread, bounded, aim)
     else:
-        need, visible = _measured(n_total, pair, spread.paired, aim)
+        need, visible = _need_from_pair(n_total, pair, spread.paired, aim)
     if spread.half is None:
         narrow = single.through(
             lambda v: max(
@@ -240,7 +246,7 @@ def _task(
     needed = [amount.value for amount in (need, narrow) if amount.value is not None]
     n_used = min(n_total, int(max(needed))) if needed else n_total
     bases = [
-        _basis(planned_model, number, sources, prices, seed, is_stored)
+        _model_basis(planned_model, number, sources, prices, seed, is_stored)
         for planned_model in planned
     ]
     forecast = TaskForecast(
@@ -263,24 +269,24 @@ def _task(
         ),
         half_width=half,
         n_used=n_used,
-        draws=draws_of(task, spread, alike, bases, aim, pair),
+        draws=forecast_draws(task, spread, alike, bases, aim, pair),
         models={
-            planned_model.model.name: usage_of(
+            planned_model.model.name: forecast_usage(
                 basis, n_used * task.draws, n_total * task.draws, aim
             )
             for planned_model, basis in zip(planned, bases, strict=True)
         },
-        parts=None if pair is None else parts_forecast(pair),
+        parts=None if pair is None else forecast_parts(pair),
         designs=(
             ()
             if pair is None
-            else tuple(designs_of(pair, n_total, drawn_at_random(task), aim))
+            else tuple(forecast_designs(pair, n_total, draws_at_random(task), aim))
         ),
     )
     return forecast, pair
 
 
-def _assumed(
+def _need_from_variance(
     n_total: int, paired: Amount, spread: Variances, bounded: bool, aim: Aim
 ) -> tuple[Amount, Amount]:
     """Items that the difference needs, and the difference that all items show, by the normal
@@ -306,7 +312,7 @@ def _assumed(
     return need, visible
 
 
-def _measured(
+def _need_from_pair(
     n_total: int, pair: MeasuredPair, variance: Amount, aim: Aim
 ) -> tuple[Amount, Amount]:
     """The same from a comparison that was made, with the limits of its variance."""
@@ -319,7 +325,7 @@ def _measured(
             " same share is expected"
         )
 
-    def ends(of: Callable[[float], float | None]) -> Amount:
+    def with_limits(of: Callable[[float], float | None]) -> Amount:
         low, high = (
             of(end / mean_variance) if end and mean_variance else None
             for end in (variance.low, variance.high)
@@ -327,12 +333,12 @@ def _measured(
         return Amount(of(1.0), low, high, basis)
 
     return (
-        ends(lambda ratio: design.items_for(aim.difference, ratio=ratio)),
-        ends(lambda ratio: design.visible(n_total, ratio=ratio)),
+        with_limits(lambda ratio: design.items_for(aim.difference, ratio=ratio)),
+        with_limits(lambda ratio: design.visible(n_total, ratio=ratio)),
     )
 
 
-def _of_task(source: MeasuredRun, task: str) -> Measured:
+def _measured_task(source: MeasuredRun, task: str) -> Measured:
     """What a run measured on a task.
 
     Raises UnknownName with the closest tasks of the run, RunError without scores.
@@ -346,7 +352,7 @@ def _of_task(source: MeasuredRun, task: str) -> Measured:
     return source.tasks[task]
 
 
-def _basis(
+def _model_basis(
     planned: PlannedModel,
     number: int,
     sources: Sequence[MeasuredRun],
@@ -372,11 +378,11 @@ def _basis(
         other_source.tasks[task.name] if other_source else None,
         own_source.pace if own_source else None,
         own_source.judges if own_source else 0.0,
-        prices.get(model.name, prices.get("")) or known_price(model),
+        prices.get(model.name, prices.get("")) or find_price(model),
     )
 
 
-def _product(a: Amount, b: Amount) -> Amount:
+def _multiply(a: Amount, b: Amount) -> Amount:
     """Two amounts multiplied, bounds with bounds."""
     if a.value is None or b.value is None:
         return Amount(None, basis=a.basis if a.value is None else b.basis)
@@ -391,7 +397,7 @@ def _product(a: Amount, b: Amount) -> Amount:
     return Amount(a.value * b.value, low, high, basis)
 
 
-def _overall(
+def _visible_overall(
     tasks: Sequence[TaskForecast], pairs: Sequence[MeasuredPair | None], aim: Aim
 ) -> Amount | None:
     """The smallest difference that the average over tasks shows, every task counting the same, with
@@ -417,15 +423,15 @@ def _overall(
 
         return Amount(seen("value"), seen("least"), seen("most"), basis)
     mean_variances = [
-        _product(task.paired_variance, task.design_effect).times(
+        _multiply(task.paired_variance, task.design_effect).times(
             1 / (task.n_total * len(tasks) ** 2)
         )
         for task in tasks
     ]
-    return aim.visible(1, total(mean_variances), True)
+    return aim.visible(1, sum_amounts(mean_variances), True)
 
 
-def _notes(
+def _list_notes(
     planned: Sequence[PlannedModel],
     tasks: Sequence[TaskForecast],
     models: Mapping[str, ModelForecast],
@@ -473,7 +479,7 @@ def _notes(
             )
 
 
-def _with_roles(
+def _fill_roles(
     configuration: Configuration, tasks: Sequence[Task], sources: Sequence[MeasuredRun]
 ) -> Configuration:
     """With a model in every role that a scorer needs: as given, else that of a run gone by, else
@@ -493,22 +499,22 @@ def _with_roles(
     return replace(configuration, roles=roles)
 
 
-def _command(configuration: Configuration, tasks: Sequence[TaskForecast]) -> str:
+def _command_line(configuration: Configuration, tasks: Sequence[TaskForecast]) -> str:
     """What asks for what was planned, as a person would type it."""
     words = ["evalwright", "run", *configuration.tasks]
     for spec in configuration.models:
         words += ["--model", spec.model]
     for key, setting in configuration.models[0].arguments.items():
-        words += ["-M", f"{key}={_typed(setting)}"]
+        words += ["-M", f"{key}={_as_typed(setting)}"]
     for role, spec in configuration.roles.items():
         words += ["--role", f"{role}={spec.model}"]
         for key, setting in spec.arguments.items():
-            words += ["-R", f"{role}.{key}={_typed(setting)}"]
+            words += ["-R", f"{role}.{key}={_as_typed(setting)}"]
     for key, setting in configuration.dialect.items():
         for flag_value in setting if isinstance(setting, (list, tuple)) else [setting]:
-            words += [f"--{key.replace('_', '-')}", _typed(flag_value)]
+            words += [f"--{key.replace('_', '-')}", _as_typed(flag_value)]
     for key, setting in configuration.overrides.items():
-        words += ["-T", f"{key}={_typed(setting)}"]
+        words += ["-T", f"{key}={_as_typed(setting)}"]
     if any(task.n_used < task.n_total for task in tasks):
         words += ["--limit", str(max(task.n_used for task in tasks))]
     for key in ("seed", "format", "out", "home", "num_fewshot"):
@@ -518,5 +524,5 @@ def _command(configuration: Configuration, tasks: Sequence[TaskForecast]) -> str
     return shlex.join(words)
 
 
-def _typed(setting: Any) -> str:
+def _as_typed(setting: Any) -> str:
     return setting if isinstance(setting, str) else json.dumps(setting)

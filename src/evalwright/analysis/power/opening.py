@@ -44,7 +44,7 @@ class PlannedModel:
     tasks: Sequence[Task]
 
 
-def configuration_of(
+def make_configuration(
     tasks: Any, models: Any, objects: Objects, settings: dict[str, Any]
 ) -> Configuration:
     """The evaluation that is planned, as `evaluate` would have it."""
@@ -62,7 +62,7 @@ def configuration_of(
     return configuration
 
 
-def pilot_runs(
+def run_pilot(
     configuration: Configuration,
     pilot: int,
     objects: Objects,
@@ -96,12 +96,12 @@ def pilot_runs(
     return [finished[index] for index in sorted(finished)]
 
 
-def opened(run: Run | str | Path, folder: str) -> Run:
+def resolve_run(run: Run | str | Path, folder: str) -> Run:
     """The run at a folder, or of that name in `folder`. Raises UnknownName with the closest names."""
     return run if isinstance(run, Run) else open_run(run, Path(folder))
 
 
-def measured_run(run: Run) -> MeasuredRun:
+def measure_run(run: Run) -> MeasuredRun:
     """A run with what it measured. Raises RunError where its records cannot be read."""
     run = confirm(run)
     tasks, pace = measure(run)
@@ -109,7 +109,7 @@ def measured_run(run: Run) -> MeasuredRun:
     return MeasuredRun(run, tasks, pace, judges_share(run, answered))
 
 
-def models_of(sources: Sequence[MeasuredRun]) -> tuple[ModelSpec, ...]:
+def list_models(sources: Sequence[MeasuredRun]) -> tuple[ModelSpec, ...]:
     """The models of the runs, as their configurations name them."""
     if not sources:
         raise ConfigurationError(
@@ -128,9 +128,7 @@ def models_of(sources: Sequence[MeasuredRun]) -> tuple[ModelSpec, ...]:
     return tuple(specs.values())
 
 
-def planned_models(
-    configuration: Configuration, objects: Objects
-) -> list[PlannedModel]:
+def plan_models(configuration: Configuration, objects: Objects) -> list[PlannedModel]:
     """The models under test, each with the tasks as it would get them.
 
     Raises UsageError; opens no weights.
@@ -146,7 +144,7 @@ def planned_models(
         model = objects.open(spec)
         chat = "chat" in model.abilities
         if chat not in loaded:
-            loaded[chat] = _tasks_of(configuration, chat, objects)
+            loaded[chat] = _load_tasks(configuration, chat, objects)
         for task in loaded[chat]:
             missing = task.strategy.needs - model.abilities
             if missing:
@@ -176,7 +174,9 @@ def planned_models(
     return planned_models
 
 
-def _tasks_of(configuration: Configuration, chat: bool, objects: Objects) -> list[Task]:
+def _load_tasks(
+    configuration: Configuration, chat: bool, objects: Objects
+) -> list[Task]:
     tasks = load_all(configuration, chat, objects)
     tasks = list(filtered(tasks, read_conditions(configuration.where)).tasks)
     for task in tasks:

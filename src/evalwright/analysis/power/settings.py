@@ -132,7 +132,7 @@ def read_assumptions(texts: Sequence[str]) -> dict[str, float]:
             raise ConfigurationError(
                 f"--assume takes name=number, for example accuracy=0.7, not '{pair}'."
             )
-        assumed[name] = _number(number, f"--assume {name}")
+        assumed[name] = _parse_number(number, f"--assume {name}")
     return assumed
 
 
@@ -150,14 +150,14 @@ def read_prices(texts: Sequence[str]) -> dict[str, Price]:
                 "--price takes dollars for a million tokens in and out, IN/OUT or"
                 f" MODEL=IN/OUT, for example 0.15/0.60, not '{text}'."
             )
-        price = Price(_number(into, "--price"), _number(outof, "--price"))
+        price = Price(_parse_number(into, "--price"), _parse_number(outof, "--price"))
         if min(price.input, price.output) < 0:
             raise ConfigurationError(f"--price cannot be negative, as in '{text}'.")
         prices[model.strip()] = price
     return prices
 
 
-def _number(text: str, where: str) -> float:
+def _parse_number(text: str, where: str) -> float:
     try:
         number = float(text)
     except ValueError:

@@ -13,7 +13,7 @@ from typing import Any
 from evalwright.analysis.power.forecasts import Amount, ModelForecast
 from evalwright.analysis.power.settings import Aim
 from evalwright.analysis.power.variances import ASSUMED
-from evalwright.analysis.task_checks.material import all_requests
+from evalwright.analysis.task_checks.material import collect_all_requests
 from evalwright.analysis.words import count, counted, duration
 from evalwright.core.errors import EvalwrightError, MissingExtra, TaskError
 from evalwright.core.requests import (
@@ -48,7 +48,7 @@ class ModelBasis:
     """
 
     model: Model
-    prompts: Prompts
+    prompts: TaskPrompts
     own: Measured | None
     other: Measured | None
     pace: Pace | None
@@ -56,7 +56,7 @@ class ModelBasis:
     price: Price | None
 
 
-def known_price(model: Model) -> Price | None:
+def find_price(model: Model) -> Price | None:
     """What the table of prices or a person's own file says of a model, None where neither does."""
     price = model.price if isinstance(model, RemoteModel) else None
     if price is not None:
@@ -64,17 +64,19 @@ def known_price(model: Model) -> Price | None:
     return price
 
 
-def usage_of(basis: ModelBasis, n_answers: int, n_all: int, aim: Aim) -> ModelForecast:
+def forecast_usage(
+    basis: ModelBasis, n_answers: int, n_all: int, aim: Aim
+) -> ModelForecast:
     """What `n_answers` answers of one model to one task take, out of the `n_all` that the whole
     task would.
     """
-    into = _input_tokens(basis, n_all, aim.level)
-    output_tokens = _output_tokens(basis, n_all, aim)
+    into = _forecast_input_tokens(basis, n_all, aim.level)
+    output_tokens = _forecast_output_tokens(basis, n_all, aim)
     of_one = (
-        _requests(basis, n_all, aim.level),
+        _forecast_requests(basis, n_all, aim.level),
         into,
         output_tokens,
-        _money(basis, into, output_tokens, n_all, aim.level),
+        _forecast_money(basis, into, output_tokens, n_all, aim.level),
     )
     requests, into, output_tokens, money = (
         amount.times(n_answers) for amount in of_one
@@ -84,50 +86,54 @@ def usage_of(basis: ModelBasis, n_answers: int, n_all: int, aim: Aim) -> ModelFo
         into,
         output_tokens,
         money,
-        _seconds(basis, requests),
+        _forecast_seconds(basis, requests),
         basis.prompts.stored,
     )
 
 
-def add_up(usages: Sequence[ModelForecast]) -> ModelForecast:
+def sum_forecasts(usages: Sequence[ModelForecast]) -> ModelForecast:
     """What several tasks of one model take together."""
     names = ("requests", "input_tokens", "output_tokens", "money", "seconds")
-    sums = {name: total([getattr(usage, name) for usage in usages]) for name in names}
+    sums = {
+        name: sum_amounts([getattr(usage, name) for usage in usages]) for name in names
+    }
     looked_up = [usage.stored for usage in usages if usage.stored is not None]
     return ModelForecast(
         **sums, stored=sum(looked_up) if len(looked_up) == len(usages) else None
     )
 
 
-def total(amounts: Sequence[Amount]) -> Amount:
+def sum_amounts(amounts: Sequence[Amount]) -> Amount:
     """The sum. Bounds add up, which is wider than it must be; unknown where a part is unknown."""
     unknown = [amount for amount in amounts if not amount.known]
     basis = "; ".join(dict.fromkeys(amount.basis for amount in unknown or amounts))
     if unknown:
         return Amount(None, basis=basis)
     return Amount(
-        _sum([amount.value for amount in amounts]),
+        _sum_or_none([amount.value for amount in amounts]),
         (
             None
             if all(amount.low is None for amount in amounts)
-            else _sum([amount.least for amount in amounts])
+            else _sum_or_none([amount.least for amount in amounts])
         ),
         (
             None
             if all(amount.high is None for amount in amounts)
-            else _sum([amount.most for amount in amounts])
+            else _sum_or_none([amount.most for amount in amounts])
         ),
         basis,
     )
 
 
-def _sum(numbers: Sequence[float | None]) -> float | None:
+def _sum_or_none(numbers: Sequence[float | None]) -> float | None:
     """None where a part is not known."""
     present = [number for number in numbers if number is not None]
     return sum(present) if len(present) == len(numbers) else None
 
 
-def _mean(values: Any, basis: str, level: float, n_all: int | None = None) -> Amount:
+def _mean_amount(
+    values: Any, basis: str, level: float, n_all: int | None = None
+) -> Amount:
     """The mean of one number per answer with its t limits; without limits where all are alike.
 
     n_all: the answers there are, of which these were drawn; the more of them are known, the closer
@@ -148,11 +154,13 @@ def _mean(values: Any, basis: str, level: float, n_all: int | None = None) -> Am
     return Amount(estimate.value, max(0.0, low), high, basis)
 
 
-def _requests(model_basis: ModelBasis, n_all: int, level: float) -> Amount:
+def _forecast_requests(model_basis: ModelBasis, n_all: int, level: float) -> Amount:
     for source, population in ((model_basis.own, n_all), (model_basis.other, None)):
         if source is not None and len(source.requests):
-            return _mean(source.requests, _measured(source), level, population)
-    return _of_prompts(
+            return _mean_amount(
+                source.requests, _measured_basis(source), level, population
+            )
+    return _amount_from_prompts(
         model_basis.prompts,
         model_basis.prompts.requests,
         "as the task asks",
@@ -161,12 +169,14 @@ def _requests(model_basis: ModelBasis, n_all: int, level: float) -> Amount:
     )
 
 
-def _input_tokens(model_basis: ModelBasis, n_all: int, level: float) -> Amount:
+def _forecast_input_tokens(model_basis: ModelBasis, n_all: int, level: float) -> Amount:
     prompts = model_basis.prompts
     own_run = model_basis.own
     if own_run is not None and own_run.counts_tokens:
-        return _mean(own_run.input_tokens, _measured(own_run), level, n_all)
-    amount = _of_prompts(
+        return _mean_amount(
+            own_run.input_tokens, _measured_basis(own_run), level, n_all
+        )
+    amount = _amount_from_prompts(
         prompts, prompts.input_tokens, prompts.counted_by, n_all, level
     )
     if prompts.exact or amount.value is None:
@@ -177,22 +187,24 @@ def _input_tokens(model_basis: ModelBasis, n_all: int, level: float) -> Amount:
     return Amount(amount.value, low, high, amount.basis)
 
 
-def _output_tokens(model_basis: ModelBasis, n_all: int, aim: Aim) -> Amount:
+def _forecast_output_tokens(model_basis: ModelBasis, n_all: int, aim: Aim) -> Amount:
     level = aim.level
     if "output_tokens" in aim.assumed:
         return Amount(aim.assumed["output_tokens"], basis=ASSUMED)
     for source, population in ((model_basis.own, n_all), (model_basis.other, None)):
         if source is not None and source.counts_tokens:
             whose = "" if source is model_basis.own else ", another model"
-            return _mean(
-                source.output_tokens, _measured(source) + whose, level, population
+            return _mean_amount(
+                source.output_tokens, _measured_basis(source) + whose, level, population
             )
     most = model_basis.prompts.most_out
     if most is None:
         return Amount(
             None, basis="the task leaves the length of an answer to the model"
         )
-    amount = _of_prompts(model_basis.prompts, most, "the task's limit", n_all, level)
+    amount = _amount_from_prompts(
+        model_basis.prompts, most, "the task's limit", n_all, level
+    )
     if not amount.value:
         return amount.because("no text is generated, only likelihoods are computed")
     return Amount(
@@ -203,17 +215,17 @@ def _output_tokens(model_basis: ModelBasis, n_all: int, aim: Aim) -> Amount:
     )
 
 
-def _of_prompts(
-    prompts: Prompts, values: Sequence[float], basis: str, n_all: int, level: float
+def _amount_from_prompts(
+    prompts: TaskPrompts, values: Sequence[float], basis: str, n_all: int, level: float
 ) -> Amount:
     if not values:
         return Amount(None, basis="no prompt of the task could be read")
     if prompts.every:
         return Amount(sum(values) / len(values), basis=basis)
-    return _mean(values, f"{basis}, on {count(len(values))} items", level, n_all)
+    return _mean_amount(values, f"{basis}, on {count(len(values))} items", level, n_all)
 
 
-def _money(
+def _forecast_money(
     model_basis: ModelBasis,
     input_tokens: Amount,
     output_tokens: Amount,
@@ -233,7 +245,7 @@ def _money(
             output_tokens.times(price.output / 1e6),
         ]
         costs.append(Amount(price.request))
-        amount = total(costs if price.output else [costs[0], costs[2]])
+        amount = sum_amounts(costs if price.output else [costs[0], costs[2]])
         price_text = (
             f"${price.input:g} in and ${price.output:g} out for a million tokens"
         )
@@ -249,9 +261,9 @@ def _money(
         and len(own_run.cost)
         and not bool((own_run.cost != own_run.cost).any())
     ):
-        return _mean(
+        return _mean_amount(
             own_run.cost,
-            f"as reported by its replies, {_measured(own_run)}",
+            f"as reported by its replies, {_measured_basis(own_run)}",
             level,
             n_all,
         )
@@ -261,7 +273,7 @@ def _money(
     )
 
 
-def _seconds(model_basis: ModelBasis, requests: Amount) -> Amount:
+def _forecast_seconds(model_basis: ModelBasis, requests: Amount) -> Amount:
     """How long that many requests take, from the pace of a run of this very model."""
     pace = model_basis.pace
     own_run = model_basis.own
@@ -300,7 +312,7 @@ def _seconds(model_basis: ModelBasis, requests: Amount) -> Amount:
     return Amount(alike, min(alike, pace.seconds), alike, f"{basis}, loading included")
 
 
-def _measured(source: Measured) -> str:
+def _measured_basis(source: Measured) -> str:
     return (
         f"measured on {counted(len(source.requests), 'answer')} of {source.run.label}"
     )
@@ -321,7 +333,7 @@ UTF-8 a token.
 
 
 @dataclass(frozen=True, slots=True)
-class Prompts:
+class TaskPrompts:
     """The requests of some items of a task, an entry per item: how many, tokens in, and the most
     tokens out.
 
@@ -342,7 +354,7 @@ class Prompts:
 
 def read_prompts(
     task: Task, model: Model, seed: int, is_stored: Callable[[bytes], bool]
-) -> Prompts:
+) -> TaskPrompts:
     """Read up to MOST_READ items of a task as `model` would get them.
 
     Nothing is asked, and no weights are loaded.
@@ -354,7 +366,7 @@ def read_prompts(
     places = (
         range(total) if every else random.Random(seed).sample(range(total), MOST_READ)
     )
-    reader, counted_by = _reader(model)
+    reader, counted_by = _find_reader(model)
     requests = []
     tokens = []
     most = []
@@ -362,15 +374,15 @@ def read_prompts(
     stored = 0
     # What cannot be asked will fail in the run too, and `tasks check` says why.
     for sent, _ in run_blocking(
-        lambda: all_requests(task, [task.samples[index] for index in places])
+        lambda: collect_all_requests(task, [task.samples[index] for index in places])
     ):
         try:
             if not sent:
                 raise TaskError("no request is sent")
-            into = sum(_tokens(request, reader) for request in sent)
+            into = sum(_count_tokens(request, reader) for request in sent)
         except EvalwrightError:
             continue
-        room = [_room(request, model) for request in sent]
+        room = [_most_output_tokens(request, model) for request in sent]
         limited = limited and None not in room
         stored += sum(
             is_stored(request_key(model.fingerprint, request.payload()))
@@ -379,7 +391,7 @@ def read_prompts(
         requests.append(len(sent))
         tokens.append(into)
         most.append(sum(limit or 0 for limit in room))
-    return Prompts(
+    return TaskPrompts(
         tuple(requests),
         tuple(tokens),
         tuple(most) if limited else None,
@@ -390,7 +402,7 @@ def read_prompts(
     )
 
 
-def _reader(model: Model) -> tuple[Reader | None, str]:
+def _find_reader(model: Model) -> tuple[Reader | None, str]:
     reader = None
     why = ""
     try:
@@ -401,9 +413,12 @@ def _reader(model: Model) -> tuple[Reader | None, str]:
     return reader, guessed if reader is None else "counted by its tokenizer"
 
 
-def _tokens(request: Request, reader: Reader | None) -> float:
+def _count_tokens(request: Request, reader: Reader | None) -> float:
     if reader is None:
-        return len(_text(request).encode("utf-8", "surrogatepass")) / BYTES_PER_TOKEN[0]
+        return (
+            len(_request_text(request).encode("utf-8", "surrogatepass"))
+            / BYTES_PER_TOKEN[0]
+        )
     if isinstance(request, Generate):
         text, rules = reader.render(request.prompt)
         return len(encode_text(reader.encoder, rules, text))
@@ -413,14 +428,14 @@ def _tokens(request: Request, reader: Reader | None) -> float:
             reader.encoder, rules, text, request.continuation
         )
         return len(context) + len(continuation)
-    return len(encode_text(reader.encoder, reader.rules, _text(request)))
+    return len(encode_text(reader.encoder, reader.rules, _request_text(request)))
 
 
-def _text(request: Request) -> str:
+def _request_text(request: Request) -> str:
     if isinstance(request, Generate):
-        return _prompt(request.prompt)
+        return _prompt_text(request.prompt)
     if isinstance(request, LogLikelihood):
-        return _prompt(request.context) + request.continuation
+        return _prompt_text(request.context) + request.continuation
     return (
         request.text
         if isinstance(request, RollingLogLikelihood)
@@ -428,7 +443,7 @@ def _text(request: Request) -> str:
     )
 
 
-def _prompt(prompt: Prompt) -> str:
+def _prompt_text(prompt: Prompt) -> str:
     return (
         prompt
         if isinstance(prompt, str)
@@ -436,7 +451,7 @@ def _prompt(prompt: Prompt) -> str:
     )
 
 
-def _room(request: Request, model: Model) -> int | None:
+def _most_output_tokens(request: Request, model: Model) -> int | None:
     """The most tokens that the answer may have; None where only the model knows."""
     if not isinstance(request, Generate):
         return 0

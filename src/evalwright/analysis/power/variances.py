@@ -60,7 +60,7 @@ class CommonItems(NamedTuple):
     names: str
 
 
-def _common_items(a: Measured, b: Measured) -> CommonItems:
+def _find_common_items(a: Measured, b: Measured) -> CommonItems:
     places = {name: index for index, name in enumerate(b.ids)}
     index_pairs = [
         (index, places[name]) for index, name in enumerate(a.ids) if name in places
@@ -77,26 +77,26 @@ def _common_items(a: Measured, b: Measured) -> CommonItems:
     )
 
 
-def variances_of(
+def measure_variances(
     bounded: bool,
     clusters: NDArray[np.int64] | None,
     sources: Sequence[Measured],
     aim: Aim,
 ) -> Variances:
     """The variances of a task. clusters: a code per item of the whole task, None where no clusters."""
-    commons = [_common_items(a, b) for a, b in combinations(sources, 2)]
-    score, single, half = _single(bounded, clusters, sources, aim)
+    commons = [_find_common_items(a, b) for a, b in combinations(sources, 2)]
+    score, single, half = _single_variance(bounded, clusters, sources, aim)
     right_or_wrong = all(
         np.isin(source.means[~np.isnan(source.means)], (0.0, 1.0)).all()
         for source in sources
     )
-    paired = _paired(bounded, commons, single, aim)
-    design = _design(clusters, sources, commons, aim)
+    paired = _paired_variance(bounded, commons, single, aim)
+    design = _design_effect(clusters, sources, commons, aim)
     binary = bounded and "variance" not in aim.assumed and right_or_wrong
     return Variances(score, single, paired, design, binary, half)
 
 
-def _on_items(n: int, names: str, aim: Aim) -> str:
+def _measured_basis(n: int, names: str, aim: Aim) -> str:
     """What a measured number rests on."""
     return f"measured on {counted(n, 'item')} of {names}, {100 * aim.level:g}% limits"
 
@@ -105,7 +105,7 @@ def _largest(amounts: Sequence[Amount]) -> Amount | None:
     return max(amounts, key=lambda amount: amount.value or 0.0) if amounts else None
 
 
-def _single(
+def _single_variance(
     bounded: bool,
     clusters: NDArray[np.int64] | None,
     sources: Sequence[Measured],
@@ -132,11 +132,11 @@ def _single(
         estimate = mean_interval(
             means, clusters=ids, value_range=value_range, level=aim.level
         )
-        basis = _on_items(estimate.n, source.run.label, aim)
-        variance = _amount(limits, basis)
+        basis = _measured_basis(estimate.n, source.run.label, aim)
+        variance = _amount_of(limits, basis)
         if variance is not None:
-            low = _finite(estimate.low)
-            high = _finite(estimate.high)
+            low = _finite_or_none(estimate.low)
+            high = _finite_or_none(estimate.high)
             half = None
             if (
                 low is not None
@@ -146,7 +146,7 @@ def _single(
                 of_one_item = (
                     (high - low)
                     / 2
-                    * math.sqrt(len(means) * more_clustered(means, ids, clusters))
+                    * math.sqrt(len(means) * clustering_ratio(means, ids, clusters))
                 )
                 scale = variance.value or 1.0
                 least, most = (
@@ -178,7 +178,7 @@ def _single(
     return unknown, unknown, None
 
 
-def more_clustered(
+def clustering_ratio(
     values: NDArray[np.float64],
     ids: NDArray[np.int64] | None,
     clusters: NDArray[np.int64] | None,
@@ -199,7 +199,7 @@ def more_clustered(
     )
 
 
-def _paired(
+def _paired_variance(
     bounded: bool, commons: Sequence[CommonItems], single: Amount, aim: Aim
 ) -> Amount:
     if "variance" in aim.assumed:
@@ -221,7 +221,7 @@ def _paired(
             level=aim.level,
         )
         n_common = int(np.count_nonzero(~np.isnan(common.a - common.b)))
-        amount = _amount(limits, _on_items(n_common, common.names, aim))
+        amount = _amount_of(limits, _measured_basis(n_common, common.names, aim))
         amounts += [amount] if amount else []
     basis = (
         f"two models that err independently; {single.basis}"
@@ -231,7 +231,7 @@ def _paired(
     return _largest(amounts) or single.times(2.0).because(basis)
 
 
-def _design(
+def _design_effect(
     clusters: NDArray[np.int64] | None,
     sources: Sequence[Measured],
     commons: Sequence[CommonItems],
@@ -258,7 +258,7 @@ def _design(
             )
             basis = (
                 f"correlation within clusters {limits.value:.2f},"
-                f" {_on_items(len(values), names, aim)}"
+                f" {_measured_basis(len(values), names, aim)}"
             )
             amounts.append(Amount(effect, low, high, basis))
     return _largest(amounts) or Amount(
@@ -266,7 +266,7 @@ def _design(
     )
 
 
-def _amount(limits: Limits, basis: str) -> Amount | None:
+def _amount_of(limits: Limits, basis: str) -> Amount | None:
     """Limits as an amount.
 
     Where no spread was seen, the upper limit is what counts; None where there is nothing.
@@ -276,8 +276,10 @@ def _amount(limits: Limits, basis: str) -> Amount | None:
     if limits.value == 0.0:
         basis = f"{basis}; no variance was seen, so the upper limit is used"
         return Amount(limits.high, limits.low, limits.high, basis)
-    return Amount(limits.value, _finite(limits.low), _finite(limits.high), basis)
+    return Amount(
+        limits.value, _finite_or_none(limits.low), _finite_or_none(limits.high), basis
+    )
 
 
-def _finite(number: float) -> float | None:
+def _finite_or_none(number: float) -> float | None:
     return number if math.isfinite(number) else None

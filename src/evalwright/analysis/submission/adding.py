@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from evalwright._version import __version__
-from evalwright.analysis.submission.files import mapping
+from evalwright.analysis.submission.files import as_mapping
 from evalwright.analysis.submission.verifying import Verification
 from evalwright.core.errors import RunError
 from evalwright.core.responses import Usage
@@ -48,13 +48,15 @@ def add_submission(verification: Verification, folder: Path) -> Run:
     with RunWriter(run_folder) as writer:
         for position, record in enumerate(verification.records):
             writer.add(position, record)
-        writer.finish(_record(verification, run_folder.name, identity))
+        writer.finish(_make_record(verification, run_folder.name, identity))
     return open_run(run_folder)
 
 
-def _record(verification: Verification, run_id: str, identity: str) -> dict[str, Any]:
+def _make_record(
+    verification: Verification, run_id: str, identity: str
+) -> dict[str, Any]:
     run = verification.submission.run
-    settings = mapping(run.get("configuration"))
+    settings = as_mapping(run.get("configuration"))
     answers = [
         record.answer for record in verification.records if record.answer is not None
     ]
@@ -70,13 +72,13 @@ def _record(verification: Verification, run_id: str, identity: str) -> dict[str,
         "evalwright": __version__,
         "id": run_id,
         "identity": identity,
-        "started": _started(run.get("started")),
+        "started": _clean_start(run.get("started")),
         "seconds": (
             float(seconds)
             if type(seconds) in (int, float) and 0 <= seconds < 1e12
             else 0.0
         ),
-        "model": _model(mapping(run.get("model"))),
+        "model": _clean_model(as_mapping(run.get("model"))),
         "roles": {},
         "configuration": {
             "tasks": [task.name for task in verification.tasks],
@@ -87,10 +89,10 @@ def _record(verification: Verification, run_id: str, identity: str) -> dict[str,
             "submission": {
                 "file": printable(verification.submission.path.name),
                 "sha256": verification.submission.hash,
-                "hardware": _text(mapping(run.get("hardware")).get("label")),
+                "hardware": _clean_text(as_mapping(run.get("hardware")).get("label")),
             },
         },
-        "environment": _environment(mapping(run.get("environment"))),
+        "environment": _clean_environment(as_mapping(run.get("environment"))),
         "usage": {
             "requested": 0,
             "asked": 0,
@@ -112,39 +114,40 @@ def _record(verification: Verification, run_id: str, identity: str) -> dict[str,
     }
 
 
-def _model(model: Mapping[str, Any]) -> dict[str, Any]:
+def _clean_model(model: Mapping[str, Any]) -> dict[str, Any]:
     abilities = model.get("abilities")
     listed = abilities if isinstance(abilities, list) else []
     cleaned: dict[str, Any] = {
-        "name": _text(model.get("name")) or "unknown model",
-        "abilities": [_text(ability) for ability in listed[:20]],
-        "fingerprint": _text(model.get("fingerprint")),
+        "name": _clean_text(model.get("name")) or "unknown model",
+        "abilities": [_clean_text(ability) for ability in listed[:20]],
+        "fingerprint": _clean_text(model.get("fingerprint")),
     }
-    if label := _text(model.get("label")):
+    if label := _clean_text(model.get("label")):
         cleaned["label"] = label
     # A claim that only ever counts against it is believed.
     return cleaned | ({"simulation": True} if model.get("simulation") else {})
 
 
-def _environment(claimed: Mapping[str, Any]) -> dict[str, Any]:
-    libraries = mapping(claimed.get("libraries"))
+def _clean_environment(claimed: Mapping[str, Any]) -> dict[str, Any]:
+    libraries = as_mapping(claimed.get("libraries"))
     processors = claimed.get("processors")
     return {
-        "python": _text(claimed.get("python")) or "unknown",
-        "platform": _text(claimed.get("platform")) or "unknown",
+        "python": _clean_text(claimed.get("python")) or "unknown",
+        "platform": _clean_text(claimed.get("platform")) or "unknown",
         "processors": processors if type(processors) is int else None,
         "libraries": {
-            _text(key): _text(version) for key, version in list(libraries.items())[:50]
+            _clean_text(key): _clean_text(version)
+            for key, version in list(libraries.items())[:50]
         },
-        "git_commit": _text(claimed.get("git_commit")) or None,
+        "git_commit": _clean_text(claimed.get("git_commit")) or None,
     }
 
 
-def _text(text: Any) -> str:
+def _clean_text(text: Any) -> str:
     return printable(text) if isinstance(text, str) else ""
 
 
-def _started(claimed: Any) -> str:
+def _clean_start(claimed: Any) -> str:
     """The time that it says, unless it is none or lies ahead."""
     now = datetime.now(UTC)
     try:

@@ -69,7 +69,7 @@ class Submission:
     @property
     def hash(self) -> str:
         """Of its content, as it is."""
-        return _hash(self.data)
+        return _content_hash(self.data)
 
 
 # -- writing ---------------------------------------------------------------------------
@@ -84,7 +84,7 @@ def make_submission(
     Raises RunError where it cannot be one: failed samples, tasks that others do not have, a key in
     it.
     """
-    _check_fit(run)
+    _check_submittable(run)
     run = confirm(run)
     remember_environment()
     remember_environment(read_env_file(Path(".env")))
@@ -92,18 +92,20 @@ def make_submission(
         "format": FORMAT,
         "version": VERSION,
         "evalwright": __version__,
-        "run": _without_key(_run_part(run), "run.json", allow_key_like),
-        "tasks": [_task_part(task) for task in run.data["tasks"]],
+        "run": _check_secrets(_describe_run(run), "run.json", allow_key_like),
+        "tasks": [_describe_task(task) for task in run.data["tasks"]],
         "samples": [
-            _without_key(
-                _row(record), f"Line {number} of samples.jsonl", allow_key_like
+            _check_secrets(
+                _describe_sample(record),
+                f"Line {number} of samples.jsonl",
+                allow_key_like,
             )
             for number, record in enumerate(run.samples(), 1)
         ],
     }
     # As it will be read: so the hash is of the same values.
     document = json.loads(to_json(content))
-    document["sha256"] = _hash(document)
+    document["sha256"] = _content_hash(document)
     packed = (to_json(document, separators=(",", ":")) + "\n").encode(
         "utf-8", "backslashreplace"
     )
@@ -119,7 +121,7 @@ def make_submission(
     return Submission(path, document, True)
 
 
-def _without_key(
+def _check_secrets(
     content: dict[str, Any], where: str, allow_key_like: bool
 ) -> dict[str, Any]:
     """A part of the file itself. Raises RunError where it has a key."""
@@ -137,7 +139,7 @@ def _without_key(
     return content
 
 
-def _check_fit(run: Run) -> None:
+def _check_submittable(run: Run) -> None:
     configuration = run.data["configuration"]
     failed = sum(sum(task["failures"].values()) for task in run.data["tasks"])
     imported = "imported" in configuration or "submission" in configuration
@@ -169,7 +171,7 @@ def _check_fit(run: Run) -> None:
         )
 
 
-def _run_part(run: Run) -> dict[str, Any]:
+def _describe_run(run: Run) -> dict[str, Any]:
     run_data = run.data
     configuration = run_data["configuration"]
     run_part = {
@@ -180,7 +182,7 @@ def _run_part(run: Run) -> dict[str, Any]:
         "model": {
             key: run_data["model"][key] for key in _MODEL if key in run_data["model"]
         },
-        "arguments": _arguments(configuration),
+        "arguments": _plain_arguments(configuration),
         "configuration": {
             key: configuration[key] for key in _SETTINGS if key in configuration
         },
@@ -189,15 +191,17 @@ def _run_part(run: Run) -> dict[str, Any]:
     }
     if isinstance(run_data.get("hardware"), dict):
         run_part["hardware"] = run_data["hardware"]
-    cleaned: dict[str, Any] = _clean(run_part)
+    cleaned: dict[str, Any] = _remove_paths(run_part)
     return cleaned
 
 
-def _arguments(configuration: Mapping[str, Any]) -> dict[str, Any]:
+def _plain_arguments(configuration: Mapping[str, Any]) -> dict[str, Any]:
     """How the model was set: numbers, switches and words; no address, no headers, no nested
     settings.
     """
-    arguments = mapping((configuration.get("models") or [{}])[0]).get("arguments", {})
+    arguments = as_mapping((configuration.get("models") or [{}])[0]).get(
+        "arguments", {}
+    )
     plain_arguments = {
         key: argument
         for key, argument in arguments.items()
@@ -210,29 +214,29 @@ def _arguments(configuration: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _clean(content: Any) -> Any:
+def _remove_paths(content: Any) -> Any:
     """Without paths, of which the last part is kept, and without keys."""
     if isinstance(content, Mapping):
-        return {str(key): _clean(inner) for key, inner in content.items()}
+        return {str(key): _remove_paths(inner) for key, inner in content.items()}
     if isinstance(content, list | tuple):
-        return [_clean(inner) for inner in content]
+        return [_remove_paths(inner) for inner in content]
     if not isinstance(content, str):
         return content
     provider, slash, remainder = content.partition("/")
     if _PATH.match(content):
-        return _last(content)
+        return _last_name(content)
     # hf//home/me/model, onnx/./folder
     if slash and provider.isidentifier() and _PATH.match(remainder):
-        return f"{provider}/{_last(remainder)}"
+        return f"{provider}/{_last_name(remainder)}"
     return mask_message(content)
 
 
-def _last(path: str) -> str:
+def _last_name(path: str) -> str:
     """The last part of a path of either kind of system."""
     return mask_message(PurePosixPath(PureWindowsPath(path).as_posix()).name or "local")
 
 
-def _task_part(task: Mapping[str, Any]) -> dict[str, Any]:
+def _describe_task(task: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "name": task["name"],
         "version": task["version"],
@@ -249,7 +253,7 @@ def _task_part(task: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _row(record: SampleRecord) -> dict[str, Any]:
+def _describe_sample(record: SampleRecord) -> dict[str, Any]:
     """What scoring a sample again needs.
 
     The question is the reader's own; its hash says that it is the same.
@@ -291,7 +295,7 @@ def prompt_hash(prompt: Prompt) -> str:
     return _digest(prompt_payload(prompt))
 
 
-def mapping(content: Any) -> Mapping[str, Any]:
+def as_mapping(content: Any) -> Mapping[str, Any]:
     """A part of a file as a mapping; empty where it is none."""
     return content if isinstance(content, Mapping) else {}
 
@@ -301,7 +305,7 @@ def _digest(content: Any) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
-def _hash(document: Mapping[str, Any]) -> str:
+def _content_hash(document: Mapping[str, Any]) -> str:
     hashed_fields = {
         key: content for key, content in document.items() if key != "sha256"
     }
@@ -319,11 +323,11 @@ def read_submission(path: Path) -> Submission:
     Raises RunError for what is none; what it says is not checked here.
     """
     with failing_as(RunError, f"'{path}' cannot be read"):
-        text = _unpacked(path)
+        text = _read_unpacked(path)
     try:
         document = from_json(text)
         # Numbers that are none, half surrogates: what cannot be hashed cannot be intact.
-        intact = isinstance(document, dict) and document.get("sha256") == _hash(
+        intact = isinstance(document, dict) and document.get("sha256") == _content_hash(
             document
         )
     except (ValueError, RecursionError) as error:
@@ -348,7 +352,7 @@ def read_submission(path: Path) -> Submission:
     return Submission(path, document, intact)
 
 
-def _unpacked(path: Path) -> bytes:
+def _read_unpacked(path: Path) -> bytes:
     """The file's text, gzip or not, read no further than the limit. Raises RunError."""
     with ordinary(path).open("rb") as file:
         packed = file.read(2) == b"\x1f\x8b"

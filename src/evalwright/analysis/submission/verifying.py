@@ -20,7 +20,7 @@ from typing import Any
 
 from evalwright.analysis.submission.files import (
     Submission,
-    mapping,
+    as_mapping,
     prompt_hash,
     sample_hash,
 )
@@ -128,16 +128,17 @@ def verify_submission(
     tasks_of_files: dict[str, Task] = {}
     for file in task_files:
         tasks_of_files |= {
-            task.name: task for task in load_tasks(str(file), **_form(submission))
+            task.name: task
+            for task in load_tasks(str(file), **_prompt_settings(submission))
         }
-    claims = _claims(verification)
+    claims = _read_claims(verification)
     tasks = {
         name: task
         for name, claim in claims.items()
-        if (task := _task(verification, claim, tasks_of_files))
+        if (task := _find_task(verification, claim, tasks_of_files))
     }
     verification.tasks += tasks.values()
-    rows = _rows(verification, claims)
+    rows = _read_rows(verification, claims)
     for name, task in tasks.items():
         asyncio.run(_verify_task(verification, task, claims[name], rows))
     return verification
@@ -146,8 +147,8 @@ def verify_submission(
 def _check_run(verification: Verification) -> None:
     """Note what the file says of its run that cannot be, or would not be what is shown of it."""
     run = verification.submission.run
-    model = mapping(run.get("model"))
-    settings = mapping(run.get("configuration"))
+    model = as_mapping(run.get("model"))
+    settings = as_mapping(run.get("configuration"))
     for key in ("name", "label"):
         name = model.get(key)
         if isinstance(name, str) and has_control(name):
@@ -172,7 +173,7 @@ def _check_run(verification: Verification) -> None:
         )
     limit = settings.get("limit")
     seed = settings.get("seed")
-    if limit is not None and _limit(limit) is None:
+    if limit is not None and _parse_limit(limit) is None:
         verification.wrong(
             "impossible", f"its limit is {printable(str(limit))[:60]}, which is none"
         )
@@ -183,7 +184,7 @@ def _check_run(verification: Verification) -> None:
         )
 
 
-def _limit(limit: Any) -> int | float | None:
+def _parse_limit(limit: Any) -> int | float | None:
     """A limit as it is used; None for what is none."""
     share = isinstance(limit, float) and 0 < limit < 1
     return limit if share or (type(limit) is int and limit > 0) else None
@@ -192,7 +193,7 @@ def _limit(limit: Any) -> int | float | None:
 # -- tasks -----------------------------------------------------------------------------
 
 
-def _claims(verification: Verification) -> dict[str, Mapping[str, Any]]:
+def _read_claims(verification: Verification) -> dict[str, Mapping[str, Any]]:
     """What the file says of each task, by name."""
     claims: dict[str, Mapping[str, Any]] = {}
     listed = verification.submission.data["tasks"]
@@ -208,25 +209,25 @@ def _claims(verification: Verification) -> dict[str, Mapping[str, Any]]:
     return claims
 
 
-def _form(submission: Submission) -> dict[str, Any]:
+def _prompt_settings(submission: Submission) -> dict[str, Any]:
     """How prompts were rendered: as for every model with its abilities."""
-    form = mapping(submission.run.get("configuration")).get("format")
-    abilities = mapping(submission.run.get("model")).get("abilities")
+    form = as_mapping(submission.run.get("configuration")).get("format")
+    abilities = as_mapping(submission.run.get("model")).get("abilities")
     chat = isinstance(abilities, list) and "chat" in abilities
     return {"prompt_format": form if form in ("chat", "text") else "auto", "chat": chat}
 
 
-def _task(
+def _find_task(
     verification: Verification,
     claim: Mapping[str, Any],
     tasks_of_files: Mapping[str, Task],
 ) -> Task | None:
     """The task as it is installed, or one of the reader's own, with the submission's filter."""
     name = str(claim["name"])
-    task = tasks_of_files.get(name) or _installed(verification, name)
+    task = tasks_of_files.get(name) or _load_installed(verification, name)
     if task is None:
         return None
-    where = mapping(verification.submission.run.get("configuration")).get("where")
+    where = as_mapping(verification.submission.run.get("configuration")).get("where")
     conditions = (
         [condition for condition in where if isinstance(condition, str)]
         if isinstance(where, list)
@@ -249,7 +250,7 @@ def _task(
     return task
 
 
-def _installed(verification: Verification, name: str) -> Task | None:
+def _load_installed(verification: Verification, name: str) -> Task | None:
     """An installed task.
 
     Only names that the index has are loaded: a name is never taken for a path.
@@ -265,7 +266,7 @@ def _installed(verification: Verification, name: str) -> Task | None:
         verification.wrong("unknown task", message, name)
         return None
     try:
-        loaded = load_tasks(name, **_form(verification.submission))
+        loaded = load_tasks(name, **_prompt_settings(verification.submission))
     except EvalwrightError as error:
         verification.wrong("unknown task", f"it cannot be loaded: {error}", name)
         return None
@@ -280,13 +281,13 @@ def _installed(verification: Verification, name: str) -> Task | None:
 Key = tuple[str, str, int]
 
 
-def _rows(
+def _read_rows(
     verification: Verification, names: Collection[str]
 ) -> dict[Key, Mapping[str, Any]]:
     """Rows by task, id and draw; what is broken or doubled is noted."""
     rows: dict[Key, Mapping[str, Any]] = {}
     for number, row in enumerate(verification.submission.data["samples"], 1):
-        wrong = _shape(row)
+        wrong = _find_shape_fault(row)
         if wrong:
             verification.wrong("broken", f"row {number}: {wrong}")
             continue
@@ -308,7 +309,7 @@ def _rows(
     return rows
 
 
-def _shape(row: Any) -> str:
+def _find_shape_fault(row: Any) -> str:
     if not isinstance(row, Mapping):
         return "it is not an object"
     for key, expected_type in (
@@ -346,7 +347,9 @@ async def _verify_task(
     seen: set[Key] = set()
     tally = TaskTally([scorer.name for scorer in task.scorers], task.slices)
     missing: list[str] = []
-    for index, draw in product(_expected(verification, task), range(task.draws)):
+    for index, draw in product(
+        _expected_indices(verification, task), range(task.draws)
+    ):
         sample = task.samples[index]
         key = (task.name, sample.id, draw)
         seen.add(key)
@@ -355,7 +358,7 @@ async def _verify_task(
             missing.append(sample.id)
             continue
         try:
-            record = await _again(task, index, draw, row)
+            record = await _score_again(task, index, draw, row)
         except _CannotScore as wrong:
             verification.wrong(wrong.kind, printable(str(wrong)), task.name, sample.id)
             continue
@@ -378,12 +381,12 @@ async def _verify_task(
     _check_metrics(verification, task_result, claim)
 
 
-def _expected(verification: Verification, task: Task) -> array[int]:
+def _expected_indices(verification: Verification, task: Task) -> array[int]:
     """The places of the samples that these settings ask for, in the order of the task."""
-    settings = mapping(verification.submission.run.get("configuration"))
+    settings = as_mapping(verification.submission.run.get("configuration"))
     limit = settings.get("limit")
     seed = settings.get("seed")
-    n_limit = _limit(limit)
+    n_limit = _parse_limit(limit)
     start = seed if isinstance(seed, int) and not isinstance(seed, bool) else 0
     return array(
         "q",
@@ -399,12 +402,12 @@ class _CannotScore(Exception):
         self.kind = kind
 
 
-async def _again(
+async def _score_again(
     task: Task, index: int, draw: int, row: Mapping[str, Any]
 ) -> SampleRecord:
     """The record that the task makes of the row's raw responses. Raises _CannotScore."""
     try:
-        responses = [_response(response) for response in row["responses"]]
+        responses = [_parse_response(response) for response in row["responses"]]
     except (TypeError, ValueError, KeyError, OverflowError) as error:
         raise _CannotScore("broken", f"a response is not valid: {error}") from error
     if not responses:
@@ -430,7 +433,7 @@ async def _again(
     return record
 
 
-def _number(number: Any) -> bool:
+def _is_number(number: Any) -> bool:
     return (
         isinstance(number, int | float)
         and not isinstance(number, bool)
@@ -452,10 +455,10 @@ def _is_token(token: Any) -> bool:
         for alternative in others
     )
     return (
-        _number(token[1])
+        _is_number(token[1])
         and are_pairs
         and all(
-            isinstance(alternative[0], str) and _number(alternative[1])
+            isinstance(alternative[0], str) and _is_number(alternative[1])
             for alternative in others
         )
     )
@@ -466,7 +469,7 @@ _RESPONSE: Mapping[str, Callable[[Any], bool]] = {
         ("text", "reasoning", "finish_reason", "stopped_at"),
         lambda field: isinstance(field, str),
     ),
-    **dict.fromkeys(("log_likelihood", "tokens_scored"), _number),
+    **dict.fromkeys(("log_likelihood", "tokens_scored"), _is_number),
     "is_greedy": lambda field: isinstance(field, bool),
     "tokens": (
         lambda field: (
@@ -490,7 +493,7 @@ _RESPONSE: Mapping[str, Callable[[Any], bool]] = {
 """The parts that a response may have, and what each must be."""
 
 
-def _response(record: Any) -> Response:
+def _parse_response(record: Any) -> Response:
     """A response of plain parts, each of its kind. Raises TypeError or ValueError."""
     if not isinstance(record, Mapping):
         raise TypeError("it is not an object")
@@ -528,10 +531,10 @@ def _check_row(
             f"the answer is given as '{claimed}', but its response says '{real}'",
         )
     for name, score in record.scores.items():
-        claim = mapping(row["scores"].get(name))
+        claim = as_mapping(row["scores"].get(name))
         claimed_value = claim.get("value")
         label = claim.get("label", "")
-        if not _same(claimed_value, score.value) or label != score.label:
+        if not _is_close(claimed_value, score.value) or label != score.label:
             claimed_text = (
                 "no score"
                 if claimed_value is None
@@ -560,7 +563,7 @@ def _check_metrics(
         real = metric.estimate.as_dict()
         keys = ("value", "low", "high", "n", "n_missing")
         key = next(
-            (key for key in keys if not _same(claimed.get(key), real[key])), None
+            (key for key in keys if not _is_close(claimed.get(key), real[key])), None
         )
         if key is not None:
             claimed_text = printable(str(claimed.get(key)))
@@ -576,7 +579,7 @@ def _check_metrics(
         )
 
 
-def _same(claimed: Any, real: float | None) -> bool:
+def _is_close(claimed: Any, real: float | None) -> bool:
     if real is None or claimed is None:
         return claimed is None and (real is None or math.isnan(real))
     if isinstance(claimed, bool) or not isinstance(claimed, int | float):

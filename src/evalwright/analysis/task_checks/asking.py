@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from itertools import count
 
-from evalwright.analysis.task_checks.material import Material, answered
+from evalwright.analysis.task_checks.material import Material, answer_sample
 from evalwright.core.errors import ConfigurationError, ScoringError
 from evalwright.core.requests import Classify, LogLikelihood, Request
 from evalwright.core.responses import Response, TokenLogProb
@@ -28,7 +28,7 @@ _UNLIKELY = -1e3
 _UNCONDITIONAL = -50.0
 
 
-def saying(text: str) -> Reply:
+def reply_with(text: str) -> Reply:
     """Every request is answered with this text."""
     return lambda request_index, request: Response(
         text,
@@ -40,7 +40,7 @@ def saying(text: str) -> Reply:
     )
 
 
-def preferring(choice: int, repeats: int = 1) -> Reply:
+def prefer_option(choice: int, repeats: int = 1) -> Reply:
     """The likelihood of one choice is far above all others, also per character, byte or token; a
     judge is certain of it.
     """
@@ -66,7 +66,7 @@ def preferring(choice: int, repeats: int = 1) -> Reply:
     return reply
 
 
-def continuing(greedy: bool) -> Reply:
+def continue_greedily(greedy: bool) -> Reply:
     """Every continuation is, or is not, what greedy decoding gives."""
     log_likelihood = _LIKELY if greedy else _UNLIKELY
     return lambda request_index, request: Response(
@@ -74,7 +74,7 @@ def continuing(greedy: bool) -> Reply:
     )
 
 
-def judged(material: Material) -> tuple[Scorer | None, str]:
+def find_judging_scorer(material: Material) -> tuple[Scorer | None, str]:
     """The scorer of the main metric, or None and why no answer can be judged without a model."""
     task = material.task
     if not task.scorers:
@@ -85,11 +85,11 @@ def judged(material: Material) -> tuple[Scorer | None, str]:
         if task.metrics and scorer.name == task.metrics[0].scorer
     ]
     scorer = (*main_scorers, *task.scorers)[0]
-    reason = unjudged(task, scorer)
+    reason = explain_unjudged(task, scorer)
     return (None, reason) if reason else (scorer, "")
 
 
-def unjudged(task: Task, scorer: Scorer) -> str:
+def explain_unjudged(task: Task, scorer: Scorer) -> str:
     """Why a scorer's worth of a right answer is not known here; "" where it is 1."""
     if scorer.asks:
         reason = "uses a model" if scorer.roles else "uses a model or runs programs"
@@ -114,7 +114,7 @@ def unjudged(task: Task, scorer: Scorer) -> str:
     return ""
 
 
-def worths(
+def score_replies(
     material: Material, scorer: Scorer, replies: Iterable[tuple[Sample, Reply]]
 ) -> list[float]:
     """The worth of each reply.
@@ -127,14 +127,16 @@ def worths(
     async def work() -> None:
         for sample, reply in replies:
             scores.append(
-                _score_answer(scorer, sample, await _answer(task, sample, reply))
+                _score_answer(scorer, sample, await _run_strategy(task, sample, reply))
             )
 
     asyncio.run(work())
     return scores
 
 
-def preferences(material: Material, scorer: Scorer) -> list[tuple[Sample, int, float]]:
+def score_preferences(
+    material: Material, scorer: Scorer
+) -> list[tuple[Sample, int, float]]:
     """For each sample and option the worth of finding that option the most likely.
 
     Raises as `worths` does; asked once.
@@ -148,8 +150,8 @@ def preferences(material: Material, scorer: Scorer) -> list[tuple[Sample, int, f
             for sample in material.askable
             for option in range(len(sample.choices))
         ]
-        replies = {option: preferring(option, repeats) for _, option in pairs}
-        values = worths(
+        replies = {option: prefer_option(option, repeats) for _, option in pairs}
+        values = score_replies(
             material, scorer, ((sample, replies[option]) for sample, option in pairs)
         )
         preferred = [
@@ -160,14 +162,14 @@ def preferences(material: Material, scorer: Scorer) -> list[tuple[Sample, int, f
     return preferred
 
 
-async def _answer(task: Task, sample: Sample, reply: Reply) -> Answer:
+async def _run_strategy(task: Task, sample: Sample, reply: Reply) -> Answer:
     places = count()
 
     async def ask(role: str, request: Request) -> Response:
         return reply(next(places), request)
 
     try:
-        return await answered(task, sample, ask)
+        return await answer_sample(task, sample, ask)
     except Exception as error:
         raise ScoringError(
             f"the strategy fails on the sample '{sample.id}': {type(error).__name__}:"
@@ -175,7 +177,7 @@ async def _answer(task: Task, sample: Sample, reply: Reply) -> Answer:
         ) from error
 
 
-def value_of(scorer: Scorer, sample: Sample, text: str) -> float:
+def score_text(scorer: Scorer, sample: Sample, text: str) -> float:
     """The worth of a text, without a strategy. Raises ScoringError."""
     return _score_answer(
         scorer, sample, Answer(text=text, responses=(Response(text=text),))
@@ -199,7 +201,7 @@ def _score_answer(scorer: Scorer, sample: Sample, answer: Answer) -> float:
         ) from error
 
 
-def cited(sample: Sample, text: str) -> str:
+def add_citations(sample: Sample, text: str) -> str:
     """A text with the citations that the sample wants."""
     citations: Sequence[object] = sample.metadata.get("citations") or ()
     return text + "".join(f" [{name}]" for name in citations)

@@ -9,7 +9,7 @@ from evalwright.analysis.task_checks.extraction import check_extraction
 from evalwright.analysis.task_checks.findings import Check, Finding
 from evalwright.analysis.task_checks.gold import check_gold
 from evalwright.analysis.task_checks.ignorance import check_ignorance, check_labels
-from evalwright.analysis.task_checks.material import Material, material_of
+from evalwright.analysis.task_checks.material import Material, read_material
 from evalwright.analysis.task_checks.metadata import check_metadata
 from evalwright.analysis.task_checks.prompts import check_prompts, check_window
 from evalwright.analysis.task_checks.shots import check_shots
@@ -57,12 +57,12 @@ def examine(
     """
     materials = []
     for task in tasks:
-        material = material_of(task)
+        material = read_material(task)
         materials.append(material)
         yield Examined(
             task.name,
             f"{task.name}, version {task.version}",
-            tuple(_all(material, model, run)),
+            tuple(_run_checks(material, model, run)),
         )
     title = name or ", ".join(task.name for task in tasks)
     yield Examined(
@@ -72,9 +72,11 @@ def examine(
     )
 
 
-def _all(material: Material, model: Model | None, run: Run | None) -> Iterator[Finding]:
+def _run_checks(
+    material: Material, model: Model | None, run: Run | None
+) -> Iterator[Finding]:
     yield Check("samples").ok(
-        f"{len(material.samples)} samples read, ids unique{_spread(material)}"
+        f"{len(material.samples)} samples read, ids unique{_describe_spread(material)}"
     )
     for check in _CHECKS:
         yield from check(material)
@@ -84,7 +86,7 @@ def _all(material: Material, model: Model | None, run: Run | None) -> Iterator[F
         yield from check_extraction(material, run)
 
 
-def _spread(material: Material) -> str:
+def _describe_spread(material: Material) -> str:
     phrases = []
     for key in material.task.slices:
         values = {

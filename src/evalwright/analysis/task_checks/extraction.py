@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from evalwright.analysis.task_checks.asking import judged
+from evalwright.analysis.task_checks.asking import find_judging_scorer
 from evalwright.analysis.task_checks.findings import Check, Finding, points, quoted
 from evalwright.analysis.task_checks.material import Material
 from evalwright.core.errors import ConfigurationError
@@ -28,7 +28,7 @@ def check_extraction(material: Material, run: Run) -> Iterator[Finding]:
     interval.
     """
     name = material.task.name
-    scorer, reason = judged(material)
+    scorer, reason = find_judging_scorer(material)
     if name not in [task.name for task in run.tasks]:
         yield _CHECK.skipped(f"the run '{run.id}' has no answers to {name}")
     elif scorer is None or not material.generates:
@@ -41,10 +41,10 @@ def check_extraction(material: Material, run: Run) -> Iterator[Finding]:
         )
         yield _CHECK.skipped(f"{why} from a wrong one")
     else:
-        yield from _checked(run, name, scorer)
+        yield from _check_answers(run, name, scorer)
 
 
-def _checked(run: Run, task: str, scorer: Scorer) -> Iterator[Finding]:
+def _check_answers(run: Run, task: str, scorer: Scorer) -> Iterator[Finding]:
     read: dict[str, list[float]] = {}
     codes: dict[str, int] = {}
     clusters: dict[str, int] = {}

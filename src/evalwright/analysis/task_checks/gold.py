@@ -8,12 +8,12 @@ from collections.abc import Iterator
 from string import ascii_uppercase
 
 from evalwright.analysis.task_checks.asking import (
-    cited,
-    continuing,
-    preferences,
-    saying,
-    unjudged,
-    worths,
+    add_citations,
+    continue_greedily,
+    explain_unjudged,
+    reply_with,
+    score_preferences,
+    score_replies,
 )
 from evalwright.analysis.task_checks.findings import Check, Finding, quoted
 from evalwright.analysis.task_checks.material import Material
@@ -28,7 +28,7 @@ _CHECK = Check("gold answers")
 def check_gold(material: Material) -> Iterator[Finding]:
     """A verdict for each scorer."""
     for scorer in material.task.scorers:
-        reason = unjudged(material.task, scorer)
+        reason = explain_unjudged(material.task, scorer)
         if reason:
             yield _CHECK.skipped(
                 f"{scorer.name}: {reason}" if scorer.name not in reason else reason
@@ -36,23 +36,25 @@ def check_gold(material: Material) -> Iterator[Finding]:
             continue
         try:
             if material.chooses:
-                yield from _choices(material, scorer)
+                yield from _check_choices(material, scorer)
             elif material.continues:
-                yield from _continuations(material, scorer)
+                yield from _check_continuations(material, scorer)
             elif not any(sample.targets for sample in material.samples):
                 yield _CHECK.skipped(
                     f"{scorer.name}: no sample has a target, so there is no gold answer"
                 )
             else:
-                yield _texts(material, scorer)
+                yield _check_texts(material, scorer)
         except ScoringError as error:
             yield _CHECK.fault(f"gold answers: {error}")
 
 
-def _choices(material: Material, scorer: Scorer) -> Iterator[Finding]:
+def _check_choices(material: Material, scorer: Scorer) -> Iterator[Finding]:
     """All preferences of all samples: 1 where a right option is the most likely, else 0."""
     with_gold = [
-        preference for preference in preferences(material, scorer) if preference[0].gold
+        preference
+        for preference in score_preferences(material, scorer)
+        if preference[0].gold
     ]
     faults = []
     for which, right, expected in (
@@ -76,11 +78,13 @@ def _choices(material: Material, scorer: Scorer) -> Iterator[Finding]:
     )
 
 
-def _continuations(material: Material, scorer: Scorer) -> Iterator[Finding]:
+def _check_continuations(material: Material, scorer: Scorer) -> Iterator[Finding]:
     samples = material.askable
-    right = worths(material, scorer, ((sample, continuing(True)) for sample in samples))
-    wrong = worths(
-        material, scorer, ((sample, continuing(False)) for sample in samples)
+    right = score_replies(
+        material, scorer, ((sample, continue_greedily(True)) for sample in samples)
+    )
+    wrong = score_replies(
+        material, scorer, ((sample, continue_greedily(False)) for sample in samples)
     )
     bad = [
         sample.id
@@ -98,15 +102,15 @@ def _continuations(material: Material, scorer: Scorer) -> Iterator[Finding]:
     )
 
 
-def _texts(material: Material, scorer: Scorer) -> Finding:
+def _check_texts(material: Material, scorer: Scorer) -> Finding:
     having = [sample for sample in material.askable if sample.targets]
     forms = [
         (sample, form) for sample in having for form in gold_forms(material, sample)
     ]
-    values = worths(
+    values = score_replies(
         material,
         scorer,
-        ((sample, saying(cited(sample, form))) for sample, form in forms),
+        ((sample, reply_with(add_citations(sample, form))) for sample, form in forms),
     )
     scored = list(zip(forms, values, strict=True))
     right = {sample.id for (sample, _), score in scored if score == 1.0}

@@ -17,7 +17,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from evalwright.analysis.task_checks.asking import judged, preferences, saying, worths
+from evalwright.analysis.task_checks.asking import (
+    find_judging_scorer,
+    reply_with,
+    score_preferences,
+    score_replies,
+)
 from evalwright.analysis.task_checks.findings import Check, Finding, points, quoted
 from evalwright.analysis.task_checks.material import Material
 from evalwright.analysis.words import counted
@@ -68,7 +73,7 @@ class JudgedTask(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class AgainstChance:
+class ChanceComparison:
     """What an answer got: `mean` of n samples, and what chance gives: `chance`, from low to high."""
 
     mean: float
@@ -90,14 +95,14 @@ class AgainstChance:
         )
 
 
-def against_chance(
+def compare_with_chance(
     values: Sequence[float], samples: Sequence[Sample], chances: Sequence[float]
-) -> AgainstChance:
+) -> ChanceComparison:
     """The mean of values beside that of chances. Samples of one cluster count as one."""
     chance = sum(chances) / len(chances)
     units = len({(sample.cluster or sample.id) for sample in samples})
     low, high = wilson(chance * units, units, LEVEL)
-    return AgainstChance(sum(values) / len(values), chance, low, high)
+    return ChanceComparison(sum(values) / len(values), chance, low, high)
 
 
 def chance_of(sample: Sample) -> float:
@@ -109,7 +114,7 @@ def check_ignorance(materials: Sequence[Material]) -> Iterator[Finding]:
     """Verdicts on tasks that are asked together."""
     judged_tasks = []
     for material in materials:
-        scorer, reason = judged(material)
+        scorer, reason = find_judging_scorer(material)
         if scorer is None:
             yield _CHECK.skipped(f"{material.task.name}: {reason}")
         elif material.continues and not material.chooses:
@@ -125,16 +130,16 @@ def check_ignorance(materials: Sequence[Material]) -> Iterator[Finding]:
         if not task.material.chooses and task.material.generates
     ]
     try:
-        yield from _letters(choosing, _by_likelihood)
-        yield from _letters(
+        yield from _check_constant_options(choosing, _choose_by_likelihood)
+        yield from _check_constant_options(
             [
                 task
                 for task in saying_so
                 if all(sample.choices for sample in task.samples)
             ],
-            _by_letter,
+            _choose_by_letter,
         )
-        yield from _texts(saying_so)
+        yield from _check_constant_texts(saying_so)
     except ScoringError as error:
         yield _CHECK.fault(f"an answer that ignores the question: {error}")
 
@@ -142,26 +147,30 @@ def check_ignorance(materials: Sequence[Material]) -> Iterator[Finding]:
 # -- always the same option ------------------------------------------------------------
 
 
-def _by_likelihood(task: JudgedTask, option: int) -> tuple[list[Sample], list[float]]:
+def _choose_by_likelihood(
+    task: JudgedTask, option: int
+) -> tuple[list[Sample], list[float]]:
     """The samples that have an option at that place, and what choosing it is worth for each."""
     chosen = [
         preference
-        for preference in preferences(task.material, task.scorer)
+        for preference in score_preferences(task.material, task.scorer)
         if preference[1] == option
     ]
     return [sample for sample, _, _ in chosen], [score for _, _, score in chosen]
 
 
-def _by_letter(task: JudgedTask, option: int) -> tuple[list[Sample], list[float]]:
+def _choose_by_letter(
+    task: JudgedTask, option: int
+) -> tuple[list[Sample], list[float]]:
     """The same, where the letter of the option is said."""
     having = [sample for sample in task.samples if option < len(sample.choices)]
-    reply = saying(ascii_uppercase[option])
-    return having, worths(
+    reply = reply_with(ascii_uppercase[option])
+    return having, score_replies(
         task.material, task.scorer, ((sample, reply) for sample in having)
     )
 
 
-def _letters(
+def _check_constant_options(
     tasks: Sequence[JudgedTask],
     worths_of: Callable[[JudgedTask, int], tuple[list[Sample], list[float]]],
 ) -> Iterator[Finding]:
@@ -171,7 +180,7 @@ def _letters(
             f"{counted(n, 'sample')} with options: too few to judge one always chosen"
         )
         return
-    scores_by_option: dict[int, AgainstChance] = {}
+    scores_by_option: dict[int, ChanceComparison] = {}
     most = max(
         (len(sample.choices) for task in tasks for sample in task.samples), default=0
     )
@@ -182,7 +191,7 @@ def _letters(
             having, got_there = worths_of(task, option)
             samples += having
             values += got_there
-        scores_by_option[option] = against_chance(
+        scores_by_option[option] = compare_with_chance(
             values, samples, [chance_of(sample) for sample in samples]
         )
     if not scores_by_option:
@@ -219,7 +228,7 @@ def _letters(
 # -- the same words --------------------------------------------------------------------
 
 
-def _texts(tasks: Sequence[JudgedTask]) -> Iterator[Finding]:
+def _check_constant_texts(tasks: Sequence[JudgedTask]) -> Iterator[Finding]:
     n = sum(len(task.samples) for task in tasks)
     if n < 2:
         if n:
@@ -227,16 +236,16 @@ def _texts(tasks: Sequence[JudgedTask]) -> Iterator[Finding]:
                 "one sample is too few for answers that ignore the question"
             )
         return
-    yield _judged_text("empty answers", tasks, lambda sample: "")
+    yield _check_text("empty answers", tasks, lambda sample: "")
     answerable = [task for task in tasks if task.scorer.kind not in REFUSING]
     if answerable:
-        yield _judged_text(
+        yield _check_text(
             "'I don't know'",
             answerable,
             lambda sample: "I don't know.",
             _chance_of_abstaining,
         )
-    yield _judged_text("the question itself", tasks, lambda sample: sample.input)
+    yield _check_text("the question itself", tasks, lambda sample: sample.input)
     if len(answerable) < len(tasks):
         n = sum(len(task.samples) for task in tasks if task.scorer.kind in REFUSING)
         text = (
@@ -256,7 +265,7 @@ def _texts(tasks: Sequence[JudgedTask]) -> Iterator[Finding]:
     for text in dict.fromkeys(
         target_counts.most_common(1)[0][0] for target_counts in counts if target_counts
     ):
-        yield _constant(text, answerable)
+        yield _check_commonest_answer(text, answerable)
 
 
 def _chance_of_abstaining(sample: Sample) -> float:
@@ -264,7 +273,7 @@ def _chance_of_abstaining(sample: Sample) -> float:
     return 1.0 if sample.metadata.get("answerable") is False else chance_of(sample)
 
 
-def _judged_text(
+def _check_text(
     name: str,
     tasks: Sequence[JudgedTask],
     text: Callable[[Sample], str],
@@ -272,15 +281,17 @@ def _judged_text(
 ) -> Finding:
     """An answer that was not taken from the gold answers has to stay within chance."""
     values, samples = _score_same_reply(tasks, text)
-    got = against_chance(values, samples, [chance(sample) for sample in samples])
+    got = compare_with_chance(values, samples, [chance(sample) for sample in samples])
     if got.above:
-        return _CHECK.fault(f"{name}: {got}", _right(values, samples))
-    if _generous(got):
-        return _CHECK.fault(f"{name}: {points(got.mean)}%", _right(values, samples))
+        return _CHECK.fault(f"{name}: {got}", _rewarded_ids(values, samples))
+    if _is_generous(got):
+        return _CHECK.fault(
+            f"{name}: {points(got.mean)}%", _rewarded_ids(values, samples)
+        )
     return _CHECK.ok(f"{name}: {got}")
 
 
-def _constant(text: str, tasks: Sequence[JudgedTask]) -> Finding:
+def _check_commonest_answer(text: str, tasks: Sequence[JudgedTask]) -> Finding:
     """The commonest gold answer: right as often as it is one, and so for labels ("yes", "no") right
     by chance.
     """
@@ -291,9 +302,11 @@ def _constant(text: str, tasks: Sequence[JudgedTask]) -> Finding:
         for task in tasks
         for sample in task.samples
     ]
-    got = against_chance(values, samples, chances)
-    if _generous(got):
-        return _CHECK.fault(f"{name}: {points(got.mean)}%", _right(values, samples))
+    got = compare_with_chance(values, samples, chances)
+    if _is_generous(got):
+        return _CHECK.fault(
+            f"{name}: {points(got.mean)}%", _rewarded_ids(values, samples)
+        )
     if got.chance and got.above:
         return _CHECK.note(
             f"{name}: {got}: the labels are not balanced, so read scores beside"
@@ -307,21 +320,21 @@ def _score_same_reply(
 ) -> tuple[list[float], list[Sample]]:
     values: list[float] = []
     for task in tasks:
-        values += worths(
+        values += score_replies(
             task.material,
             task.scorer,
-            ((sample, saying(text(sample))) for sample in task.samples),
+            ((sample, reply_with(text(sample))) for sample in task.samples),
         )
     return values, [sample for task in tasks for sample in task.samples]
 
 
-def _generous(got: AgainstChance) -> bool:
+def _is_generous(got: ChanceComparison) -> bool:
     return got.mean >= (
         ONE_LABEL if got.chance >= MOST_FOR_NOTHING / 2 else MOST_FOR_NOTHING
     )
 
 
-def _right(values: Sequence[float], samples: Sequence[Sample]) -> list[str]:
+def _rewarded_ids(values: Sequence[float], samples: Sequence[Sample]) -> list[str]:
     return [
         sample.id
         for sample, score in zip(samples, values, strict=True)
@@ -364,13 +377,13 @@ def check_labels(material: Material) -> Iterator[Finding]:
         n = counted(len(samples), "sample")
         yield _LABELS.skipped(f"{n} with one right option: too few to judge its place")
         return
-    yield _places(samples)
+    yield _check_places(samples)
     if len({frozenset(sample.choices) for sample in samples}) > 1:
-        yield _length(samples)
+        yield _check_longest(samples)
 
 
-def _places(samples: Sequence[Sample]) -> Finding:
-    p, seen, expected = place_test(samples)
+def _check_places(samples: Sequence[Sample]) -> Finding:
+    p, seen, expected = measure_place_skew(samples)
     n = len(samples)
     excess = {
         option: (seen[option] - expected[option]) / n for option in range(len(seen))
@@ -391,7 +404,9 @@ def _places(samples: Sequence[Sample]) -> Finding:
     return _LABELS.fault(f"{summary}: the labels are skewed towards {letter}", ids)
 
 
-def place_test(samples: Sequence[Sample]) -> tuple[float, list[float], list[float]]:
+def measure_place_skew(
+    samples: Sequence[Sample],
+) -> tuple[float, list[float], list[float]]:
     """Pearson's chi-square of the gold options' places against even ones, its p-value by simulation
     (9,999 draws).
 
@@ -418,7 +433,7 @@ def place_test(samples: Sequence[Sample]) -> tuple[float, list[float], list[floa
     return p, seen.tolist(), expected.tolist()
 
 
-def _length(samples: Sequence[Sample]) -> Finding:
+def _check_longest(samples: Sequence[Sample]) -> Finding:
     """How often the one longest option is the gold one, beside chance."""
     chosen = list[Sample]()
     right = list[float]()
@@ -431,7 +446,7 @@ def _length(samples: Sequence[Sample]) -> Finding:
         return _LABELS.skipped(
             f"one option is the longest in {len(chosen)} samples, too few to judge by"
         )
-    got = against_chance(right, chosen, [chance_of(sample) for sample in chosen])
+    got = compare_with_chance(right, chosen, [chance_of(sample) for sample in chosen])
     text = (
         f"the longest option is the gold one in {got} of"
         f" {counted(len(chosen), 'sample')}"

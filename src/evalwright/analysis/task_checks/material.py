@@ -94,12 +94,12 @@ class Material:
         )
 
 
-def material_of(task: Task) -> Material:
+def read_material(task: Task) -> Material:
     """Reads a task. What a sample's own templates or code raise is kept in `broken`."""
     samples = tuple(task.samples)
     render = getattr(task.strategy, "render", None)
     renderer = render if hasattr(render, "question") else None
-    requests_by_sample = asyncio.run(all_requests(task, samples))
+    requests_by_sample = asyncio.run(collect_all_requests(task, samples))
     broken = {
         sample.id: why
         for sample, (_, why) in zip(samples, requests_by_sample, strict=True)
@@ -132,7 +132,7 @@ def preview(task: Task, index: int) -> list[Request]:
     return asyncio.run(requests_of(task, task.samples[index]))
 
 
-async def all_requests(
+async def collect_all_requests(
     task: Task, samples: Iterable[Sample]
 ) -> list[tuple[list[Request], str]]:
     """The requests of each sample, or none and why.
@@ -184,7 +184,7 @@ async def requests_of(task: Task, sample: Sample) -> list[Request]:
     return sent
 
 
-async def answered(task: Task, sample: Sample, ask: Ask) -> Answer:
+async def answer_sample(task: Task, sample: Sample, ask: Ask) -> Answer:
     """The strategy's answer where `ask` answers it; of one that chooses among draws with another
     model, that of a draw.
     """
@@ -197,14 +197,14 @@ async def answered(task: Task, sample: Sample, ask: Ask) -> Answer:
 # -- texts -----------------------------------------------------------------------------
 
 
-def normalised(text: str) -> str:
+def normalise(text: str) -> str:
     """Unicode NFC, casefolded, runs of white space as one space, none outside."""
     return _SPACES.sub(" ", unicodedata.normalize("NFC", text)).strip().casefold()
 
 
-def words(text: str) -> str:
+def join_words(text: str) -> str:
     """The words alone, with a space on either side of each, so that `in` finds whole words."""
-    return f" {' '.join(_WORD.findall(normalised(text)))} "
+    return f" {' '.join(_WORD.findall(normalise(text)))} "
 
 
 def prompt_text(prompt: Prompt) -> str:
@@ -225,12 +225,12 @@ def request_prompt(request: Request) -> Prompt:
     return request.text if isinstance(request, RollingLogLikelihood) else ""
 
 
-def turns(prompt: Prompt) -> Sequence[Message]:
+def as_messages(prompt: Prompt) -> Sequence[Message]:
     """The messages of a prompt; a text is one of the user."""
     return (Message("user", prompt),) if isinstance(prompt, str) else prompt
 
 
-def where(material: Material, wrong: Callable[[int, Sample], bool]) -> list[str]:
+def find_ids(material: Material, wrong: Callable[[int, Sample], bool]) -> list[str]:
     """Ids of the samples of which `wrong` is true."""
     return [
         sample.id

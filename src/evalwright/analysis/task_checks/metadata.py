@@ -41,17 +41,17 @@ _FIXED_CHANCE = frozenset({"balanced-accuracy", "macro-f1"})
 def check_metadata(material: Material) -> Iterator[Finding]:
     """Verdicts on clusters, dates, languages and chance; what is not claimed is not judged."""
     findings = [
-        *_clusters(material),
-        *_dates(material),
-        *_languages(material),
-        *_chance(material),
+        *_check_clusters(material),
+        *_check_dates(material),
+        *_check_languages(material),
+        *_check_chance(material),
     ]
     yield from findings
     if all(finding.ok for finding in findings):
         yield _CHECK.ok("clusters, dates, languages and chance match what is stated")
 
 
-def _clusters(material: Material) -> Iterator[Finding]:
+def _check_clusters(material: Material) -> Iterator[Finding]:
     claimed = [
         sample
         for sample in material.samples
@@ -65,7 +65,7 @@ def _clusters(material: Material) -> Iterator[Finding]:
         )
 
 
-def _dates(material: Material) -> Iterator[Finding]:
+def _check_dates(material: Material) -> Iterator[Finding]:
     wrong: dict[str, list[Sample]] = {
         "not a date (2024, 2024-05 or 2024-05-31)": [],
         "in the future": [],
@@ -87,7 +87,7 @@ def _dates(material: Material) -> Iterator[Finding]:
             yield _CHECK.fault(text, [sample.id for sample in samples])
 
 
-def _languages(material: Material) -> Iterator[Finding]:
+def _check_languages(material: Material) -> Iterator[Finding]:
     by_language: dict[str, list[tuple[Sample, int, int]]] = {}
     unknown: Counter[str] = Counter()
     for sample in material.samples:
@@ -97,7 +97,7 @@ def _languages(material: Material) -> Iterator[Finding]:
             unknown[language] += bool(language)
             continue
         letters = [
-            _script(char)
+            _script_of_char(char)
             for char in f"{sample.input} {' '.join(sample.choices)}"
             if char.isalpha()
         ]
@@ -147,11 +147,11 @@ def script_of(language: str) -> frozenset[str] | None:
 
 
 @lru_cache(maxsize=8192)
-def _script(char: str) -> str:
+def _script_of_char(char: str) -> str:
     return unicodedata.name(char, "?").split()[0].split("-")[0]
 
 
-def _chance(material: Material) -> Iterator[Finding]:
+def _check_chance(material: Material) -> Iterator[Finding]:
     samples = [sample for sample in material.samples if sample.choices and sample.gold]
     if not samples:
         return
@@ -175,10 +175,10 @@ def _chance(material: Material) -> Iterator[Finding]:
         else:
             yield _CHECK.note(f"{summary}; chance is {points(chance)}% on average", odd)
     if declared is not None:
-        yield from _declared(declared, chance)
+        yield from _check_declared_chance(declared, chance)
 
 
-def _declared(declared: object, chance: float) -> Iterator[Finding]:
+def _check_declared_chance(declared: object, chance: float) -> Iterator[Finding]:
     try:
         share = float(str(declared).rstrip("%")) / (
             100 if str(declared).endswith("%") else 1

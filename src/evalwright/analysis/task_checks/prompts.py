@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterator, Mapping
 from evalwright.analysis.task_checks.findings import Check, Finding, quoted
 from evalwright.analysis.task_checks.material import (
     Material,
+    as_messages,
     prompt_text,
     request_prompt,
-    turns,
 )
 from evalwright.analysis.words import counted
 from evalwright.core.errors import EvalwrightError
@@ -46,12 +46,12 @@ _BEGINNINGS = (
 def check_prompts(material: Material) -> Iterator[Finding]:
     """Verdicts on the requests of all samples."""
     yield from _PROMPTS.verdicts(
-        list(_faults(material)),
+        list(_find_faults(material)),
         "all prompts render, and join their continuations correctly",
     )
 
 
-def _faults(material: Material) -> Iterator[Finding]:
+def _find_faults(material: Material) -> Iterator[Finding]:
     broken = list(material.broken)
     if broken:
         reason = quoted(next(iter(material.broken.values())))
@@ -88,19 +88,23 @@ def _report_fault(
         )
 
 
-def _prompts(sent: tuple[Request, ...]) -> list[Prompt]:
+def _distinct_prompts(sent: tuple[Request, ...]) -> list[Prompt]:
     return list(dict.fromkeys(request_prompt(request) for request in sent))
 
 
-def _matched(pattern: re.Pattern[str], sent: tuple[Request, ...]) -> str:
-    for prompt in _prompts(sent):
+def _find_pattern(pattern: re.Pattern[str], sent: tuple[Request, ...]) -> str:
+    for prompt in _distinct_prompts(sent):
         if match := pattern.search(prompt_text(prompt)):
             return match.group()
     return ""
 
 
 def _begins_twice(sent: tuple[Request, ...]) -> str:
-    firsts = [turns(prompt)[0].text.lstrip() for prompt in _prompts(sent) if prompt]
+    firsts = [
+        as_messages(prompt)[0].text.lstrip()
+        for prompt in _distinct_prompts(sent)
+        if prompt
+    ]
     return next(
         (mark for first in firsts for mark in _BEGINNINGS if first.startswith(mark)), ""
     )
@@ -110,7 +114,7 @@ def _ends_in_space(sent: tuple[Request, ...]) -> str:
     """A text to generate from, or an answer begun for the model."""
     for request in sent:
         if isinstance(request, Generate) and request.prompt:
-            last = turns(request.prompt)[-1]
+            last = as_messages(request.prompt)[-1]
             open_ended = isinstance(request.prompt, str) or last.role == "assistant"
             if open_ended and last.text.endswith((" ", "\t")):
                 return last.text[-30:] + "|"
@@ -130,8 +134,10 @@ def _two_spaces(sent: tuple[Request, ...]) -> str:
 
 
 _KINDS: Mapping[str, Callable[[tuple[Request, ...]], str]] = {
-    "a template is left unrendered": lambda sent: _matched(_UNRENDERED, sent),
-    "an object is rendered in place of its text": lambda sent: _matched(_OBJECT, sent),
+    "a template is left unrendered": lambda sent: _find_pattern(_UNRENDERED, sent),
+    "an object is rendered in place of its text": lambda sent: _find_pattern(
+        _OBJECT, sent
+    ),
     "the prompt begins with a token that tokenizers add themselves (two BOS)": (
         _begins_twice
     ),
@@ -177,7 +183,7 @@ def check_window(material: Material, model: Model) -> Iterator[Finding]:
     for sample, sent in zip(material.samples, material.requests, strict=True):
         try:
             lengths = [
-                _measured(reader, request)
+                _measure_request(reader, request)
                 for request in sent
                 if isinstance(request, Generate | LogLikelihood)
             ]
@@ -225,7 +231,7 @@ def check_window(material: Material, model: Model) -> Iterator[Finding]:
         yield _CONTEXT.fault(text, list(refused))
 
 
-def _measured(
+def _measure_request(
     reader: Reader, request: Generate | LogLikelihood
 ) -> tuple[int, int, bool]:
     """Tokens before the answer (of a likelihood, all that are put in), room that the answer may

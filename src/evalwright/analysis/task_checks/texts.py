@@ -9,7 +9,12 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from evalwright.analysis.task_checks.findings import Check, Finding, points, quoted
-from evalwright.analysis.task_checks.material import Material, normalised, where, words
+from evalwright.analysis.task_checks.material import (
+    Material,
+    find_ids,
+    join_words,
+    normalise,
+)
 from evalwright.analysis.words import counted
 from evalwright.core.samples import Sample
 from evalwright.statistics import wilson
@@ -42,16 +47,18 @@ def check_texts(material: Material) -> Iterator[Finding]:
     leaks.
     """
     yield from _TEXTS.verdicts(
-        _empty(material), "no empty question, option or target, and no placeholder"
+        _find_empty_texts(material),
+        "no empty question, option or target, and no placeholder",
     )
     if any(sample.choices for sample in material.samples):
         yield from _OPTIONS.verdicts(
-            _options(material), "options differ, and the gold one is among them"
+            _find_option_faults(material),
+            "options differ, and the gold one is among them",
         )
-    yield from _leaks(material)
+    yield from _check_leaks(material)
 
 
-def _empty(material: Material) -> list[Finding]:
+def _find_empty_texts(material: Material) -> list[Finding]:
     samples = material.samples
     has_inputs = any(sample.input.strip() for sample in samples)
     has_questions = has_inputs or any(text.strip() for text in material.questions)
@@ -98,20 +105,24 @@ def _empty(material: Material) -> list[Finding]:
             f"{counted(len(ids), 'sample has', 'samples have')} {problem}", ids
         )
         for problem, wrong in kinds
-        if (ids := where(material, wrong))
+        if (ids := find_ids(material, wrong))
     ]
 
 
-def _options(material: Material) -> list[Finding]:
-    def exact(text: str) -> str:
+def _find_option_faults(material: Material) -> list[Finding]:
+    def normalise_spaces(text: str) -> str:
         """Case may be what tells two options apart (mW, MW)."""
         return " ".join(unicodedata.normalize("NFC", text).split())
 
-    repeated = where(
+    repeated = find_ids(
         material,
-        lambda i, sample: len(set(map(exact, sample.choices))) < len(sample.choices),
+        lambda i, sample: (
+            len(set(map(normalise_spaces, sample.choices))) < len(sample.choices)
+        ),
     )
-    lost = where(material, lambda i, sample: bool(sample.choices) and not sample.gold)
+    lost = find_ids(
+        material, lambda i, sample: bool(sample.choices) and not sample.gold
+    )
     twice = (
         f"{counted(len(repeated), 'sample has', 'samples have')} the same option twice"
     )
@@ -137,9 +148,9 @@ def check_duplicates(material: Material) -> Iterator[Finding]:
         zip(material.samples, material.questions, strict=True)
     ):
         if question.strip():
-            options = tuple(sorted(map(normalised, sample.choices)))
-            passages = tuple(normalised(passage.text) for passage in sample.passages)
-            groups.setdefault((normalised(question), options, passages), []).append(
+            options = tuple(sorted(map(normalise, sample.choices)))
+            passages = tuple(normalise(passage.text) for passage in sample.passages)
+            groups.setdefault((normalise(question), options, passages), []).append(
                 index
             )
     if not groups:
@@ -150,7 +161,7 @@ def check_duplicates(material: Material) -> Iterator[Finding]:
     split = [
         group
         for group in twice
-        if len({_gold(material.samples[index]) for index in group}) > 1
+        if len({_gold_texts(material.samples[index]) for index in group}) > 1
     ]
     same = [group for group in twice if group not in split]
     if split:
@@ -159,16 +170,22 @@ def check_duplicates(material: Material) -> Iterator[Finding]:
             f"{quoted(first.target)} of '{first.id}', {quoted(second.target)} of"
             f" '{second.id}'"
         )
-        text = f"{_stands(split)} more than once with different gold answers ({gold_texts})"
-        yield _DUPLICATES.fault(text, _ids(material, split))
+        text = f"{_count_questions(split)} more than once with different gold answers ({gold_texts})"
+        yield _DUPLICATES.fault(text, _ids_of(material, split))
     if same:
-        yield _DUPLICATES.fault(f"{_stands(same)} more than once", _ids(material, same))
+        yield _DUPLICATES.fault(
+            f"{_count_questions(same)} more than once", _ids_of(material, same)
+        )
     if groups and not twice:
         yield _DUPLICATES.ok("no question twice")
-    yield from _same_prompts(material, {index for group in twice for index in group})
+    yield from _check_same_prompts(
+        material, {index for group in twice for index in group}
+    )
 
 
-def _same_prompts(material: Material, duplicate_indices: set[int]) -> Iterator[Finding]:
+def _check_same_prompts(
+    material: Material, duplicate_indices: set[int]
+) -> Iterator[Finding]:
     """Different samples that send the same requests: the prompt leaves out what differs."""
     groups: dict[Any, list[int]] = {}
     for index, sent in enumerate(material.requests):
@@ -184,37 +201,37 @@ def _same_prompts(material: Material, duplicate_indices: set[int]) -> Iterator[F
             f"{n} with different rows send identical requests: the prompt leaves out"
             " what differs"
         )
-        yield _PROMPTS.fault(text, _ids(material, alike))
+        yield _PROMPTS.fault(text, _ids_of(material, alike))
 
 
-def _gold(sample: Sample) -> frozenset[str]:
+def _gold_texts(sample: Sample) -> frozenset[str]:
     return frozenset(
         map(
-            normalised,
+            normalise,
             [sample.choices[option] for option in sample.gold] or sample.targets,
         )
     )
 
 
-def _stands(groups: list[list[int]]) -> str:
+def _count_questions(groups: list[list[int]]) -> str:
     return counted(len(groups), "question occurs", "questions occur")
 
 
-def _ids(material: Material, groups: list[list[int]]) -> list[str]:
+def _ids_of(material: Material, groups: list[list[int]]) -> list[str]:
     return [material.samples[index].id for group in groups for index in group]
 
 
 # -- leaks -----------------------------------------------------------------------------
 
 
-def _leaks(material: Material) -> Iterator[Finding]:
+def _check_leaks(material: Material) -> Iterator[Finding]:
     if (
         material.task.definition
         and material.generates is False
         and not material.chooses
     ):
         return  # the text to be continued is scored, and is meant to stand there
-    ids = where(material, _gives_away)
+    ids = find_ids(material, _gives_away)
     if ids:
         text = (
             f"{counted(len(ids), 'question gives', 'questions give')} the answer away"
@@ -228,15 +245,15 @@ def _leaks(material: Material) -> Iterator[Finding]:
             "questions include a text to read, so a gold answer in them is not a leak"
         )
     elif all(sample.choices for sample in samples):
-        yield from _options_in_questions(samples)
+        yield from _check_options_in_questions(samples)
     else:
-        yield from _targets_in_questions(samples)
+        yield from _check_targets_in_questions(samples)
 
 
 def _gives_away(index: int, sample: Sample) -> bool:
     """The question says "the answer is" and then a gold answer."""
-    forms = [normalised(form) for form in sample.targets if form.strip()]
-    text = normalised(sample.input)
+    forms = [normalise(form) for form in sample.targets if form.strip()]
+    text = normalise(sample.input)
     rests = [text[match.end() :] for match in _GIVEN_AWAY.finditer(text)]
     return any(
         remainder.startswith(form)
@@ -246,16 +263,16 @@ def _gives_away(index: int, sample: Sample) -> bool:
     )
 
 
-def _targets_in_questions(samples: list[Sample]) -> Iterator[Finding]:
+def _check_targets_in_questions(samples: list[Sample]) -> Iterator[Finding]:
     with_target = [
         sample
         for sample in samples
-        if len(sample.target.strip()) >= 3 and words(sample.target).strip()
+        if len(sample.target.strip()) >= 3 and join_words(sample.target).strip()
     ]
     leaking = [
         sample.id
         for sample in with_target
-        if words(sample.target) in words(sample.input)
+        if join_words(sample.target) in join_words(sample.input)
     ]
     if not with_target:
         return
@@ -267,7 +284,7 @@ def _targets_in_questions(samples: list[Sample]) -> Iterator[Finding]:
     yield _LEAKS.fault(summary, leaking) if many else _LEAKS.ok(summary)
 
 
-def _options_in_questions(samples: list[Sample]) -> Iterator[Finding]:
+def _check_options_in_questions(samples: list[Sample]) -> Iterator[Finding]:
     """How often the gold option occurs in the question, beside how often a wrong one does."""
     samples = [
         sample
@@ -280,9 +297,9 @@ def _options_in_questions(samples: list[Sample]) -> Iterator[Finding]:
     wrong_rate = 0.0
     leaking = []
     for sample in samples:
-        text = words(sample.input)
+        text = join_words(sample.input)
         stands = [
-            words(choice) in text and bool(words(choice).strip())
+            join_words(choice) in text and bool(join_words(choice).strip())
             for choice in sample.choices
         ]
         right = [stands[option] for option in sample.gold]
