@@ -192,10 +192,10 @@ def read_ratings(
             "ratings must be finite numbers in the shape (items, raters) with at least"
             f" two raters, not {values.shape}"
         )
-    kept = (~np.isnan(values)).sum(axis=1) >= 2
-    left_out = int(len(values) - np.count_nonzero(kept))
-    values = values[kept]
-    codes, n_clusters = kept_codes(clusters, kept)
+    is_rated_twice = (~np.isnan(values)).sum(axis=1) >= 2
+    left_out = int(len(values) - np.count_nonzero(is_rated_twice))
+    values = values[is_rated_twice]
+    codes, n_clusters = kept_codes(clusters, is_rated_twice)
     there = ~np.isnan(values)
     labels = np.unique(values[there])
     counts = np.zeros((len(values), 0))
@@ -412,9 +412,9 @@ def judge_agreement(
     among = read_ratings(labels, clusters)
     ceiling, _ = _figures(among, list(combinations(range(persons), 2)), level)
     doubly = (~np.isnan(table.values[:, 1:])).sum(axis=1) >= 2
-    own = _pair_cells(table, list(combinations(range(1, persons + 1), 2)))
+    pair_cells = _pair_cells(table, list(combinations(range(1, persons + 1), 2)))
     size = len(table.labels)
-    differences = (shares - own[:, :: size + 1].sum(axis=1))[doubly]
+    differences = (shares - pair_cells[:, :: size + 1].sum(axis=1))[doubly]
     codes = None if table.codes is None else table.codes[doubly]
     gap = mean_interval(
         differences, clusters=codes, value_range=(-1.0, 1.0), level=level
@@ -463,11 +463,11 @@ def _figures(
     raw = mean_interval(
         shares, clusters=table.codes, n_missing=table.n_left_out, level=level
     )
-    made = [
+    coefficients = [
         interval_of(table, cells, form, level, steady=form is ac1)
         for form in (kappa, ac1, alpha)
     ]
-    return AgreementFigures(raw, *made), shares
+    return AgreementFigures(raw, *coefficients), shares
 
 
 def _pair_cells(table: Ratings, pairs: list[tuple[int, int]]) -> F64:
@@ -483,5 +483,5 @@ def _pair_cells(table: Ratings, pairs: list[tuple[int, int]]) -> F64:
     for left, right in pairs:
         rows = np.flatnonzero(there[:, left] & there[:, right])
         cells[rows, ranks[rows, left] * size + ranks[rows, right]] += 1.0
-    found: F64 = cells / np.maximum(cells.sum(axis=1, keepdims=True), 1.0)
-    return found
+    shares: F64 = cells / np.maximum(cells.sum(axis=1, keepdims=True), 1.0)
+    return shares

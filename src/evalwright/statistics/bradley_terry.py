@@ -70,20 +70,21 @@ def bradley_terry(tasks: Sequence[Scored], level: float = 0.95) -> Ratings:
     from scipy.sparse.csgraph import connected_components
 
     check_level(level)
-    found = [(task, *_meetings(task.scores)) for task in tasks]
-    found = [one for one in found if one[2].any()]
+    meetings = [(task, *_meetings(task.scores)) for task in tasks]
+    meetings = [meeting for meeting in meetings if meeting[2].any()]
     units, codes = np.unique(
-        np.concatenate([[], *(task.units for task, *_ in found)]), return_inverse=True
+        np.concatenate([[], *(task.units for task, *_ in meetings)]),
+        return_inverse=True,
     )
     models = len(tasks[0].scores) if tasks else 0
     if models < 2 or len(units) < 2:
         raise ValueError(
             "ratings need at least two models with scores on two items in common"
         )
-    total = sum(task.weight for task, *_ in found)
-    shares = [2 * task.weight / total / games.sum() for task, _, games, _ in found]
+    total = sum(task.weight for task, *_ in meetings)
+    shares = [2 * task.weight / total / games.sum() for task, _, games, _ in meetings]
     won = sum(
-        (share * wins for share, (_, wins, _, _) in zip(shares, found, strict=True)),
+        (share * wins for share, (_, wins, _, _) in zip(shares, meetings, strict=True)),
         np.zeros((models, models)),
     )
     if connected_components(won + won.T)[0] > 1:
@@ -94,11 +95,11 @@ def bradley_terry(tasks: Sequence[Scored], level: float = 0.95) -> Ratings:
     unbounded = bool(
         connected_components(won, directed=True, connection="strong")[0] > 1
     )
-    ends = np.cumsum([0, *(len(task.units) for task, *_ in found)])
+    ends = np.cumsum([0, *(len(task.units) for task, *_ in meetings)])
     places = [codes[begin:end] for begin, end in pairwise(ends)]
     strengths = _fitted(won, 1 / len(units) if unbounded else 0.0)
     covariance, df = _sandwich(
-        strengths, [one[0] for one in found], shares, places, len(units)
+        strengths, [meeting[0] for meeting in meetings], shares, places, len(units)
     )
     variance = np.diag(covariance)
     if unbounded or (variance < _FLAT).any():
@@ -109,7 +110,9 @@ def bradley_terry(tasks: Sequence[Scored], level: float = 0.95) -> Ratings:
         ) / len(units)
         df = np.full(models, float(len(units) - 1))
     errors = np.sqrt(variance)
-    quantiles = np.array([t_quantile(0.5 + level / 2, float(one)) for one in df])
+    quantiles = np.array(
+        [t_quantile(0.5 + level / 2, float(freedom)) for freedom in df]
+    )
     played = won + won.T
     return Ratings(
         strengths=strengths,
@@ -117,8 +120,8 @@ def bradley_terry(tasks: Sequence[Scored], level: float = 0.95) -> Ratings:
         low=strengths - quantiles * errors,
         high=strengths + quantiles * errors,
         wins=won.sum(axis=1) / played.sum(axis=1),
-        games=int(sum(games.sum() for _, _, games, _ in found)) // 2,
-        ties=sum(ties for *_, ties in found),
+        games=int(sum(games.sum() for _, _, games, _ in meetings)) // 2,
+        ties=sum(ties for *_, ties in meetings),
         units=len(units),
         unbounded=unbounded,
     )
@@ -157,16 +160,16 @@ def _information(strengths: F64, games: F64, prior: float) -> F64:
     """Minus the second derivative, with the direction in which all strengths move together tied
     down.
     """
-    own = _chances(np.append(strengths, 0.0))[:-1, -1]
+    prior_chances = _chances(np.append(strengths, 0.0))[:-1, -1]
     p = _chances(strengths)
     weights = games * p * (1 - p)
     np.fill_diagonal(weights, 0.0)
-    found: F64 = (
-        np.diag(weights.sum(axis=1) + prior * own * (1 - own))
+    information: F64 = (
+        np.diag(weights.sum(axis=1) + prior * prior_chances * (1 - prior_chances))
         - weights
         + 1 / len(games)
     )
-    return found
+    return information
 
 
 def _fitted(won: F64, prior: float) -> F64:
@@ -174,11 +177,11 @@ def _fitted(won: F64, prior: float) -> F64:
     games = won + won.T
     strengths = np.zeros(len(won))
     for _ in range(_STEPS):
-        own = _chances(np.append(strengths, 0.0))[:-1, -1]
+        prior_chances = _chances(np.append(strengths, 0.0))[:-1, -1]
         gradient = (
             won.sum(axis=1)
             - (games * _chances(strengths)).sum(axis=1)
-            + prior * (0.5 - own)
+            + prior * (0.5 - prior_chances)
         )
         step = np.linalg.solve(_information(strengths, games, prior), gradient)
         strengths = strengths + step / max(1.0, float(np.abs(step).max()))
@@ -217,14 +220,16 @@ def _sandwich(
             score = (
                 score - score.sum(axis=1, keepdims=True) * games / games.sum()
             ) * np.sqrt(size / (size - 1))
-        own = np.zeros((units, models))
-        np.add.at(own, codes, share * score.T)
-        sums += own
-        apart.append(own.T @ own)
+        task_sums = np.zeros((units, models))
+        np.add.at(task_sums, codes, share * score.T)
+        sums += task_sums
+        apart.append(task_sums.T @ task_sums)
         freedom.append(max(1, size - 1))
     bread = np.linalg.inv(_information(strengths, played, 0.0))
-    each = np.array([np.diag(bread @ one @ bread) for one in apart])
+    variances = np.array([np.diag(bread @ spread @ bread) for spread in apart])
     with np.errstate(invalid="ignore", divide="ignore"):
-        df = each.sum(axis=0) ** 2 / (each**2 / np.array(freedom)[:, None]).sum(axis=0)
+        df = variances.sum(axis=0) ** 2 / (
+            variances**2 / np.array(freedom)[:, None]
+        ).sum(axis=0)
     covariance: F64 = bread @ (sums.T @ sums) @ bread
     return covariance, np.clip(np.nan_to_num(df, nan=1.0), 1, units - 1)

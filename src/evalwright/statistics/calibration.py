@@ -107,17 +107,17 @@ def read_answers(
             f"confidence and right must be vectors of one length, not {sure.shape} and"
             f" {mark.shape}"
         )
-    kept = ~(np.isnan(sure) | np.isnan(mark))
-    n_left_out = int(len(kept) - np.count_nonzero(kept))
-    sure = sure[kept]
-    mark = mark[kept]
+    is_complete = ~(np.isnan(sure) | np.isnan(mark))
+    n_left_out = int(len(is_complete) - np.count_nonzero(is_complete))
+    sure = sure[is_complete]
+    mark = mark[is_complete]
     if not ((sure >= 0) & (sure <= 1)).all():
         raise ValueError(
             "confidence must be between 0 and 1; divide percentages by 100"
         )
     if not ((mark == 0) | (mark == 1)).all():
         raise ValueError("right must be 1 for right and 0 for wrong answers")
-    codes, n_clusters = kept_codes(clusters, kept)
+    codes, n_clusters = kept_codes(clusters, is_complete)
     return Answers(len(mark), n_left_out, codes, n_clusters, sure, mark)
 
 
@@ -144,7 +144,7 @@ def brier_score(
         return BrierScore(score, math.nan, math.nan, math.nan, math.nan, 0)
     rows = equal_mass_bins(answers.confidence, bins)
     sizes = np.bincount(rows)
-    stated, found = (
+    stated, accuracy = (
         np.bincount(rows, weights=v) / sizes
         for v in (answers.confidence, answers.right)
     )
@@ -152,10 +152,10 @@ def brier_score(
     base = float(answers.right.mean())
     spread = answers.confidence - stated[rows]
     within = float(
-        (spread**2).mean() - 2 * (spread * (answers.right - found[rows])).mean()
+        (spread**2).mean() - 2 * (spread * (answers.right - accuracy[rows])).mean()
     )
-    reliability = float(np.dot(share, (stated - found) ** 2))
-    resolution = float(np.dot(share, (found - base) ** 2))
+    reliability = float(np.dot(share, (stated - accuracy) ** 2))
+    resolution = float(np.dot(share, (accuracy - base) ** 2))
     return BrierScore(
         score, reliability, resolution, base * (1 - base), within, len(sizes)
     )
@@ -243,8 +243,8 @@ def _if_calibrated(
         rows, weights=answers.confidence * (1 - answers.confidence), minlength=bins
     )
     noise = rng.standard_normal((draws, bins)) * np.sqrt(variance) / answers.n
-    found: F64 = np.abs(noise).sum(axis=1)
-    return found
+    errors: F64 = np.abs(noise).sum(axis=1)
+    return errors
 
 
 def _error_interval(
@@ -257,9 +257,15 @@ def _error_interval(
     rng: np.random.Generator,
 ) -> tuple[float, float, float, float | None, str]:
     """(low, high, value without bias, standard error, method)."""
-    what = "items" if answers.codes is None else "clusters"
+    unit_name = "items" if answers.codes is None else "clusters"
     if answers.size < 2:
-        return 0.0, 1.0, raw, None, f"one {what.removesuffix('s')}: the whole range"
+        return (
+            0.0,
+            1.0,
+            raw,
+            None,
+            f"one {unit_name.removesuffix('s')}: the whole range",
+        )
     values, vectors = np.linalg.eigh(_gap_covariance(answers, rows, len(gaps)))
     root = vectors * np.sqrt(np.maximum(values, 0.0))
     wider = t_quantile(0.5 + level / 2, answers.size - 1) / normal_quantile(
@@ -269,18 +275,18 @@ def _error_interval(
     spread = float(np.abs(gaps + noise).sum(axis=1).std(ddof=1))
     if not raw > 0 or not spread > 0:
         low, high = alike_interval(raw, answers.size, (0.0, 1.0), level)
-        return low, high, raw, None, f"rule of three ({answers.size} {what} alike)"
+        return low, high, raw, None, f"rule of three ({answers.size} {unit_name} alike)"
     # The observed pattern of gaps, larger or smaller: which sizes would give an error like the one
     # seen?
-    method = f"bootstrap over {what}, test inverted"
+    method = f"bootstrap over {unit_name}, test inverted"
     scales = np.linspace(0.0, 1.0 + 6.0 * spread / raw, _SCALES)
     tails = (0.5 - level / 2, 0.5, 0.5 + level / 2)
-    found = np.array(
+    quantiles = np.array(
         [np.quantile(np.abs(s * gaps + noise).sum(axis=1), tails) for s in scales]
     )
-    found = np.maximum.accumulate(found, axis=0)
+    quantiles = np.maximum.accumulate(quantiles, axis=0)
     high, value, low = (
-        min(1.0, raw * float(np.interp(raw, found[:, k], scales))) for k in range(3)
+        min(1.0, raw * float(np.interp(raw, quantiles[:, k], scales))) for k in range(3)
     )
     return (
         low,
@@ -468,12 +474,12 @@ def risk_coverage(
     spread = np.repeat(
         sums / sizes, sizes
     )  # the expected error at every place of a run of ties
-    taken = np.arange(1, answers.n + 1)
-    risks = np.cumsum(spread) / taken
+    n_answered = np.arange(1, answers.n + 1)
+    risks = np.cumsum(spread) / n_answered
     area = float(risks.mean())
     # What one more item of its kind would change: its own place, and every later place's risk.
-    later = np.cumsum((1 / taken)[::-1])[::-1]
-    later_risk = np.cumsum((risks / taken)[::-1])[::-1]
+    later = np.cumsum((1 / n_answered)[::-1])[::-1]
+    later_risk = np.cumsum((risks / n_answered)[::-1])[::-1]
     pull = (
         risks + wrong * _over_ties(later, sizes) - _over_ties(later_risk, sizes) - area
     )
@@ -481,7 +487,7 @@ def risk_coverage(
     influence[order] = pull / answers.n
     influence -= influence.mean()
     base = float(wrong.mean())
-    perfect = np.cumsum(np.sort(wrong)) / taken
+    perfect = np.cumsum(np.sort(wrong)) / n_answered
     return RiskCoverage(
         coverage=tuple(((ends + 1) / answers.n).tolist()),
         risk=tuple(risks[ends].tolist()),
@@ -516,8 +522,8 @@ def accuracy_at_coverage(
     )
     answered = answers.confidence >= threshold
     codes = None if answers.codes is None else answers.codes[answered]
-    found = mean_interval(answers.right[answered], clusters=codes, level=level)
-    return SelectiveAccuracy(found, float(answered.mean()), threshold)
+    accuracy = mean_interval(answers.right[answered], clusters=codes, level=level)
+    return SelectiveAccuracy(accuracy, float(answered.mean()), threshold)
 
 
 def _below(values: F64, at: F64) -> F64:
@@ -574,7 +580,7 @@ def _area_estimate(
     low, high = logit_interval(
         area, error, t_quantile(0.5 + level / 2, answers.size - 1)
     )
-    what = "items" if answers.codes is None else "clusters"
+    unit_name = "items" if answers.codes is None else "clusters"
     return answers.estimate(
-        area, low, high, level, error, f"jackknife over {what}, logit t"
+        area, low, high, level, error, f"jackknife over {unit_name}, logit t"
     )

@@ -75,31 +75,39 @@ def contamination_check(
     sides = original, perturbed, control_original, control_perturbed
 
     groups = clusters, control_clusters
-    found = _check(sides, groups, value_range, level)
+    scored_check = _check(sides, groups, value_range, level)
     if (
         missing_policy == "scored"
-        or not found.drop.n_missing + found.control_drop.n_missing
+        or not scored_check.drop.n_missing + scored_check.control_drop.n_missing
     ):
-        return found
+        return scored_check
     if value_range is None:
         return replace(
-            found, low=math.nan, high=math.nan, p_value=math.nan, suspicious=False
+            scored_check,
+            low=math.nan,
+            high=math.nan,
+            p_value=math.nan,
+            suspicious=False,
         )
     low, high = value_range
-    every = [found]
-    for one, other in ((low, high), (high, low)):
-        ends = one, other, other, one
-        whole = [filled(side, end) for side, end in zip(sides, ends, strict=True)]
-        every.append(_check(whole, groups, value_range, level))
-    least = min(each.low for each in every)
-    most = max(each.high for each in every)
+    every = [scored_check]
+    for seen_end, unseen_end in ((low, high), (high, low)):
+        ends = seen_end, unseen_end, unseen_end, seen_end
+        filled_sides = [
+            filled(side, end) for side, end in zip(sides, ends, strict=True)
+        ]
+        every.append(_check(filled_sides, groups, value_range, level))
+    least = min(check.low for check in every)
+    most = max(check.high for check in every)
     p_value = (
-        max(each.p_value for each in every)
-        if len({each.excess > 0 for each in every}) == 1
+        max(check.p_value for check in every)
+        if len({check.excess > 0 for check in every}) == 1
         else 1.0
     )
-    suspicious = all(each.suspicious for each in every)
-    return replace(found, low=least, high=most, p_value=p_value, suspicious=suspicious)
+    suspicious = all(check.suspicious for check in every)
+    return replace(
+        scored_check, low=least, high=most, p_value=p_value, suspicious=suspicious
+    )
 
 
 def _check(
@@ -128,13 +136,13 @@ def _check(
             False,
             none,
         )
-    one, other = groups
+    seen_clusters, unseen_clusters = groups
     if (
-        one is not None
-        and other is not None
-        and np.isin(np.asarray(one), np.asarray(other)).any()
+        seen_clusters is not None
+        and unseen_clusters is not None
+        and np.isin(np.asarray(seen_clusters), np.asarray(unseen_clusters)).any()
     ):
-        error, freedom, method = _joint(sides, (one, other))
+        error, freedom, method = _joint(sides, (seen_clusters, unseen_clusters))
     else:
         error, freedom, method = _welch(drop, control)
     span = math.inf if value_range is None else 2 * (value_range[1] - value_range[0])
@@ -209,14 +217,14 @@ def _joint(
         pulls.append(sign * (gaps - gaps.mean()) / len(gaps))
         ids.append(cluster_ids(group, len(there))[there])
     _, codes = np.unique(np.concatenate(ids), return_inverse=True)
-    whole = np.concatenate(pulls)
-    sums = np.bincount(codes, weights=whole)
+    all_pulls = np.concatenate(pulls)
+    sums = np.bincount(codes, weights=all_pulls)
     sizes = np.bincount(codes).astype(np.float64)
     if len(sums) < 2:
         return math.nan, 1.0, "clustered t"
-    n = np.float64(len(whole))
+    n = np.float64(len(all_pulls))
     error, freedom, _ = cluster_spread(
-        sums * n, sizes, n, np.float64(np.dot(whole, whole)) * n**2
+        sums * n, sizes, n, np.float64(np.dot(all_pulls, all_pulls)) * n**2
     )
     return (
         float(error),

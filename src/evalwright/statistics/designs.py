@@ -76,8 +76,12 @@ class VarianceParts:
         """
         if repeats == self.repeats:
             return 1.0
-        whole = self.clustered + self.own(self.repeats)
-        return (self.clustered + self.own(repeats)) / whole if whole > 0 else 1.0
+        measured_variance = self.clustered + self.own(self.repeats)
+        return (
+            (self.clustered + self.own(repeats)) / measured_variance
+            if measured_variance > 0
+            else 1.0
+        )
 
 
 def variance_parts(
@@ -95,20 +99,20 @@ def variance_parts(
     on average, so its limits are those of a (clustered) t interval, not below 0; those of `shift`
     are of a variance of P normal values (chi-squared).
     """
-    scores = [np.asarray(one, dtype=np.float64) for one in (a, b)]
+    scores = [np.asarray(side, dtype=np.float64) for side in (a, b)]
     if (
-        any(one.ndim != 3 for one in scores)
+        any(side.ndim != 3 for side in scores)
         or scores[0].shape[:2] != scores[1].shape[:2]
     ):
         raise ValueError(
             "scores must have the shape (items, prompts, draws), the same items and"
             " prompts for both"
         )
-    has = [~np.isnan(one) for one in scores]
-    every = [np.count_nonzero(one, axis=2).min(axis=1) > 0 for one in has]
-    whole = every[0] & every[1]
-    scores = [one[whole] for one in scores]
-    codes, n_clusters = kept_codes(clusters, whole)
+    has = [~np.isnan(side) for side in scores]
+    every = [np.count_nonzero(present, axis=2).min(axis=1) > 0 for present in has]
+    is_whole = every[0] & every[1]
+    scores = [side[is_whole] for side in scores]
+    codes, n_clusters = kept_codes(clusters, is_whole)
     n, prompts = scores[0].shape[:2]
     if n < 2:
         return VarianceParts(_NONE, _NONE, _NONE, _NONE, n, 1.0, prompts, 0.0, 0.0, 1.0)
@@ -120,37 +124,37 @@ def variance_parts(
         return Limits(max(0.0, value), max(0.0, value - half), max(0.0, value + half))
 
     (ours, of_a, mean_of_a), (theirs, of_b, mean_of_b) = (
-        _within(one) for one in scores
+        _within(side) for side in scores
     )
     # draw: (items,), nan where a model has one draw
     means = ours - theirs
     draw = of_a + of_b
     noise = np.nan_to_num(mean_of_a + mean_of_b)
     repeated = bool(np.isfinite(draw).all())
-    own = means.mean(axis=1)
-    squares = (own - own.mean()) ** 2 * (n / (n - 1))
-    spread = standard_error(own, codes, n_clusters)
+    item_means = means.mean(axis=1)
+    squares = (item_means - item_means.mean()) ** 2 * (n / (n - 1))
+    spread = standard_error(item_means, codes, n_clusters)
     prompt = shift = _NONE
-    rest = noise
+    noise_of_items = noise
     if prompts > 1:
         column = means.mean(axis=0)
-        residuals = means - own[:, None] - column + own.mean()
-        rest = (residuals**2).sum(axis=1) / (prompts - 1) * (n / (n - 1))
-        prompt = mean(rest - noise)
+        residuals = means - item_means[:, None] - column + item_means.mean()
+        noise_of_items = (residuals**2).sum(axis=1) / (prompts - 1) * (n / (n - 1))
+        prompt = mean(noise_of_items - noise)
         shift = _shift(
-            float(column.var(ddof=1)), float(rest.mean()) / n, prompts, level
+            float(column.var(ddof=1)), float(noise_of_items.mean()) / n, prompts, level
         )
     return VarianceParts(
-        item=mean(squares - (rest / prompts)),
+        item=mean(squares - (noise_of_items / prompts)),
         draw=mean(draw) if repeated else _NONE,
         prompt=prompt,
         shift=shift,
         items=n,
-        repeats=sum(one.shape[2] for one in scores) / 2,
+        repeats=sum(side.shape[2] for side in scores) / 2,
         prompts=prompts,
         noise=float(noise.mean()),
         clustered=(
-            max(0.0, spread.error**2 * n - float(rest.mean()) / prompts)
+            max(0.0, spread.error**2 * n - float(noise_of_items.mean()) / prompts)
             if spread.error > 0
             else 0.0
         ),
@@ -167,11 +171,13 @@ def _within(scores: F64) -> tuple[F64, F64, F64]:
     means = np.where(there, scores, 0.0).sum(axis=2) / counts
     squares = np.where(there, (scores - means[:, :, None]) ** 2, 0.0).sum(axis=2)
     with np.errstate(divide="ignore", invalid="ignore"):
-        one = np.where(counts > 1, squares / (counts - 1), np.nan)
-    if not np.isfinite(one).any():
+        draw_variance = np.where(counts > 1, squares / (counts - 1), np.nan)
+    if not np.isfinite(draw_variance).any():
         return means, np.full(len(scores), np.nan), np.full(len(scores), np.nan)
-    one = np.where(np.isfinite(one), one, np.nanmean(one))
-    return means, one.mean(axis=1), (one / counts).mean(axis=1)
+    draw_variance = np.where(
+        np.isfinite(draw_variance), draw_variance, np.nanmean(draw_variance)
+    )
+    return means, draw_variance.mean(axis=1), (draw_variance / counts).mean(axis=1)
 
 
 def _shift(seen: float, noise: float, prompts: int, level: float) -> Limits:
@@ -249,35 +255,35 @@ class Design:
 
     def items_for(
         self,
-        wanted: float,
+        difference: float,
         repeats: float | None = None,
         prompts: int = 1,
         ratio: float = 1.0,
     ) -> int | None:
-        """The fewest items with which `visible` is at most `wanted`; None where no number of them
+        """The fewest items with which `visible` is at most `difference`; None where no number of them
         is enough.
         """
-        return fewest(lambda n: self.visible(n, repeats, prompts, ratio) <= wanted)
+        return fewest(lambda n: self.visible(n, repeats, prompts, ratio) <= difference)
 
     def _scaled(self, items: float, repeats: float | None, ratio: float) -> AllPairs:
-        found = self.pairs
+        pairs = self.pairs
         times = items / self.asked
         variance = ratio * (self.clusters if items > self.asked else 1.0)
         if self.parts is not None and repeats is not None:
             variance *= self.parts.ratio(repeats)
-        freedom = np.maximum((found.freedom[0, 1] + 1) * times - 1, 1.0)
-        counts = found.counts
+        freedom = np.maximum((pairs.freedom[0, 1] + 1) * times - 1, 1.0)
+        counts = pairs.counts
         if counts is not None:
-            more = times / variance
+            factor = times / variance
             better, worse, size = (
-                (float(part[0, 1]) - added) * more + added
+                (float(part[0, 1]) - added) * factor + added
                 for part, added in (
                     (counts.better, ADDED),
                     (counts.worse, ADDED),
                     (counts.size, 2 * ADDED),
                 )
             )
-            stretch = np.broadcast_to(counts.stretch, found.n.shape)[0, 1]
+            stretch = np.broadcast_to(counts.stretch, pairs.n.shape)[0, 1]
             counts = replace(
                 counts,
                 better=np.asarray(better),
@@ -287,18 +293,18 @@ class Design:
                 stretch=stretch,
             )
         return AllPairs(
-            difference=found.difference[0, 1],
-            error=found.error[0, 1] * math.sqrt(variance / times),
+            difference=pairs.difference[0, 1],
+            error=pairs.error[0, 1] * math.sqrt(variance / times),
             freedom=freedom,
-            n=found.n[0, 1],
-            units=found.units[0, 1],
-            worth=found.worth[0, 1] * times,
+            n=pairs.n[0, 1],
+            units=pairs.units[0, 1],
+            worth=pairs.worth[0, 1] * times,
             counts=counts,
-            span=found.span,
+            span=pairs.span,
             n_missing=np.zeros((), np.int64),
-            counted=found.counted[0, 1],
-            differing=found.differing[0, 1] * times,
-            skewness=found.skewness[0, 1] / math.sqrt(times),
+            counted=pairs.counted[0, 1],
+            differing=pairs.differing[0, 1] * times,
+            skewness=pairs.skewness[0, 1] / math.sqrt(times),
         )
 
     def _prompts(self, items: float, repeats: float | None, prompts: int) -> Spread:

@@ -102,9 +102,17 @@ def mean_interval(
         )
         for end in value_range
     )
-    ends = [one for one in (estimate, worst, best) if not math.isnan(one.low)]
+    ends = [
+        estimates
+        for estimates in (estimate, worst, best)
+        if not math.isnan(estimates.low)
+    ]
     return replace(
-        estimate, bounds=(min(one.low for one in ends), max(one.high for one in ends))
+        estimate,
+        bounds=(
+            min(estimates.low for estimates in ends),
+            max(estimates.high for estimates in ends),
+        ),
     )
 
 
@@ -217,12 +225,12 @@ def _interval(
     if units.n == 0:
         return *_NAN, None, "no interval: nothing was scored"
     if units.size == 1:
-        what = "one item" if units.n == 1 else "one cluster"
+        unit_name = "one item" if units.n == 1 else "one cluster"
         if value_range is None:
-            return *_NAN, None, f"no interval: {what}"
-        return *value_range, None, f"{what}: the whole range"
+            return *_NAN, None, f"no interval: {unit_name}"
+        return *value_range, None, f"{unit_name}: the whole range"
     error = spread.error
-    shown = error if error > 0 else None
+    shown_error = error if error > 0 else None
     if (
         value_range is not None
         and at_ends(units.means, value_range)
@@ -232,7 +240,7 @@ def _interval(
         span = value_range[1] - value_range[0]
         p = min(max((value - bottom) / span, 0.0), 1.0)
         low, high = score_interval(p, units.n, normal_quantile(0.5 + level / 2))
-        return bottom + span * low, bottom + span * high, shown, "Wilson"
+        return bottom + span * low, bottom + span * high, shown_error, "Wilson"
     critical = t_quantile(0.5 + level / 2, max(spread.freedom, 1.0))
     prefix = "" if units.codes is None else "clustered "
     if value_range is not None and at_ends(units.scores, value_range):
@@ -246,25 +254,27 @@ def _interval(
                 units.n if value_range[0] < value < value_range[1] else spread.units
             ),
         )
-        return low, high, shown, f"{prefix}Wilson (effective n)"
+        return low, high, shown_error, f"{prefix}Wilson (effective n)"
     if error == 0.0:
         alike = (
             _NAN
             if value_range is None
             else alike_interval(value, spread.units, value_range, level)
         )
-        what = f"{units.size} {'items' if units.codes is None else 'clusters'} alike"
+        unit_name = (
+            f"{units.size} {'items' if units.codes is None else 'clusters'} alike"
+        )
         how = (
             "no interval: {}, range not known"
             if value_range is None
             else "rule of three ({})"
         )
-        return *alike, None, how.format(what)
+        return *alike, None, how.format(unit_name)
     low = value - critical * error
     high = value + critical * error
     name = "t" if units.codes is None else f"clustered t (G={units.n_clusters})"
     if value_range is None:
-        return low, high, shown, name
+        return low, high, shown_error, name
     # The form does not depend on the level, else an interval of 96% could be shorter than that of
     # 95%.
     reach = t_quantile(0.975, max(spread.freedom, 1.0)) * error
@@ -277,5 +287,5 @@ def _interval(
             most=units.n,
             without_spread=spread.units,
         )
-        return low, high, shown, f"{prefix}Wilson (effective n)"
-    return max(low, value_range[0]), min(high, value_range[1]), shown, name
+        return low, high, shown_error, f"{prefix}Wilson (effective n)"
+    return max(low, value_range[0]), min(high, value_range[1]), shown_error, name

@@ -35,10 +35,10 @@ _MIX = np.uint64(0x9E3779B97F4A7C15)
 
 def _mixed(codes: I64) -> npt.NDArray[np.uint64]:
     """Codes as numbers without an order that means anything (SplitMix64)."""
-    found = codes.view(np.uint64) * _MIX
-    found = (found ^ (found >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    found = (found ^ (found >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return found ^ (found >> np.uint64(31))
+    mixed = codes.view(np.uint64) * _MIX
+    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return mixed ^ (mixed >> np.uint64(31))
 
 
 def jackknife_groups(codes: I64, most: int = MOST_GROUPS) -> I64:
@@ -61,13 +61,13 @@ def jackknife_groups(codes: I64, most: int = MOST_GROUPS) -> I64:
     if sizes[order[0]] == sizes[order[-1]]:
         group[order] = np.arange(len(names)) % count
     else:  # the largest first, each to the group that has the least
-        heap = [(0, each) for each in range(count)]
-        for place in order.tolist():
-            filled, each = heap[0]
-            group[place] = each
-            heapq.heapreplace(heap, (filled + int(sizes[place]), each))
-    out: I64 = group[inverse]
-    return out
+        heap = [(0, group_index) for group_index in range(count)]
+        for name_index in order.tolist():
+            filled, group_index = heap[0]
+            group[name_index] = group_index
+            heapq.heapreplace(heap, (filled + int(sizes[name_index]), group_index))
+    groups: I64 = group[inverse]
+    return groups
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,9 +106,9 @@ def shared_groups(
     items = np.full(len(codes), -1)
     keys = []
     for side in dict.fromkeys(sides):
-        inside = asked[[row for row, own in enumerate(sides) if own == side]].any(
-            axis=0
-        )
+        inside = asked[
+            [row for row, run_side in enumerate(sides) if run_side == side]
+        ].any(axis=0)
         items[inside] = jackknife_groups(codes[inside], most)
         keys.append(_keys(codes[inside], items[inside]))
     order = list(dict.fromkeys(sides))
@@ -124,13 +124,13 @@ def _keys(codes: I64, groups: I64) -> I64:
     starts = np.flatnonzero(np.diff(groups[first][order], prepend=-1))
     if not len(starts):
         return np.zeros(0, np.int64)
-    out: I64 = np.add.reduceat(_mixed(names)[order], starts).view(np.int64)
-    return out
+    keys: I64 = np.add.reduceat(_mixed(names)[order], starts).view(np.int64)
+    return keys
 
 
-def pseudo_values(whole: float, without: F64) -> F64:
-    """The pseudo-values of a metric that is `whole` over all groups and `without[g]` over all but
-    g; their mean is `whole`.
+def pseudo_values(on_all: float, without: F64) -> F64:
+    """The pseudo-values of a metric that is `on_all` over all groups and `without[g]` over all but
+    g; their mean is `on_all`.
     """
-    out: F64 = whole + (len(without) - 1) * (without.mean() - without)
-    return out
+    pseudo: F64 = on_all + (len(without) - 1) * (without.mean() - without)
+    return pseudo

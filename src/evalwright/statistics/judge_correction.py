@@ -157,7 +157,9 @@ def _corrected(
             _value(sample, part) if n else math.nan for part in (trust, 0.0)
         )
         wide = (math.nan, math.nan) if value_range is None else value_range
-        found = f"{'one label' if n == 1 else 'one labelled cluster'}: the whole range"
+        one_unit_method = (
+            f"{'one label' if n == 1 else 'one labelled cluster'}: the whole range"
+        )
         return JudgeCorrection(
             value,
             min(wide[0], value),
@@ -174,7 +176,9 @@ def _corrected(
             sample.n_left_out,
             sample.n_clusters,
             None,
-            found if n else "no labels: a judge's errors are unknown without labels",
+            one_unit_method
+            if n
+            else "no labels: a judge's errors are unknown without labels",
         )
     trust = _best_weight(sample) if weight is None else weight
     value = _value(sample, trust)
@@ -182,7 +186,7 @@ def _corrected(
     variance, freedom = _variance(sample, trust, value_range, difference)
     alone, _ = _variance(sample, 0.0, value_range, difference)
     error = math.sqrt(variance)
-    low, high, kind = _interval(
+    low, high, method = _interval(
         sample, value, error, freedom, value_range, level, difference
     )
     p_value = None
@@ -208,7 +212,7 @@ def _corrected(
         n_left_out=sample.n_left_out,
         n_clusters=sample.n_clusters,
         p_value=p_value,
-        method=f"PPI++ ({sample.scheme} labels), {kind}",
+        method=f"PPI++ ({sample.scheme} labels), {method}",
     )
 
 
@@ -249,10 +253,10 @@ def _value(sample: JudgedSample, trust: float) -> float:
     chosen = sample.labelled
     residuals = sample.human[chosen] - trust * sample.judge[chosen]
     if sample.scheme == "random":
-        rest = sample.judge[~chosen]
+        unlabelled = sample.judge[~chosen]
         return float(residuals.mean()) + (
-            trust * float(rest.mean())
-            if len(rest)
+            trust * float(unlabelled.mean())
+            if len(unlabelled)
             else trust * float(sample.judge.mean())
         )
     w = sample.weights[chosen]
@@ -287,7 +291,7 @@ def _random_variance(
     sample: JudgedSample, trust: float, doubts: tuple[F64, F64] | None
 ) -> tuple[float, float]:
     """lambda^2 Var f / N + Var(y - lambda f) / n, degrees of freedom by Welch and Satterthwaite."""
-    rest = sample.judge[~sample.labelled]
+    unlabelled = sample.judge[~sample.labelled]
     y = sample.human[sample.labelled]
     f = sample.judge[sample.labelled]
     residuals = y - trust * f
@@ -297,12 +301,20 @@ def _random_variance(
         mass = np.append(mass, [_DOUBT] * 2)
     size = float(mass.sum())
     centre = float(np.dot(mass, residuals)) / size
-    own = float(np.dot(mass, (residuals - centre) ** 2)) / (size - 1) / size
-    judged = trust**2 * float(rest.var(ddof=1)) / len(rest) if len(rest) > 1 else 0.0
+    label_variance = float(np.dot(mass, (residuals - centre) ** 2)) / (size - 1) / size
+    judged = (
+        trust**2 * float(unlabelled.var(ddof=1)) / len(unlabelled)
+        if len(unlabelled) > 1
+        else 0.0
+    )
     # One degree of freedom pays for lambda, which the same labels chose.
     df = max(1, len(y) - 1 - (trust > 0))
-    pooled = own**2 / df + (judged**2 / (len(rest) - 1) if len(rest) > 1 else 0.0)
-    return own + judged, ((own + judged) ** 2 / pooled if pooled > 0 else df)
+    pooled = label_variance**2 / df + (
+        judged**2 / (len(unlabelled) - 1) if len(unlabelled) > 1 else 0.0
+    )
+    return label_variance + judged, (
+        (label_variance + judged) ** 2 / pooled if pooled > 0 else df
+    )
 
 
 def _stratified_variance(
@@ -323,11 +335,11 @@ def _stratified_variance(
     if doubts is not None:
         # Within a stratum the judge says much the same; the doubt is about the label.
         verdicts = np.bincount(sample.strata, weights=sample.judge) / sizes
-        each = np.repeat(np.arange(len(shares)), 2)
+        strata_twice = np.repeat(np.arange(len(shares)), 2)
         y = np.append(y, np.tile(doubts[0], len(shares)))
-        f = np.append(f, verdicts[each])
-        rows = np.append(rows, each)
-        mass = np.append(mass, np.full(len(each), _DOUBT))
+        f = np.append(f, verdicts[strata_twice])
+        rows = np.append(rows, strata_twice)
+        mass = np.append(mass, np.full(len(strata_twice), _DOUBT))
     counts = np.bincount(rows, weights=mass)
 
     def moments(values: F64) -> tuple[F64, F64]:
@@ -340,9 +352,9 @@ def _stratified_variance(
     spread = float(
         np.dot(shares, squares + (means - float(np.dot(shares, means))) ** 2)
     )
-    whole = spread / total
-    variance = float(parts.sum()) + whole
-    pooled = float((parts**2 / np.maximum(seen - 1, 1)).sum()) + whole**2 / max(
+    item_variance = spread / total
+    variance = float(parts.sum()) + item_variance
+    pooled = float((parts**2 / np.maximum(seen - 1, 1)).sum()) + item_variance**2 / max(
         1, total - 1
     )
     return variance, variance**2 / pooled if pooled > 0 else 1.0
@@ -367,9 +379,11 @@ def _influence(sample: JudgedSample, trust: float) -> F64:
     residuals = sample.human[chosen] - trust * sample.judge[chosen]
     if sample.scheme == "random":
         influence[chosen] = (residuals - residuals.mean()) / len(residuals)
-        rest = sample.judge[~chosen]
-        if len(rest):
-            influence[~chosen] = trust * (rest - rest.mean()) / len(rest)
+        unlabelled = sample.judge[~chosen]
+        if len(unlabelled):
+            influence[~chosen] = (
+                trust * (unlabelled - unlabelled.mean()) / len(unlabelled)
+            )
         return influence
     w = sample.weights[chosen]
     centre = float(np.dot(w, residuals)) / float(w.sum())
@@ -503,13 +517,13 @@ def rogan_gladen(
     Raises ValueError for counts that cannot be.
     """
     check_level(level)
-    for part, whole, name in (
+    for count, total, name in (
         (passed, judged, "passed of judged"),
         (true_positives, positives, "true_positives of positives"),
         (true_negatives, negatives, "true_negatives of negatives"),
     ):
-        if not 0 <= part <= whole:
-            raise ValueError(f"{name}: {part} of {whole} cannot be")
+        if not 0 <= count <= total:
+            raise ValueError(f"{name}: {count} of {total} cannot be")
     raw, sensitivity, specificity = (
         k / n if n else math.nan
         for k, n in (

@@ -88,9 +88,11 @@ def macro_average(
     )
     quantiles = np.array([_quantile(part) for part in parts])
     half = ends.mean(axis=1)
-    shown = half / quantiles / np.sqrt(np.maximum(1 - (half / room) ** 2, 1e-12))
-    shown = np.where(np.isinf(room), shown, np.minimum(shown, room))
-    errors = np.maximum([part.standard_error or 0.0 for part in parts], shown)
+    shown_errors = half / quantiles / np.sqrt(np.maximum(1 - (half / room) ** 2, 1e-12))
+    shown_errors = np.where(
+        np.isinf(room), shown_errors, np.minimum(shown_errors, room)
+    )
+    errors = np.maximum([part.standard_error or 0.0 for part in parts], shown_errors)
     mean = _mean(
         value, share, ends, errors, freedom, errors * quantiles, rho, among.sets, level
     )
@@ -168,9 +170,9 @@ def macro_difference(
     limits = None if span is None else (-span, span)
 
     def mean(fillings: Sequence[Filling]) -> _Mean:
-        values, low, high, own = np.array(fillings, dtype=np.float64).T
+        values, low, high, freedoms = np.array(fillings, dtype=np.float64).T
         errors, freedom = errors_of_intervals(
-            low, high, own, math.nan if span is None else span, level
+            low, high, freedoms, math.nan if span is None else span, level
         )
         ends = np.stack([values - low, high - values], axis=1)
         free = errors * [_multiple(df, level) for df in freedom]
@@ -198,8 +200,8 @@ def macro_difference(
             fillings.append(
                 mean(
                     [
-                        part.fillings[side] if part.fillings else own
-                        for part, own in pairs
+                        part.fillings[side] if part.fillings else scored_part
+                        for part, scored_part in pairs
                     ]
                 )
             )
@@ -219,9 +221,17 @@ def macro_difference(
         low = worst_low
         high = worst_high
         every = [scored, *fillings]
-        agree = len({(one.value > 0) - (one.value < 0) for one in every}) == 1
-        p_value = max(one.p_value for one in every) if agree else 1.0
-        visible += max(abs(one.value - scored.value) for one in every)
+        agree = (
+            len(
+                {
+                    (filling_mean.value > 0) - (filling_mean.value < 0)
+                    for filling_mean in every
+                }
+            )
+            == 1
+        )
+        p_value = max(filling_mean.p_value for filling_mean in every) if agree else 1.0
+        visible += max(abs(filling_mean.value - scored.value) for filling_mean in every)
         if not bounded:
             p_value = visible = math.nan  # what is missing cannot be bounded
     return MacroDifference(
@@ -340,21 +350,25 @@ def _shares(
 ) -> F64:
     if not parts:
         raise ValueError("an average needs at least one part")
-    given = np.ones(len(parts)) if weights is None else np.asarray(weights, np.float64)
-    if given.shape != (len(parts),) or not (
-        np.isfinite(given).all() and (given >= 0).all() and given.sum() > 0
+    weight_values = (
+        np.ones(len(parts)) if weights is None else np.asarray(weights, np.float64)
+    )
+    if weight_values.shape != (len(parts),) or not (
+        np.isfinite(weight_values).all()
+        and (weight_values >= 0).all()
+        and weight_values.sum() > 0
     ):
         raise ValueError(
             f"weights must be {len(parts)} numbers of at least 0, not {weights}"
         )
-    share: F64 = given / given.sum()
+    share: F64 = weight_values / weight_values.sum()
     return share
 
 
 def _sharing(units: Sequence[UnitSums | None] | None, n: int) -> tuple[Sharing, F64]:
-    given = [None] * n if units is None else list(units)
-    among = sharing(given)
-    return among, correlations(given, among)
+    unit_sums_by_task = [None] * n if units is None else list(units)
+    among = sharing(unit_sums_by_task)
+    return among, correlations(unit_sums_by_task, among)
 
 
 def _clusters(
@@ -362,11 +376,15 @@ def _clusters(
 ) -> int | None:
     """The units of all tasks, shared ones counted once; None where every item is one of its own."""
     n = sum(part.n for part in parts)
-    given = units or [None] * len(parts)
+    unit_sums_by_task = units or [None] * len(parts)
     alone = sum(
-        part.n_units for part, own in zip(parts, given, strict=True) if own is None
+        part.n_units
+        for part, task_units in zip(parts, unit_sums_by_task, strict=True)
+        if task_units is None
     )
-    names = [own.codes for own in given if own is not None]
+    names = [
+        task_units.codes for task_units in unit_sums_by_task if task_units is not None
+    ]
     total = alone + (len(np.unique(np.concatenate(names))) if names else 0)
     return total if total < n else None
 
@@ -399,12 +417,12 @@ def _bounds(
         part.bounds or (None if part.n_missing else (part.low, part.high))
         for part in parts
     ]
-    known = [edge for edge in edges if edge is not None]
-    if not any(part.n_missing for part in parts) or len(known) < len(parts):
+    known_edges = [edge for edge in edges if edge is not None]
+    if not any(part.n_missing for part in parts) or len(known_edges) < len(parts):
         return None
     ends = []
     for side, sign in ((0, -1), (1, 1)):
-        edge = np.array([both[side] for both in known])
+        edge = np.array([bounds[side] for bounds in known_edges])
         if ranges is None:
             ends.append(float(share @ edge))
             continue

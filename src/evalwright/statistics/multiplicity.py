@@ -44,9 +44,9 @@ def holm_shares(p: npt.ArrayLike, alpha: float = 0.05) -> F64:
     ascending = values[there][order]
     tests = len(order)
     shares = alpha / (tests - np.searchsorted(ascending, ascending, side="left"))
-    kept = np.flatnonzero(holm(ascending) >= alpha)
-    if len(kept):
-        shares[kept[0] :] = shares[kept[0]]
+    not_rejected = np.flatnonzero(holm(ascending) >= alpha)
+    if len(not_rejected):
+        shares[not_rejected[0] :] = shares[not_rejected[0]]
     return _back(shares, values, there, order)
 
 

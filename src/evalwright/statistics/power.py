@@ -71,7 +71,7 @@ def items_for_difference(
     1).
     """
     delta = _finite(difference, "difference", "0")
-    return _whole(
+    return _whole_items(
         _critical(level, power) ** 2 * _finite(variance, "variance") / (delta * delta)
     )
 
@@ -99,7 +99,7 @@ def items_for_half_width(
     check_level(level)
     width = _finite(half_width, "half_width", "0")
     z = normal_quantile(0.5 + level / 2)
-    return _whole(z * z * _finite(variance, "variance") / (width * width))
+    return _whole_items(z * z * _finite(variance, "variance") / (width * width))
 
 
 def best_draws(
@@ -218,9 +218,9 @@ def difference_variance(
     span = value_range[1] - value_range[0]
     seen = differences[~np.isnan(differences)] / span
     if not bool(np.isin(seen, (-1.0, 0.0, 1.0)).all()):
-        both = (-span, span)
+        difference_range = (-span, span)
         return score_variance(
-            differences, clusters=clusters, value_range=both, level=level
+            differences, clusters=clusters, value_range=difference_range, level=level
         )
     share = mean_interval((differences / span) ** 2, clusters=clusters, level=level)
     least = abs(difference) / span
@@ -286,9 +286,11 @@ def cluster_correlation(
     ):
         return Limits(math.nan, 0.0, 1.0)
     product = (float(np.dot(sums, sums)) - squares) / (2 * pairs)
-    found = product / (squares / (units.n - 1))
+    correlation = product / (squares / (units.n - 1))
     error = normal_quantile(0.5 + level / 2) / math.sqrt(pairs)
-    low, value, high = (min(1.0, max(0.0, found + sign * error)) for sign in (-1, 0, 1))
+    low, value, high = (
+        min(1.0, max(0.0, correlation + sign * error)) for sign in (-1, 0, 1)
+    )
     return Limits(value, low, high)
 
 
@@ -305,7 +307,7 @@ def _finite(value: npt.ArrayLike, name: str, barred: str = "negative") -> F64:
     return array
 
 
-def _whole(items: npt.ArrayLike) -> npt.NDArray[np.int64]:
+def _whole_items(items: npt.ArrayLike) -> npt.NDArray[np.int64]:
     exact = np.asarray(items, dtype=np.float64)
     if not (exact < _COUNTABLE).all():
         raise ValueError(

@@ -71,18 +71,24 @@ class Sharing(NamedTuple):
 
 def sharing(units: Sequence[UnitSums | None]) -> Sharing:
     """What tasks share. None: a task that shares nothing."""
-    codes = [one.codes for one in units if one is not None]
+    codes = [task_units.codes for task_units in units if task_units is not None]
     names, counts = np.unique(
         np.concatenate([np.zeros(0, np.int64), *codes]), return_counts=True
     )
     shared = names[counts > 1]
     shares = aligned(
-        shared, ((one.codes, one.shares) if one else None for one in units)
+        shared,
+        (
+            (task_units.codes, task_units.shares) if task_units else None
+            for task_units in units
+        ),
     )
     norms = np.array(
         [
-            np.sqrt((one.shares**2).sum()) if one and len(one.shares) else 1.0
-            for one in units
+            np.sqrt((task_units.shares**2).sum())
+            if task_units and len(task_units.shares)
+            else 1.0
+            for task_units in units
         ]
     )
     overlap = shares @ shares.T / np.outer(norms, norms)
@@ -113,9 +119,18 @@ def aligned(shared: I64, columns: Iterable[tuple[I64, F64] | None]) -> F64:
 def correlations(units: Sequence[UnitSums | None], among: Sharing) -> F64:
     """(tasks, tasks) correlations of the tasks' means."""
     sums = aligned(
-        among.shared, ((one.codes, one.sums) if one else None for one in units)
+        among.shared,
+        (
+            (task_units.codes, task_units.sums) if task_units else None
+            for task_units in units
+        ),
     )
-    norms = np.array([np.sqrt((one.sums**2).sum()) if one else 0.0 for one in units])
+    norms = np.array(
+        [
+            np.sqrt((task_units.sums**2).sum()) if task_units else 0.0
+            for task_units in units
+        ]
+    )
     return correlated(sums, norms, among.overlap)
 
 
@@ -127,14 +142,14 @@ def correlated(sums: F64, norms: F64, overlap: F64) -> F64:
     far as they overlap.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
-        found = (
+        correlation = (
             sums
             @ np.swapaxes(sums, -1, -2)
             / (norms[..., :, None] * norms[..., None, :])
         )
     silent = (norms[..., :, None] <= 1e-12) | (norms[..., None, :] <= 1e-12)
-    out: F64 = np.clip(np.where(silent, overlap, found), -1.0, 1.0)
-    return np.where(np.eye(overlap.shape[0], dtype=bool), 1.0, out)
+    clipped: F64 = np.clip(np.where(silent, overlap, correlation), -1.0, 1.0)
+    return np.where(np.eye(overlap.shape[0], dtype=bool), 1.0, clipped)
 
 
 def combined(errors: F64, freedom: F64, correlation: F64, sets: I64) -> tuple[F64, F64]:
@@ -151,20 +166,22 @@ def combined(errors: F64, freedom: F64, correlation: F64, sets: I64) -> tuple[F6
     with np.errstate(divide="ignore", invalid="ignore"):
         for number in np.unique(sets):
             inside = sets == number
-            own = errors[..., inside] ** 2
+            variances = errors[..., inside] ** 2
             part = np.maximum(
                 products[..., inside, :][..., inside].sum(axis=(-1, -2)), 0.0
             )
             below += np.where(
                 part > 0,
-                part**2 * (own / freedom[..., inside]).sum(axis=-1) / own.sum(axis=-1),
+                part**2
+                * (variances / freedom[..., inside]).sum(axis=-1)
+                / variances.sum(axis=-1),
                 0.0,
             )
         # Where all is known from the range alone (degrees without end), so is the sum.
-        found = np.where(
+        combined_freedom = np.where(
             below > 0, variance**2 / below, np.where(variance > 0, np.inf, np.nan)
         )
-    return np.sqrt(variance), found
+    return np.sqrt(variance), combined_freedom
 
 
 class MeanSpread(NamedTuple):
@@ -240,8 +257,8 @@ def errors_of_intervals(
     degrees = np.fmax(freedom, 1.0)
     if np.isnan(span):
         return errors, degrees
-    one = ~(freedom > 0) & ~np.isnan(half)
+    is_single = ~(freedom > 0) & ~np.isnan(half)
     room = np.sqrt(np.maximum(1 - (half / span) ** 2, 1e-12))
-    return np.where(one, span, np.minimum(errors / room, span)), np.where(
-        one, np.inf, degrees
+    return np.where(is_single, span, np.minimum(errors / room, span)), np.where(
+        is_single, np.inf, degrees
     )

@@ -161,9 +161,9 @@ class Monitor:
             self._last = self._at_the_end(self._last)
         return self._last
 
-    def _scores(self, given: Score | Sequence[Score] | None) -> list[float]:
-        several = isinstance(given, Sequence | np.ndarray)
-        items: Sequence[Any] = given if several else [given]  # type: ignore[assignment]
+    def _scores(self, scores_given: Score | Sequence[Score] | None) -> list[float]:
+        is_list = isinstance(scores_given, Sequence | np.ndarray)
+        items: Sequence[Any] = scores_given if is_list else [scores_given]  # type: ignore[assignment]
         scores = [math.nan if item is None else float(item) for item in items]
         if len(scores) != 1 and not (self._scored.clustered and scores):
             raise ValueError(

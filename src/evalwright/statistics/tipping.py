@@ -119,9 +119,9 @@ def moves_of_unsure(
     harm = np.abs(values[rows, columns] - against[rows])
     gaps = sign * (values[0, columns] - values[1, columns])
     # Two readings of one item: the second starts where the first one ends.
-    both = np.zeros(values.shape[1], bool)
-    both[columns[1:][columns[1:] == columns[:-1]]] = True
-    starts = np.where(both[columns], gaps - harm / 2, gaps)
+    is_second = np.zeros(values.shape[1], bool)
+    is_second[columns[1:][columns[1:] == columns[:-1]]] = True
+    starts = np.where(is_second[columns], gaps - harm / 2, gaps)
     order = np.lexsort((columns, starts, -harm))
     rows = rows[order]
     columns = columns[order]

@@ -209,8 +209,8 @@ def named_clusters(names: Iterable[str]) -> I64 | None:
     """
     numbers: dict[str, int] = {}
     codes = [
-        numbers.setdefault(name or f"\0{place}", len(numbers))
-        for place, name in enumerate(names)
+        numbers.setdefault(name or f"\0{index}", len(numbers))
+        for index, name in enumerate(names)
     ]
     return np.array(codes, np.int64) if len(numbers) < len(codes) else None
 
@@ -238,12 +238,12 @@ def cluster_codes(ids: I64 | None) -> tuple[I64 | None, int | None]:
     return codes.astype(np.int64, copy=False), n_clusters
 
 
-def kept_codes(clusters: Clusters, kept: Bools) -> tuple[I64 | None, int | None]:
-    """The codes of the items that are `kept` (n,), and how many clusters they are in, as
+def kept_codes(clusters: Clusters, is_kept: Bools) -> tuple[I64 | None, int | None]:
+    """The codes of the items that are `is_kept` (n,), and how many clusters they are in, as
     `cluster_codes`.
     """
     return cluster_codes(
-        None if clusters is None else cluster_ids(clusters, len(kept))[kept]
+        None if clusters is None else cluster_ids(clusters, len(is_kept))[is_kept]
     )
 
 
@@ -278,8 +278,8 @@ def standard_error(means: F64, codes: I64 | None, n_clusters: int | None) -> Spr
     else:
         sums = np.bincount(codes, weights=residuals, minlength=size).astype(np.float64)
         sizes = np.bincount(codes, minlength=size).astype(np.float64)
-        found = cluster_spread(sums, sizes, np.float64(n), np.float64(squares))
-        error, freedom, units = (float(part) for part in found)
+        spread = cluster_spread(sums, sizes, np.float64(n), np.float64(squares))
+        error, freedom, units = (float(part) for part in spread)
     noise = 1e-12 * max(float(np.abs(means).max()), 1e-300)
     return Spread(error if error > noise else 0.0, freedom, units)
 
@@ -308,30 +308,36 @@ def cluster_spread(
         # A cluster's sum has the variance m + rho (m^2 - m); these are the moments of the matrix
         # whose eigenvalues Satterthwaite's formula takes, with the sums over clusters apart from
         # rho, which may differ where the sizes do not.
-        more = sizes**2 - sizes
+        size_pairs = sizes**2 - sizes
 
         def first(weight: F64) -> F64:
-            out: F64 = (weight * sizes).sum(axis=0) + rho * (weight * more).sum(axis=0)
-            return out
+            moment: F64 = (weight * sizes).sum(axis=0) + rho * (
+                weight * size_pairs
+            ).sum(axis=0)
+            return moment
 
         def second(weight: F64) -> F64:
             parts = (
                 (weight * part).sum(axis=0)
-                for part in (sizes**2, 2 * sizes * more, more**2)
+                for part in (sizes**2, 2 * sizes * size_pairs, size_pairs**2)
             )
-            out: F64 = sum(part * rho**power for power, part in enumerate(parts))
-            return out
+            moment: F64 = sum(part * rho**power for power, part in enumerate(parts))
+            return moment
 
-        whole = first(np.ones_like(share))
+        plain_moment = first(np.ones_like(share))
         a = (scale * share**2).sum(axis=0)
         b = second(scale)
         c = first(scale * share)
-        trace = first(scale * (1 - 2 * share)) + whole * a
-        own = second(scale**2 * (1 - 4 * share)) + 2 * whole * first(
+        trace = first(scale * (1 - 2 * share)) + plain_moment * a
+        squared_moment = second(scale**2 * (1 - 4 * share)) + 2 * plain_moment * first(
             scale**2 * share**2
         )
         freedom = trace**2 / (
-            whole**2 * a**2 + 2 * a * b + 2 * c**2 - 4 * whole * a * c + own
+            plain_moment**2 * a**2
+            + 2 * a * b
+            + 2 * c**2
+            - 4 * plain_moment * a * c
+            + squared_moment
         )
         return error, freedom, n**2 / (sizes**2).sum(axis=0)
 
