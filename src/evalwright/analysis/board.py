@@ -112,7 +112,7 @@ class BoardRow:
     metrics: Mapping[str, tuple[MetricResult, ...]] = field(
         default_factory=dict, compare=False, repr=False
     )
-    place: int = field(default=0, compare=False, repr=False)
+    run_index: int = field(default=0, compare=False, repr=False)
     shares: Mapping[str, Estimate] = field(
         default_factory=dict, compare=False, repr=False
     )
@@ -131,7 +131,7 @@ class BoardRow:
         )
         left_out = (
             "metrics",
-            "place",
+            "run_index",
             *(name for name in optional if not getattr(self, name)),
         )
         fields = plain_fields(self, left_out).items()
@@ -472,7 +472,7 @@ def _make_row(
             ).items()
         },
         metrics={task.name: task.metrics for task in run.tasks},
-        place=run_index,
+        run_index=run_index,
         shares=shares,
         hardware=hardware_of(run),
     )

@@ -549,9 +549,9 @@ def _open_comparison(
         standard_error=comparison.standard_error,
         n=comparison.n,
         visible=comparison.smallest_visible_difference,
-        shown=f"{points(abs(comparison.difference), bounded)}{unit}",
+        difference_text=f"{points(abs(comparison.difference), bounded)}{unit}",
         margin=margin,
-        margin_shown=(
+        margin_text=(
             "" if margin is None else f"{100 * margin if bounded else margin:g}{unit}"
         ),
         half_width_90=(

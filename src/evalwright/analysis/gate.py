@@ -97,7 +97,7 @@ class GateRule:
     """One rule as it was read. what: a metric's label, with or without its task."""
 
     text: str
-    what: str
+    subject: str
     verb: Verb
     amount: float
     unit: Unit
@@ -105,7 +105,7 @@ class GateRule:
     @property
     def counts_missing(self) -> bool:
         """Whether it is of missing answers, and of no score."""
-        return self.what.rpartition(".")[2] == N_MISSING
+        return self.subject.rpartition(".")[2] == N_MISSING
 
 
 def parse_gate_rule(text: str) -> GateRule:
@@ -154,13 +154,13 @@ def rule_threshold(rule: GateRule, *, bounded: bool) -> float:
     """
     if rule.unit and not bounded:
         raise ConfigurationError(
-            f"The rule '{rule.text}' counts in {rule.unit}, but '{rule.what}' is not"
+            f"The rule '{rule.text}' counts in {rule.unit}, but '{rule.subject}' is not"
             " between 0 and 1. Give a plain number."
         )
     amount = rule.amount / 100 if rule.unit else rule.amount
     if bounded and not rule.unit and amount > 1:
         raise ConfigurationError(
-            f"The rule '{rule.text}' is outside the range of '{rule.what}', which is 0"
+            f"The rule '{rule.text}' is outside the range of '{rule.subject}', which is 0"
             f" to 1. Write {rule.amount:g} points, or {rule.amount / 100:g}."
         )
     return amount
@@ -254,7 +254,7 @@ class _Target:
 
     rule: GateRule
     task: str
-    results: tuple[MetricResult, ...] = ()
+    metric_results: tuple[MetricResult, ...] = ()
     node: Node | None = None
 
 
@@ -291,7 +291,7 @@ def judge(
         elif target.rule.verb in ("below", "above"):
             outcomes.append(_judge_score(b, target, mode, missing))
         else:
-            metric = target.results[0].label if target.task else None
+            metric = target.metric_results[0].label if target.task else None
             if metric not in cache:
                 cache[metric] = read_matrices([a, b], metric=metric, missing=missing)
             shared = tests if mode == "shown" else 1
@@ -309,9 +309,11 @@ def _find_targets(a: Run, b: Run, rule: GateRule) -> Iterator[_Target]:
         for tree in common_trees([a, b])
         for node in tree.nodes()
     }
-    if rule.what in (N_MISSING, OVERALL) or rule.what in nodes:
+    if rule.subject in (N_MISSING, OVERALL) or rule.subject in nodes:
         tasks = [task.name for task in a.tasks]
-        yield _Target(rule, "", (), nodes.get(rule.what) or overall_node([a, b], tasks))
+        yield _Target(
+            rule, "", (), nodes.get(rule.subject) or overall_node([a, b], tasks)
+        )
         return
     names_b = {task.name for task in b.tasks}
     labels = {
@@ -322,7 +324,7 @@ def _find_targets(a: Run, b: Run, rule: GateRule) -> Iterator[_Target]:
     is_named = False
     for task, task_labels in labels.items():
         for label in (*task_labels, N_MISSING):
-            if rule.what in (label, f"{task}.{label}"):
+            if rule.subject in (label, f"{task}.{label}"):
                 is_named = True
                 yield _Target(
                     rule,
@@ -339,9 +341,9 @@ def _find_targets(a: Run, b: Run, rule: GateRule) -> Iterator[_Target]:
             for label in task_labels
         ]
         names = [*metric_names, *named, OVERALL, *nodes, N_MISSING]
-        hint = " or ".join(map(repr, closest(rule.what, names)))
+        hint = " or ".join(map(repr, closest(rule.subject, names)))
         raise ConfigurationError(
-            f"The rule '{rule.text}' names '{rule.what}', which is not a metric of both"
+            f"The rule '{rule.text}' names '{rule.subject}', which is not a metric of both"
             f" runs. {f'Did you mean {hint}? ' if hint else ''}There are:"
             f" {listed(names, 12)}."
         )
@@ -351,17 +353,17 @@ def _check_rule(rule: GateRule, mode: Mode) -> None:
     absolute = rule.verb in ("above", "below")
     if rule.counts_missing and not absolute:
         raise ConfigurationError(
-            f"The rule '{rule.text}' is of a count. Write '{rule.what} is above X'."
+            f"The rule '{rule.text}' is of a count. Write '{rule.subject} is above X'."
         )
-    if (rule.what == OVERALL or rule.what.startswith(TREE)) and absolute:
+    if (rule.subject == OVERALL or rule.subject.startswith(TREE)) and absolute:
         raise ConfigurationError(
-            f"The rule '{rule.text}': '{rule.what}' can drop, rise, change or differ"
+            f"The rule '{rule.text}': '{rule.subject}' can drop, rise, change or differ"
             " only."
         )
     if rule.verb == "differs" and mode == "not-ruled-out":
         raise ConfigurationError(
             f"The rule '{rule.text}' has no margin, and data cannot rule out every"
-            f" difference. Write '{rule.what} changes by more than X', or use --gate"
+            f" difference. Write '{rule.subject} changes by more than X', or use --gate"
             " shown."
         )
 
@@ -387,7 +389,7 @@ def _judge_score(
 ) -> RuleResult:
     """is below, is above: by the interval of B's score alone."""
     rule = target.rule
-    metric_result = target.results[1]
+    metric_result = target.metric_results[1]
     bounded = metric_result.kind in BOUNDED
     estimate = metric_result.estimate
     limit = rule_threshold(rule, bounded=bounded)
@@ -437,7 +439,7 @@ def _judge_difference(
             matrix for matrix in task_matrices if matrix.measure.task == task
         ]
     first = task_matrices[0].measure
-    label = first.metric if task else rule.what
+    label = first.metric if task else rule.subject
     bounded = first.bounded
     lost = (
         target.node.missing([matrix.measure.task for matrix in task_matrices])
@@ -614,7 +616,7 @@ def _measure_gap(average: Average, level: float) -> _Gap:
                 smallest_visible_difference(1, apart.standard_error**2, level=level)
             )
         return _Gap(apart.difference, apart.low, apart.high, apart.mean_a, visible, how)
-    comparisons = average.parts(level=level)
+    comparisons = average.comparisons(level=level)
     remarks = _missing_text(sum(comparison.n_missing for comparison in comparisons))
     for matrix in task_matrices:
         if clause := note_other_questions(matrix):

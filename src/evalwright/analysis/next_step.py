@@ -67,10 +67,10 @@ class OpenComparison:
     standard_error: float | None
     n: int
     visible: float
-    shown: str
+    difference_text: str
     design: Design | None = None
     margin: float | None = None
-    margin_shown: str = ""
+    margin_text: str = ""
     half_width_90: float = math.nan
 
 
@@ -145,7 +145,7 @@ def find_next_steps(
         steps.append(items_step)
     elif not steps:
         sentence = (
-            f"To show a difference of {comparison.shown} would take far more items. If"
+            f"To show a difference of {comparison.difference_text} would take far more items. If"
             " so small a difference does not matter, test whether the two are the"
             " same: --equivalent MARGIN."
         )
@@ -199,7 +199,7 @@ def _plan_items_for_difference(
         return None
     n_asked = comparison.n if comparison.design is None else comparison.design.asked
     goal = (
-        f"a true difference of {comparison.shown} would then show four times out of"
+        f"a true difference of {comparison.difference_text} would then show four times out of"
         " five"
     )
     return _make_items_step(average, runs, n_asked, needed, goal)
@@ -235,7 +235,7 @@ def _plan_items_for_equivalence(
         return None
     needed = math.ceil(comparison.n * (EQUIVALENCE_STRETCH * half_width / margin) ** 2)
     goal = (
-        f"if the two are the same, equivalence within {comparison.margin_shown} would"
+        f"if the two are the same, equivalence within {comparison.margin_text} would"
         " then show four times out of five"
     )
     return _make_items_step(average, runs, comparison.n, needed, goal)

@@ -149,7 +149,7 @@ class RecordFaults:
         there are none.
         """
         try:
-            named = self._made_again.as_published
+            named = self._confirmation.as_published
         except RunError:
             return ""
         return (
@@ -160,7 +160,7 @@ class RecordFaults:
         )
 
     @cached_property
-    def _made_again(self) -> Confirmation:
+    def _confirmation(self) -> Confirmation:
         return self._scores.confirmation(frozenset(self._unread))
 
     def changed(self) -> dict[str, str]:
@@ -168,7 +168,7 @@ class RecordFaults:
         made again from the samples.
         """
         try:
-            disagreements = self._made_again.disagreements
+            disagreements = self._confirmation.disagreements
         except RunError as error:  # scores that the metric cannot have
             return {self._run.name: str(error)}
         return {

@@ -67,9 +67,9 @@ class Condition:
         """
         if self.operator == "!=":
             return not any(_equals(candidate, self.value) for candidate in candidates)
-        return any(self._one(candidate) for candidate in candidates)
+        return any(self._matches(candidate) for candidate in candidates)
 
-    def _one(self, candidate: Any) -> bool:
+    def _matches(self, candidate: Any) -> bool:
         if self.operator == "=":
             return _equals(candidate, self.value)
         if self.operator == "~":
@@ -106,7 +106,7 @@ class Found:
 
     row: Mapping[str, Any]
     score: float
-    other: float = math.nan
+    other_score: float = math.nan
     theirs: Mapping[str, Any] = field(default_factory=dict)
     scorer: str = ""
 
@@ -114,7 +114,8 @@ class Found:
     def gain(self) -> float:
         """How much more it scored than in the other run; no score counts as 0."""
         ours, theirs = (
-            0.0 if math.isnan(score) else score for score in (self.score, self.other)
+            0.0 if math.isnan(score) else score
+            for score in (self.score, self.other_score)
         )
         return ours - theirs
 
@@ -123,7 +124,7 @@ class Found:
         theirs = {"other_record": self.theirs} if self.theirs else {}
         return {
             "score": plain(self.score),
-            "other": plain(self.other),
+            "other": plain(self.other_score),
             "record": self.row,
             **theirs,
         }
@@ -145,7 +146,7 @@ class Search:
 
         Raises UnknownName for a key that no record has, RunError where a record cannot be read.
         """
-        matching = self._found(run)
+        matching = self._matching(run)
         if self.against is None:
             return list(itertools.islice(matching, most))
         worst = sorted(matching, key=lambda sample: sample.gain)[:most]
@@ -162,7 +163,7 @@ class Search:
             for sample in worst
         ]
 
-    def _found(self, run: Run) -> Iterator[Found]:
+    def _matching(self, run: Run) -> Iterator[Found]:
         scorers = {task.name: task.main.scorer for task in run.tasks if task.main}
         flipped = (
             _find_flipped_items(run, self.against, scorers)

@@ -60,7 +60,7 @@ class Average:
         """Whether two runs have common items in every sample."""
         return all(matrix.common().any() for matrix in self.samples)
 
-    def parts(
+    def comparisons(
         self, rows: tuple[int, int] = (0, 1), level: float = 0.95
     ) -> list[PairedComparison]:
         """The paired comparison of two runs on each sample."""
@@ -77,7 +77,7 @@ class Average:
             a, b = (matrix.values[row][both_asked] for row in rows)
             gaps.append((a - b, matrix.units[both_asked]))
             units.append(unit_sums(a - b, matrix.units[both_asked]))
-        comparisons = self.parts(rows, level)
+        comparisons = self.comparisons(rows, level)
         span = shared_range(self.samples)
         fixed = macro_difference(
             comparisons, weights=self.weights, units=units, value_range=span

@@ -63,7 +63,7 @@ def test_it_finds_what_a_search_by_hand_finds(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(corpus_module, "_CHUNK", chunk)
         scan = scan_corpus(questions, [folder], n)
-    assert [(one.grams, one.found, one.occurrences) for one in scan.found] == [
+    assert [(one.grams, one.found, one.occurrences) for one in scan.counts] == [
         by_hand(question, documents, n) for question in questions
     ]
     assert scan.words == sum(len(split_words(document)) for document in documents)
@@ -79,16 +79,16 @@ def test_case_marks_and_width_do_not_matter_and_documents_are_apart(
         + "\n"
         + json.dumps(["north flows past łódź"])
     )
-    assert scan_corpus([question], [tmp_path]).found[0].found == 0
+    assert scan_corpus([question], [tmp_path]).counts[0].found == 0
     with gzip.open(tmp_path / "b.txt.gz", "wt", encoding="utf-8") as file:
         file.write(text)
-    (found,) = scan_corpus([question], [tmp_path]).found
+    (found,) = scan_corpus([question], [tmp_path]).counts
     assert (found.n, found.grams, found.found, found.share) == (8, 1, 1, 1.0)
     (tmp_path / "c.jsonl").write_text(
         json.dumps({"a": {"b": ["x", "東京の人口は"]}}) + "\nno json\n"
     )
-    assert scan_corpus(["東京の人口"], [tmp_path / "c.jsonl"]).found[0].found == 1
-    assert scan_corpus(["too short"], [tmp_path]).found[0].n == 0
+    assert scan_corpus(["東京の人口"], [tmp_path / "c.jsonl"]).counts[0].found == 1
+    assert scan_corpus(["too short"], [tmp_path]).counts[0].n == 0
 
 
 def test_memory_does_not_grow_with_the_corpus(tmp_path: Path) -> None:

@@ -72,7 +72,7 @@ class CorpusScan:
 
     files: int
     words: int
-    found: tuple[GramCount, ...]
+    counts: tuple[GramCount, ...]
 
 
 def split_words(text: str) -> list[str]:
@@ -105,7 +105,7 @@ def scan_corpus(
             raise ConfigurationError(
                 f"The corpus file '{file}' cannot be read: {reason}."
             ) from error
-    return CorpusScan(len(files), words, index.result())
+    return CorpusScan(len(files), words, index.count_grams())
 
 
 class _GramIndex:
@@ -179,7 +179,7 @@ class _GramIndex:
             if gram in self.counts:
                 self.counts[gram] += 1
 
-    def result(self) -> tuple[GramCount, ...]:
+    def count_grams(self) -> tuple[GramCount, ...]:
         """For each question."""
         counts = []
         for question_grams in self.own:

@@ -588,7 +588,7 @@ def measure_overlaps(
         corpus,
         n,
     )
-    counts = iter(scan.found)
+    counts = iter(scan.counts)
     return [
         _measure_overlap(items, {index: next(counts) for index in places}, scan, n)
         for items, places in original_indices

@@ -340,7 +340,7 @@ class JudgeBias(Plain):
 class _JudgeTable:
     """One judge's verdicts in one run: (records,) each. pairs: the score compares two answers."""
 
-    own: bool
+    is_own_model: bool
     pairs: bool
     keys: NDArray[np.int64]
     clusters: NDArray[np.int64]
@@ -488,7 +488,7 @@ def _measure_self_preference(
     others: list[list[tuple[Run, _JudgeTable]]],
     level: float,
 ) -> SelfPreference:
-    if not any(table.own for _, table in judge_tables):
+    if not any(table.is_own_model for _, table in judge_tables):
         raise ValueError("no run is of the judge's own model")
     if not others:
         raise ValueError(
@@ -513,7 +513,7 @@ def _measure_self_preference(
                 if not math.isnan(further_table.values[position])
             ]
             if further_scores and not math.isnan(table.values[position]):
-                excess[table.own].setdefault(key, []).append(
+                excess[table.is_own_model].setdefault(key, []).append(
                     float(table.values[position] - np.mean(further_scores))
                 )
                 clusters[key] = int(table.clusters[position])

@@ -54,8 +54,8 @@ class MeasuredPair(NamedTuple):
     """
 
     names: str
-    found: Matrix
-    made: PairedComparison
+    matrix: Matrix
+    comparison: PairedComparison
     design: Design
 
     @property
@@ -442,9 +442,9 @@ def _draw_costs(models: Sequence[ModelBasis]) -> tuple[float, float, str]:
     several draws once.
     """
     measured = [
-        model.own
+        model.own_run
         for model in models
-        if model.own is not None and model.own.counts_tokens
+        if model.own_run is not None and model.own_run.counts_tokens
     ]
     if measured and all(isinstance(model.model, LocalModel) for model in models):
         into = sum(float(source.input_tokens.mean()) for source in measured)

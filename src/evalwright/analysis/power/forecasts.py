@@ -26,7 +26,7 @@ class Amount:
     basis: str = ""
 
     @property
-    def known(self) -> bool:
+    def is_known(self) -> bool:
         """Whether there is a number at all."""
         return self.value is not None or self.high is not None
 

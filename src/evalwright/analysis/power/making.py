@@ -319,9 +319,9 @@ def _need_from_pair(
     design = pair.design
     basis = variance.basis
     mean_variance = variance.value
-    if pair.made.n < pair.n:
+    if pair.comparison.n < pair.n:
         basis += (
-            f"; {pair.made.n:,} of {pair.n:,} items have a score from both, and the"
+            f"; {pair.comparison.n:,} of {pair.n:,} items have a score from both, and the"
             " same share is expected"
         )
 
@@ -411,8 +411,10 @@ def _visible_overall(
         return None
     measured = [pair for pair in pairs if pair is not None]
     if len(measured) == len(tasks) and len({pair.names for pair in measured}) == 1:
-        overall = Average(tuple(pair.found for pair in measured)).difference()
-        now = math.hypot(*(pair.made.smallest_visible_difference for pair in measured))
+        overall = Average(tuple(pair.matrix for pair in measured)).difference()
+        now = math.hypot(
+            *(pair.comparison.smallest_visible_difference for pair in measured)
+        )
         basis = f"the comparison of {measured[0].names}"
 
         def seen(end: str) -> float:

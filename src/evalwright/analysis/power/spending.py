@@ -49,8 +49,8 @@ class ModelBasis:
 
     model: Model
     prompts: TaskPrompts
-    own: Measured | None
-    other: Measured | None
+    own_run: Measured | None
+    other_run: Measured | None
     pace: Pace | None
     judges: float
     price: Price | None
@@ -105,7 +105,7 @@ def sum_forecasts(usages: Sequence[ModelForecast]) -> ModelForecast:
 
 def sum_amounts(amounts: Sequence[Amount]) -> Amount:
     """The sum. Bounds add up, which is wider than it must be; unknown where a part is unknown."""
-    unknown = [amount for amount in amounts if not amount.known]
+    unknown = [amount for amount in amounts if not amount.is_known]
     basis = "; ".join(dict.fromkeys(amount.basis for amount in unknown or amounts))
     if unknown:
         return Amount(None, basis=basis)
@@ -155,7 +155,10 @@ def _mean_amount(
 
 
 def _forecast_requests(model_basis: ModelBasis, n_all: int, level: float) -> Amount:
-    for source, population in ((model_basis.own, n_all), (model_basis.other, None)):
+    for source, population in (
+        (model_basis.own_run, n_all),
+        (model_basis.other_run, None),
+    ):
         if source is not None and len(source.requests):
             return _mean_amount(
                 source.requests, _measured_basis(source), level, population
@@ -171,7 +174,7 @@ def _forecast_requests(model_basis: ModelBasis, n_all: int, level: float) -> Amo
 
 def _forecast_input_tokens(model_basis: ModelBasis, n_all: int, level: float) -> Amount:
     prompts = model_basis.prompts
-    own_run = model_basis.own
+    own_run = model_basis.own_run
     if own_run is not None and own_run.counts_tokens:
         return _mean_amount(
             own_run.input_tokens, _measured_basis(own_run), level, n_all
@@ -191,9 +194,12 @@ def _forecast_output_tokens(model_basis: ModelBasis, n_all: int, aim: Aim) -> Am
     level = aim.level
     if "output_tokens" in aim.assumed:
         return Amount(aim.assumed["output_tokens"], basis=ASSUMED)
-    for source, population in ((model_basis.own, n_all), (model_basis.other, None)):
+    for source, population in (
+        (model_basis.own_run, n_all),
+        (model_basis.other_run, None),
+    ):
         if source is not None and source.counts_tokens:
-            whose = "" if source is model_basis.own else ", another model"
+            whose = "" if source is model_basis.own_run else ", another model"
             return _mean_amount(
                 source.output_tokens, _measured_basis(source) + whose, level, population
             )
@@ -238,7 +244,7 @@ def _forecast_money(
     What a provider takes less for tokens in its cache, or more for long prompts, is not forecast.
     """
     price = model_basis.price
-    own_run = model_basis.own
+    own_run = model_basis.own_run
     if price is not None:
         costs = [
             input_tokens.times(price.input / 1e6),
@@ -252,7 +258,7 @@ def _forecast_money(
         if price.as_of:
             price_text += f", prices of {price.as_of}"
         return amount.because(
-            price_text if amount.known else f"{price_text}; {amount.basis}"
+            price_text if amount.is_known else f"{price_text}; {amount.basis}"
         )
     if isinstance(model_basis.model, LocalModel):
         return Amount(0.0, basis="runs on this machine")
@@ -276,7 +282,7 @@ def _forecast_money(
 def _forecast_seconds(model_basis: ModelBasis, requests: Amount) -> Amount:
     """How long that many requests take, from the pace of a run of this very model."""
     pace = model_basis.pace
-    own_run = model_basis.own
+    own_run = model_basis.own_run
     if pace is None or own_run is None:
         return Amount(
             None,

@@ -225,7 +225,7 @@ def _paired_variance(
         amounts += [amount] if amount else []
     basis = (
         f"two models that err independently; {single.basis}"
-        if single.known
+        if single.is_known
         else single.basis
     )
     return _largest(amounts) or single.times(2.0).because(basis)

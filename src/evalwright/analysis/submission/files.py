@@ -56,20 +56,20 @@ class Submission:
     """
 
     path: Path
-    data: Mapping[str, Any]
+    document: Mapping[str, Any]
     intact: bool
     """Whether its hash is that of its content."""
 
     @property
     def run(self) -> Mapping[str, Any]:
         """What it says of the run."""
-        run: Mapping[str, Any] = self.data["run"]
+        run: Mapping[str, Any] = self.document["run"]
         return run
 
     @property
     def hash(self) -> str:
         """Of its content, as it is."""
-        return _content_hash(self.data)
+        return _content_hash(self.document)
 
 
 # -- writing ---------------------------------------------------------------------------

@@ -95,7 +95,7 @@ class Verification:
             "ok": self.ok,
             "file": self.submission.path.name,
             "sha256": self.submission.hash,
-            "rows": len(self.submission.data["samples"]),
+            "rows": len(self.submission.document["samples"]),
             "scored_again": len(self.records),
             "metrics": {
                 task_result.name: {
@@ -196,7 +196,7 @@ def _parse_limit(limit: Any) -> int | float | None:
 def _read_claims(verification: Verification) -> dict[str, Mapping[str, Any]]:
     """What the file says of each task, by name."""
     claims: dict[str, Mapping[str, Any]] = {}
-    listed = verification.submission.data["tasks"]
+    listed = verification.submission.document["tasks"]
     for claim in listed[:_MOST_TASKS]:
         if not isinstance(claim, Mapping) or not isinstance(claim.get("name"), str):
             verification.wrong("broken", "an entry of 'tasks' has no name")
@@ -286,7 +286,7 @@ def _read_rows(
 ) -> dict[Key, Mapping[str, Any]]:
     """Rows by task, id and draw; what is broken or doubled is noted."""
     rows: dict[Key, Mapping[str, Any]] = {}
-    for number, row in enumerate(verification.submission.data["samples"], 1):
+    for number, row in enumerate(verification.submission.document["samples"], 1):
         wrong = _find_shape_fault(row)
         if wrong:
             verification.wrong("broken", f"row {number}: {wrong}")
