@@ -1,8 +1,8 @@
-"""What right and wrong answers of a run have in common: subsets, frequent errors, words, lengths,
-examples. Nothing is downloaded.
+"""What right and wrong answers of a run have in common.
 
-Words are those of `scorers/text/tokens`; from Korean words of three syllables and more a case
-particle is taken off. All of it describes: only the means have intervals, and no word is tested.
+Compares subsets, frequent errors, words and lengths, and picks examples. Nothing is downloaded.
+Words are those of `scorers/text/tokens`; Korean words of three syllables or more lose a case
+particle. Everything here is descriptive: only the means have intervals, and no word is tested.
 """
 
 from __future__ import annotations
@@ -45,8 +45,12 @@ LONGEST = 20_000
 
 @dataclass(frozen=True, slots=True)
 class Item(Plain):
-    """One item. answer: the first of its repeats; score: their mean, None where there is none.
-    label: why, or what failed.
+    """One item with its answer.
+
+    Args:
+        answer: the first of its repeats.
+        score: the mean of its repeats; None if there is none.
+        label: the scorer's label, or what failed.
     """
 
     id: str
@@ -71,8 +75,11 @@ class Group(Plain):
 
 @dataclass(frozen=True, slots=True)
 class Vocabulary(Plain):
-    """Words of some answers. type_token_ratio falls with the number of words, so same_size is that
-    of equally many words of both sides.
+    """The words of some answers.
+
+    Args:
+        type_token_ratio: distinct words over all words; it falls as texts get longer.
+        same_size: the same ratio on equally many words of both sides.
     """
 
     answers: int
@@ -84,8 +91,10 @@ class Vocabulary(Plain):
 
 @dataclass(frozen=True, slots=True)
 class WordUse(Plain):
-    """In how many wrong and right answers a word is. weight: the log-likelihood ratio of the two
-    shares (Dunning 1993).
+    """How many wrong and right answers contain a word.
+
+    Args:
+        weight: the log-likelihood ratio of the two shares (Dunning 1993).
     """
 
     word: str
@@ -96,8 +105,11 @@ class WordUse(Plain):
 
 @dataclass(frozen=True, slots=True)
 class AnswerAnalysis(Plain):
-    """The answers to one task. right: scores of `threshold` and more. choices: by option, how often
-    it was chosen and is right.
+    """The answers to one task, analysed.
+
+    Args:
+        threshold: scores from here on count as right.
+        choices: for each option, how often it was chosen and how often it is right.
     """
 
     name: str
@@ -119,11 +131,16 @@ class AnswerAnalysis(Plain):
 def analyse(
     items: Iterable[Item], name: str = "", *, top: int = 10, examples: int = 2
 ) -> AnswerAnalysis:
-    """Put the items' answers side by side. top: words and wrong answers named; examples: items
-    shown of each side.
+    """Compare right with wrong answers.
 
-    An answer counts as right from 0.5 on where all scores are between 0 and 1, else from the median
+    An answer counts as right from 0.5 on if all scores are between 0 and 1, else from the median
     on.
+
+    Args:
+        items: the answers with their scores.
+        name: of the task.
+        top: how many words and wrong answers to list.
+        examples: how many examples to show of each side.
     """
     all_items = list(items)
     scores = sorted(item.score for item in all_items if item.score is not None)
@@ -157,9 +174,10 @@ def analyse(
 
 
 def analyse_run(run: Run) -> list[AnswerAnalysis]:
-    """An analysis for each task of a run, by its main metric's scorer.
+    """Analyse each task of a run, by the scorer of its main metric.
 
-    Raises RunError where samples cannot be read.
+    Raises:
+        RunError: the samples cannot be read.
     """
     mains = {task.name: task.main for task in run.tasks}
     keys = {
@@ -223,7 +241,7 @@ def _mean_score(items: Sequence[Item], bounded: bool) -> Estimate:
 
 
 def _group_by_subset(items: Sequence[Item], bounded: bool) -> tuple[Group, ...]:
-    """Subsets, the worst first; none where all items are in one."""
+    """Mean scores by subset, worst first; empty if all items are in one subset."""
     by_name: dict[str, list[Item]] = {}
     for item in items:
         by_name.setdefault(item.subset, []).append(item)
@@ -244,9 +262,7 @@ def _sort_key(score: float) -> float:
 
 
 def _group_by_length(items: Sequence[Item], bounded: bool) -> tuple[Group, ...]:
-    """Quarters of the scored answers by their length in letters; none where there are fewer than
-    eight, or all are as long.
-    """
+    """Mean scores by quarter of answer length; empty for fewer than eight or equally long answers."""
     scored = sorted(
         (item for item in items if item.score is not None),
         key=lambda item: len(item.answer),
@@ -271,8 +287,9 @@ def _describe_lengths(least: int, most: int) -> str:
 def _count_wrong_answers(
     wrong: Sequence[Item], top: int
 ) -> tuple[tuple[str, str, int], ...]:
-    """What is said in place of what, where that happened twice and more; long answers say too much
-    to be alike.
+    """Wrong answers given at least twice, with the right answer and their count.
+
+    Long answers are left out: they are too varied to repeat.
     """
     pairs = Counter(
         (" ".join(item.answer.split()), item.target)
@@ -287,7 +304,7 @@ def _count_wrong_answers(
 
 
 def _count_choices(items: Sequence[Item]) -> tuple[tuple[str, int, int], ...]:
-    """By the place of an option: how often it was chosen, and how often it is right."""
+    """For each option letter: how often it was chosen, and how often it is right."""
     chosen = Counter(item.choice for item in items if item.choice is not None)
     gold = Counter(
         option for item in items if item.choice is not None for option in item.gold
@@ -337,8 +354,9 @@ def _compare_vocabularies(
 def _find_error_words(
     right: Sequence[list[str]], wrong: Sequence[list[str]], top: int
 ) -> tuple[WordUse, ...]:
-    """Words that a larger share of wrong than of right answers has, in two wrong answers at least;
-    the most telling first.
+    """Words more frequent in wrong than in right answers, the most telling first.
+
+    A word must occur in at least two wrong answers.
     """
     if not right or not wrong:
         return ()
@@ -356,7 +374,7 @@ def _find_error_words(
 
 
 def _log_likelihood_ratio(k1: int, n1: int, k2: int, n2: int) -> float:
-    """Twice the log of how much likelier two shares are than one."""
+    """Twice the log-likelihood ratio of two separate shares against one common share."""
 
     def log_likelihood(k: int, n: int, p: float) -> float:
         return (k * math.log(p) if k else 0.0) + (
@@ -372,7 +390,7 @@ def _log_likelihood_ratio(k1: int, n1: int, k2: int, n2: int) -> float:
 
 
 def _pick_examples(items: Sequence[Item], count: int) -> tuple[Item, ...]:
-    """Items to look at: always the same ones, whatever else is there."""
+    """A stable pick of example items: it does not depend on which other items there are."""
 
     def stable_order(item: Item) -> Any:
         return (

@@ -1,12 +1,11 @@
-"""A leaderboard as data: a row per run, a column per task, every number with its interval, and
-ranks as ranges.
+"""A leaderboard as data: a row per run, a column per task, intervals, and ranks as ranges.
 
 Ranks are sets (Mogstad, Romano, Shaikh & Wilhelm 2024): a run's best rank is one more than the
-number of runs that are significantly better, its worst leaves out those that are significantly
-worse, by Holm's adjusted p over all pairs of the board, each on the items that both have a score
-for. With several tasks it is that of the mean over tasks. Runs without a score on a task stand
-below, without a rank. Missing answers are left out and counted; above 5% of them a run's numbers
-are provisional.
+number of runs that are significantly better, and its worst rank leaves out those that are
+significantly worse. Significance is Holm-adjusted over all pairs of the board, each pair on the
+items that both runs have a score for; with several tasks it is that of the mean over tasks. Runs
+without a score on some task are listed below, without a rank. Missing answers are left out and
+counted; above 5% of them a run's numbers are provisional.
 """
 
 from __future__ import annotations
@@ -65,7 +64,11 @@ SIMULTANEOUS_NOTE = (
 
 @dataclass(frozen=True, slots=True)
 class BoardTask:
-    """A column: the task and the metric shown. bounded: between 0 and 1, shown in points of 100."""
+    """A column: a task with the metric shown.
+
+    Args:
+        bounded: whether scores lie between 0 and 1 and are shown in points of 100.
+    """
 
     name: str
     metric: str
@@ -77,16 +80,22 @@ class BoardTask:
 class BoardRow:
     """A run on the board.
 
-    ranks: best and worst rank that the run can have, for all runs together; own_ranks: for this run
-    alone, chosen beforehand; None where the run lacks a task. letters: runs that share one cannot
-    be separated. overall: mean over tasks, by the tree that the runs have in common; groups: the
-    numbers of the tree's other nodes, those that there are. together: the interval of the headline
-    score that holds with those of all others. n: scored items of n_asked, over all tasks of the
-    board; n_missing and n_unsure of them are missing and unsure, n_not_asked more were left out by
-    a budget or a stopping rule. faults: the model's own, by kind. provisional: whether more than 5%
-    are missing. metrics: all of the run's, by task, for those who show more than the cells. shares:
-    of a board of factual runs, accuracy and what became of stress questions. place: that of the run
-    among those that the board was made of. hardware: what the run calls its machine.
+    Args:
+        ranks: best and worst rank, simultaneously valid for all runs; None if the run lacks a task.
+        own_ranks: best and worst rank if this run alone had been chosen beforehand.
+        letters: runs that share a letter cannot be separated.
+        overall: the mean over tasks, by the tree that the runs have in common.
+        groups: the numbers of the tree's other nodes, where there are any.
+        together: the interval of the headline score that holds simultaneously for all runs.
+        n: scored items of `n_asked`, over all tasks of the board.
+        n_missing, n_unsure: how many of the items are missing or unsure.
+        n_not_asked: further items that a budget or a stopping rule left out.
+        provisional: whether more than 5% of the answers are missing.
+        faults: the model's own faults, by kind.
+        metrics: all metrics by task, for reports that show more than the cells.
+        run_index: the run's position among the runs that were passed in.
+        shares: accuracy and the outcome of stress questions, if all runs are factual.
+        hardware: what the run calls its machine.
     """
 
     run: str
@@ -142,12 +151,15 @@ class BoardRow:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Board(Shown):
-    """Rows best first. groups: inner nodes of the tree that the runs have in common, each a column.
-    notes: what a reader must know, one sentence each.
+    """A leaderboard, best row first.
 
-    All tasks are measured in one unit and direction; more: the boards of the tasks in others.
-    ratings: over all of them, where asked for. numbers_from: by run, what its numbers were made of,
-    where that is not its samples.
+    All tasks share one unit and direction; `more` holds the boards of the other units.
+
+    Args:
+        groups: inner nodes of the runs' common tree, each shown as a column.
+        notes: what a reader must know, one sentence each.
+        ratings: ratings over all boards, if they were requested.
+        numbers_from: by run, what its numbers were computed from if not from its samples.
     """
 
     tasks: tuple[BoardTask, ...]
@@ -196,12 +208,16 @@ def make_board(
     *,
     ratings: bool = False,
 ) -> Board:
-    """The leaderboard of some runs. metric: the one that is shown, a label or TASK.LABEL; None: the
-    main one of each task. tasks_are: as of `compare_runs`, for the overall score and ranks.
-    ratings: whether to rate the models too.
+    """The leaderboard of some runs.
 
-    Raises RunError for no runs, for one that is there twice and where one task is shown by
-    different metrics, and UnknownName for a metric that there is not.
+    Args:
+        metric: the metric to show, a label or TASK.LABEL; None shows each task's main metric.
+        tasks_are: as in `compare_runs`, for the overall score and ranks.
+        ratings: whether to rate the models too.
+
+    Raises:
+        RunError: there are no runs, one is listed twice, or a task is shown by different metrics.
+        UnknownName: no run has such a metric.
     """
     if not runs:
         raise RunError(
@@ -246,7 +262,11 @@ def _make_unit_board(
     split: bool,
     tasks_are: TasksAre,
 ) -> Board:
-    """The board of tasks in one unit. split: whether there are others in another."""
+    """The board of the tasks that share one unit.
+
+    Args:
+        split: whether other tasks have another unit.
+    """
     mixed = len(tasks) > 1 and not tasks[0].bounded
     # Those with a score on every task. The resample goes by the order of the runs, and the board
     # must not.
@@ -369,7 +389,7 @@ def _find_group_columns(
 def _missing_notes(
     runs: Sequence[Run], labels: Sequence[str], nodes: Sequence[str]
 ) -> Iterator[str]:
-    """What the tree's nodes lack. labels: the names of the runs."""
+    """Which tasks the tree's nodes lack, a sentence for each."""
     for name in nodes:
         labels_by_coverage: dict[str, list[str]] = {}
         for run, label in zip(runs, labels, strict=True):
@@ -415,7 +435,7 @@ def _find_columns(runs: Sequence[Run], metric: str | None) -> tuple[BoardTask, .
 def _collect_cells(
     run: Run, tasks: Sequence[BoardTask], metric: str | None
 ) -> dict[str, MetricResult]:
-    """A run's scores on the tasks of the board."""
+    """A run's scores on the tasks of the board, by task."""
     names = {task.name for task in tasks}
     return {
         task.name: metric_result
@@ -429,7 +449,7 @@ def _has_score(metric: MetricResult) -> bool:
 
 
 def _overall_score(average: Average, row: BoardRow, row_index: int) -> Estimate:
-    """The average of a run's own metrics, with the covariance of tasks that share units."""
+    """The weighted mean of a run's own metrics, with the covariance of tasks that share units."""
     if any(matrix.measure.task not in row.cells for matrix in average.samples):
         return average.mean(row_index)
     return average.mean(
@@ -479,7 +499,7 @@ def _make_row(
 
 
 def _count_not_asked(run: Run, task: str) -> int:
-    """Items of a task that a stopping rule or a budget left out."""
+    """How many items of a task a stopping rule or a budget left out."""
     stopped = (run.data.get("stopping") or {}).get("tasks", ())
     draws = max(1, int(run.record(task).get("draws", 1)))
     return sum(
@@ -490,11 +510,9 @@ def _count_not_asked(run: Run, task: str) -> int:
 
 
 def _lacks_many_answers(run: Run, cells: Mapping[str, MetricResult]) -> bool:
-    """Whether more answers are missing than a final number may lack, as a mean over tasks counts
-    them.
+    """Whether more answers are missing than a final number may lack, averaged over tasks.
 
-    The share is of all that were asked: items to which the column's scorer gives no score are not
-    missing.
+    The share is of all items asked: items that the column's scorer does not score are not missing.
     """
     shares = [
         cells[task.name].estimate.n_missing / task.n_samples
@@ -505,7 +523,7 @@ def _lacks_many_answers(run: Run, cells: Mapping[str, MetricResult]) -> bool:
 
 
 def _sort_key(row: BoardRow, first: BoardTask) -> float:
-    """What rows are sorted by, the best least: the overall score, else that of the first task."""
+    """What rows are sorted by, the best lowest: the overall score, else that of the first task."""
     estimate = row.overall or (
         row.cells[first.name].estimate if first.name in row.cells else None
     )
@@ -515,9 +533,10 @@ def _sort_key(row: BoardRow, first: BoardTask) -> float:
 
 
 def _simultaneous_scores(average: Average | None) -> list[Estimate]:
-    """Each run's headline score with the interval that holds with those of all others.
+    """Each run's headline score with an interval that holds for all runs at once.
 
-    On one task by the largest deviation of one resample; over several by Bonferroni over the runs.
+    On one task it comes from the largest deviation in one resample; over several tasks from
+    Bonferroni over the runs.
     """
     task_matrices = average.samples if average else ()
     if average is None or len(task_matrices[0].values) < 2:
@@ -536,9 +555,7 @@ def _simultaneous_scores(average: Average | None) -> list[Estimate]:
 
 
 def _limit_to_metric(estimate: Estimate, matrix: Matrix, row: int) -> Estimate:
-    """The estimate of pseudo-values as that of the metric: it rests on items, and stays in the
-    range that the metric has.
-    """
+    """An estimate from pseudo-values, counted in items and kept in the metric's range."""
     if not matrix.estimates:
         return estimate
     low = estimate.low
@@ -561,8 +578,11 @@ def _list_notes(
     names: Sequence[str],
     tasks_are: TasksAre,
 ) -> Iterator[str]:
-    """names: of the runs of `task_matrices`, alone: of those that no other can be compared with, and
-    whether they have items in common with any.
+    """The notes of a board, a sentence each.
+
+    Args:
+        alone: runs that cannot be compared with any other, and whether they share items with one.
+        names: the runs of `task_matrices`.
     """
     yield (
         "Intervals are 95%. Scores generalise to items drawn like these, not only to"
@@ -694,9 +714,7 @@ def _list_notes(
 
 
 def _given_up_notes(runs: Sequence[Run], labels: Sequence[str]) -> Iterator[str]:
-    """How many samples were given up, by model, where the runs were made with a share of failures
-    that is accepted.
-    """
+    """How many samples were given up by model, for runs that accept a share of failures."""
     by_model = []
     for run, label in zip(runs, labels, strict=True):
         if not accepts_failures(run):
@@ -722,7 +740,7 @@ def _missing_percent(row: BoardRow) -> str:
 
 
 def _not_asked_notes(runs: Sequence[Run], rows: Sequence[BoardRow]) -> Iterator[str]:
-    """Which runs were made of a part of the items, where no note of early ends says it."""
+    """Which runs used only part of the items, unless a note on early stopping says so already."""
     limits = {run.id: run.data["configuration"].get("limit") for run in runs}
     limited = [
         f"{row.label} ({limits[row.run]:g})"
@@ -734,7 +752,7 @@ def _not_asked_notes(runs: Sequence[Run], rows: Sequence[BoardRow]) -> Iterator[
 
 
 def _common_notes(task_matrices: Sequence[Matrix]) -> Iterator[str]:
-    """What a reader must know of the items that pairs share, and of metrics by the jackknife."""
+    """Notes on the items that pairs of runs share, and on metrics estimated by the jackknife."""
     without = (
         "are compared as independent samples"
         if len(task_matrices) == 1
@@ -762,8 +780,9 @@ def _common_notes(task_matrices: Sequence[Matrix]) -> Iterator[str]:
 
 
 def _order_notes(rows: Sequence[BoardRow]) -> Iterator[str]:
-    """Rows whose place in the order of the scores is none of their possible ranks, or that have a
-    better rank than one above.
+    """Rows whose position contradicts their ranks.
+
+    Either the position is none of the possible ranks, or a row further down has a better rank.
     """
     ranked = [row for row in rows if row.ranks]
     odd = []
@@ -784,9 +803,7 @@ def _order_notes(rows: Sequence[BoardRow]) -> Iterator[str]:
 
 
 def _differing_notes(runs: Sequence[Run], labels: Sequence[str]) -> Iterator[str]:
-    """What the runs were given that was not the same for all, by task; and roles that different
-    models played.
-    """
+    """What was not the same for all runs, by task, and roles played by different models."""
     roles: dict[str, dict[str, str]] = {}
     for run in runs:
         for role, model in run.data.get("roles", {}).items():

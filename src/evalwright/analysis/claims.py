@@ -22,8 +22,8 @@ class ClaimSide:
     """One side of a claim about the difference A - B.
 
     Args:
-        sign: 1 where a lower difference speaks against it, -1 where a higher one does.
-        holds: whether it holds on these samples.
+        sign: 1 if a lower difference contradicts it, -1 if a higher one does.
+        holds: whether it holds on given samples.
     """
 
     sign: int

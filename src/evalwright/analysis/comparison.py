@@ -1,10 +1,9 @@
-"""Two runs side by side: paired by item, task by task, with what flipped and what differs in how
-they were made.
+"""Compare two runs: paired by item, task by task, with flipped items and differing settings.
 
-Where the runs share no item of a task they are compared as two independent samples, and the result
+Where the runs share no item of a task they are compared as two independent samples, and the output
 says so. The estimand is always the mean difference for items drawn like these, over these tasks or,
-if asked for, tasks like these. Whether the two are the same up to a margin named beforehand is
-tested by two one-sided tests (TOST) at 5%.
+on request, tasks like these. Equivalence within a margin named beforehand is tested by two
+one-sided tests (TOST) at 5%.
 """
 
 from __future__ import annotations
@@ -96,11 +95,11 @@ class TaskEquivalence(Plain):
     """Whether the difference lies inside +-margin.
 
     Args:
-        p_value: nan where the test has none of its own.
-        provisional: why an equivalence is no final one, "" where it is.
-        missing, unsure: how many missing answers would have to go against an equivalence, and how
-        many unsure ones would have to be
-            misread in one direction; None where there are none, or nothing was shown.
+        p_value: nan if the test has no p-value of its own.
+        provisional: why an equivalence is not final, "" if it is.
+        missing: how many missing answers would have to go against an equivalence; None without
+            missing answers or equivalence.
+        unsure: how many unsure answers would have to be misread in one direction; None likewise.
     """
 
     difference: float
@@ -119,12 +118,15 @@ class TaskEquivalence(Plain):
 def assess_equivalence(
     matrix: Matrix, margin: float, names: tuple[str, str], provisional: str = ""
 ) -> TaskEquivalence:
-    """TOST of the first two runs of a matrix: paired on common items, else as independent samples.
+    """TOST of the first two runs of a matrix, paired on common items if there are any.
 
-    provisional: why a verdict on the two is no final one, "" where it is.
+    Args:
+        margin: the smallest difference that would matter.
+        names: what the two runs are called.
+        provisional: why a verdict on the two is not final, "" if it is.
 
-    Raises ConfigurationError for a margin that is not above 0, or not below the range of the
-    scores.
+    Raises:
+        ConfigurationError: the margin is not above 0, or not below the range of the scores.
     """
     common = matrix.common()
     bounded = matrix.measure.bounded
@@ -170,8 +172,10 @@ def assess_equivalence(
 def assess_overall_equivalence(
     average: Average, margin: float, names: tuple[str, str], provisional: str = ""
 ) -> TaskEquivalence:
-    """TOST of an average over tasks; all must be bounded and have common items. provisional: as of
-    `equivalence_of`.
+    """TOST of an average over tasks, all bounded and with common items.
+
+    Args:
+        provisional: as in `assess_equivalence`.
     """
     difference = average.difference(level=LEVEL)
     method = f"TOST, {average.words}"
@@ -281,18 +285,23 @@ class Flip:
 class TaskComparison(Plain):
     """One task of two runs.
 
-    Exactly one of paired and unpaired is there; unpaired where the runs share no item.
+    Exactly one of `paired` and `unpaired` is set: `unpaired` if the runs share no item.
 
-    only_a, only_b: items that one run alone has; n_differing: items whose scores differ, n_a_higher
-    and n_b_higher by direction. bounded: scores lie between 0 and 1 and are shown in points of 100.
-    warnings: what limits the comparison. other_questions: a clause on ids that stand for other
-    questions in each run, "" where none does. robustness: what missing answers and unsure readings
-    could change, None where the runs share no item. provisional: why the verdict is no final one,
-    "" where it is. one_sided_judge: the part of it that is about a judge of one side only.
-    stopped_early: what the interval does not allow for, and the one that does. next_steps: what
-    could settle it, the cheapest first, where it is open and the only task. others: by the task's
-    other metrics, where another number than this one was recorded. sentence: what the numbers mean,
-    filled in by `reports.conclusions`.
+    Args:
+        bounded: whether scores lie between 0 and 1 and are shown in points of 100.
+        only_a, only_b: how many items only one of the runs has.
+        n_differing: how many items differ in score; `n_a_higher` and `n_b_higher` by direction.
+        warnings: what limits the comparison.
+        other_questions: a clause on ids that stand for different questions in the two runs.
+        robustness: what missing answers and unsure readings could change; None without common
+            items.
+        provisional: why the verdict is not final, "" if it is.
+        one_sided_judge: the part of `provisional` about a judge of one side only.
+        stopped_early: what the interval does not allow for, and the interval that does.
+        next_steps: what could settle an open comparison, the cheapest first, if it is the only
+            task.
+        others: the same task by its other metrics, where their numbers differ.
+        sentence: what the numbers mean, filled in by `reports.conclusions`.
     """
 
     task: str
@@ -322,7 +331,7 @@ class TaskComparison(Plain):
 
     @property
     def result(self) -> PairedComparison | UnpairedComparison:
-        """The comparison that was made: difference, interval, p and both means."""
+        """The comparison that was made: difference, interval, p-value and both means."""
         comparison = self.paired or self.unpaired
         assert comparison is not None
         return comparison
@@ -332,14 +341,17 @@ class TaskComparison(Plain):
 class Comparison(Shown):
     """Two runs over all tasks that both have.
 
-    overall: by the tree that both runs have, else every task counts the same; None with a single
-    task, where tasks are measured in different units or directions, where one of them is not paired
-    or is missing. groups: the tree's nodes. labels: what the runs are called in sentences.
-    context_gains: of runs that have a task with passages and the same without. robustness,
-    provisional, next_steps: of the mean over tasks, as of `TaskComparison`; how_to_fill: what to do
-    about missing answers. caveats: what a reader must know before the verdict. numbers_from: by
-    run, what its numbers were made of, where that is not its samples. conclusion: in words, filled
-    in by `reports.conclusions`.
+    Args:
+        labels: what the runs are called in sentences.
+        overall: the mean over tasks, by the runs' common tree or with equal weights; None for a
+            single task, mixed units or directions, and tasks that are missing or not paired.
+        groups: the nodes of the tree.
+        context_gains: gains of runs that have a task both with and without its passages.
+        robustness, provisional, next_steps: of the mean over tasks, as in `TaskComparison`.
+        how_to_fill: what to do about missing answers.
+        caveats: what a reader must know before the verdict.
+        numbers_from: by run, what its numbers were computed from if not from its samples.
+        conclusion: the verdict in words, filled in by `reports.conclusions`.
     """
 
     a: str
@@ -391,20 +403,24 @@ def compare_runs(
     tasks_are: TasksAre = "fixed",
     missing: MissingPolicy = "scored",
 ) -> Comparison:
-    """Compare two runs on the tasks that both have, paired by sample id, on the main metric that
-    each task has in A.
+    """Compare two runs on the tasks that both have, paired by sample id.
 
-    metric: compare by this one, a label or TASK.LABEL, and by no other; else each task has its
-    other metrics beside the main one.
+    Args:
+        metric: a label or TASK.LABEL to compare by; by default each task's main metric in A, with
+            its other metrics beside it.
+        most_flips: how many flipped items to list in each direction.
+        slices: metadata keys by whose values the tasks are compared too.
+        slices_adjust: how p-values of slices are adjusted (see `multiplicity`).
+        equivalent: the smallest difference that would matter, in the metric's unit; adds two
+            one-sided tests.
+        tasks_are: whether the mean is about these tasks, or about tasks like these (three at
+            least).
+        missing: "scored" rests verdicts on items that both runs have a score for, "worst-case" on
+            whatever the missing ones could be.
 
-    most_flips: flipped items named, in each direction. slices: metadata keys by whose values the
-    tasks are compared too, slices_adjust: how that is adjusted for how many they are
-    (`multiplicity`). equivalent: the smallest difference that would matter, in the metric's own
-    unit; then two one-sided tests are made. tasks_are: whether the mean over tasks is about these
-    tasks or, at least three being there, about tasks like these. missing: what verdicts rest on,
-    the items that both runs have a score for ("scored") or the worst that the others could be
-    ("worst-case"). Raises RunError where they are one run, share no task, have a task scored by
-    different scorers, or no task has such a key, and ConfigurationError for a margin that is none.
+    Raises:
+        RunError: both are one run, share no task, have different scorers, or lack a slice key.
+        ConfigurationError: the margin of equivalence is not usable.
     """
     check_named_once([a, b])
     a, b = confirm_all([a, b])
@@ -518,7 +534,7 @@ def compare_runs(
 def _next_steps_of_task(
     a: Run, b: Run, matrix: Matrix, task: TaskComparison
 ) -> tuple[NextStep, ...]:
-    """What could settle the only task, where it is open."""
+    """What could settle the only task if it is open."""
     paired = task.paired
     same = task.equivalence
     if (
@@ -541,7 +557,7 @@ def _open_comparison(
     *,
     bounded: bool,
 ) -> OpenComparison:
-    """What the next steps go by."""
+    """The facts of an open comparison from which next steps are chosen."""
     margin = None if equivalence is None else equivalence.margin
     unit = " points" if bounded else ""
     return OpenComparison(
@@ -563,7 +579,7 @@ def _open_comparison(
 
 
 def left_out_caveats(runs: Sequence[Run]) -> Iterator[str]:
-    """What a reader must know before any verdict of answers that an older version left out."""
+    """Caveats about answers that an older version left without a score."""
     for run in runs:
         if run.n_left_out:
             yield (
@@ -575,9 +591,7 @@ def left_out_caveats(runs: Sequence[Run]) -> Iterator[str]:
 
 
 def caveats(runs: Sequence[Run], task_matrices: Sequence[Matrix]) -> Iterator[str]:
-    """What a reader must know before any verdict: answers that an older version left out, and
-    judges that read one side only.
-    """
+    """Caveats about answers left without a score, and about judges that read one side only."""
     yield from left_out_caveats(runs)
     for matrix in task_matrices:
         having = [
@@ -606,11 +620,14 @@ def caveats(runs: Sequence[Run], task_matrices: Sequence[Matrix]) -> Iterator[st
 def common_results(
     runs: Sequence[Run], metric: str | None = None
 ) -> dict[str, tuple[MetricResult, ...]]:
-    """By task, the results that the runs have in common: the main metric of the first run, or the
-    one of that label or TASK.LABEL.
+    """The metrics that all runs have in common, by task.
 
-    Raises RunError where there is no such task, or a run was scored otherwise, and UnknownName for
-    a metric that no task has.
+    Args:
+        metric: a label or TASK.LABEL; by default the first run's main metric.
+
+    Raises:
+        RunError: there is no common task, or a run was scored by another scorer.
+        UnknownName: no task has the metric.
     """
     first = runs[0]
     by_name = [{task.name: task for task in run.tasks} for run in runs]
@@ -643,12 +660,10 @@ def read_matrices(
     metric: str | None = None,
     missing: MissingPolicy = "scored",
 ) -> list[Matrix]:
-    """The runs' item scores side by side, a matrix per task that all have.
+    """The item scores of the runs side by side, a matrix for each common task.
 
-    Errors as `common_results`, and for slices.
-
-    Of two runs, what both answered in the same words is not unsure: it cannot change their
-    difference.
+    Of two runs, identical answers are not unsure: they cannot change the difference. Raises as
+    `common_results`, and for slices that no task has.
     """
     if missing not in get_args(MissingPolicy):
         raise ConfigurationError(
@@ -691,10 +706,14 @@ def other_matrices(
     task_matrices: Sequence[Matrix],
     missing: MissingPolicy = "scored",
 ) -> dict[str, list[Matrix]]:
-    """By task, the metrics that all runs have beside those of `task_matrices`, but for those with the same
-    numbers as one before, and those without an interval.
+    """By task, the further metrics that all runs have.
 
-    Of more than MOST_READ items only means of scores, for which no record has to be read again.
+    Metrics with the same numbers as an earlier one are left out, and those without an interval.
+    Above MOST_READ items only means of scores are compared, which need no second read of the
+    records.
+
+    Args:
+        task_matrices: the main metrics.
     """
     others: dict[str, list[Matrix]] = {}
     for task_matrix in task_matrices:
@@ -739,7 +758,7 @@ def other_matrices(
 def _matching_metric(
     metrics: Sequence[MetricResult], chosen: MetricResult
 ) -> MetricResult:
-    """A run's own result of the metric, else the first by the same scorer, else the other run's."""
+    """A run's own version of a metric, else its first by the same scorer, else the other run's."""
     same = [candidate for candidate in metrics if candidate.scorer == chosen.scorer]
     return next(
         (candidate for candidate in same if candidate.label == chosen.label),
@@ -761,8 +780,9 @@ def _check_scorer(a: Run, b: Run, task: str, scorer: str) -> None:
 def _check_unit(
     a: Run, b: Run, task: str, first: MetricResult, second: MetricResult
 ) -> None:
-    """One name may stand for two numbers: as published (0 to 100, of no item), and of items' scores
-    between 0 and 1.
+    """Refuse to compare numbers of one name and two units.
+
+    A metric may be as published (0 to 100, of no item) or the mean of scores between 0 and 1.
     """
     if second.label == first.label and not _have_one_unit(first, second):
         scorings = [
@@ -904,9 +924,7 @@ def _list_warnings(
 
 
 def _warn_unknown_robustness(matrix: Matrix) -> list[str]:
-    """That nothing is known of what missing and unsure answers could change, for a metric without a
-    range; none elsewhere.
-    """
+    """A warning that missing and unsure answers cannot be bounded, for metrics without a range."""
     of_items = matrix.of_items
     if matrix.measure.value_range is not None or matrix.unbounded.any():
         return []
@@ -933,9 +951,7 @@ def _warn_unknown_robustness(matrix: Matrix) -> list[str]:
 
 
 def _explain_early_stop(a: Run, b: Run, measure: Measure) -> str:
-    """What the interval of a task does not allow for where a run ended early, and the one that
-    does; "" where neither did.
-    """
+    """What a task's interval ignores after an early stop, and the valid one; "" without a stop."""
     stoppings = [run.data.get("stopping") or {} for run in (a, b)]
     if not any(task_ended_early(stopping, measure.task) for stopping in stoppings):
         return ""
@@ -976,9 +992,7 @@ def _explain_early_stop(a: Run, b: Run, measure: Measure) -> str:
 
 
 def _describe_counts(task: TaskResult) -> str:
-    """What a task has besides ordinary answers: "3 missing answers, 9 unsure answers"; "" where
-    there is nothing.
-    """
+    """What a task has besides ordinary answers, such as "3 missing answers, 9 unsure answers"."""
     counts = []
     if task.n_missing:
         counts.append(counted(task.n_missing, "missing answer"))
@@ -1001,7 +1015,7 @@ def _find_flips(
     lower: NDArray[np.bool_],
     most: int,
 ) -> tuple[Flip, ...]:
-    """The first `most` items of each direction, in the order of the run, whose scores differ."""
+    """The first `most` items of each direction whose scores differ, in the order of the run."""
     left = {True: min(most, int(higher.sum())), False: min(most, int(lower.sum()))}
     flips: list[Flip] = []
     if not any(left.values()):
@@ -1039,8 +1053,11 @@ def estimand(
     node: Node | None = None,
     tasks_are: TasksAre = "fixed",
 ) -> str:
-    """What the numbers are about, in a sentence. what: is estimated; how: runs are held against
-    each other.
+    """What the numbers are about, in a sentence.
+
+    Args:
+        quantity: what is estimated.
+        how: how runs are compared.
     """
     weights = "each with the same weight"
     if node is not None:

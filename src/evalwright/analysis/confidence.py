@@ -1,9 +1,8 @@
-"""Whether a model knows when it is right: calibration and risk-coverage of a finished run, from its
-recorded answers.
+"""Whether a model knows when it is right: calibration and risk-coverage of a finished run.
 
-An answer's confidence is the one it states ("Confidence: 80%"), or, where the model chose by
-log-probabilities, the chosen option's share of the options' probability. Answers without one are
-counted, never guessed.
+An answer's confidence is the one it states ("Confidence: 80%") or, where the model chose by
+log-probabilities, the chosen option's share of the options' probability. Answers without a
+confidence are counted, never guessed.
 """
 
 from __future__ import annotations
@@ -41,10 +40,13 @@ COVERAGES = (0.25, 0.5, 0.75, 1.0)
 
 @dataclass(frozen=True, slots=True)
 class TaskConfidence(Plain):
-    """One task: what its confidences are worth. source: where they come from; without: answers that
-    have none; failed: no score.
+    """How well confidence predicts correctness on one task.
 
-    at_coverage: accuracy where only the most confident share is answered.
+    Args:
+        source: where confidences come from.
+        without: how many answers have no confidence.
+        failed: how many answers have no score.
+        at_coverage: accuracy if only the most confident share is answered.
     """
 
     task: str
@@ -62,8 +64,11 @@ class TaskConfidence(Plain):
 
 @dataclass(slots=True)
 class ConfidenceRows:
-    """The records of one task: right holds scores, nan where there is none; keys: of items or their
-    clusters.
+    """The records of one task as columns.
+
+    Args:
+        right: scores, nan if there is none.
+        keys: hashes of items, or of their clusters.
     """
 
     scorer: str
@@ -73,7 +78,7 @@ class ConfidenceRows:
     keys: list[int] = field(default_factory=list)
 
     def add(self, row: Mapping[str, Any]) -> None:
-        """Take a record."""
+        """Add a record."""
         score = row["scores"].get(self.scorer, {}).get("value")
         stated = (
             None
@@ -87,9 +92,7 @@ class ConfidenceRows:
         self.keys.append(cluster_code(row.get("cluster"), hashed(str(row["id"]))))
 
     def confidence(self) -> tuple[str, NDArray[np.float64]]:
-        """Where confidence comes from, and that of every record, (records,); nan where there is
-        none.
-        """
+        """The source of confidences, and one for every record (records,), nan without one."""
         stated = np.array(self.stated)
         options = np.array(self.options)
         of_options = (~np.isnan(stated)).sum() < (~np.isnan(options)).sum()
@@ -99,8 +102,8 @@ class ConfidenceRows:
 def confidence_of(run: Run) -> tuple[TaskConfidence, ...]:
     """The tasks of a run whose answers have a confidence.
 
-    Raises RunError where none has, where scores are not right or wrong alone, and where records
-    cannot be read.
+    Raises:
+        RunError: no task has, scores are not 0 and 1, or records cannot be read.
     """
     measured_tasks = tuple(
         measured
@@ -117,10 +120,9 @@ def confidence_of(run: Run) -> tuple[TaskConfidence, ...]:
 
 
 def confidences(run: Run) -> list[tuple[str, list[float], list[int]]]:
-    """Each task's confidences from 0 to 1, and whether those answers were right; answers that lack
-    one of both are left out.
+    """Each task's confidences from 0 to 1, and whether those answers were right.
 
-    Raises RunError as `confidence_of`.
+    Answers without confidence or score are left out. Raises RunError as `confidence_of`.
     """
     tasks = _read_confidence_rows(run)
     pairs_by_task = []
@@ -180,9 +182,7 @@ def _measure_task(task: str, rows: ConfidenceRows) -> TaskConfidence | None:
 
 
 def _option_confidence(row: Mapping[str, Any]) -> float:
-    """The chosen option's share of the probability of all options, nan where nothing was chosen by
-    it.
-    """
+    """The chosen option's share of all options' probability; nan if nothing was chosen that way."""
     values = row.get("log_likelihoods") or ()
     choice = row.get("choice")
     if choice is None or len(values) < 2 or not 0 <= choice < len(values):

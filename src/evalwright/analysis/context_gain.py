@@ -1,10 +1,9 @@
-"""Context gain: one run's answers with passages minus its answers to the same questions without
-them, paired by question.
+"""Context gain: a run's scores with passages minus its scores without them, paired by question.
 
-A task NAME with passages has a twin NAME-closed-book without them, and both are scored alike, so
-the difference is that of the passages. It is shown over all questions and apart for those that the
-passages answer and those that they do not: a model that knows nothing and says so is right on the
-latter in both.
+A task NAME with passages has a twin NAME-closed-book without them, scored alike, so the difference
+is due to the passages. It is shown over all questions, and separately for those that the passages
+answer and those that they do not: a model that knows nothing and says so is right on the latter
+either way.
 """
 
 from __future__ import annotations
@@ -27,8 +26,11 @@ _PARTS = {"True": "answerable", "False": "not answerable"}
 
 @dataclass(frozen=True, slots=True)
 class ContextGain:
-    """What passages add to one run on one task. parts: with passages minus without, over all
-    questions first, then by whether the passages answer them.
+    """What passages add to one run on one task.
+
+    Args:
+        parts: with passages minus without, over all questions first, then by whether the passages
+            answer them.
     """
 
     run: str
@@ -47,7 +49,7 @@ class ContextGain:
 
 
 def context_gains(run: Run) -> tuple[ContextGain, ...]:
-    """The gain of each task of the run whose twin it has too, by the first scorer that both have."""
+    """The gain of each task whose twin the run has too, by the first scorer that both share."""
     records = {
         record["name"]: [scorer["name"] for scorer in record["scorers"]]
         for record in run.data["tasks"]

@@ -1,8 +1,7 @@
-"""What differs between how two runs were made: prompts, models, scorers, data, seed and versions,
-old value and new.
+"""What differs in how two runs were made: prompts, models, scorers, data, seed and versions.
 
-Run folders hold no secrets of ours, but they may come from elsewhere: what is named or looks like a
-secret is not shown.
+Our run folders hold no secrets, but a folder may come from elsewhere: whatever is named or looks
+like a secret is masked.
 """
 
 from __future__ import annotations
@@ -23,9 +22,7 @@ _NOTHING = object()
 
 
 def configuration_differences(a: Run, b: Run) -> Iterator[str]:
-    """What differs between two runs besides the names of their models, a line each: where, the
-    value in A, that in B.
-    """
+    """Differences between two runs besides their models' names, one line each with both values."""
     settings_a = a.data["configuration"]
     settings_b = b.data["configuration"]
     for key in ("seed", "limit", "format"):
@@ -63,10 +60,12 @@ _MOST_FORMS = 4
 def describe_task_differences(
     runs: Sequence[Run], labels: Sequence[str], task: str
 ) -> str:
-    """What the runs had different of a task, with the values and whose they are: "shots (0 in a and
-    b, 5 in c), prompts (...)".
+    """What was set differently for a task, with the values and the runs that have them.
 
-    labels: what the runs are called. "" where nothing differs.
+    Example: "shots (0 in a and b, 5 in c), prompts (...)"; "" if nothing differs.
+
+    Args:
+        labels: what the runs are called.
     """
     forms: dict[str, dict[str, list[str]]] = {}
     for run, label in zip(runs, labels, strict=True):

@@ -1,9 +1,8 @@
-"""The three numbers of a factual run: accuracy of short answers, and how many stress questions were
-hallucinated or refused.
+"""The three numbers of a factual run: accuracy, and the shares hallucinated and refused.
 
-A stress question rests on something false, so that the right answer is no answer. Refused means
-that the answer refuses or corrects, hallucinated that it names something made up or goes along;
-what is neither (partial, empty, unreadable) is in neither share.
+A stress question rests on something false, so the right answer is no answer. Refused means that the
+answer declines or corrects, hallucinated that it makes something up or goes along; anything else
+(partial, empty, unreadable) is in neither share.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ _TAG = "factuality"
 
 
 def is_factual(runs: Sequence[Run]) -> bool:
-    """Whether all tasks of all runs are of factual questions, some of them stress questions."""
+    """Whether all tasks of all runs are factual, with some stress questions among them."""
     tasks = [task for run in runs for task in run.data["tasks"]]
     metadata = [task.get("metadata") or {} for task in tasks]
     # Runs imported before the tag was given have none; a stress scorer beside them says what they
@@ -56,12 +55,14 @@ def _is_stress(task: Mapping[str, Any]) -> bool:
 
 
 def factual_shares(run: Run) -> dict[str, Estimate]:
-    """The numbers of a run by name, those that it has.
+    """The factual numbers that a run has, by name.
 
-    Accuracy is the mean over its tasks whose first metric is accuracy.
+    Accuracy is the mean over its tasks whose first metric is accuracy. A stress answer is one item
+    (the mean of its draws) with the label that was read; missing and unsure ones are counted beside
+    it.
 
-    A stress answer is one item (its draws' mean) with the label read; missing and unsure ones are
-    counted beside it. Raises RunError where records cannot be read.
+    Raises:
+        RunError: records cannot be read.
     """
     stress = {task["name"] for task in run.data["tasks"] if _is_stress(task)}
     shares: dict[str, Estimate] = {}
@@ -119,9 +120,7 @@ def _share_of_classes(labels: Labels, classes: frozenset[str]) -> Estimate:
 
 
 def hardware_of(run: Run) -> str:
-    """The hardware's label, as recorded by the run, or by the file that it was made from; "" where
-    there is none.
-    """
+    """The hardware's label, recorded by the run or by the file it was made from; "" without one."""
     configuration = run.data["configuration"]
     places = [(run.data.get("hardware"), "label")]
     places += [

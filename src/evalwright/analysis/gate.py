@@ -94,7 +94,11 @@ _RULES = tuple(
 
 @dataclass(frozen=True, slots=True)
 class GateRule:
-    """One rule as it was read. what: a metric's label, with or without its task."""
+    """One rule as parsed.
+
+    Args:
+        subject: a metric's label, with or without its task.
+    """
 
     text: str
     subject: str
@@ -104,12 +108,16 @@ class GateRule:
 
     @property
     def counts_missing(self) -> bool:
-        """Whether it is of missing answers, and of no score."""
+        """Whether the rule limits missing answers rather than a score."""
         return self.subject.rpartition(".")[2] == N_MISSING
 
 
 def parse_gate_rule(text: str) -> GateRule:
-    """Read one rule. Raises ConfigurationError with the forms there are and an example."""
+    """Parse one rule.
+
+    Raises:
+        ConfigurationError: it cannot be parsed; the message lists the forms and an example.
+    """
     for pattern in _RULES:
         match = pattern.fullmatch(text.strip())
         if match:
@@ -150,7 +158,8 @@ def _current_name(metric: str) -> str:
 def rule_threshold(rule: GateRule, *, bounded: bool) -> float:
     """The rule's amount as a score; "%" and "points" are hundredths.
 
-    Raises ConfigurationError where the unit does not fit the metric.
+    Raises:
+        ConfigurationError: the unit does not fit the metric.
     """
     if rule.unit and not bounded:
         raise ConfigurationError(
@@ -174,14 +183,15 @@ POWER = 0.8
 
 @dataclass(frozen=True, slots=True)
 class RuleResult:
-    """One rule on one task ("" for all of them). judged: whether there were numbers to judge it by;
-    if not, it failed.
+    """The outcome of one rule on one task ("" for all of them).
 
-    provisional: why its numbers are no final ones, "" where they are. smallest_caught: of a rule
-    that passed, the smallest true difference that would have made it fail with a probability of
-    80%; None of rules about one run. missing, unsure: how many missing answers would have to go
-    against the verdict, and how many unsure ones would have to be misread in one direction; None
-    where there are none, and of rules about one run.
+    Args:
+        judged: whether there were numbers to judge it by; a rule that cannot be judged fails.
+        provisional: why its numbers are not final, "" if they are.
+        smallest_caught: for a passed rule, the smallest true difference that would have failed it
+            with 80% probability; None for rules about one run.
+        missing: how many missing answers would have to go against the verdict; None without any.
+        unsure: how many unsure answers would have to be misread in one direction; None without any.
     """
 
     rule: str
@@ -198,8 +208,10 @@ class RuleResult:
 
 @dataclass(frozen=True, slots=True)
 class Gate(Plain):
-    """All rules of run B against run A. numbers_from: by run, what its numbers were made of, where
-    that is not its samples.
+    """The outcomes of all rules of run B against run A.
+
+    Args:
+        numbers_from: by run, what its numbers were computed from if not from its samples.
     """
 
     a: str
@@ -215,7 +227,7 @@ class Gate(Plain):
 
     @property
     def conclusion(self) -> str:
-        """How many rules failed, and what that means, in a sentence."""
+        """How many rules failed and what that means, in a sentence."""
         bad = sum(outcome.failed for outcome in self.outcomes)
         fails = (
             "fails if the data show it"
@@ -248,9 +260,7 @@ class Gate(Plain):
 
 @dataclass(frozen=True, slots=True)
 class _Target:
-    """What a rule is judged on: a task's metric, the mean over tasks, a node of their tree, or
-    missing answers.
-    """
+    """What a rule is judged on: a metric of a task, a mean over tasks, or missing answers."""
 
     rule: GateRule
     task: str
@@ -268,12 +278,14 @@ def judge(
     tasks_are: TasksAre = "fixed",
     missing: MissingPolicy = "scored",
 ) -> Gate:
-    """Judge run B against run A, the reference. families: how many such gates share the 5% (runs
-    held against one A). tasks_are: of rules over all tasks, as of `compare_runs`; missing:
-    likewise.
+    """Judge run B against run A, the reference.
 
-    Raises ConfigurationError for a rule that names no metric of both runs, or asks what cannot be
-    asked of it.
+    Args:
+        families: how many such gates share the 5% (several runs against one A).
+        tasks_are, missing: as in `compare_runs`.
+
+    Raises:
+        ConfigurationError: a rule names no metric of both runs, or cannot be judged.
     """
     refuse_shards([a, b])
     a, b = confirm_all([a, b])
@@ -387,7 +399,7 @@ def _judge_count(b: Run, target: _Target) -> RuleResult:
 def _judge_score(
     b: Run, target: _Target, mode: Mode, missing: MissingPolicy
 ) -> RuleResult:
-    """is below, is above: by the interval of B's score alone."""
+    """Judge "is below" and "is above" by the interval of B's score alone."""
     rule = target.rule
     metric_result = target.metric_results[1]
     bounded = metric_result.kind in BOUNDED
@@ -429,9 +441,7 @@ def _judge_difference(
     tests: int,
     tasks_are: TasksAre,
 ) -> RuleResult:
-    """Drops, rises, changes and differs: by the interval of A - B, which is what the comparison
-    shows; a drop is above 0.
-    """
+    """Judge drops, rises, changes and differs by the interval of A - B; a drop is above 0."""
     rule = target.rule
     task = target.task
     if task:
@@ -525,7 +535,7 @@ def _margin_of(rule: GateRule, gap: _Gap, *, bounded: bool) -> float:
 
 
 def _which_fail(gap: _Gap, margin: float, mode: Mode) -> tuple[bool, bool]:
-    """Whether a rule about drops fails, and one about rises."""
+    """Whether a rule about drops fails, and whether one about rises does."""
     if mode == "shown":
         return gap.low > margin, gap.high < -margin
     return gap.high >= margin, gap.low <= -margin
@@ -534,11 +544,13 @@ def _which_fail(gap: _Gap, margin: float, mode: Mode) -> tuple[bool, bool]:
 def _list_sides(
     rule: GateRule, mode: Mode, level: float, *, bounded: bool, fails: tuple[bool, bool]
 ) -> list[ClaimSide]:
-    """What would overturn the verdict on a rule: that one of the sides on which it passes fails, or
-    that the failing one passes.
+    """What would overturn the verdict on a rule.
 
-    fails: as of `_fails`. A rule about changes that is not ruled out has none: it takes both sides
-    to pass.
+    Either a side on which it passes fails, or the failing side passes. A rule about changes that is
+    not ruled out has no such side: it takes both to pass.
+
+    Args:
+        fails: as returned by `_which_fail`.
     """
     sides = {"drops": [0], "rises": [1]}.get(rule.verb, [0, 1])
     failing = [side for side in sides if fails[side]]
@@ -562,9 +574,7 @@ def _list_sides(
 
 
 def _explain_provisional_difference(average: Average, runs: tuple[Run, Run]) -> str:
-    """Why a verdict on both runs is provisional, "" where it is not: by missing answers, also of
-    runs without a common item, or a judge.
-    """
+    """Why a verdict on both runs is provisional: missing answers, or a judge; "" if it is final."""
     names = (runs[0].id, runs[1].id)
     tasks = [sample.measure.task for sample in average.samples]
     reasons = [provisional_reason(average, names)]
@@ -586,8 +596,12 @@ def _task_names(run: Run) -> set[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Gap:
-    """A - B with its interval, A's mean, the smallest difference that its test shows with a power
-    of 80%, and how it was compared.
+    """A - B with its interval.
+
+    Args:
+        reference: the mean of A.
+        visible: the smallest difference that the test shows with a power of 80%.
+        how: how the runs were compared, in words.
     """
 
     difference: float
@@ -599,7 +613,7 @@ class _Gap:
 
 
 def _measure_gap(average: Average, level: float) -> _Gap:
-    """Paired where items are shared; over several matrices their mean."""
+    """Compare A with B: paired where items are shared, and by the mean over several matrices."""
     task_matrices = average.samples
     if len(task_matrices) == 1 and not task_matrices[0].common().any():
         apart = unpaired_of(task_matrices[0], level=level)
@@ -656,13 +670,13 @@ def _measure_gap(average: Average, level: float) -> _Gap:
 def _smallest_caught(
     rule: GateRule, gap: _Gap, margin: float, mode: Mode, bounded: bool
 ) -> float | None:
-    """The smallest true difference that would have failed a rule that passed, four times out of
-    five; None where that is not known, or none would have.
+    """The smallest true difference that would have failed a passed rule four times out of five.
 
     "shown" fails once the interval lies beyond the margin: four times out of five for a difference
     beyond it by what the test detects. "not-ruled-out" fails unless the interval ends within the
-    margin: a difference of the margin itself fails 19 times out of 20, and four times out of five
-    one that is smaller by (z.95 - z.80) standard errors; 0 where no difference is needed.
+    margin: a difference of the margin itself fails 19 times out of 20, and one smaller by (z.95 -
+    z.80) standard errors four times out of five. It is 0 if no difference is needed, and None if
+    unknown or if none would have failed.
     """
     if mode == "not-ruled-out":
         return _smallest_not_ruled_out(rule, gap, margin)
@@ -730,7 +744,7 @@ def _provisional_text(reason: str) -> str:
 
 
 def _explain_provisional_score(run: Run, task: str) -> str:
-    """Why a run's own score is provisional: too many answers are missing."""
+    """Why a run's own score is provisional (too many missing answers); "" if it is final."""
     task_result = run.task(task)
     share = (
         task_result.n_missing / task_result.n_samples if task_result.n_samples else 0.0

@@ -1,6 +1,4 @@
-"""The cheapest next step where a comparison of two runs is open: fill a gap, label a few answers,
-or ask more items.
-"""
+"""The cheapest next step for an open comparison: fill a gap, label answers, or add items."""
 
 from __future__ import annotations
 
@@ -40,8 +38,11 @@ StepKind = Literal["fill", "label", "items", "equivalence"]
 
 @dataclass(frozen=True, slots=True)
 class NextStep(Plain):
-    """What to do next. n: answers to label, or items to add; cost: US dollars, None where no price
-    is known or nothing is sent.
+    """What to do next.
+
+    Args:
+        n: answers to label, or items to add.
+        cost: in US dollars; None if no price is known or nothing is sent.
     """
 
     kind: StepKind
@@ -52,14 +53,14 @@ class NextStep(Plain):
 
 @dataclass(frozen=True, slots=True)
 class OpenComparison:
-    """A comparison that shows no difference, on `n` items.
+    """A comparison of `n` items that shows no difference.
 
     Args:
-        shown: the difference in words, such as "1.2 points".
-        design: what the comparison would be with more items, as `evalwright plan` takes it; None
-        where that is not known.
+        difference_text: the difference in words, such as "1.2 points".
+        design: what the comparison would be with more items, as in `evalwright plan`; None if
+            unknown.
         visible: the smallest difference that it would have shown four times out of five.
-        margin: of a test of equivalence that was made, in words `margin_shown`; None for none.
+        margin: of the test of equivalence, as `margin_text` in words; None without a test.
         half_width_90: half of the interval of that test.
     """
 
@@ -75,12 +76,11 @@ class OpenComparison:
 
 
 def make_design(matrix: Matrix, paired: PairedComparison) -> Design | None:
-    """What the comparison of the first two runs would be with other items; None where nothing is
-    known of that.
+    """What the comparison of the first two runs would be with other items; None if unknown.
 
     Args:
         matrix: the scores of one task.
-        paired: the comparison of the matrix; its level and power are the design's.
+        paired: the comparison of the matrix, whose level and power the design keeps.
     """
     if (
         paired.n < 2
@@ -108,11 +108,11 @@ def make_design(matrix: Matrix, paired: PairedComparison) -> Design | None:
 def find_next_steps(
     average: Average, runs: tuple[Run, Run], comparison: OpenComparison
 ) -> tuple[NextStep, ...]:
-    """What could settle an open comparison, the cheapest first; items are always last.
+    """What could settle an open comparison, the cheapest first; adding items always comes last.
 
     Args:
-        average: the items of both runs, of a task or of several.
-        comparison: what was found on them.
+        average: the items of both runs, of one task or several.
+        comparison: what was measured on them.
     """
     if comparison.margin is not None:
         equivalence = _plan_items_for_equivalence(average, runs, comparison)
@@ -154,8 +154,9 @@ def find_next_steps(
 
 
 def _count_missing_in_worst_case(average: Average) -> int:
-    """Items that lack an answer, where the verdict is that of the worst case, which more items do
-    not help.
+    """Items without an answer, if the verdict is that of the worst case, else 0.
+
+    More items do not help such a verdict.
     """
     if average.samples[0].missing_policy != "worst-case":
         return 0
@@ -188,9 +189,7 @@ def _describe_labelling(n: int, fewest: int, runs: tuple[Run, Run], sign: int) -
 def _plan_items_for_difference(
     average: Average, runs: tuple[Run, Run], comparison: OpenComparison
 ) -> NextStep | None:
-    """The items that would show a difference of the size seen, four times out of five; None where
-    that is out of reach.
-    """
+    """The step of adding items until the difference seen would show; None if that is out of reach."""
     difference = abs(comparison.difference)
     if not comparison.n or not math.isfinite(difference) or difference == 0:
         return None
@@ -206,9 +205,7 @@ def _plan_items_for_difference(
 
 
 def _count_needed_items(comparison: OpenComparison, difference: float) -> int | None:
-    """Items with which a difference shows four times out of five, by the function that `evalwright
-    plan` uses.
-    """
+    """How many items show a difference four times out of five, computed as in `evalwright plan`."""
     if comparison.design is not None:
         return comparison.design.items_for(difference)
     if not comparison.standard_error:
@@ -228,7 +225,7 @@ def _count_needed_items(comparison: OpenComparison, difference: float) -> int | 
 def _plan_items_for_equivalence(
     average: Average, runs: tuple[Run, Run], comparison: OpenComparison
 ) -> NextStep | None:
-    """The items with which two models that are the same are shown to be, four times out of five."""
+    """The step of adding items until two equal models would be shown to be equivalent."""
     margin = comparison.margin
     half_width = comparison.half_width_90
     if margin is None or not math.isfinite(half_width) or not comparison.n:
@@ -244,9 +241,10 @@ def _plan_items_for_equivalence(
 def _make_items_step(
     average: Average, runs: tuple[Run, Run], n_asked: int, needed: int, goal: str
 ) -> NextStep | None:
-    """The step of asking items until there are `needed`; it says where there are not as many.
+    """The step of evaluating items until there are `needed`, or of getting a larger set.
 
-    goal: what these items do, with "then" for when they are asked.
+    Args:
+        goal: what these items would achieve, as a clause.
     """
     n_more = needed - n_asked
     if n_more <= 0 or n_more > MAX_TIMES_THE_ITEMS * n_asked:
@@ -269,7 +267,7 @@ def _make_items_step(
 
 
 def _count_available_items(average: Average, runs: Sequence[Run]) -> int | None:
-    """The items that the tasks have, the fewest of the runs; None where the records do not say it."""
+    """How many items the tasks have, the fewest of the runs; None if the records do not say."""
     totals = []
     for run in runs:
         configuration = run.data["configuration"]
@@ -291,9 +289,7 @@ def _count_available_items(average: Average, runs: Sequence[Run]) -> int | None:
 
 
 def _estimate_cost(runs: Sequence[Run], n: int) -> float | None:
-    """What n more items of every run would cost at the price of those that were asked; None where
-    it is not known.
-    """
+    """What n more items of every run would cost at the price so far; None if unknown."""
     total = 0.0
     for run in runs:
         n_asked = sum(task.n_samples for task in run.tasks)

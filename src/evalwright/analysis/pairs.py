@@ -1,6 +1,4 @@
-"""What a reader must know of the pairs that runs were compared in: ids with other questions, and
-pairs not found by id and question.
-"""
+"""Notes on how items were paired: equal ids with different questions, and pairs without an id."""
 
 from __future__ import annotations
 
@@ -14,7 +12,7 @@ ALL_DIFFER = "the runs asked different questions under the same ids"
 
 
 def note_other_questions(matrix: Matrix) -> str:
-    """A clause on the ids of the first two runs that stand for other questions; "" where none does."""
+    """A clause on equal ids that stand for different questions in the first two runs, or ""."""
     differing, shared = matrix.other_questions()
     if 0 < differing == shared:
         return ALL_DIFFER
@@ -29,7 +27,7 @@ def note_other_questions(matrix: Matrix) -> str:
 def note_other_questions_by_pair(
     matrix: Matrix, names: Sequence[str], baseline: int | None = None
 ) -> str:
-    """The same of several runs, in a sentence that names the pairs."""
+    """A sentence on equal ids with different questions, naming the pairs of runs; "" without any."""
     pairs = []
     for b, a in combinations(range(len(names)), 2):
         differing, shared = matrix.other_questions(a, b)
@@ -46,7 +44,11 @@ def note_other_questions_by_pair(
 
 
 def pairing_notes(matrix: Matrix, names: Sequence[str]) -> Iterator[str]:
-    """Sentences on items that were paired by id alone, or under other ids. names: of the runs."""
+    """Sentences on items that were paired by id alone, or under different ids.
+
+    Args:
+        names: what the runs are called.
+    """
     if matrix.pairing is None or len(names) < 2:
         return
     if without_questions := [

@@ -1,9 +1,8 @@
-"""How several runs stand to each other: all pairs at once, ranks as sets, and letters for those
-that cannot be told apart.
+"""How several runs compare: all pairs at once, ranks as sets, and letters for ties.
 
-A pair differs significantly where Holm's adjusted p-value, over all pairs, is below 5%; on one task
-a pair without common items is compared as two independent samples (`all_differences`; over several
-tasks `all_macro_differences`, which leaves such a pair open).
+A pair differs significantly if Holm's adjusted p-value, over all pairs, is below 5%. On one task a
+pair without common items is compared as two independent samples (`all_differences`); over several
+tasks `all_macro_differences` leaves such a pair open.
 """
 
 from __future__ import annotations
@@ -37,11 +36,15 @@ MOST_LETTERS = 26
 
 @dataclass(frozen=True, slots=True)
 class Pair(Plain):
-    """Run number `a` less run number `b`. verdict: of a, in the direction of the metric; visible:
-    the smallest difference that this pair would have shown with a power of 80%, nan where that is
-    not known. n_missing: items without a score from one of them or both. [low, high]: at `level`,
-    the one at which Holm tested the pair, so that it agrees with the verdict. provisional: why the
-    verdict is no final one, "" where it is.
+    """Run number `a` minus run number `b`.
+
+    Args:
+        low, high: the interval at `level`, the level at which Holm tested the pair.
+        visible: the smallest difference that the pair would have shown with a power of 80%, else
+            nan.
+        verdict: about a, in the direction of the metric.
+        n_missing: items without a score from one of the two, or both.
+        provisional: why the verdict is not final, "" if it is.
     """
 
     a: int
@@ -62,11 +65,13 @@ class Pair(Plain):
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """Runs by number. ranks: the sets that hold all true ranks together; own_ranks: each for one
-    run chosen beforehand.
+    """The ranks of runs, which are referred to by number.
 
-    letters: runs that share one cannot be told apart; "" for a run that could be compared with no
-    other, and () where there would be too many.
+    Args:
+        ranks: rank sets that hold simultaneously for all runs.
+        own_ranks: the rank set of each run, if it alone had been chosen beforehand.
+        letters: runs that share a letter are tied; "" for a run that could not be compared, and ()
+            if there would be too many letters.
     """
 
     differences: AllDifferences
@@ -77,17 +82,18 @@ class Ranking:
     letters: tuple[str, ...]
 
     def level_of_a_pair(self, baseline: int | None) -> float:
-        """The strictest level at which a pair is tested (Bonferroni), which planning counts with."""
+        """The strictest level at which a pair is tested (Bonferroni), for planning."""
         models = len(self.differences.difference)
         pairs = models * (models - 1) // 2 if baseline is None else models - 1
         return 1 - (1 - self.differences.level) / max(1, pairs)
 
     def pairs(self, baseline: int | None = None, family: int = 1) -> tuple[Pair, ...]:
-        """All pairs, or every other run less the baseline. family: by how many such families p is
-        multiplied.
+        """All pairs, or every other run minus the baseline.
 
-        Against a baseline the intervals hold together for its pairs alone, and p is Holm-adjusted
-        over them.
+        Against a baseline, intervals and Holm's adjustment are for its pairs alone.
+
+        Args:
+            family: the number of such families, by which p-values are multiplied.
         """
         differences = self.differences
         level = self.level_of_a_pair(baseline)
@@ -130,7 +136,7 @@ class Ranking:
 
     @property
     def alone(self) -> tuple[int, ...]:
-        """Runs that could be compared with no other."""
+        """Runs that could not be compared with any other."""
         return tuple(
             np.flatnonzero(np.isnan(self.differences.low).all(axis=1)).tolist()
         )
@@ -147,10 +153,12 @@ def rank(
     level: float = 0.95,
     tasks_are: TasksAre = "fixed",
 ) -> Ranking:
-    """How the runs of some matrices stand, over all of these tasks. weights: by default each the
-    same; tasks_are: as of `Average`.
+    """Rank the runs of some matrices over all of these tasks.
 
-    All matrices must have the same runs and direction.
+    Args:
+        task_matrices: a matrix for each task, with the same runs and direction.
+        weights: of the tasks, by default equal.
+        tasks_are: as in `Average`.
     """
     span = shared_range(task_matrices)
     if len(task_matrices) == 1:
@@ -199,9 +207,7 @@ def rank(
 def _adjust_for_groups(
     differences: AllDifferences, grouped_matrices: Sequence[Matrix]
 ) -> AllDifferences:
-    """What rests on groups of items: pairs count items, and the worst case of missing answers has
-    no bounds.
-    """
+    """Adjust pairs that rest on groups: count their items, and drop unbounded worst cases."""
     if not grouped_matrices:
         return differences
     unbounded = np.logical_or.reduce([matrix.unbounded for matrix in grouped_matrices])
@@ -235,9 +241,7 @@ def _verdict_of(low: float, high: float, less: bool) -> PairVerdict:
 def _smallest_visible(
     differences: AllDifferences, pair: tuple[int, int], level: float, span: float
 ) -> float:
-    """The smallest visible difference of a standard error; nan where the differences show no
-    spread.
-    """
+    """The smallest visible difference at a standard error; nan if the differences show no spread."""
     error = float(differences.standard_error[pair])
     lost = int(differences.n_missing[pair])
     if not error > 0:
@@ -251,8 +255,9 @@ def _smallest_visible(
 
 
 def _letter_groups(differences: AllDifferences, less: bool) -> tuple[str, ...]:
-    """Letters by insert and absorb (Piepho 2004): every sure pair splits the groups that hold both
-    of it.
+    """Letters by insert and absorb (Piepho 2004).
+
+    Every pair that differs splits the groups that hold both of its runs.
     """
     runs = len(differences.difference)
     sure = differences.differs

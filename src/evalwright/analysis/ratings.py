@@ -1,8 +1,7 @@
-"""Ratings of the runs of a board, on the scale of Elo (1978): how often a model's score on an item
-is the higher one of two.
+"""Elo-scale ratings (Elo 1978): how often a model's score on an item is the higher of two.
 
-They rest on the order of scores alone, so tasks in different units and directions count together,
-each as much as in the runs' common tree, or all the same. Where a metric is no mean of its items'
+Only the order of scores matters, so tasks with different units and directions count together,
+weighted as in the runs' common tree or equally. For a metric that is not a mean of its items'
 scores, items are compared by those scores.
 """
 
@@ -37,7 +36,7 @@ MEAN = 1000.0
 
 @dataclass(frozen=True, slots=True)
 class RatedRun(Plain):
-    """A run: its rating, and the share of its comparisons that it won, a tie half."""
+    """A run with its rating, and the share of comparisons that it won, ties counting half."""
 
     run: str
     label: str
@@ -47,7 +46,12 @@ class RatedRun(Plain):
 
 @dataclass(frozen=True, slots=True)
 class Ratings(Plain):
-    """Best first. weights: how much each task counts; notes: what a reader must know."""
+    """The ratings, best run first.
+
+    Args:
+        weights: how much each task counts.
+        notes: what a reader must know.
+    """
 
     rows: tuple[RatedRun, ...]
     weights: Mapping[str, float]
@@ -59,10 +63,14 @@ def make_ratings(
     labels: Sequence[str],
     metrics_by_run: Sequence[Mapping[str, MetricResult]],
 ) -> Ratings:
-    """The ratings. labels: what the runs are called; results: of each run, the metric of each task
-    that is shown.
+    """Rate the runs.
 
-    Raises RunError where the runs have too little in common.
+    Args:
+        labels: what the runs are called.
+        metrics_by_run: for each run, the metric shown for each task.
+
+    Raises:
+        RunError: the runs have too little in common.
     """
     order = sorted(range(len(runs)), key=lambda index: (runs[index].id, labels[index]))
     tasks = sorted({task for metrics in metrics_by_run for task in metrics})
@@ -126,9 +134,7 @@ def make_ratings(
 def _collect_scores(
     task: str, runs: Sequence[Run], metrics: Sequence[MetricResult | None]
 ) -> tuple[Scored, NDArray[np.bool_]]:
-    """All runs' scores on the items of a task, nan also for a run that lacks it; and which are
-    missing.
-    """
+    """All runs' scores on the items of a task (nan for runs without it), and which are missing."""
     there = [
         (row, run, metric)
         for row, (run, metric) in enumerate(zip(runs, metrics, strict=True))

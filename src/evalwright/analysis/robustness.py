@@ -1,11 +1,10 @@
-"""How robust a verdict on two runs is, and whether it is provisional: what missing answers and
-unsure answers could change.
+"""How robust a verdict on two runs is: what missing and unsure answers could change.
 
-The verdict comes from the items that both runs have a score for. Beside it stands how many of the
-missing answers would have to go against it before it falls, and how many of the unsure answers
-would have to be misread in one direction (`statistics/tipping`). It is provisional where more than
-5% of either run's answers are missing, or the two runs lack answers to different degrees, which is
-no accident then.
+The verdict comes from the items that both runs have a score for. With it goes how many of the
+missing answers would have to go against it before it falls, and how many of the unsure ones would
+have to be misread in one direction (`statistics/tipping`). It is provisional if more than 5% of
+either run's answers are missing, or if the two runs lack answers to a significantly different
+degree.
 """
 
 from __future__ import annotations
@@ -36,17 +35,15 @@ from evalwright.statistics.units import F64
 
 @dataclass(frozen=True, slots=True)
 class Robustness(Plain):
-    """What stands behind a verdict on runs a and b, of the items that both were asked.
+    """How robust a verdict on runs a and b is, on the items that both were asked.
 
     Args:
         n_asked: items that both runs were asked.
-        n_missing_a, n_missing_b: answers that each lacks.
-        n_unsure_a, n_unsure_b: readings of each with which a careful reader might argue.
-        missing: how many of the items that lack an answer would have to go against the verdict;
-        None without a verdict, without
-            such items, or where the range of a score is not known.
-        unsure: how many of the unsure answers would have to be misread in one direction; None
-        likewise.
+        n_missing_a, n_missing_b: how many answers each lacks.
+        n_unsure_a, n_unsure_b: how many readings of each a careful reader might dispute.
+        missing: how many items without an answer would have to go against the verdict; None without
+            a verdict, without such items, or if the range of a score is unknown.
+        unsure: how many unsure answers would have to be misread in one direction; None likewise.
     """
 
     n_asked: int
@@ -59,13 +56,15 @@ class Robustness(Plain):
 
 
 def verdict_sign(low: float, high: float) -> int:
-    """1 where the first run is higher, -1 where the second one is, 0 where no difference is seen."""
+    """1 if the first run is higher, -1 if the second is, 0 if no difference is seen."""
     return int(low > 0) - int(high < 0)
 
 
 def measure_robustness(average: Average, sign: int) -> Robustness:
-    """How robust the verdict on the first two runs is. sign: as of `verdict_sign`, of the verdict
-    on all samples together.
+    """How robust the verdict on the first two runs is.
+
+    Args:
+        sign: of the verdict on all samples together, as in `verdict_sign`.
     """
     n_asked = missing = unsure = np.zeros(2, np.int64)
     for sample in average.samples:
@@ -105,11 +104,14 @@ def measure_robustness(average: Average, sign: int) -> Robustness:
 def find_deciding_moves(
     average: Average, sign: int, status: str
 ) -> TippingPoint | None:
-    """How many missing answers or unsure answers, all in favour of one run, would make a verdict
-    where there is none.
+    """How many answers, all in favour of one run, would turn an open comparison into a verdict.
 
-    sign: 1 where they would favour the first run; what: "missing" or "unsure". None where there are
-    none or their range is not known.
+    Args:
+        sign: 1 if they would favour the first run.
+        status: "missing" or "unsure", the answers in question.
+
+    Returns:
+        None if there are no such answers or their range is unknown.
     """
     if not _is_bounded(average):
         return None
@@ -123,17 +125,16 @@ def find_deciding_moves(
 def find_tipping_point(
     average: Average, sign: int, status: str, holds: Callable[[Average], bool]
 ) -> TippingPoint | None:
-    """How many missing answers or unsure readings, moved one after the other, overturn a claim
-    about the first two runs.
+    """How many answers, moved one after the other, overturn a claim about the first two runs.
 
     Args:
-        sign: 1 where a lower difference speaks against the claim, -1 where a higher one does.
-        status: "missing" or "unsure".
-        holds: whether the claim holds on these samples.
+        sign: 1 if a lower difference contradicts the claim, -1 if a higher one does.
+        status: "missing" or "unsure", the answers that move.
+        holds: whether the claim holds on given samples.
 
     Returns:
-        None where there are none, where their range is not known, or where the claim is about the
-        worst case already.
+        None if there are no such answers, if their range is unknown, or if the claim is about the
+            worst case already.
     """
     if not _is_bounded(average):
         return None
@@ -145,8 +146,10 @@ def find_tipping_point(
 def provisional_reason(
     average: Average, names: tuple[str, str], rows: tuple[int, int] = (0, 1)
 ) -> str:
-    """Why a verdict on two runs is provisional, in a sentence; "" where it is not. names: what the
-    two are called.
+    """Why a verdict on two runs is provisional, in a sentence; "" if it is not.
+
+    Args:
+        names: what the two runs are called.
     """
     if average.samples[0].missing_policy == "worst-case":
         return ""  # it holds whatever they would have scored
@@ -184,8 +187,11 @@ def provisional_reason(
 
 
 def direction_words(*, high: str, low: str) -> str:
-    """In which direction unsure answers would have to be misread. high: whose scores are too high;
-    low: whose are too low.
+    """In which direction unsure answers would have to be misread.
+
+    Args:
+        high: the run whose scores would be too high.
+        low: the run whose scores would be too low.
     """
     return f"with {high} scored too high or {low} too low"
 
@@ -193,11 +199,10 @@ def direction_words(*, high: str, low: str) -> str:
 def explain_one_sided_judge(
     runs: tuple[Run, Run], tasks: Sequence[str], names: tuple[str, str]
 ) -> str:
-    """Why a verdict is provisional where a judge gave scores of one run only, and what to do; ""
-    elsewhere.
+    """Why a verdict is provisional if a judge scored one run only, with the remedy; else "".
 
     Args:
-        tasks: that the verdict is about.
+        tasks: the tasks that the verdict is about.
         names: what the runs are called.
     """
     sentences = []
@@ -220,7 +225,7 @@ def explain_one_sided_judge(
 
 
 def how_to_fill(runs: Sequence[Run]) -> str:
-    """What fills the gap of missing answers, in a sentence; "" where nothing is missing."""
+    """How to fill the gap of missing answers, in a sentence; "" if nothing is missing."""
     lacking = [run for run in runs if run.n_missing]
     if older := [run for run in lacking if run.n_left_out]:
         return (
@@ -280,9 +285,7 @@ def _weights(average: Average) -> F64:
 def _moves_by_sample(
     average: Average, sign: int, status: str
 ) -> list[tuple[Matrix, Moves]]:
-    """The samples on the items that both runs were asked, with the moves against a verdict of that
-    sign.
-    """
+    """Each sample on the items that both runs were asked, with its moves against a verdict."""
     moves_by_sample = []
     for sample in average.samples:
         asked_sample = sample.part(sample.asked[0] & sample.asked[1])
@@ -338,9 +341,7 @@ def _order_moves(
 ) -> tuple[
     np.ndarray[tuple[int], np.dtype[np.intp]], np.ndarray[tuple[int], np.dtype[np.intp]]
 ]:
-    """Which task each move is of, and all moves in the order of what they do to the mean over
-    tasks.
-    """
+    """The task of each move, and the order of all moves by their effect on the mean over tasks."""
     owners = np.repeat(
         np.arange(len(moves_by_sample)), [len(moves) for _, moves in moves_by_sample]
     )

@@ -1,6 +1,4 @@
-"""Whether runs are whole: nothing damaged or changed, no task and no sample missing, nothing
-failed, and the tasks those of today.
-"""
+"""Whether runs are complete and undamaged, without failures, and of the tasks as installed."""
 
 from __future__ import annotations
 
@@ -28,8 +26,12 @@ _NAMED = 3
 
 @dataclass(frozen=True, slots=True)
 class Checked(Plain):
-    """What was found of one run. problems: why it is not whole, in words; notes: what could not be
-    checked; tasks: those that are whole.
+    """The findings on one run.
+
+    Args:
+        tasks: how many of its `of_tasks` tasks are in order.
+        problems: why it is not in order, in words.
+        notes: what could not be checked.
     """
 
     run: str
@@ -41,15 +43,13 @@ class Checked(Plain):
 
 
 def list_names(names: Sequence[str]) -> str:
-    """Some names, and how many more there are."""
+    """The first few names, and how many more there are."""
     further = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
     return f"{', '.join(names[:_NAMED])}{further}"
 
 
 def in_words(problems: Mapping[str, Mapping[str, str]]) -> list[str]:
-    """What is wrong, in words: some of the names, each with why, "" where there is nothing more to
-    say.
-    """
+    """Problems in words: some of the names each concerns, with the reason if there is one."""
     names_by_problem = {
         problem: [f"{name} ({why})" if why else name for name, why in names.items()]
         for problem, names in problems.items()
@@ -62,7 +62,7 @@ def in_words(problems: Mapping[str, Mapping[str, str]]) -> list[str]:
 
 
 def runs_in(folder: Path) -> list[Path]:
-    """The folders of runs directly under a folder, those too that were never finished."""
+    """The run folders directly under a folder, unfinished ones included."""
     return sorted(
         {
             file.parent
@@ -77,8 +77,10 @@ _UNCOUNTED = frozenset({"answer", "passages", "exchanges"})
 
 
 class RecordFaults:
-    """Takes a run's records one by one, and says what cannot be: scores that are no numbers, a
-    sample twice, numbers that its records do not give. counts: records by task.
+    """Collects what cannot be right in a run's records, one record at a time.
+
+    That is scores that are not numbers, samples recorded twice, and metrics that the records do not
+    reproduce. counts: records by task.
     """
 
     def __init__(self, run: Run) -> None:
@@ -93,7 +95,7 @@ class RecordFaults:
         self._scores = RunScores(run)
 
     def add(self, row: Mapping[str, Any]) -> None:
-        """Take the next record, as it stands in the file."""
+        """Check the next record, as it is in the file."""
         self._number += 1
         task = str(row["task"])
         self.counts[task] += 1
@@ -130,7 +132,7 @@ class RecordFaults:
 
     @property
     def broken(self) -> Mapping[str, Mapping[str, str]]:
-        """What the records have that cannot be."""
+        """The impossible and doubled records."""
         twice = dict.fromkeys(self._twice, "")
         return {
             "impossible records": dict.fromkeys(self._bad, ""),
@@ -139,15 +141,13 @@ class RecordFaults:
 
     @property
     def sentences(self) -> list[str]:
-        """All that was found, for people."""
+        """All findings as sentences."""
         problems = in_words({**self.broken, _CHANGED: self.changed()})
         return [f"{problem[0].upper()}{problem[1:]}." for problem in problems]
 
     @property
     def as_published(self) -> str:
-        """Which figures another program or a plug-in made, and could not be made again; "" where
-        there are none.
-        """
+        """Which figures come from another program and could not be reproduced; "" without any."""
         try:
             named = self._confirmation.as_published
         except RunError:
@@ -164,9 +164,7 @@ class RecordFaults:
         return self._scores.confirmation(frozenset(self._unread))
 
     def changed(self) -> dict[str, str]:
-        """By task, or for the whole run, the first figure that is recorded otherwise than it was
-        made again from the samples.
-        """
+        """By task (or the run's name), the first recorded figure that its samples do not reproduce."""
         try:
             disagreements = self._confirmation.disagreements
         except RunError as error:  # scores that the metric cannot have
@@ -183,9 +181,13 @@ _CHANGED = "numbers that its samples do not give"
 def check_run(
     name: str | Path, runs_folder: Path, settings: Mapping[str, Any]
 ) -> Checked:
-    """Check one run. settings: of tasks of other frameworks, such as `task_root`.
+    """Check one run.
 
-    Raises UnknownName where there is no such run.
+    Args:
+        settings: of other frameworks' tasks, such as `task_root`.
+
+    Raises:
+        UnknownName: there is no such run.
     """
     try:
         run = open_run(name, runs_folder)
@@ -250,9 +252,7 @@ def check_run(
 
 
 def _describe_unscored(run: Run) -> dict[str, str]:
-    """How many answers an earlier version left without a score, and the command that gives them
-    one.
-    """
+    """How many answers an earlier version left without a score, and the command that scores them."""
     n_left_out = run.n_left_out
     answers = "1 answer has" if n_left_out == 1 else f"{n_left_out:,} answers have"
     return {
@@ -266,7 +266,7 @@ def _describe_unscored(run: Run) -> dict[str, str]:
 def _load_current_tasks(
     run: Run, settings: Mapping[str, Any]
 ) -> tuple[dict[str, Task], list[str]]:
-    """The tasks that the run's names stand for now, and why some cannot be read."""
+    """The tasks that the run's names refer to now, and why some cannot be loaded."""
     configuration = run.data["configuration"]
     recorded = {
         key: setting

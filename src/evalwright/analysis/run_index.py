@@ -1,7 +1,4 @@
-"""The index of a folder of runs: made of the runs alone, so that the same runs give the same bytes.
-
-Never edited by hand.
-"""
+"""The index of a folder of runs, made from the runs alone: the same runs give the same bytes."""
 
 from __future__ import annotations
 
@@ -22,9 +19,10 @@ MADE_BY = "Made by `evalwright runs index`; do not edit."
 
 
 def index_of(folder: Path) -> dict[str, Any]:
-    """All runs of a folder as one mapping, oldest first, and those whose record cannot be read.
+    """All runs of a folder as one mapping, oldest first, and those that cannot be read.
 
-    Raises RunError for no folder.
+    Raises:
+        RunError: there is no such folder.
     """
     if not folder.is_dir():
         raise RunError(

@@ -1,6 +1,4 @@
-"""Unsure answers of two runs that are the same words on the same item: whatever they are worth, it
-cancels in the difference.
-"""
+"""Unsure answers that two runs share word for word: whatever they score cancels out."""
 
 from __future__ import annotations
 
@@ -23,9 +21,9 @@ _DIGEST_BYTES = 16
 def without_same_answers(
     runs: tuple[Run, Run], matrices: Sequence[Matrix]
 ) -> list[Matrix]:
-    """The matrices with the readings of identical answers no longer counted as unsure.
+    """The matrices with readings of identical answers no longer counted as unsure.
 
-    The records are read only where an item is unsure in both runs with the same score.
+    Records are read only if an item is unsure in both runs, with the same score.
     """
     candidates = {
         matrix.measure.task: keys
@@ -64,7 +62,7 @@ def _unsure_in_both(matrix: Matrix) -> set[int]:
 def _answer_digests(
     run: Run, keys_by_task: Mapping[str, Collection[int]]
 ) -> dict[tuple[str, int], bytes]:
-    """What stands for the texts of an item's answers, draw by draw, by task and key."""
+    """A digest of the answers to each item, by task and key."""
     hashes = dict[tuple[str, int], blake2b]()
     for row in () if run.has_published_scores else run.rows():
         keys = keys_by_task.get(row["task"])

@@ -1,7 +1,7 @@
-"""Samples of a run by what is recorded of them, and those that another run scored differently.
+"""Find samples of a run by what is recorded of them, or by how another run scored them.
 
 A condition is KEY OPERATOR VALUE: `label=incorrect`, `score<0.5`, `language=ko`, `answer~Paris`.
-Keys are the fields of a record, the names of scorers, and metadata keys.
+Keys are fields of a record, names of scorers, and metadata keys.
 """
 
 from __future__ import annotations
@@ -53,8 +53,10 @@ _MOST_VALUES = 30
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """One condition on a record. operator: "=", "!=", "<", "<=", ">", ">=", or "~" (contains,
-    whatever the case).
+    """One condition on a record.
+
+    Args:
+        operator: one of = != < <= > >= and ~ (contains, ignoring case).
     """
 
     key: str
@@ -62,9 +64,7 @@ class Condition:
     value: str
 
     def holds(self, candidates: Sequence[Any]) -> bool:
-        """Whether one of the values that a record has for the key fulfils it; for "!=", whether
-        none is the value.
-        """
+        """Whether any value of a record's key meets the condition; for "!=", whether none is equal."""
         if self.operator == "!=":
             return not any(_equals(candidate, self.value) for candidate in candidates)
         return any(self._matches(candidate) for candidate in candidates)
@@ -81,7 +81,7 @@ class Condition:
 
 
 def condition(text: str) -> Condition:
-    """A condition as it is written. Raises ConfigurationError."""
+    """Parse a condition. Raises ConfigurationError."""
     match = _CONDITION.fullmatch(text)
     if not match:
         raise ConfigurationError(
@@ -98,10 +98,12 @@ def condition(text: str) -> Condition:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A record as it is written, with its main score, by `scorer`.
+    """A record with its main score, by `scorer`.
 
-    Where another run is compared, other is that run's mean score of the item, and theirs its first
-    record of it.
+    Args:
+        row: the record as written.
+        other_score: the mean score of the item in the run it is compared with.
+        theirs: that run's first record of the item.
     """
 
     row: Mapping[str, Any]
@@ -132,8 +134,11 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """What to look for. missing: only records whose answer or score is missing, through no fault of
-    the model.
+    """What to look for.
+
+    Args:
+        missing: only records whose answer or score is missing through no fault of the model.
+        against: only items that this run scored differently.
     """
 
     conditions: Sequence[Condition] = ()
@@ -141,10 +146,13 @@ class Search:
     against: Run | None = None
 
     def samples(self, run: Run, most: int | None = None) -> list[Found]:
-        """The records found, at most so many: in the order of the run, or those that lost most
-        against the other run first.
+        """The matching records, at most `most` of them.
 
-        Raises UnknownName for a key that no record has, RunError where a record cannot be read.
+        They are in the order of the run, or largest loss first if compared with another run.
+
+        Raises:
+            UnknownName: no record has a key of the conditions.
+            RunError: a record cannot be read.
         """
         matching = self._matching(run)
         if self.against is None:
@@ -202,7 +210,7 @@ class Search:
 
 
 def keys_of(row: Mapping[str, Any]) -> Iterator[str]:
-    """What a condition on a record may name: fields, scorers and metadata."""
+    """The keys that a condition on a record may use: fields, scorers and metadata."""
     yield from _FIELDS
     for section in ("scores", "score_failures", "metadata"):
         yield from row.get(section) or ()
@@ -217,8 +225,9 @@ def check_sample(run: Run, name: str) -> None:
 
 
 def values_there(run: Run, conditions: Sequence[Condition]) -> list[str]:
-    """For each value that no record has, a sentence with those that there are, the closest first;
-    none for keys with many values.
+    """For each value that no record has, a sentence listing the values there are, closest first.
+
+    Keys with many values get no sentence.
     """
     scorers = {task.name: task.main.scorer for task in run.tasks if task.main}
     values_by_condition = {
@@ -252,9 +261,7 @@ def values_there(run: Run, conditions: Sequence[Condition]) -> list[str]:
 
 
 def values_of(row: Mapping[str, Any], key: str, score: float) -> list[Any]:
-    """What a record has under a key: of a field, of a scorer (its value and its label), of its
-    metadata.
-    """
+    """The values of a record for a key: a field, a scorer (value and label), or metadata."""
     scores = row["scores"]
     if key == "score":
         return [score]
@@ -292,10 +299,10 @@ def values_of(row: Mapping[str, Any], key: str, score: float) -> list[Any]:
 def _find_flipped_items(
     run: Run, other_run: Run, scorers: Mapping[str, str]
 ) -> dict[tuple[str, int], float]:
-    """The items of both runs with another mean score in each: the other run's, by task and hashed
-    id.
+    """The other run's scores of items that both scored differently, by task and hashed id.
 
-    Raises ConfigurationError where the runs have no task in common.
+    Raises:
+        ConfigurationError: the runs have no task in common.
     """
     import numpy as np
 

@@ -1,10 +1,9 @@
-"""Three or more runs compared: all pairs, or every other against a baseline, with the error of all
-of them controlled (Holm).
+"""Compare three or more runs: all pairs, or each against a baseline, controlled by Holm.
 
 The tables of several tasks share their error too: each is made at a level that holds them together
-(Bonferroni), and its adjusted p-values are multiplied accordingly. The mean over tasks is a family
-of its own, asked first. Slices likewise with Holm; else every pair in every slice is a test of its
-own, adjusted by Benjamini-Hochberg.
+(Bonferroni), with p-values multiplied accordingly. The mean over tasks is a family of its own,
+tested first. Slices are treated likewise with Holm; otherwise every pair in every slice is a test
+of its own, adjusted by Benjamini-Hochberg.
 """
 
 from __future__ import annotations
@@ -67,9 +66,10 @@ one by one.
 class PairTable(Plain):
     """All pairs on one task, on one slice of it, or over all tasks (task "").
 
-    means: each run's mean on its own items, in the order of the runs, with its own 95% interval.
-    ranks and letters: as in `Ranking`, empty against a baseline. correction: over what the error is
-    controlled.
+    Args:
+        means: each run's mean on its own items with its own 95% interval, in the order of the runs.
+        ranks, letters: as in `Ranking`, empty against a baseline.
+        correction: over which tests the error is controlled.
     """
 
     task: str
@@ -88,14 +88,17 @@ class PairTable(Plain):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class SeveralComparison(Shown, Plain):
-    """Runs by number, in the order given. baseline: the number of the run that the others are held
-    against, None: all pairs.
+    """Runs compared with each other, referred to by number in the order passed.
 
-    others: by the tasks' other metrics, each for itself. other_questions: sentences on ids that
-    stand for other questions, by task. differences: what was made otherwise than in the first run
-    (or the baseline), by run. how_to_fill: what to do about missing answers. caveats: what a reader
-    must know before the verdicts. numbers_from: by run, what its numbers were made of, where that
-    is not its samples. conclusion: in words, filled in by `reports.conclusions`.
+    Args:
+        baseline: the number of the run that the others are compared with; None for all pairs.
+        others: tables by the tasks' further metrics, each for itself.
+        other_questions: sentences on ids that stand for different questions, by task.
+        differences: by run, what was set differently than in the first run (or the baseline).
+        how_to_fill: what to do about missing answers.
+        caveats: what a reader must know before the verdicts.
+        numbers_from: by run, what its numbers were computed from if not from its samples.
+        conclusion: the verdicts in words, filled in by `reports.conclusions`.
     """
 
     runs: tuple[str, ...]
@@ -135,14 +138,17 @@ def compare_several(
     tasks_are: TasksAre = "fixed",
     missing: MissingPolicy = "scored",
 ) -> SeveralComparison:
-    """Compare three or more runs on the tasks that all have, on the main metric that each task has
-    in the first run.
+    """Compare three or more runs on the tasks that all have.
 
-    metric: compare by this one, a label or TASK.LABEL, and by no other.
+    Args:
+        baseline: one of the runs, to compare every other with; by default all pairs are compared.
+        metric: a label or TASK.LABEL to compare by; by default each task's main metric in the first
+            run.
+        slices, slices_adjust, tasks_are, missing: as in `compare_runs`.
 
-    baseline: one of the runs; then every other is compared with it, else all pairs are. slices,
-    slices_adjust, tasks_are, missing: as of `compare_runs`. Raises RunError for fewer than two
-    runs, and as `compare_runs`; UnknownName for a baseline that is not among the runs.
+    Raises:
+        RunError: fewer than two runs, and as `compare_runs`.
+        UnknownName: the baseline is not among the runs.
     """
     if len(runs) < 2:
         raise RunError("A comparison needs at least two runs.")
@@ -249,8 +255,10 @@ def compare_several(
 def _mark_one_sided_judges(
     table: PairTable, runs: Sequence[Run], tasks: Sequence[str], labels: Sequence[str]
 ) -> PairTable:
-    """The table with those pairs provisional, too, of which a judge gave scores of one run only.
-    tasks: that the table is about.
+    """The table with pairs marked provisional if a judge scored only one of the two runs.
+
+    Args:
+        tasks: the tasks that the table is about.
     """
     pairs = []
     for pair in table.pairs:
@@ -272,7 +280,13 @@ def _make_table(
     *,
     name: str = "",
 ) -> PairTable:
-    """labels: of the runs; name: of a slice, "overall" of the average over tasks."""
+    """The table of one task, slice or average.
+
+    Args:
+        families: how many tables share the 5%, and of what.
+        labels: what the runs are called.
+        name: of the slice, or "overall" for the average over tasks.
+    """
     level = 1 - _SHARE / families
     ranking = rank(
         average.samples,
@@ -395,9 +409,7 @@ def _make_slice_tables(
 def _compare_pair_alone(
     matrix: Matrix, pair: Pair, level: float, p_adjusted: float, less: bool
 ) -> Pair:
-    """A pair with the interval of that level that is its own, and the verdict of its adjusted
-    p-value.
-    """
+    """A pair with its own interval at that level, and the verdict of its adjusted p-value."""
     rows = pair.a, pair.b
     if pair.n:
         comparison: Any = agreeing(

@@ -1,6 +1,4 @@
-"""Averages over the tasks of several runs: overall, and at each node of the tree that the runs have
-in common.
-"""
+"""Averages over the tasks of several runs: overall, and at each node of their common tree."""
 
 from __future__ import annotations
 
@@ -33,11 +31,13 @@ from evalwright.statistics.task_sample import (
 
 @dataclass(frozen=True, slots=True)
 class Average:
-    """A weighted mean over tasks: of samples, each a task or several pooled. weights: None where
-    each counts the same.
+    """A weighted mean over tasks.
 
-    tasks_are: whether it is about these tasks or, each of at least three counting the same, about
-    tasks like these.
+    Args:
+        samples: a matrix for each task, or for several pooled ones.
+        weights: None if each counts the same.
+        tasks_are: whether it is about these tasks or, with at least three equal ones, about tasks
+            like these.
     """
 
     samples: tuple[Matrix, ...]
@@ -46,7 +46,7 @@ class Average:
 
     @property
     def words(self) -> str:
-        """What it is the mean of."""
+        """What it is the mean of, in words."""
         how = "mean" if self.weights is None else "weighted mean"
         sampled = " as a sample of tasks" if self.tasks_are == "sample" else ""
         return (
@@ -89,8 +89,10 @@ class Average:
     def mean(
         self, row: int, level: float = 0.95, estimates: Sequence[Estimate] | None = None
     ) -> Estimate:
-        """A run's average over the items that it was asked. own: the estimates of the samples, if
-        they are known.
+        """A run's average over the items that it was asked.
+
+        Args:
+            estimates: the estimates of the samples, if they are known already.
         """
         span = shared_range(self.samples)
         sample_estimates = list[Estimate]()
@@ -127,11 +129,12 @@ class Average:
 
 @dataclass(frozen=True, slots=True)
 class GroupDifference(Plain):
-    """A node of the tree of two runs. difference: None where a task has no number, or the tasks
-    cannot be averaged or paired.
+    """A node of the tree of two runs.
 
-    missing: tasks of the node that the comparison lacks, of n_tasks. average: how its parts are
-    averaged.
+    Args:
+        average: how its parts are averaged.
+        missing: which of its `n_tasks` tasks the comparison lacks.
+        difference: None if a task has no number, or the tasks cannot be averaged or paired.
     """
 
     name: str
@@ -147,13 +150,13 @@ class GroupDifference(Plain):
 
 
 def shared_range(matrices: Sequence[Matrix]) -> tuple[float, float] | None:
-    """The range of the scores of all; None where one has no range, or they differ."""
+    """The range of scores that all matrices share; None if one has no range, or they differ."""
     spans = {matrix.measure.value_range for matrix in matrices}
     return spans.pop() if len(spans) == 1 else None
 
 
 def can_average(measures: Sequence[Measure]) -> bool:
-    """Whether a mean over these tasks means anything: all in points, and all in the same direction."""
+    """Whether a mean over these tasks makes sense: all in points and in the same direction."""
     return (
         all(measure.bounded for measure in measures)
         and len({measure.lower_is_better for measure in measures}) == 1
@@ -171,8 +174,9 @@ def common_trees(runs: Sequence[Run]) -> tuple[Node, ...]:
 
 
 def overall_node(runs: Sequence[Run], tasks: Sequence[str]) -> Node | None:
-    """The node that stands for everything: the root of the declared tree, else the last of the
-    trees that have all of the tasks.
+    """The node that stands for all tasks.
+
+    It is the root of the declared tree, else the last of the trees that contains all tasks.
     """
     trees = common_trees(runs)
     if len(trees) == 1 and all(run.data["configuration"].get("tree") for run in runs):
@@ -181,7 +185,7 @@ def overall_node(runs: Sequence[Run], tasks: Sequence[str]) -> Node | None:
 
 
 def outer_first(level: Sequence[Node]) -> Iterator[Node]:
-    """The nodes of trees, level by level: a reader finds totals before their parts."""
+    """The nodes of trees level by level, so that totals come before their parts."""
     while level:
         yield from level
         level = [
@@ -192,11 +196,10 @@ def outer_first(level: Sequence[Node]) -> Iterator[Node]:
 def make_average(
     matrices: Sequence[Matrix], node: Node | None = None, tasks_are: TasksAre = "fixed"
 ) -> Average | None:
-    """The average over matrices by a node, without one each task the same; None where it has no
-    number.
+    """The average over matrices by a node, or with equal weights; None if it has no number.
 
-    Raises ConfigurationError where the tasks are to be a sample, and are fewer than three or do not
-    count the same.
+    Raises:
+        ConfigurationError: the tasks shall be a sample, but are fewer than three or have weights.
     """
     average = _average_by_node(matrices, node)
     if tasks_are == "fixed":
@@ -246,7 +249,7 @@ def _average_by_node(matrices: Sequence[Matrix], node: Node | None) -> Average |
 def group_differences(
     runs: Sequence[Run], matrices: Sequence[Matrix]
 ) -> tuple[GroupDifference, ...]:
-    """Each node of the trees that two runs have in common once, inner ones first."""
+    """The difference at each node of the trees that two runs have in common, inner nodes first."""
     sizes = {matrix.measure.task: len(matrix.keys) for matrix in matrices}
     differences = []
     for node in distinct(node for tree in common_trees(runs) for node in tree.nodes()):

@@ -1,4 +1,4 @@
-"""Counts, times and lists as words of a sentence, alike in every message and report."""
+"""Counts, times and lists as words of a sentence, consistent in all messages and reports."""
 
 from __future__ import annotations
 
@@ -24,8 +24,10 @@ def counted(n: int, word: str, many: str = "") -> str:
 
 
 def listed(phrases: Sequence[str], most: int = 0) -> str:
-    """The parts in a sentence: "a, b and c"; with more than `most` of them, where that is given,
-    "a, b and 5 more".
+    """The phrases as in a sentence: "a, b and c".
+
+    Args:
+        most: with more phrases than this, "a, b and 5 more"; 0 for no limit.
     """
     if most and len(phrases) > most:
         phrases = [*phrases[:most], f"{len(phrases) - most} more"]
@@ -37,15 +39,17 @@ def listed(phrases: Sequence[str], most: int = 0) -> str:
 
 
 def points(score: float, bounded: bool) -> str:
-    """A score or difference: in points of 100 with a decimal, else with four digits; without a
-    minus before zero.
-    """
+    """A score or difference in points of 100 with a decimal if bounded, else with four digits."""
     text = f"{100 * score:.1f}" if bounded else f"{score:.4g}"
     return "0.0" if text == "-0.0" else text
 
 
 def said_once(remarks: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
-    """Remarks, each once with the names that it was made of. remarks: (name, text)."""
+    """Remarks, each once with all the names it applies to.
+
+    Args:
+        remarks: pairs of name and text.
+    """
     names: dict[str, list[str]] = {}
     for name, text in remarks:
         names.setdefault(text, []).append(name)
@@ -53,8 +57,9 @@ def said_once(remarks: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
 
 
 def duration(seconds: float) -> str:
-    """A time in the two units that matter: "0.42 s", "12 s", "3 min 05 s", "2 h 03 min", "4 d 01
-    h"; "n/a" for none.
+    """A time in its two leading units: "0.42 s", "12 s", "3 min 05 s", "2 h 03 min", "4 d 01 h".
+
+    "n/a" if it is not known.
     """
     if not math.isfinite(seconds) or seconds < 0:
         return "n/a"
@@ -71,9 +76,7 @@ def duration(seconds: float) -> str:
 
 
 def few_clusters(effective: float | None) -> str:
-    """What to know of an interval over so few clusters, counted as if they had one size; "" where
-    there are enough.
-    """
+    """A caveat for intervals over few clusters, counted by their effective number; else ""."""
     if effective is None or not effective < _FEW_CLUSTERS:
         return ""
     return (

@@ -1,8 +1,7 @@
-"""Every question in other words, written by a model, and options in another order, which takes
-none.
+"""Rewrite questions with a model, and reorder options without one.
 
-A model writes a paraphrase of any question and the opposite of a yes or no question. What it writes
-is checked, not trusted.
+A model writes a paraphrase of any question, and the opposite of a yes or no question. Its rewrites
+are checked, not trusted.
 """
 
 from __future__ import annotations
@@ -67,7 +66,7 @@ _LONGER = 3
 
 @dataclass(frozen=True, slots=True)
 class Rewrite:
-    """A sample, its original, and where it comes from."""
+    """A rewritten sample with its original, the kind of rewrite, and what wrote it."""
 
     original: Sample
     sample: Sample
@@ -77,8 +76,10 @@ class Rewrite:
 
 @dataclass(slots=True)
 class RewrittenTask:
-    """What came of a task. refused: how many originals have no rewrite of a kind, by kind and
-    reason.
+    """The rewrites of a task.
+
+    Args:
+        refused: how many originals have no rewrite of a kind, by kind and reason.
     """
 
     rewrites: list[Rewrite] = field(default_factory=list)
@@ -88,7 +89,7 @@ class RewrittenTask:
     def take(
         self, original: Sample, sample: Sample | None, kind: str, by: str, none: str
     ) -> None:
-        """Keep a rewrite that passes the checks, or count why not."""
+        """Keep a rewrite that passes the checks, or count why it was refused."""
         why = none if sample is None else find_fault(original, sample, kind)
         if why or sample is None:
             self.refused[kind, why] += 1
@@ -99,12 +100,13 @@ class RewrittenTask:
 def rewrite(
     task: Task, kinds: Sequence[Kind], model: Model | None, home: Path
 ) -> RewrittenTask:
-    """Every sample in every kind.
+    """Rewrite every sample of a task in every kind.
 
-    A model's replies are kept in the store at `home` and never paid for twice.
+    A model's replies are kept in the store at `home`, so they are paid for once.
 
-    Raises ConfigurationError where a kind needs a model and there is none, AbilityError for one
-    that writes no text.
+    Raises:
+        ConfigurationError: a kind needs a model and there is none.
+        AbilityError: the model cannot write text.
     """
     written = [kind for kind in kinds if kind in _INSTRUCTIONS]
     rewritten = RewrittenTask(n_originals=sum(1 for _ in _originals(task)))
@@ -132,8 +134,9 @@ def rewrite(
 
 
 def shuffle_options(sample: Sample) -> Sample | None:
-    """The options in another order, with a right one in another place; None where options speak of
-    each other's places.
+    """The sample with its options reordered, and a right one in another place.
+
+    None if its options refer to each other by position.
     """
     if len(sample.choices) < 2 or any(
         _SPEAKS_OF_OTHERS.search(choice) for choice in sample.choices
@@ -213,7 +216,7 @@ async def _rewrite_all(
 async def _rewrite_sample(
     sample: Sample, kind: Kind, ask: Ask, chat: bool
 ) -> tuple[Sample | None, str]:
-    """The rewritten sample, or None and why there is none."""
+    """The rewritten sample, or None and the reason."""
     # Which answer of an opposite is right is not for the model to say.
     frame = with_opposite_answer(sample) if kind == "negate" else sample
     if frame is None:
@@ -245,9 +248,9 @@ async def _rewrite_sample(
 
 
 def find_fault(original: Sample, rewritten: Sample, kind: str) -> str:
-    """Why a rewrite is refused, as far as a program can see; "" for one that may stay.
+    """Why a rewrite is refused, as far as a program can tell; "" if it may stay.
 
-    A person looks at the rest.
+    The rest is for a person to review.
     """
     before = _fold_text(original.input)
     after = _fold_text(rewritten.input)

@@ -1,9 +1,8 @@
-"""Which n-grams of questions occur in a corpus of the user's own: files of any size, read once, in
-flat memory.
+"""Find n-grams of questions in a corpus: files of any size, read once, in constant memory.
 
-Text is compared by its words: NFKC, case folded, without punctuation; a Han, Kana, Hangul or Thai
-character is a word. An n-gram never reaches across two documents, which are whole text files, or
-the lines of JSON Lines.
+Texts are compared by their words: NFKC, case-folded, without punctuation; a Han, Kana, Hangul or
+Thai character is a word. An n-gram never spans two documents, which are whole text files or the
+lines of JSON Lines.
 """
 
 from __future__ import annotations
@@ -49,10 +48,13 @@ _MULTIPLIER = 0x9E3779B97F4A7C15
 
 @dataclass(frozen=True, slots=True)
 class GramCount:
-    """Of one question: n of its n-grams, how many different ones it has, how many of them the
-    corpus has, and how often in all.
+    """The n-grams of one question and how many of them the corpus has.
 
-    n is 0 where the question is too short to be looked for.
+    Args:
+        n: words in an n-gram, 0 if the question is too short to look for.
+        grams: how many different n-grams the question has.
+        found: how many of them occur in the corpus.
+        occurrences: how often they occur in all.
     """
 
     n: int
@@ -62,13 +64,13 @@ class GramCount:
 
     @property
     def share(self) -> float:
-        """The share of its n-grams that the corpus has."""
+        """The share of its n-grams that occur in the corpus."""
         return self.found / self.grams if self.grams else float("nan")
 
 
 @dataclass(frozen=True, slots=True)
 class CorpusScan:
-    """What was read, and what it has of each question, in their order."""
+    """How much was read, and the counts of each question, in their order."""
 
     files: int
     words: int
@@ -83,11 +85,13 @@ def split_words(text: str) -> list[str]:
 def scan_corpus(
     questions: Sequence[str], places: Sequence[Path], n: int = N
 ) -> CorpusScan:
-    """Look for the n-grams of `questions` in files and folders (.txt, .md, .jsonl, .ndjson, each
-    also .gz).
+    """Look for the n-grams of questions in files and folders.
 
-    A question of LEAST to n words is looked for whole. Raises ConfigurationError for an n under
-    LEAST, a place that is not there or has no such file, and a file that cannot be read.
+    Files are .txt, .md, .jsonl and .ndjson, each also as .gz. A question of LEAST to n words is
+    looked for as a whole.
+
+    Raises:
+        ConfigurationError: n is under LEAST, a path has no such file, or a file cannot be read.
     """
     if n < LEAST:
         raise ConfigurationError(
@@ -109,9 +113,9 @@ def scan_corpus(
 
 
 class _GramIndex:
-    """The n-grams of all questions by length, and how often each was met.
+    """The n-grams of all questions by length, with how often each was seen.
 
-    Words are numbers, 0 for those of no question.
+    Words are numbers, 0 for words of no question.
     """
 
     def __init__(self, questions: Sequence[Sequence[str]], n: int) -> None:
@@ -141,8 +145,10 @@ class _GramIndex:
         )
 
     def read(self, pieces: Iterator[str]) -> int:
-        """Count the n-grams of one document, given in pieces that end between words; how many words
-        it has.
+        """Count the n-grams of a document, passed in pieces that end between words.
+
+        Returns:
+            How many words the document has.
         """
         longest = max(self.hashes, default=0)
         tail = np.zeros(0, np.uint64)
@@ -169,7 +175,7 @@ class _GramIndex:
     def _count(
         self, ids: NDArray[np.uint64], length: int, gram_hashes: NDArray[np.uint64]
     ) -> None:
-        """Count the windows that are grams; a hash only says where to look."""
+        """Count the windows that are n-grams; a matching hash only says where to look."""
         if len(ids) < length:
             return
         hashes = _hash_rows(sliding_window_view(ids, length))
@@ -180,7 +186,7 @@ class _GramIndex:
                 self.counts[gram] += 1
 
     def count_grams(self) -> tuple[GramCount, ...]:
-        """For each question."""
+        """The counts of each question."""
         counts = []
         for question_grams in self.own:
             times = [self.counts[gram] for gram in question_grams]
@@ -229,7 +235,7 @@ def _file_kind(path: Path) -> str:
 
 
 def _read_documents(path: Path) -> Iterator[Iterator[str]]:
-    """The documents of a file, each as pieces. A file of another name is read as text."""
+    """The documents of a file, each as pieces; other file types are read as text."""
     packed = path.name.lower().endswith(".gz")
     with (
         _BoundedGzipFile(path) if packed else path.open("rb") as raw,
@@ -249,7 +255,7 @@ def _read_documents(path: Path) -> Iterator[Iterator[str]]:
 
 
 class _BoundedGzipFile(gzip.GzipFile):
-    """A packed file that is read no further than text can grow. Raises ConfigurationError."""
+    """A gzip file that is read no further than text can expand. Raises ConfigurationError."""
 
     def read1(self, size: int = -1) -> bytes:
         unpacked = super().read1(size)
@@ -263,7 +269,7 @@ class _BoundedGzipFile(gzip.GzipFile):
 
 
 def _read_pieces(file: IO[str]) -> Iterator[str]:
-    """A text in pieces of about a megabyte that end at white space, where there is some."""
+    """A text in pieces of about a megabyte that end at white space if possible."""
     remainder = ""
     while chunk := file.read(_CHUNK):
         chunk = remainder + chunk
@@ -276,7 +282,7 @@ def _read_pieces(file: IO[str]) -> Iterator[str]:
 
 
 def _text_of_json(line: str) -> str:
-    """All text of a line of JSON, one string after another; of a line that is no JSON, the line."""
+    """All strings in a line of JSON, one after another; the line itself if it is not JSON."""
     try:
         document = json.loads(line)
     except (ValueError, RecursionError):

@@ -1,6 +1,6 @@
-"""Dates as questions have them: a year, a month or a day, and which side of a cut-off they lie on.
+"""Dates of questions (a year, month or day), and on which side of a cut-off they lie.
 
-"2024-06" is a span from the 1st to the 30th. What lies across the cut-off is on neither side: it is
+"2024-06" is a span from the 1st to the 30th. A span across the cut-off is on neither side: it is
 counted and left out.
 """
 
@@ -21,15 +21,16 @@ Side = Literal["before", "after", "across", "undated", "unreadable"]
 
 @dataclass(frozen=True, slots=True)
 class DateSpan:
-    """From the first to the last day that a date may mean."""
+    """The first and the last day that a date may mean."""
 
     first: date
     last: date
 
 
 def parse_span(text: Any) -> DateSpan | None:
-    """The span of "2024", "2024-06", "2024-06-15" (a time after it is ignored), a number that is a
-    year; else None.
+    """The span of "2024", "2024-06", "2024-06-15" or a year as a number; None for anything else.
+
+    A time after the date is ignored.
     """
     if isinstance(text, bool) or text is None:
         return None
@@ -50,7 +51,8 @@ def parse_span(text: Any) -> DateSpan | None:
 def read_cut_off(text: str) -> date:
     """The last day of a cut-off such as "2024-06" or "2024-06-15".
 
-    Raises ConfigurationError for what is no date.
+    Raises:
+        ConfigurationError: it is not a date.
     """
     span = parse_span(text)
     if span is None:
@@ -61,9 +63,7 @@ def read_cut_off(text: str) -> date:
 
 
 def side_of(text: Any, cut_off: date) -> Side:
-    """Whether a date is before (up to and on) the cut-off, after it, across it, not there, or not
-    readable as a date.
-    """
+    """Whether a date is before (or on) the cut-off, after it, across it, missing or unreadable."""
     if text is None or not str(text).strip():
         return "undated"
     span = parse_span(text)

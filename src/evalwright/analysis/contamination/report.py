@@ -1,6 +1,7 @@
-"""Whether a model may have memorised a task's questions, in numbers: scores before and after a
-cut-off date, by overlap with a corpus, and the paired drop from original to rewritten wordings,
-less that of control items.
+"""Whether a model may have memorised a task's questions.
+
+Compares scores before and after a cut-off date and by overlap with a corpus, and takes the paired
+drop from original to rewritten wordings, less that of control items.
 """
 
 from __future__ import annotations
@@ -40,8 +41,10 @@ from evalwright.statistics import (
 
 @dataclass(frozen=True, slots=True)
 class ContaminationReport(Plain):
-    """What there is to say of one run. suspicious: some task's paired drop exceeds that of its
-    control items.
+    """The evidence on one run.
+
+    Args:
+        suspicious: whether the paired drop of some task exceeds that of its control items.
     """
 
     run: str
@@ -63,15 +66,20 @@ def contamination_report(
     corpus: Sequence[str | Path] = (),
     n: int = N,
 ) -> ContaminationReport:
-    """Report on one run.
+    """Report on one run. Rewrites are looked for in it and in `rewrites`.
 
-    Rewrites are looked for in the run itself and in `rewrites`, runs of the same model.
+    Args:
+        rewrites: runs of the same model on rewritten tasks.
+        cut_off: the model's training cut-off, such as "2024-06"; items dated after it are control
+            items.
+        date_key: the metadata key of the date; by default the first of `DATE_KEYS` that divides a
+            task.
+        control: "key=value" in the metadata of further control items.
+        corpus: files and folders in which n-grams of the questions are looked for.
+        n: words in an n-gram.
 
-    cut_off: the model's, e.g. "2024-06"; items dated after it are control items. date_key: which
-    metadata has the date; by default the first of `DATE_KEYS` that divides a task's items. control:
-    "key=value" of the metadata of further control items. corpus: files and folders in which the
-    questions' n-grams are looked for. Raises ConfigurationError where it has nothing to report on,
-    and where a run of rewrites is another model's.
+    Raises:
+        ConfigurationError: there is nothing to report on, or a run of rewrites has another model.
     """
     key, equals, expected = control.partition("=")
     if control and not (key and equals):
@@ -154,9 +162,7 @@ was written, when its answer became known, and what benchmarks call the date of 
 
 
 def find_date_key(items: TaskItems, control: Control) -> str:
-    """The first key by which a task's items lie on both sides of the cut-off, else the first by
-    which any lies on a side.
-    """
+    """The first key by which a task's items lie on both sides of the cut-off, else on any side."""
     dividing = DATE_KEYS[0]
     most_sides = 0
     for key in DATE_KEYS:
@@ -174,7 +180,7 @@ def find_date_key(items: TaskItems, control: Control) -> str:
 def _nothing_to_report(
     run: Run, tasks: Sequence[TaskItems], control: Control, date_key: str
 ) -> UsageError:
-    """Why there is nothing to say about a run, and what would give something."""
+    """Why there is nothing to report on a run, and what to pass instead."""
     if control.cut_off is None:
         return ConfigurationError(
             f"There is nothing to report for '{run.id}': give --rewrites (a run of the"
@@ -206,8 +212,9 @@ MOST_KEYS = 20
 
 
 def whole_drops(all_drops: Sequence[Drop]) -> list[Drop]:
-    """Per task the drop over all its rewrites, on which alone a conclusion rests: no picking of
-    kinds.
+    """Per task the drop over all its rewrites, on which alone a conclusion rests.
+
+    This rules out picking the kind of rewrite that suits.
     """
     drop_by_task: dict[str, Drop] = {}
     for drop in all_drops:
@@ -233,10 +240,11 @@ a person checked it.
 
 @dataclass(slots=True, kw_only=True)
 class TaskItems(ItemRows):
-    """The items of one task of a run, in the order of the record, by the scorer of the task's main
-    metric.
+    """The items of one task of a run in recorded order, by the scorer of its main metric.
 
-    metadata: of each item, as recorded. texts: their questions.
+    Args:
+        metadata: of each item, as recorded.
+        texts: the questions.
     """
 
     task: str
@@ -247,15 +255,15 @@ class TaskItems(ItemRows):
 
     @property
     def value_range(self) -> tuple[float, float] | None:
-        """Of one score; None where it is not known."""
+        """The range of a score; None if unknown."""
         return (0.0, 1.0) if self.bounded else None
 
     def matrix(self, places: Sequence[int]) -> NDArray[np.float64]:
-        """Scores of some items, (n, draws), nan = missing."""
+        """Scores of some items, (n, draws), nan if missing."""
         return padded([self.draws[index] for index in places])
 
     def new_item(self, row: Mapping[str, Any]) -> None:
-        """Take an item's metadata and question."""
+        """Add an item's metadata and question."""
         metadata = row.get("metadata") or {}
         if not isinstance(metadata, Mapping):
             raise TypeError("its metadata is not a mapping")
@@ -264,7 +272,7 @@ class TaskItems(ItemRows):
 
 
 def read_items(run: Run) -> dict[str, TaskItems]:
-    """The items of every task that has a main metric. Raises RunError where records cannot be read."""
+    """The items of every task that has a main metric. Raises RunError for unreadable records."""
     items_by_task = {
         task.name: TaskItems(
             task=task.name,
@@ -280,8 +288,9 @@ def read_items(run: Run) -> dict[str, TaskItems]:
 
 
 class ItemGroups:
-    """Groups of one task's items, with cluster codes that are the same in all of them; an item
-    without a cluster is alone.
+    """Groups of one task's items, with cluster codes that are consistent between groups.
+
+    An item without a cluster stands alone.
     """
 
     def __init__(self, items: TaskItems) -> None:
@@ -289,7 +298,7 @@ class ItemGroups:
         self._codes: dict[tuple[str, str], int] = {}
 
     def codes(self, places: Iterable[int]) -> NDArray[np.int64]:
-        """A cluster code per item, (n,)."""
+        """A cluster code for each item, (n,)."""
         clusters = self.items.clusters
         names = [
             ("cluster", clusters[index]) if clusters[index] else ("item", str(index))
@@ -311,7 +320,7 @@ class ItemGroups:
     def difference(
         self, a: Sequence[int], b: Sequence[int]
     ) -> UnpairedComparison | None:
-        """The mean of one group less that of another; None where one is empty."""
+        """The mean of one group minus that of another; None if one is empty."""
         if not a or not b:
             return None
         (scores_a, clusters_a), (scores_b, clusters_b) = (
@@ -342,11 +351,14 @@ ALL = "all"
 
 @dataclass(frozen=True, slots=True)
 class CutOff(Plain):
-    """One task's score before and after a date. before, after: None where no item is on that side.
+    """One task's scores before and after a date.
 
-    across: items whose date does not say on which side they are; undated: those without one.
-    shared_clusters: clusters with items on both sides, which the interval does not know of.
-    unreadable: items with a text or a number where a date should be.
+    Args:
+        before, after: None if no item is on that side.
+        across: items whose date does not tell the side.
+        undated: items without a date.
+        unreadable: items with something else in place of the date.
+        shared_clusters: clusters with items on both sides, which the interval ignores.
     """
 
     task: str
@@ -364,11 +376,14 @@ class CutOff(Plain):
 
 @dataclass(frozen=True, slots=True)
 class Drop(Plain):
-    """One task's originals against their rewrites of one kind ("all": each item's mean over its
-    rewrites).
+    """One task's originals against their rewrites of one kind.
 
-    drop: of the items that the model may have seen. check: the same less the control items' drop,
-    None without control. rewrites: how many; unchecked: of those, how many no person has checked.
+    Args:
+        kind: "all" takes each item's mean over all its rewrites.
+        rewrites: how many there are.
+        unchecked: how many of them no person has checked.
+        drop: of the items that the model may have seen.
+        check: the drop less that of the control items; None without control items.
     """
 
     task: str
@@ -382,9 +397,7 @@ class Drop(Plain):
 
 @dataclass(frozen=True, slots=True)
 class Control:
-    """Which items a model cannot have seen: those dated after its cut-off, and those with a value
-    in their metadata.
-    """
+    """Which items a model cannot have seen: dated after its cut-off, or marked in their metadata."""
 
     cut_off: date | None = None
     date_key: str = "created_at"
@@ -402,9 +415,7 @@ class Control:
         return self.side(metadata) == "after"
 
     def side(self, metadata: Mapping[str, Any]) -> str:
-        """On which side of the cut-off an item is; "across" where its date does not say, "" without
-        a cut-off.
-        """
+        """On which side of the cut-off an item is; "" without a cut-off."""
         return (
             ""
             if self.cut_off is None
@@ -413,10 +424,7 @@ class Control:
 
 
 def compare_by_cut_off(items: TaskItems, control: Control) -> CutOff | None:
-    """The score before and after; None without a cut-off, and where no item is dated.
-
-    Rewrites are not counted.
-    """
+    """The scores before and after the cut-off, without rewrites; None if no item is dated."""
     sides: dict[str, list[int]] = {side: [] for side in ("", *get_args(Side))}
     for index, metadata in enumerate(items.metadata):
         if OF not in metadata:
@@ -447,9 +455,7 @@ def compare_by_cut_off(items: TaskItems, control: Control) -> CutOff | None:
 
 @dataclass(frozen=True, slots=True)
 class ScoredRewrite:
-    """A rewrite's kind, whether a person has checked it, and the mean score of its draws, nan where
-    all failed.
-    """
+    """A rewrite's kind, whether a person has checked it, and the mean score of its draws."""
 
     kind: str
     checked: bool
@@ -461,7 +467,7 @@ Rewrites = Mapping[int, Sequence[ScoredRewrite]]
 
 
 def find_rewrites(items: TaskItems, others: Sequence[TaskItems]) -> Rewrites:
-    """The rewrites of a task's items that stand among other items: those whose metadata name them."""
+    """The rewrites of a task's items among other items, which name their originals in metadata."""
     rewrites: dict[int, list[ScoredRewrite]] = {}
     for further_items in others:
         for index, metadata in enumerate(further_items.metadata):
@@ -484,7 +490,7 @@ def find_rewrites(items: TaskItems, others: Sequence[TaskItems]) -> Rewrites:
 
 
 def measure_drops(items: TaskItems, rewrites: Rewrites, control: Control) -> list[Drop]:
-    """The paired drop over all kinds, and by kind where there are several."""
+    """The paired drop over all kinds of rewrites, and by kind if there are several."""
     kinds = sorted(
         {
             rewrite.kind
@@ -552,9 +558,12 @@ MOST = 0.8
 class Overlap(Plain):
     """One task against a corpus.
 
-    classes: score of the questions of which the corpus has none, some (under 80 of 100), or most of
-    the n-grams. difference: some or most, less none; None where one side is empty. too_short:
-    questions that were not looked for. samples: by id, what was found of each.
+    Args:
+        classes: mean scores of questions of which the corpus has none, some (under 80%) or most of
+            the n-grams.
+        difference: some or most, minus none; None if one side is empty.
+        too_short: how many questions were not looked for.
+        samples: the counts by sample id.
     """
 
     task: str
@@ -571,7 +580,7 @@ class Overlap(Plain):
 def measure_overlaps(
     tasks: Sequence[TaskItems], corpus: Sequence[Path], n: int = N
 ) -> list[Overlap]:
-    """Every task against a corpus, which is read once for all. Rewrites are not looked for."""
+    """Every task against a corpus that is read once. Rewrites are not looked for."""
     original_indices = [
         (
             items,

@@ -1,8 +1,8 @@
-"""A task's questions in other words, as a task of their own: a YAML file and its data beside it.
+"""Write a task's rewritten questions as a task of their own: a YAML file with its data.
 
-Every row names its original, the kind of rewrite, what made it, and whether a person has checked
-it. The new file has the original's prompt, scorers and metrics, so that its run differs from the
-original's in the wordings alone.
+Every row names its original, the kind of rewrite, what wrote it, and whether a person has checked
+it. The new file keeps the original's prompt, scorers and metrics, so the runs differ in wording
+only.
 """
 
 from __future__ import annotations
@@ -35,11 +35,15 @@ def write_rewrites(
     name: str = "",
     over: bool = False,
 ) -> Path:
-    """Write the task file `into` and its data beside it; return the data's path.
+    """Write a task file with its data beside it, and return the data's path.
 
-    name: of the new task; made of the original's where it is "". over: replace files that are
-    there. Raises ConfigurationError where there is nothing to write, and where a file is there or
-    cannot be written.
+    Args:
+        into: the task file.
+        name: of the new task; by default derived from the original's.
+        over: replace existing files.
+
+    Raises:
+        ConfigurationError: there is nothing to write, or a file exists or cannot be written.
     """
     if into.suffix.lower() not in (".yaml", ".yml"):
         raise ConfigurationError(f"A task file ends in .yaml: '{into}' does not.")
@@ -90,10 +94,10 @@ def write_rewrites(
 def _make_row(
     rewrite: Rewrite, task: str, definition: Definition, shares_original: bool
 ) -> dict[str, Any]:
-    """The original's columns, with the wording replaced where a column is the wording, and the
-    sample under "rewrite".
+    """A row with the original's columns, its wording replaced, and the sample under "rewrite".
 
-    shares_original: an original may have more than one rewrite; they are one cluster.
+    Args:
+        shares_original: whether originals may have several rewrites, which then form one cluster.
     """
     old = rewrite.original
     new = rewrite.sample
@@ -137,7 +141,7 @@ def _make_document(
     data_name: str,
     folder: Path,
 ) -> dict[str, Any]:
-    """The original's definition over the new data."""
+    """The original's task file over the new data."""
     document = with_prompt_file(definition.document, definition.variables)
     document_fields: dict[str, Any] = dict(document.value)
     first = rewritten.rewrites[0]
@@ -191,9 +195,10 @@ def _keep_shots(
     definition: Definition,
     folder: Path,
 ) -> dict[str, Any]:
-    """Shots as they were.
+    """The few-shot settings of the original.
 
-    Raises ConfigurationError where they would show a rewrite its original, with the answer.
+    Raises:
+        ConfigurationError: they would show a rewrite its original, with the answer.
     """
     if shots.get("count") == 0:
         return {"count": 0}
@@ -226,9 +231,10 @@ def _rebase_dataset(dataset: Any, base: Path, folder: Path) -> Any:
 
 
 def only_definition(name: str, definitions: Sequence[Definition | Task]) -> Definition:
-    """The one definition of a task file.
+    """The single definition of a task file.
 
-    Raises TaskError for several, and for a task that is no file.
+    Raises:
+        TaskError: there are several, or the task is not a file.
     """
     if len(definitions) != 1:
         raise TaskError(f"'{name}' is {len(definitions)} tasks; name one of them.")

@@ -1,8 +1,6 @@
-"""What changed between two versions of a task set: samples added and removed, wordings, references
-and origins changed.
+"""What changed between two versions of a task: samples, wordings, references and metadata.
 
-Samples are matched by their ids. A sample that only got another id has the same content hash, and
-is said to be renamed.
+Samples are matched by id. A sample with a new id but the same content hash counts as renamed.
 """
 
 from __future__ import annotations
@@ -22,8 +20,11 @@ _HEX = 16
 
 @dataclass(frozen=True, slots=True)
 class SampleChange:
-    """One sample in both versions. what: "wording", "references", "metadata"; before, after: those
-    parts of it.
+    """A sample that differs between two versions.
+
+    Args:
+        what: which parts differ, of "wording", "references" and "metadata".
+        before, after: these parts.
     """
 
     id: str
@@ -36,7 +37,7 @@ class SampleChange:
 
 @dataclass(frozen=True, slots=True)
 class SettingChange:
-    """A part of the task itself that differs: its prompt, scorers, metrics, answer."""
+    """A setting of the task that differs: its prompt, scorers, metrics or answer."""
 
     key: str
     before: Any
@@ -45,8 +46,11 @@ class SettingChange:
 
 @dataclass(frozen=True, slots=True)
 class TaskDiff:
-    """Two versions of a task. renamed: (old id, new id) of samples with equal content. unchanged:
-    how many are equal.
+    """The differences between two versions of a task.
+
+    Args:
+        renamed: (old id, new id) of samples with equal content.
+        unchanged: how many samples are equal.
     """
 
     a: str
@@ -66,9 +70,7 @@ class TaskDiff:
 
     @property
     def same_scores(self) -> bool:
-        """Whether scores of both versions are of the same questions, prompted and judged in the
-        same way.
-        """
+        """Whether both versions ask and judge the same questions in the same way."""
         judged = any(set(change.what) - {"metadata"} for change in self.changed)
         return not (self.added or self.removed or judged or self.settings)
 
@@ -79,7 +81,7 @@ class TaskDiff:
 
 
 def diff_tasks(a: Task, b: Task) -> TaskDiff:
-    """Compare two versions of a task, sample by sample. Memory grows with the number of samples."""
+    """Compare two versions of a task sample by sample; memory grows with the number of samples."""
     before, after = (
         {sample.id: _sample_contents(sample) for sample in task.samples}
         for task in (a, b)

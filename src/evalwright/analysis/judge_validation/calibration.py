@@ -1,8 +1,7 @@
-"""A run's score corrected by people, and the difference of two: what the judge says, what labels
-alone say, and both together.
+"""Correct a run's judged score, or the difference of two runs, by labels from people.
 
-Labels of answers chosen by hand, as the explorer's "Label this" collects them, say how the judge
-fared on these alone: nothing there is an estimate of the run, and no interval is given.
+Labels of hand-picked answers, as collected by the explorer's "Label this", only tell how the judge
+fared on these: nothing is an estimate for the run, and there is no interval.
 """
 
 from __future__ import annotations
@@ -49,9 +48,7 @@ SCHEMA = 1
 
 @dataclass(frozen=True, slots=True)
 class Excess(Plain):
-    """By how much the judge's score is above people's on the same answers, with its interval; 0 to
-    1.
-    """
+    """How far the judge's score exceeds people's on the same answers, with its interval."""
 
     value: float
     low: float
@@ -60,17 +57,18 @@ class Excess(Plain):
 
     @property
     def seen(self) -> bool:
-        """Whether the interval leaves out 0."""
+        """Whether the interval excludes 0."""
         return self.low > 0 or self.high < 0
 
 
 @dataclass(frozen=True, slots=True)
 class LabelCounts(Plain):
-    """What the numbers rest on, in answers. drawn: rows of the set; labelled: of these with a
-    label, unlabelled: without.
+    """How many answers the numbers rest on.
 
-    without_verdict: labelled answers that the judge gave no verdict on, which are in no number.
-    labellers: labels by person.
+    Args:
+        drawn: rows of the labelling set, of which `labelled` have a label and `unlabelled` none.
+        without_verdict: labelled answers that the judge gave no verdict on; they are left out.
+        labellers: labels by person.
     """
 
     verdicts: int
@@ -85,12 +83,18 @@ class LabelCounts(Plain):
 class JudgeCalibration:
     """A judge's verdicts on one run, corrected by labels.
 
-    judge: its own score; labels_alone: what the labels say without it (in a stratified set weighted
-    by strata, which are made of verdicts); corrected: both together. narrower: by which share the
-    corrected interval is narrower than that of the labels alone (below 0: wider). faults: results
-    of the probes, by name; unknown: for the others the reason why there is none. set, design, seed:
-    of the labelling set. labels: names and SHA-256 of the tables. left_out: answers that could not
-    be drawn, having no verdict. drawn_from: the run that the set was drawn from.
+    Args:
+        judge: the judge's own score.
+        labels_alone: the score by labels alone, weighted by strata in a stratified set.
+        corrected: the score from both together.
+        narrower: how much narrower the corrected interval is than that of the labels alone, as a
+            share.
+        faults: findings of the probes, by name.
+        unknown: why the other probes have no finding.
+        set, design, seed: of the labelling set.
+        labels: names and SHA-256 of the tables.
+        left_out: answers that could not be drawn for want of a verdict.
+        drawn_from: the run that the set was drawn from.
     """
 
     run: str
@@ -128,9 +132,12 @@ def calibrate_judge(
 ) -> JudgeCalibration:
     """Correct a run's verdicts by the labels in one or several tables.
 
-    scorer: another one of the run than the set was drawn for. level: of the intervals of the three
-    scores. Raises ConfigurationError for labels that cannot be used, with file and line, and where
-    they are too few.
+    Args:
+        scorer: another scorer than the set was drawn for.
+        level: of the intervals.
+
+    Raises:
+        ConfigurationError: the labels are too few or cannot be used; with file and line.
     """
     refuse_left_out([run], "calibrate")
     files = read_label_files(label_files)
@@ -194,9 +201,7 @@ def estimate_alone_and_corrected(
 
 
 def _measure_excess(evidence: Evidence, level: float) -> Excess:
-    """The judge's score less people's on the answers that people saw, weighted where chances were
-    unequal.
-    """
+    """The judge's score minus people's on labelled answers, weighted if chances were unequal."""
     clusters = evidence.verdicts.clusters
     if evidence.strata is None:
         paired = compare_paired(
@@ -224,9 +229,7 @@ def weighted_mean(
     value_range: tuple[float, float],
     level: float,
 ) -> JudgeCorrection:
-    """The mean of labels, weighted by strata: their correction of a judge that says 0 wherever it
-    has a verdict.
-    """
+    """The mean of labels weighted by strata, over all items with a verdict."""
     nothing = np.where(np.isnan(verdicts), np.nan, 0.0)
     return corrected_mean(
         nothing,
@@ -254,7 +257,7 @@ def _count_labels(evidence: Evidence) -> LabelCounts:
 
 
 def interval_reduction(alone: JudgeCorrection, corrected: JudgeCorrection) -> float:
-    """By which share the corrected interval is narrower; nan where there is no interval."""
+    """How much narrower the corrected interval is, as a share; nan without an interval."""
     before = alone.high - alone.low
     after = corrected.high - corrected.low
     return 1 - after / before if before > 0 and math.isfinite(after) else math.nan
@@ -281,10 +284,13 @@ def keep_calibration(run: Run, calibration: Mapping[str, Any], name: str) -> Pat
 class JudgeDifference:
     """Run a minus run b: by the judge, by labels alone, and corrected.
 
-    favour: by how much more the judge exceeds people on a than on b; where only one of the two is
-    of the judge's family, this is what it gives its own. drawn: items in the set, labelled: those
-    whose answers were labelled in both runs. names: what the runs are called in sentences.
-    scorer_b: of the judge of run b.
+    Args:
+        favour: how much more the judge exceeds people on a than on b; if only one of the two is of
+            the judge's family, this is how it favours its own.
+        drawn: items in the set.
+        labelled: items whose answers were labelled in both runs.
+        names: what the runs are called.
+        scorer_b: the scorer of run b.
     """
 
     a: str
@@ -323,10 +329,11 @@ def calibrate_difference(
     scorer: str = "",
     level: float = 0.95,
 ) -> JudgeDifference:
-    """Correct the difference of two runs by labels of a set that was drawn for both.
+    """Correct the difference of two runs by labels of a set drawn for both.
 
-    Raises ConfigurationError for labels that cannot be used, with file and line, and where the set
-    was drawn for one run only.
+    Raises:
+        ConfigurationError: the set was drawn for one run, or labels cannot be used; with file and
+            line.
     """
     refuse_left_out([a, b], "calibrate")
     files = read_label_files(label_files)
@@ -388,7 +395,7 @@ def calibrate_difference(
 
 @dataclass(frozen=True, slots=True)
 class ChosenAnswer(Plain):
-    """An answer that people labelled: the judge's verdict (nan: none) and the mean of the labels."""
+    """A labelled answer: the judge's verdict (nan without one) and the mean of its labels."""
 
     task: str
     id: str
@@ -399,8 +406,12 @@ class ChosenAnswer(Plain):
 
 @dataclass(frozen=True, slots=True)
 class ChosenLabels(Plain):
-    """What a judge said of labelled answers. alike: as people did; higher, lower: than they.
-    without_verdict: the judge gave none.
+    """How a judge compares with people on hand-picked answers.
+
+    Args:
+        alike, higher, lower: how many verdicts equal, exceed or fall below the labels.
+        without_verdict: labelled answers without a verdict.
+        apart: the answers on which they differ.
     """
 
     run: str
@@ -423,10 +434,10 @@ def chosen_by_hand(files: Sequence[LabelFile]) -> bool:
 def beside_chosen(
     run: Run, files: Sequence[LabelFile], scorer: str = ""
 ) -> ChosenLabels:
-    """The judge's verdicts beside labels of chosen answers.
+    """Compare the judge's verdicts with labels of hand-picked answers.
 
-    Raises ConfigurationError, with file and line, for an answer that the run does not have, and
-    where no row has a label.
+    Raises:
+        ConfigurationError: an answer is not in the run, or there are no labels; with file and line.
     """
     verdicts = read_verdicts(run, scorer)
     places = {key: position for position, key in enumerate(verdicts.keys.tolist())}

@@ -1,10 +1,9 @@
-"""Labelling sets: which answers people are to look at, drawn with known chances and kept beside the
-run; and their rows.
+"""Labelling sets: which answers people label, drawn with known probabilities.
 
-A set is named by its content, so that the same command draws the same set again. Its file
-`labelling-<set>.json` in the run's folder holds all that the correction needs later. Labels are of
-answers: they serve every run with the same answers, whoever judged them. The rows that people label
-show no word of what the judge said.
+A set is named by its content, so the same command draws the same set. Its file
+`labelling-<set>.json` in the run's folder holds all that the correction needs. Labels are of
+answers, so they serve every run with the same answers, whoever judged them. The rows that people
+see do not reveal the judge's verdict.
 """
 
 from __future__ import annotations
@@ -39,15 +38,19 @@ USUAL_SIZE = 200
 
 @dataclass(frozen=True, slots=True)
 class LabelSet(Plain):
-    """What people are to label of one run.
+    """The answers that people are to label in one run.
 
     Positions count the records of `tasks` in the run's order, from 0.
 
-    name: by which the rows of sheets are known. run, scorer, samples_sha256: what it was drawn
-    from; answers: a digest of those answers. rows: the positions drawn, in the order drawn;
-    probabilities: of each of them. strata: of all records, -1 where none could be drawn; None for a
-    simple random set. left_out: positions that could not be drawn for want of a verdict. partner:
-    the other run's set where two runs were drawn together, else "".
+    Args:
+        name: prefix of the row names in sheets.
+        run, scorer, samples_sha256: what it was drawn from.
+        answers: a digest of these answers.
+        rows: the positions drawn, in the order drawn.
+        probabilities: the probability with which each was drawn.
+        strata: of all records, -1 if not drawable; None for a simple random set.
+        left_out: positions that could not be drawn for want of a verdict.
+        partner: the other run's set if two runs were drawn together, else "".
     """
 
     name: str
@@ -67,13 +70,11 @@ class LabelSet(Plain):
     schema: Literal[1] = 1
 
     def row_name(self, number: int) -> str:
-        """What the row of that number (from 0) is called in sheets: nothing that a spreadsheet
-        takes for a number or date.
-        """
+        """The name of a row in sheets; spreadsheets do not take it for a number or date."""
         return f"{self.name}-{number + 1:0{len(str(len(self.rows)))}d}"
 
     def check(self, records: int) -> None:
-        """Raise RunError where the set cannot be one of that many records."""
+        """Raise RunError if the set does not fit that many records."""
         places = (*self.rows, *self.left_out)
         sound = (
             all(0 <= position < records for position in places)
@@ -91,11 +92,13 @@ class LabelSet(Plain):
 def draw_set(
     verdicts: Verdicts, size: int | None, design: Design, seed: int
 ) -> LabelSet:
-    """Draw what to label of one run; `size` None is 200, or all where there are fewer.
+    """Draw what to label of one run; `size` None means 200, or all if there are fewer.
 
-    Graded verdicts are taken for the judge's confidence where it states none between 0 and 1, so
-    that a stratified set has more of the doubtful ones. Raises ConfigurationError for a size that
-    cannot be drawn.
+    Graded verdicts serve as confidence if the judge states none between 0 and 1, so that a
+    stratified set has more of the doubtful ones.
+
+    Raises:
+        ConfigurationError: the size cannot be drawn.
     """
     sure = verdicts.parts[CONFIDENCE]
     stated = bool(
@@ -112,10 +115,12 @@ def draw_set(
 def draw_sets(
     a: Verdicts, b: Verdicts, size: int | None, design: Design, seed: int
 ) -> tuple[LabelSet, LabelSet]:
-    """Draw the same items of two runs, for the difference between them: `size` answers of each.
+    """Draw the same items of two runs, to correct their difference: `size` answers of each.
 
-    Strata, where asked for, are by the difference of the two verdicts. Raises ConfigurationError
-    where they have no item in common, and for a size that cannot be drawn.
+    Strata are by the difference of the two verdicts.
+
+    Raises:
+        ConfigurationError: there is no common item, or the size cannot be drawn.
     """
     _, in_a, in_b = np.intersect1d(a.keys, b.keys, return_indices=True)
     order = np.argsort(in_a)
@@ -216,10 +221,7 @@ def keep_set(folder: Path, drawn: LabelSet) -> Path:
 
 
 def find_set(name: str, folders: list[Path]) -> LabelSet | None:
-    """The set of that name in one of the runs' folders, or beside them; None where there is none.
-
-    Raises RunError.
-    """
+    """The set of that name in one of the runs' folders or beside them; None if there is none."""
     beside = {folder.parent for folder in folders}
     places = [set_file(folder, name) for folder in folders]
     places += [
@@ -251,9 +253,10 @@ _TOGETHER = 10
 
 @dataclass(frozen=True, slots=True)
 class SheetRow:
-    """One answer to label. row: its name in the set.
+    """One answer to label, with texts as recorded: whoever shows them must sanitise them.
 
-    The texts are as they were recorded: whoever shows them makes them safe.
+    Args:
+        row: its name in the set.
     """
 
     row: str
@@ -268,12 +271,13 @@ class SheetRow:
 
 
 def sheet_rows(pairs: Sequence[tuple[Run, LabelSet]]) -> list[SheetRow]:
-    """The rows of one set in the order drawn.
+    """The rows of one set in the order drawn, or of two sets mixed.
 
-    Of two sets both answers of ten items at a time, mixed at random: it is not seen which run an
-    answer is of or compares the two, and whoever stops early has labelled pairs.
+    The answers of two sets are shuffled ten items at a time: labellers cannot tell which run an
+    answer is from, and whoever stops early has labelled pairs.
 
-    Raises RunError where the records are not those that the set was drawn from.
+    Raises:
+        RunError: the records are not those that the set was drawn from.
     """
     rows_by_set = [_read_sheet_rows(run, drawn) for run, drawn in pairs]
     if len(rows_by_set) == 1:

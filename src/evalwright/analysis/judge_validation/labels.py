@@ -1,8 +1,8 @@
-"""Labels that come back, each row checked, and set beside the verdicts they are about.
+"""Read returned label tables, check each row, and match them with verdicts.
 
-Tables are read in whatever form a spreadsheet left them in: CSV with commas, semicolons or tabs,
-with or without a byte order mark, in UTF-8, UTF-16 or Windows-1252, with any line ends. A fault is
-told with its file and line.
+Tables are read as spreadsheets leave them: CSV with commas, semicolons or tabs, with or without a
+byte order mark, in UTF-8, UTF-16 or Windows-1252, with any line ends. Errors name the file and
+line.
 """
 
 from __future__ import annotations
@@ -44,10 +44,12 @@ _LONGEST = 1 << 28
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """One row of a returned table. number: of the row in its set, from 0; value: nan where the row
-    has no label.
+    """One row of a returned table.
 
-    answer: task, id and draw where the answer was chosen by hand, so that it is of no set.
+    Args:
+        number: of the row in its set, from 0.
+        value: nan if the row has no label.
+        answer: task, id and draw of an answer picked by hand, which belongs to no set.
     """
 
     set: str
@@ -75,9 +77,9 @@ class LabelFile:
 def read_label_files(paths: Sequence[str | Path]) -> list[LabelFile]:
     """Read returned tables. A row's labeller is its column `labeller`, else the file's name.
 
-    Raises ConfigurationError, with file and line: for a file that cannot be read or has no columns
-    `row` and `label`, a row that is of no set, a label that is none, and two labels of one person
-    for one row.
+    Raises:
+        ConfigurationError: with file and line, for an unreadable file, a missing column, a row of
+            no set, an invalid label, or two labels of one person for a row.
     """
     files = [_read_label_file(Path(path), name_file=len(paths) > 1) for path in paths]
     first: dict[tuple[object, ...], str] = {}
@@ -234,12 +236,16 @@ weights.
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Evidence:
-    """A run's verdicts and what people said of some of them.
+    """A run's verdicts and the labels that people gave some of them.
 
-    verdicts: of all records of the set's tasks. judge (records,): the values, nan where there is
-    none or none could be drawn. people (records, labellers): nan where there is no label. human
-    (records,): the mean of those who looked. strata (records,) or None. equal_chances: whether
-    every answer was as likely to be drawn. n_unlabelled: rows of the set without a label.
+    Args:
+        verdicts: of all records of the set's tasks.
+        judge: (records,), nan without a verdict or if not drawable.
+        people: (records, labellers), nan without a label.
+        human: (records,), the mean over labellers.
+        strata: (records,), None for a simple random set.
+        equal_chances: whether every answer was equally likely to be drawn.
+        n_unlabelled: rows of the set without a label.
     """
 
     verdicts: Verdicts
@@ -300,11 +306,13 @@ def gather_evidence(
 ) -> Evidence:
     """One run's verdicts with the labels of its set.
 
-    `scorer`: of the run; "" the one that the set was drawn for.
+    Rows of the other half of a set drawn for two runs are skipped.
 
-    Rows of the other half of a set that was drawn for two runs are passed over. Raises
-    ConfigurationError where the labels are of another run's answers, of several sets, or there are
-    none.
+    Args:
+        scorer: of the run; "" for the one that the set was drawn for.
+
+    Raises:
+        ConfigurationError: the labels are of other answers or of several sets, or there are none.
     """
     labels = [label for file in files for label in file.labels]
     drawn, verdicts = _find_own_set(run, labels, sets, scorer)
@@ -324,9 +332,7 @@ def gather_evidence(
 def _find_own_set(
     run: Run, labels: Sequence[Label], sets: Mapping[str, LabelSet], scorer: str
 ) -> tuple[LabelSet, Verdicts]:
-    """The set whose answers are those of the run: its own one before one of a run with the same
-    answers.
-    """
+    """The set with the run's answers: its own if there is one, else that of a run with the same."""
     if not sets:
         raise ConfigurationError(
             "The labels have no row. Fill in what `evalwright judge sample` wrote."

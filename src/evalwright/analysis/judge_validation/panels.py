@@ -1,8 +1,7 @@
-"""Several judges of the same answers: how often each is content, and how far they agree, from
-recorded scores alone.
+"""How often several judges of the same answers pass them, and how far they agree.
 
-The judges may be those of one run (a scorer that asks several at once keeps each one's probability)
-or of several runs with the same answers, as scoring a run again gives them. No request is sent.
+The judges may be those of one run (a scorer that asks several keeps each one's probability) or of
+several runs with the same answers, as from scoring a run again. No request is sent.
 """
 
 from __future__ import annotations
@@ -42,8 +41,11 @@ Columns = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Rater:
-    """One judge. name: the model's, with the run's where two have one name. share: of its answers
-    that it passes.
+    """One judge.
+
+    Args:
+        name: the model's, with the run's if two share a name.
+        share: how many of its answers it passes.
     """
 
     name: str
@@ -55,7 +57,11 @@ class Rater:
 
 @dataclass(frozen=True, slots=True)
 class RaterPair:
-    """Two judges by their names. only_a: answers that a passes and b does not."""
+    """Two judges by name.
+
+    Args:
+        only_a, only_b: answers that one of them passes and the other does not.
+    """
 
     a: str
     b: str
@@ -68,9 +74,7 @@ class RaterPair:
 
 @dataclass(frozen=True, slots=True)
 class DisputedAnswer:
-    """An answer on which judges differ: their probabilities (or verdicts), in the order of the
-    raters; nan where none.
-    """
+    """An answer on which judges differ, with their probabilities or verdicts (nan without one)."""
 
     task: str
     id: str
@@ -79,10 +83,13 @@ class DisputedAnswer:
 
 @dataclass(frozen=True, slots=True)
 class PanelAgreement(Plain):
-    """How far judges agree. raw, ac1: of all of them together. n: answers that at least two judged.
+    """How far judges agree.
 
-    n_left_out: answers with fewer verdicts than two. n_other: answers of further runs that are not
-    those of the first.
+    Args:
+        raw, ac1: agreement of all judges together.
+        n: answers with at least two verdicts.
+        n_left_out: answers with fewer.
+        n_other: answers of further runs that differ from those of the first.
     """
 
     raters: tuple[Rater, ...]
@@ -159,8 +166,12 @@ def _match_answers(
 
 @dataclass(frozen=True, slots=True)
 class RecordedJudge:
-    """Where one judge's verdicts stand. part: of the score, "" for its value. threshold: from which
-    a part is a yes; of a scorer whose values are grades (graded) the value too.
+    """Where one judge's verdicts are recorded.
+
+    Args:
+        part: the part of the score, "" for its value.
+        threshold: from which a part (or a graded value) counts as a yes.
+        graded: whether the scorer's values are grades.
     """
 
     run: Run
@@ -174,7 +185,7 @@ class RecordedJudge:
     def votes(
         self, records: Records
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Its verdicts, and its own numbers where it has some, (records,)."""
+        """Its verdicts, and its numbers if it has some, (records,)."""
         values = records.column(self.scorer, self.part)
         if self.part or self.graded:
             return np.where(np.isnan(values), np.nan, values >= self.threshold), values
@@ -185,7 +196,7 @@ class RecordedJudge:
 
 
 def list_judges(run: Run, scorer_name: str) -> Iterator[RecordedJudge]:
-    """The judges of a run, each scorer once however many tasks have it."""
+    """The judges of a run, each scorer once however many tasks use it."""
     scorers: dict[str, Any] = {}
     for task in run.data["tasks"]:
         for scorer in task["scorers"]:

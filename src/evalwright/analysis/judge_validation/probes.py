@@ -1,10 +1,10 @@
-"""A judge's faults, each looked for where the data allow it; where they do not, the reason is told.
+"""Probes for a judge's faults; where the data do not allow one, the reason is given.
 
-With labels of people a probe takes the evidence. Without them, from recorded scores alone, a bias
-for long answers may be right (longer answers may be better), so the number says what the judge
-does, not that it is wrong; self-preference is told from quality by other judges of the same
-answers. A probe returns a result with `as_dict`, or raises ValueError with the reason why nothing
-can be said.
+With labels of people a probe takes the evidence. From recorded scores alone, a bias for long
+answers may be justified (longer answers may be better), so the number describes the judge without
+calling it wrong; self-preference is separated from quality by other judges of the same answers. A
+probe returns a finding with `as_dict`, or raises ValueError with the reason why nothing can be
+said.
 """
 
 from __future__ import annotations
@@ -59,8 +59,10 @@ distance.
 
 @dataclass(frozen=True, slots=True)
 class GradedAgreement(Plain):
-    """Krippendorff's alpha for numbers: judge with people, and people among themselves (None where
-    no answer has two labels).
+    """Krippendorff's alpha for numeric grades: judge with people, and people among themselves.
+
+    Args:
+        ceiling_alpha: None if no answer has two labels.
     """
 
     judge_alpha: Estimate
@@ -68,7 +70,7 @@ class GradedAgreement(Plain):
 
 
 def probe_judge(evidence: Evidence) -> tuple[dict[str, Any], dict[str, str]]:
-    """Results of the probes by name, and for the others the reason why there is none."""
+    """The findings of all probes by name, and for the others why there is none."""
     return run_probes(
         {name: partial(probe, evidence) for name, probe in PROBES.items()}
     )
@@ -77,7 +79,7 @@ def probe_judge(evidence: Evidence) -> tuple[dict[str, Any], dict[str, str]]:
 def run_probes(
     probes: Mapping[str, Callable[[], Any]],
 ) -> tuple[dict[str, Any], dict[str, str]]:
-    """The same of any probes."""
+    """The findings of some probes by name, and for the others why there is none."""
     findings: dict[str, Any] = {}
     unknown: dict[str, str] = {}
     for name, probe in probes.items():
@@ -177,7 +179,7 @@ def _probe_position(evidence: Evidence) -> SwapProbe:
 
 
 def _probe_repeats(evidence: Evidence) -> RepeatProbe:
-    """Draws of one item that gave the same answer word for word were judged again."""
+    """Draws of one item with word for word the same answer, judged several times."""
     verdicts = evidence.verdicts
     judged = np.flatnonzero(~np.isnan(verdicts.values))
     order = judged[np.lexsort((verdicts.answers[judged], verdicts.items[judged]))]
@@ -200,7 +202,7 @@ def _probe_repeats(evidence: Evidence) -> RepeatProbe:
 
 
 def _probe_of_confidence(measure: Callable[..., Any]) -> Callable[[Evidence], Any]:
-    """A probe that measures what the judge takes for the chance that an answer is right."""
+    """A probe of the judge's stated probability that an answer is right."""
 
     def probe(evidence: Evidence) -> Any:
         sure, human, clusters = _stated_probabilities(evidence)
@@ -310,9 +312,12 @@ F64 = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class SelfPreference(Plain):
-    """A judge on the answers of its own model, less the other judges on the same answers: `own`;
-    the same on other models' answers: `others`; `excess`: own less others, by item, from -2 to 2
-    (own alone, where the score compares two answers).
+    """A judge compared with other judges of the same answers.
+
+    Args:
+        own: its excess over them on the answers of its own model.
+        others: the same on other models' answers.
+        excess: own minus others by item, from -2 to 2 (own alone for scores of two answers).
     """
 
     own: Estimate
@@ -322,8 +327,11 @@ class SelfPreference(Plain):
 
 @dataclass(frozen=True, slots=True)
 class JudgeBias(Plain):
-    """What one judge does in one scorer. unknown: by bias the reason why nothing can be said. n:
-    its verdicts.
+    """The biases of one judge in one scorer.
+
+    Args:
+        n: its verdicts.
+        unknown: for biases that cannot be measured, the reason.
     """
 
     judge: str
@@ -338,7 +346,11 @@ class JudgeBias(Plain):
 
 @dataclass(frozen=True, slots=True)
 class _JudgeTable:
-    """One judge's verdicts in one run: (records,) each. pairs: the score compares two answers."""
+    """One judge's verdicts in one run, (records,) each.
+
+    Args:
+        pairs: whether the score compares two answers.
+    """
 
     is_own_model: bool
     pairs: bool
@@ -354,11 +366,15 @@ class _JudgeTable:
 def judge_biases(
     runs: Sequence[Run], *, scorer: str = "", level: float = 0.95
 ) -> list[JudgeBias]:
-    """The biases of every judge of some runs. scorer: whose judges; "" takes every scorer that asks
-    a model.
+    """The biases of every judge of some runs.
 
-    Raises ConfigurationError where no score is a judge's, UnknownName for a scorer that no run has,
-    RunError for records that cannot be read.
+    Args:
+        scorer: whose judges; "" for every scorer that asks a model.
+
+    Raises:
+        ConfigurationError: no score is a judge's.
+        UnknownName: no run has the scorer.
+        RunError: records cannot be read.
     """
     if not 0 < level < 1:
         raise ConfigurationError(

@@ -1,6 +1,4 @@
-"""A run's verdicts as arrays: one scorer's values for every record, with what the judge's faults
-may depend on.
-"""
+"""A run's verdicts as arrays, with what the judge's faults may depend on."""
 
 from __future__ import annotations
 
@@ -35,14 +33,18 @@ shown first and second.
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Verdicts:
-    """One scorer's verdicts on the records of some tasks, in the run's order; every array has the
-    shape (records,).
+    """One scorer's verdicts on the records of some tasks, in the run's order, (records,) each.
 
-    values: 0 to 1, nan where there is none. keys: hashed task, id and draw. items: hashed task and
-    id. clusters: draws of one item share one, and items of one cluster. answers: hashed answer
-    texts. lengths: characters of answers, nan where there is none. parts: of the score, by the
-    names in PARTS, nan where it has none. unsure: which verdicts a careful reader might argue with.
-    digest: of which answers were given, whatever was thought of them.
+    Args:
+        values: 0 to 1, nan without a verdict.
+        keys: hashed task, id and draw.
+        items: hashed task and id.
+        clusters: shared by the draws of an item, and by the items of a cluster.
+        answers: hashed answer texts.
+        lengths: characters of answers, nan without one.
+        parts: of the score, by the names in PARTS, nan without one.
+        unsure: which verdicts a careful reader might dispute.
+        digest: of the answers, independent of their scores.
     """
 
     run: Run
@@ -66,11 +68,15 @@ class Verdicts:
 
 
 def read_verdicts(run: Run, scorer: str = "", tasks: Sequence[str] = ()) -> Verdicts:
-    """The verdicts of a scorer ("": the only one, or the only one that asks a model) on some tasks
-    (none: all that it scored).
+    """The verdicts of a scorer on some tasks (by default all that it scored).
 
-    Raises UnknownName for names that the run lacks, ConfigurationError where several scorers could
-    be meant or the values are not between 0 and 1, and RunError where the records cannot be read.
+    Args:
+        scorer: "" for the only one, or the only one that asks a model.
+
+    Raises:
+        UnknownName: the run lacks a name.
+        ConfigurationError: several scorers fit, or values are not between 0 and 1.
+        RunError: the records cannot be read.
     """
     task_names = [task["name"] for task in run.data["tasks"]]
     check_known("task", tasks, task_names, f"The run '{run.id}' has ")
@@ -133,11 +139,13 @@ def log_lengths(lengths: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 class Records:
-    """The records of some tasks of a run (none: of all) as columns, read once. parts: of scores,
-    those to keep.
+    """The records of some tasks of a run as columns, read once.
 
-    digests: by task in the order met, of the answers. scored: the pairs of task and scorer that
-    have a score.
+    Args:
+        tasks: by default all.
+        parts: the parts of scores to keep.
+
+    digests: of the answers, by task. scored: pairs of task and scorer that have a score.
     """
 
     def __init__(

@@ -1,6 +1,4 @@
-"""Puts a submission that was verified into a folder of runs: with the scores made here, not those
-that it brought.
-"""
+"""Add a verified submission to a folder of runs, with the scores computed here."""
 
 from __future__ import annotations
 
@@ -24,9 +22,10 @@ _NAME_BYTES = 100
 
 
 def add_submission(verification: Verification, folder: Path) -> Run:
-    """Write the run into `folder`, under its own name. One that is there already stays as it is.
+    """Write the run into `folder` under its own name; an existing copy stays as it is.
 
-    Raises RunError where something is wrong with the submission, or another run has its name.
+    Raises:
+        RunError: the submission failed verification, or another run has its name.
     """
     if not verification.ok:
         problems = f"{len(verification.problems)} problems"
@@ -148,7 +147,7 @@ def _clean_text(text: Any) -> str:
 
 
 def _clean_start(claimed: Any) -> str:
-    """The time that it says, unless it is none or lies ahead."""
+    """The claimed time, or the present if it is not a time or lies in the future."""
     now = datetime.now(UTC)
     try:
         started = datetime.fromisoformat(claimed)

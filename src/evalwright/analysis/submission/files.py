@@ -1,9 +1,8 @@
-"""The file of a submission: one JSON document (gzip where its name ends in .gz) of raw answers,
-with a hash over all of it.
+"""The file of a submission: a JSON document of raw answers (or .gz), with a hash over all of it.
 
-It holds what scoring needs and what a reader wants to know, and nothing of the machine: no path, no
-address, no key. The hash shows damage and careless edits; what shows a false score is that the
-answers are scored again.
+It holds what scoring needs and what a reader wants to know, and nothing of the machine: no path,
+address or key. The hash reveals damage and careless edits; false scores are revealed by scoring the
+answers again.
 """
 
 from __future__ import annotations
@@ -50,9 +49,9 @@ _PATH = re.compile(r"^(?:/|~|\.{1,2}[/\\]|[A-Za-z]:[\\/]|\\\\|file:)")
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """A submission as it was read.
+    """A submission as read from its file.
 
-    `data` has the parts that it must have; what is in them is unchecked.
+    `document` has all required keys; their content is unchecked.
     """
 
     path: Path
@@ -78,11 +77,13 @@ class Submission:
 def make_submission(
     run: Run, path: Path, *, allow_key_like: bool = False
 ) -> Submission:
-    """Write a run as one file. allow_key_like: also where a text has the form of a key, but is none
-    that is known here.
+    """Write a run as one file.
 
-    Raises RunError where it cannot be one: failed samples, tasks that others do not have, a key in
-    it.
+    Args:
+        allow_key_like: accept texts that look like a key but are none that is known here.
+
+    Raises:
+        RunError: the run has failed samples, private tasks, or a key in it.
     """
     _check_submittable(run)
     run = confirm(run)
@@ -124,7 +125,7 @@ def make_submission(
 def _check_secrets(
     content: dict[str, Any], where: str, allow_key_like: bool
 ) -> dict[str, Any]:
-    """A part of the file itself. Raises RunError where it has a key."""
+    """Return content of the file unchanged. Raises RunError if it contains a key."""
     text = json.dumps(content, ensure_ascii=False, default=str)
     if holds_secret(text):
         raise RunError(
@@ -196,9 +197,7 @@ def _describe_run(run: Run) -> dict[str, Any]:
 
 
 def _plain_arguments(configuration: Mapping[str, Any]) -> dict[str, Any]:
-    """How the model was set: numbers, switches and words; no address, no headers, no nested
-    settings.
-    """
+    """The model's arguments that are plain values: no address, header or nested setting."""
     arguments = as_mapping((configuration.get("models") or [{}])[0]).get(
         "arguments", {}
     )
@@ -215,7 +214,7 @@ def _plain_arguments(configuration: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _remove_paths(content: Any) -> Any:
-    """Without paths, of which the last part is kept, and without keys."""
+    """The content without keys, and with paths cut to their last name."""
     if isinstance(content, Mapping):
         return {str(key): _remove_paths(inner) for key, inner in content.items()}
     if isinstance(content, list | tuple):
@@ -256,7 +255,7 @@ def _describe_task(task: Mapping[str, Any]) -> dict[str, Any]:
 def _describe_sample(record: SampleRecord) -> dict[str, Any]:
     """What scoring a sample again needs.
 
-    The question is the reader's own; its hash says that it is the same.
+    The question is the reader's own; a hash shows that it is the same.
     """
     answer = record.answer
     if answer is None:
@@ -318,9 +317,10 @@ def _content_hash(document: Mapping[str, Any]) -> str:
 
 
 def read_submission(path: Path) -> Submission:
-    """A submission from its file.
+    """Read a submission from its file; its content is not checked here.
 
-    Raises RunError for what is none; what it says is not checked here.
+    Raises:
+        RunError: it is not a submission.
     """
     with failing_as(RunError, f"'{path}' cannot be read"):
         text = _read_unpacked(path)

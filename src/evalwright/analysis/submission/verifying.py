@@ -1,10 +1,9 @@
-"""Is a submission what it says?
+"""Verify a submission.
 
-Every answer is formed again from its raw responses by the installed task, and scored again.
-
-Found are: changes after it was made, unknown, missing and doubled samples, other questions or
-prompts than the task's, answers that are not what the responses say, and scores and metrics that
-the answers do not have. What cannot be found is whether that model really gave these responses.
+The installed task forms every answer again from its raw responses and scores it again. This detects
+later changes, unknown, missing and doubled samples, other questions or prompts, answers that differ
+from their responses, and wrong scores and metrics. It cannot tell whether that model really gave
+these responses.
 """
 
 from __future__ import annotations
@@ -50,8 +49,11 @@ _MOST_TASKS = 1000
 
 @dataclass(frozen=True, slots=True)
 class Problem(Plain):
-    """One thing that is wrong. kind: in a few words. task, id: of the sample, "" where it is
-    none's.
+    """One thing that is wrong.
+
+    Args:
+        kind: in a few words.
+        task, id: of the sample, "" if it concerns no sample.
     """
 
     kind: str
@@ -70,8 +72,12 @@ class Problem(Plain):
 
 @dataclass(slots=True)
 class Verification:
-    """What was found. tasks: as they are installed; records: the answers scored again; results:
-    their metrics.
+    """The findings on a submission.
+
+    Args:
+        tasks: as they are installed.
+        records: the answers scored again.
+        results: their metrics.
     """
 
     submission: Submission
@@ -86,7 +92,7 @@ class Verification:
         return not self.problems
 
     def wrong(self, kind: str, message: str, task: str = "", id: str = "") -> None:
-        """Note a problem; texts of the file are made printable."""
+        """Note a problem; texts from the file are made printable."""
         self.problems.append(Problem(kind, message, printable(task), printable(id)))
 
     def as_dict(self) -> dict[str, Any]:
@@ -111,11 +117,10 @@ class Verification:
 def verify_submission(
     submission: Submission, *, task_files: Sequence[Path] = ()
 ) -> Verification:
-    """Check a submission against the installed tasks, or those in `task_files`, which the reader
-    trusts.
+    """Check a submission against the installed tasks, or the trusted ones in `task_files`.
 
-    Raises UsageError only where a file of `task_files` is wrong; everything about the submission is
-    a Problem.
+    Raises:
+        UsageError: a file of `task_files` is wrong; anything about the submission is a Problem.
     """
     verification = Verification(submission)
     if not submission.intact:
@@ -145,7 +150,7 @@ def verify_submission(
 
 
 def _check_run(verification: Verification) -> None:
-    """Note what the file says of its run that cannot be, or would not be what is shown of it."""
+    """Note claims about the run that are impossible or unsafe to show."""
     run = verification.submission.run
     model = as_mapping(run.get("model"))
     settings = as_mapping(run.get("configuration"))
@@ -222,7 +227,7 @@ def _find_task(
     claim: Mapping[str, Any],
     tasks_of_files: Mapping[str, Task],
 ) -> Task | None:
-    """The task as it is installed, or one of the reader's own, with the submission's filter."""
+    """The installed task, or one of the reader's own, with the submission's filter applied."""
     name = str(claim["name"])
     task = tasks_of_files.get(name) or _load_installed(verification, name)
     if task is None:
@@ -251,10 +256,7 @@ def _find_task(
 
 
 def _load_installed(verification: Verification, name: str) -> Task | None:
-    """An installed task.
-
-    Only names that the index has are loaded: a name is never taken for a path.
-    """
+    """An installed task by its listed name, which is never taken for a path."""
     installed = TaskIndex(()).names()
     if name not in installed:
         near = closest(name[:200], installed)
@@ -284,7 +286,7 @@ Key = tuple[str, str, int]
 def _read_rows(
     verification: Verification, names: Collection[str]
 ) -> dict[Key, Mapping[str, Any]]:
-    """Rows by task, id and draw; what is broken or doubled is noted."""
+    """Rows by task, id and draw; broken and doubled ones are noted."""
     rows: dict[Key, Mapping[str, Any]] = {}
     for number, row in enumerate(verification.submission.document["samples"], 1):
         wrong = _find_shape_fault(row)
@@ -382,7 +384,7 @@ async def _verify_task(
 
 
 def _expected_indices(verification: Verification, task: Task) -> array[int]:
-    """The places of the samples that these settings ask for, in the order of the task."""
+    """The samples that the settings select, in the order of the task."""
     settings = as_mapping(verification.submission.run.get("configuration"))
     limit = settings.get("limit")
     seed = settings.get("seed")
@@ -405,7 +407,7 @@ class _CannotScore(Exception):
 async def _score_again(
     task: Task, index: int, draw: int, row: Mapping[str, Any]
 ) -> SampleRecord:
-    """The record that the task makes of the row's raw responses. Raises _CannotScore."""
+    """The record that the task makes from the row's raw responses. Raises _CannotScore."""
     try:
         responses = [_parse_response(response) for response in row["responses"]]
     except (TypeError, ValueError, KeyError, OverflowError) as error:
@@ -508,7 +510,7 @@ def _parse_response(record: Any) -> Response:
 def _check_row(
     verification: Verification, task: Task, record: SampleRecord, row: Mapping[str, Any]
 ) -> None:
-    """Note what differs between a row and what its responses make."""
+    """Note where a row differs from what its responses yield."""
     answer = record.answer
     sample = record.sample
     assert answer is not None
