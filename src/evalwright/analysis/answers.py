@@ -262,7 +262,7 @@ def _sort_key(score: float) -> float:
 
 
 def _group_by_length(items: Sequence[Item], bounded: bool) -> tuple[Group, ...]:
-    """Mean scores by quarter of answer length; empty for fewer than eight or equally long answers."""
+    """Mean scores by quarter of answer length; empty if there are under eight or none differ."""
     scored = sorted(
         (item for item in items if item.score is not None),
         key=lambda item: len(item.answer),

@@ -94,14 +94,13 @@ def describe_task_differences(
 
 def _describe_values(fact: str, runs_by_text: Mapping[str, Sequence[str]]) -> str:
     if len(runs_by_text) <= _MOST_FORMS:
-        return (
-            f"{fact}"
-            f" ({'; '.join(f'{text} in {listed(names, 3)}' for text, names in runs_by_text.items())})"
-        )
-    return (
-        f"{fact}"
-        f" ({', '.join(runs_by_text) if len(runs_by_text) <= 2 * _MOST_FORMS else f'{len(runs_by_text)} different'})"
-    )
+        forms = [
+            f"{text} in {listed(names, 3)}" for text, names in runs_by_text.items()
+        ]
+        return f"{fact} ({'; '.join(forms)})"
+    if len(runs_by_text) <= 2 * _MOST_FORMS:
+        return f"{fact} ({', '.join(runs_by_text)})"
+    return f"{fact} ({len(runs_by_text)} different)"
 
 
 def _describe_sides(runs_by_text: Mapping[str, Sequence[str]]) -> str:

@@ -189,7 +189,7 @@ def _describe_labelling(n: int, fewest: int, runs: tuple[Run, Run], sign: int) -
 def _plan_items_for_difference(
     average: Average, runs: tuple[Run, Run], comparison: OpenComparison
 ) -> NextStep | None:
-    """The step of adding items until the difference seen would show; None if that is out of reach."""
+    """The step of adding items until the difference seen would show; None if out of reach."""
     difference = abs(comparison.difference)
     if not comparison.n or not math.isfinite(difference) or difference == 0:
         return None

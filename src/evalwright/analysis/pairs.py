@@ -27,7 +27,7 @@ def note_other_questions(matrix: Matrix) -> str:
 def note_other_questions_by_pair(
     matrix: Matrix, names: Sequence[str], baseline: int | None = None
 ) -> str:
-    """A sentence on equal ids with different questions, naming the pairs of runs; "" without any."""
+    """A sentence on equal ids with different questions, naming the pairs of runs; else ""."""
     pairs = []
     for b, a in combinations(range(len(names)), 2):
         differing, shared = matrix.other_questions(a, b)

@@ -241,7 +241,7 @@ def _verdict_of(low: float, high: float, less: bool) -> PairVerdict:
 def _smallest_visible(
     differences: AllDifferences, pair: tuple[int, int], level: float, span: float
 ) -> float:
-    """The smallest visible difference at a standard error; nan if the differences show no spread."""
+    """The smallest visible difference at a standard error; nan without any spread."""
     error = float(differences.standard_error[pair])
     lost = int(differences.n_missing[pair])
     if not error > 0:

@@ -164,7 +164,7 @@ class RecordFaults:
         return self._scores.confirmation(frozenset(self._unread))
 
     def changed(self) -> dict[str, str]:
-        """By task (or the run's name), the first recorded figure that its samples do not reproduce."""
+        """By task (or run), the first recorded figure that its samples do not reproduce."""
         try:
             disagreements = self._confirmation.disagreements
         except RunError as error:  # scores that the metric cannot have
@@ -252,7 +252,7 @@ def check_run(
 
 
 def _describe_unscored(run: Run) -> dict[str, str]:
-    """How many answers an earlier version left without a score, and the command that scores them."""
+    """How many answers an earlier version left unscored, and the command that scores them."""
     n_left_out = run.n_left_out
     answers = "1 answer has" if n_left_out == 1 else f"{n_left_out:,} answers have"
     return {

@@ -64,7 +64,9 @@ class Condition:
     value: str
 
     def holds(self, candidates: Sequence[Any]) -> bool:
-        """Whether any value of a record's key meets the condition; for "!=", whether none is equal."""
+        """Whether any value of a record's key meets the condition; for "!=", whether none equals
+        it.
+        """
         if self.operator == "!=":
             return not any(_equals(candidate, self.value) for candidate in candidates)
         return any(self._matches(candidate) for candidate in candidates)

@@ -415,7 +415,7 @@ class Control:
         return self.side(metadata) == "after"
 
     def side(self, metadata: Mapping[str, Any]) -> str:
-        """On which side of the cut-off an item is; "" without a cut-off."""
+        """The side of the cut-off that an item is on; "" without a cut-off."""
         return (
             ""
             if self.cut_off is None

@@ -1,9 +1,8 @@
-"""What other designs of a task's comparison would show: more items, more repeats of each, more
-prompts; and what repeats are worth.
+"""What other designs of a comparison would show: more items, more repeats, more prompts.
 
-Runs of a task with the same items and another prompt (the same data by their hash; `-T prompt...`,
-or a task of another name) are prompts of the same questions. The comparison is made exactly as
-`evalwright compare` makes it, so the row of the design that was run has its numbers.
+Runs of a task with the same items and another prompt (the same data by hash; `-T prompt...`, or a
+task of another name) are prompts of the same questions. The comparison is computed as in
+`evalwright compare`, so the row of the design that was run has its numbers.
 """
 
 from __future__ import annotations
@@ -49,9 +48,7 @@ F64 = NDArray[np.float64]
 
 
 class MeasuredPair(NamedTuple):
-    """Two models on a task as `compare` sees them: the matrix, the comparison, and the design with
-    what is known of its parts.
-    """
+    """Two models on a task: the matrix, the comparison, and the design with its variances."""
 
     names: str
     matrix: Matrix
@@ -60,7 +57,7 @@ class MeasuredPair(NamedTuple):
 
     @property
     def n(self) -> int:
-        """The items that both were asked."""
+        """How many items both models were asked."""
         return self.design.asked
 
 
@@ -70,9 +67,7 @@ def measure_pair(
     clusters: NDArray[np.int64] | None,
     aim: Aim,
 ) -> MeasuredPair | None:
-    """The two models of these runs that show least, or None where the runs are not of two models on
-    common items.
-    """
+    """The two models whose comparison shows least; None without two models on common items."""
     if {"variance", "discordant", "design_effect"} & set(aim.assumed):
         return None
     runs = select_one_prompt(task, sources)
@@ -86,9 +81,7 @@ def measure_pair(
 
 
 def select_one_prompt(task: str, sources: Sequence[MeasuredRun]) -> list[MeasuredRun]:
-    """Those runs of a task that have the prompt of the first, where they are of several models;
-    else all.
-    """
+    """The runs with the prompt of the first, if they are of several models; else all runs."""
     runs = [source for source in sources if task in source.tasks]
     same = [run for run in runs if _prompt_key(run, task) == _prompt_key(runs[0], task)]
     return same if len({run.run.label for run in same}) > 1 else runs
@@ -150,7 +143,7 @@ def _prompt_key(source: MeasuredRun, task: str) -> str:
 def _measured_by_prompt(
     task: str, model: MeasuredRun, sources: Sequence[MeasuredRun]
 ) -> dict[str, Measured]:
-    """What a model's runs measured on the items of a task, by prompt; the run's own prompt first."""
+    """What a model's runs measured on a task's items, by prompt; the run's own prompt first."""
     content_hash = model.run.record(task)["content_hash"]
     scorer = model.tasks[task].metric
     measured_by_prompt = {_prompt_key(model, task): model.tasks[task]}
@@ -168,9 +161,7 @@ def _measured_by_prompt(
 def _stack_scores(
     task: str, a: MeasuredRun, b: MeasuredRun, sources: Sequence[MeasuredRun]
 ) -> tuple[F64, F64, NDArray[np.int64] | None]:
-    """Scores (items, prompts, draws) of both models on the prompts and items that both have, and
-    clusters of the items.
-    """
+    """Scores of both models on shared prompts and items (items, prompts, draws), with clusters."""
     if (
         a.run.label == b.run.label
     ):  # the prompt, or a setting, is what is compared, and no noise
@@ -210,7 +201,7 @@ def _stack(measured: Sequence[Measured], ids: Sequence[str]) -> F64:
 
 
 def forecast_parts(pair: MeasuredPair) -> PartsForecast:
-    """The parts of the variance, or why one is not known."""
+    """The parts of the variance, or why one is unknown."""
     variances = pair.design.parts
     assert variances is not None
     on = f"measured on {counted(variances.items, 'item')} of {pair.names}"
@@ -246,10 +237,10 @@ def _amount_of(limits: Limits, on: str, unknown: str) -> Amount:
 def forecast_designs(
     pair: MeasuredPair, n_total: int, repeats: bool, aim: Aim
 ) -> Iterator[DesignForecast]:
-    """The design that was run, all items, and what more items, more repeats or more prompts would
-    buy; then the cheapest.
+    """The design that was run, all items, and more items, repeats or prompts; then the cheapest.
 
-    repeats: whether answers are drawn at random, so that another draw is another answer.
+    Args:
+        repeats: whether answers are sampled, so that another draw is another answer.
     """
     design = pair.design
     variances = pair.design.parts
@@ -317,8 +308,12 @@ def forecast_draws(
     aim: Aim,
     pair: MeasuredPair | None = None,
 ) -> DrawsForecast:
-    """What draws are worth on this task. sources: runs of it; models: those under test; pair: two
-    of the runs compared.
+    """What repeated draws are worth on this task.
+
+    Args:
+        sources: measurements of the task.
+        models: the models under test.
+        pair: the comparison of two runs, if there is one.
     """
     if not draws_at_random(task):
         return DrawsForecast(
@@ -351,7 +346,7 @@ def forecast_draws(
 
 
 def draws_at_random(task: Task) -> bool:
-    """Whether another draw is another answer."""
+    """Whether answers are sampled, so that another draw is another answer."""
     # None where the strategy does not show it.
     temperature = getattr(getattr(task.strategy, "sampling", None), "temperature", None)
     return "generate" in task.strategy.needs and temperature != 0
@@ -360,7 +355,7 @@ def draws_at_random(task: Task) -> bool:
 def _draws_needed_by_pair(
     pair: MeasuredPair, n_total: int, aim: Aim, basis: str
 ) -> Amount:
-    """The draws with which all items show the difference, by the comparison that was made."""
+    """The draws with which all items show the difference, from the measured comparison."""
     for count in range(1, MOST_DRAWS + 1):
         if pair.design.visible(n_total, count) <= aim.difference:
             return Amount(count, basis=basis)
@@ -368,8 +363,10 @@ def _draws_needed_by_pair(
 
 
 def _explain_too_few(limit: float, aim: Aim) -> Amount:
-    """Why no number of draws that is proposed shows the difference. limit: what draws without end
-    would show.
+    """Why no proposed number of draws shows the difference.
+
+    Args:
+        limit: the difference that infinitely many draws would show.
     """
     if limit > aim.difference:
         return Amount(
@@ -385,7 +382,7 @@ def _explain_too_few(limit: float, aim: Aim) -> Amount:
 def _variance_of_draws(
     sources: Sequence[Measured], assumed: Mapping[str, float]
 ) -> tuple[list[float], list[float], str]:
-    """The variance of one draw of each model, and the draws that the spread was measured with."""
+    """The variance of one draw for each model, how many draws measured it, and the basis."""
     if "within" in assumed:
         return [assumed["within"]], [1.0], ASSUMED
     components = [
@@ -405,7 +402,7 @@ def _best_draws(
     models: Sequence[ModelBasis],
     assumed: Mapping[str, float],
 ) -> Amount:
-    """The draws that make one model's mean the most precise for the money."""
+    """The number of draws that makes one model's mean most precise for the money."""
     per_item, per_draw, price_text = _draw_costs(models)
     if "within" in assumed:
         single = spread.single.value or 0.0
@@ -438,8 +435,9 @@ def _best_draws(
 
 
 def _draw_costs(models: Sequence[ModelBasis]) -> tuple[float, float, str]:
-    """What is paid once an item and for every draw, in tokens: a local model reads the prompt of
-    several draws once.
+    """The cost of an item and of each draw, in tokens.
+
+    A local model reads the prompt once for several draws.
     """
     measured = [
         model.own_run

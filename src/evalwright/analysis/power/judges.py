@@ -1,6 +1,4 @@
-"""What a judge of unsure answers takes: between no request and one for every answer, or what a
-pilot's share of unsure readings says.
-"""
+"""What a judge of unsure answers takes, from a pilot's share of them or between none and all."""
 
 from __future__ import annotations
 
@@ -33,13 +31,13 @@ def forecast_judges(
     prices: Mapping[str, Price],
     level: float,
 ) -> Iterator[JudgeForecast]:
-    """A forecast for each role that reads what rules are unsure of.
+    """A forecast for each role that rereads what rules are unsure of.
 
     Args:
-        configuration, objects: as of the plan; they name the models of the roles.
+        configuration, objects: of the plan; they name the models of the roles.
         planned: the models under test with their tasks.
         tasks: the forecasts of these tasks, in the same order.
-        sources: runs that the plan goes by; their share of unsure readings is used.
+        sources: earlier runs, whose share of unsure readings is used.
         prices: by model name, "" for all others.
         level: of the interval of that share.
     """

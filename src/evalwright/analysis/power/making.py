@@ -1,6 +1,4 @@
-"""A plan is made: sources are opened or run, every task is measured against the aim, and what it
-takes is added up.
-"""
+"""Make a plan: open or run its sources, measure every task against the aim, add up the cost."""
 
 from __future__ import annotations
 
@@ -85,17 +83,21 @@ def plan(
     progress: ProgressReporter | None = None,
     **settings: Any,
 ) -> Forecast:
-    """What it takes to see a difference, what the tasks can show at most, and what a run costs,
-    before it is made.
+    """What it takes to see a difference, what the tasks can show at most, and what a run costs.
 
-    difference, half_width: in the unit of scores (0.02 is 2 points). pilot: run that many items of
-    each task first, by `evaluate`: the answers are in the store, so the run that follows does not
-    pay for them again. runs: stored runs of the tasks to go by, two of them for how two models
-    differ. assume: see `settings.ASSUMPTIONS`; wins over what was measured. prices: by model name,
-    "" for all others; else those of the table of prices. settings: as of `evaluate`; models may be
-    left out where `runs` name them.
+    No request is sent without a pilot, and no weights are loaded.
 
-    No request is sent without a pilot, and no weights are loaded. Raises UsageError.
+    Args:
+        difference, half_width: to be seen, in the unit of scores (0.02 is 2 points).
+        pilot: run that many items of each task first; their answers are stored, so the run that
+            follows does not pay for them again.
+        runs: stored runs of the tasks to go by; two of them show how two models differ.
+        assume: assumptions that override measurements, see `settings.ASSUMPTIONS`.
+        prices: by model name, "" for all others; by default those of the price table.
+        settings: as in `evaluate`; models may be left out if `runs` name them.
+
+    Raises:
+        UsageError: the plan cannot be made.
     """
     aim = Aim(difference, half_width, level, power, dict(assume or {}))
     if pilot is not None and runs:
@@ -196,7 +198,7 @@ def _main_metric(task: Task, measured: Sequence[Measured]) -> str:
 
 @contextmanager
 def _stored_lookup(home: Path) -> Iterator[Callable[[bytes], bool]]:
-    """Looks requests up in the store by their keys; a store that is not there yet is not made."""
+    """A function that looks up requests in the store by key; a missing store is not created."""
     store = existing_store(home)
     if store is None:
         yield lambda key: False
@@ -289,9 +291,7 @@ def _forecast_task(
 def _need_from_variance(
     n_total: int, paired: Amount, spread: Variances, bounded: bool, aim: Aim
 ) -> tuple[Amount, Amount]:
-    """Items that the difference needs, and the difference that all items show, by the normal
-    approximation of a variance.
-    """
+    """Items needed, and the difference that all items show, by normal approximation."""
     need = paired.through(
         lambda v: max(
             1,
@@ -315,7 +315,7 @@ def _need_from_variance(
 def _need_from_pair(
     n_total: int, pair: MeasuredPair, variance: Amount, aim: Aim
 ) -> tuple[Amount, Amount]:
-    """The same from a comparison that was made, with the limits of its variance."""
+    """Items needed, and the difference that all items show, from a measured comparison."""
     design = pair.design
     basis = variance.basis
     mean_variance = variance.value
@@ -360,9 +360,7 @@ def _model_basis(
     seed: int,
     is_stored: Callable[[bytes], bool],
 ) -> ModelBasis:
-    """What is known of one model on one task: what it would be sent, and what runs of it or of
-    others measured.
-    """
+    """What is known of one model on one task: its prompts, and measurements of earlier runs."""
     task = planned.tasks[number]
     model = planned.model
     own_source = next(
@@ -383,7 +381,7 @@ def _model_basis(
 
 
 def _multiply(a: Amount, b: Amount) -> Amount:
-    """Two amounts multiplied, bounds with bounds."""
+    """The product of two amounts, bounds with bounds."""
     if a.value is None or b.value is None:
         return Amount(None, basis=a.basis if a.value is None else b.basis)
     low = (
@@ -400,12 +398,11 @@ def _multiply(a: Amount, b: Amount) -> Amount:
 def _visible_overall(
     tasks: Sequence[TaskForecast], pairs: Sequence[MeasuredPair | None], aim: Aim
 ) -> Amount | None:
-    """The smallest difference that the average over tasks shows, every task counting the same, with
-    all items.
+    """The smallest difference that an equally weighted average over tasks shows, with all items.
 
-    Of runs of the same two models that of their comparison, scaled by what the single tasks show
-    with all items. Else the variance of that difference is sum_t (variance_t / n_t) / T^2. None for
-    one task and for tasks in different units.
+    For runs of the same two models it is that of their comparison, scaled by what the single tasks
+    show with all items; otherwise it comes from the variance sum_t (variance_t / n_t) / T^2. None
+    for a single task, and for tasks in different units.
     """
     if len(tasks) < 2 or not all(task.bounded for task in tasks):
         return None
@@ -484,8 +481,9 @@ def _list_notes(
 def _fill_roles(
     configuration: Configuration, tasks: Sequence[Task], sources: Sequence[MeasuredRun]
 ) -> Configuration:
-    """With a model in every role that a scorer needs: as given, else that of a run gone by, else
-    "..." to be filled in.
+    """The configuration with a model in every role that a scorer needs.
+
+    A missing one is that of an earlier run, else "..." to be filled in.
     """
     roles = dict(configuration.roles)
     needed = {role for task in tasks for role in task.roles} - {TARGET}
@@ -502,7 +500,7 @@ def _fill_roles(
 
 
 def _command_line(configuration: Configuration, tasks: Sequence[TaskForecast]) -> str:
-    """What asks for what was planned, as a person would type it."""
+    """The command that makes the planned run."""
     words = ["evalwright", "run", *configuration.tasks]
     for spec in configuration.models:
         words += ["--model", spec.model]

@@ -1,6 +1,4 @@
-"""What a plan goes by and for: runs with what they measured, a pilot that is really run, and models
-with their tasks.
-"""
+"""What a plan is based on: earlier runs, a pilot that is really run, models and their tasks."""
 
 from __future__ import annotations
 
@@ -27,7 +25,7 @@ from evalwright.tasks.filtering import filtered, read_conditions
 
 @dataclass(frozen=True, slots=True)
 class MeasuredRun:
-    """A run with what it measured."""
+    """A run with what it measured by task."""
 
     run: Run
     tasks: Mapping[str, Measured]
@@ -47,7 +45,7 @@ class PlannedModel:
 def make_configuration(
     tasks: Any, models: Any, objects: Objects, settings: dict[str, Any]
 ) -> Configuration:
-    """The evaluation that is planned, as `evaluate` would have it."""
+    """The planned evaluation, as `evaluate` would run it."""
     if settings.get("limit") is not None:
         raise ConfigurationError(
             "A plan covers whole tasks: leave out limit. To measure on some items, use"
@@ -68,10 +66,7 @@ def run_pilot(
     objects: Objects,
     progress: ProgressReporter | None,
 ) -> list[Run]:
-    """The first items of the run that follows, really run.
-
-    A pilot that was made before, without failures, is read.
-    """
+    """Run the first items of the planned run; an earlier pilot without failures is reused."""
     pilot_configuration = replace(configuration, limit=pilot, name="")
     finished: dict[int, Run] = {}
     for index, planned in enumerate(make_plans(pilot_configuration, objects)):
@@ -97,12 +92,12 @@ def run_pilot(
 
 
 def resolve_run(run: Run | str | Path, folder: str) -> Run:
-    """The run at a folder, or of that name in `folder`. Raises UnknownName with the closest names."""
+    """The run itself, or the one in a folder or of that name. Raises UnknownName."""
     return run if isinstance(run, Run) else open_run(run, Path(folder))
 
 
 def measure_run(run: Run) -> MeasuredRun:
-    """A run with what it measured. Raises RunError where its records cannot be read."""
+    """A run with what it measured. Raises RunError for unreadable records."""
     run = confirm(run)
     tasks, pace = measure(run)
     answered = sum(float(measured.requests.sum()) for measured in tasks.values())
@@ -129,10 +124,7 @@ def list_models(sources: Sequence[MeasuredRun]) -> tuple[ModelSpec, ...]:
 
 
 def plan_models(configuration: Configuration, objects: Objects) -> list[PlannedModel]:
-    """The models under test, each with the tasks as it would get them.
-
-    Raises UsageError; opens no weights.
-    """
+    """The models under test, each with its tasks, without opening weights. Raises UsageError."""
     if not configuration.models:
         raise ConfigurationError(
             "The runs name no model: name one with --model, for example demo/small."

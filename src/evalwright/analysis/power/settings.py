@@ -1,6 +1,4 @@
-"""What a plan is asked for: the difference to be seen, what is assumed, and prices; checked before
-anything is loaded.
-"""
+"""What a plan is asked for: the difference to see, assumptions and prices, all checked first."""
 
 from __future__ import annotations
 
@@ -30,11 +28,15 @@ ASSUMPTIONS = {
 
 @dataclass(frozen=True, slots=True)
 class Aim:
-    """The smallest difference of two models that is to be seen with probability `power` at `level`,
-    and the half width of one model's interval; both in the unit of scores (0.02 is 2 points of
-    accuracy). assumed: by the names of ASSUMPTIONS.
+    """What the plan should show, in the unit of scores (0.02 is 2 points of accuracy).
 
-    Raises ConfigurationError, or UnknownName with the closest names of assumptions.
+    Args:
+        difference: between two models, to be seen with probability `power` at `level`.
+        half_width: of one model's interval.
+        assumed: by the names of ASSUMPTIONS.
+
+    Raises:
+        ConfigurationError, or UnknownName with the closest assumptions.
     """
 
     difference: float
@@ -91,7 +93,7 @@ class Aim:
             )
 
     def check_bounded(self, task: str) -> None:
-        """Raise ConfigurationError where scores from 0 to 1 cannot differ by that much."""
+        """Raise ConfigurationError if scores from 0 to 1 cannot differ by that much."""
         for name in ("difference", "half_width"):
             setting = getattr(self, name)
             if setting >= 1:
@@ -104,7 +106,7 @@ class Aim:
     def visible(
         self, n: int, variance: Amount, bounded: bool, power: float | None = None
     ) -> Amount:
-        """The smallest difference that n items show; scores between 0 and 1 show none above 1."""
+        """The smallest difference that n items show; at most 1 for bounded scores."""
 
         def seen(v: float) -> float:
             difference = float(
@@ -124,7 +126,7 @@ class Aim:
 
 
 def read_assumptions(texts: Sequence[str]) -> dict[str, float]:
-    """`["accuracy=0.7,discordant=0.2"]` as a mapping. Raises ConfigurationError."""
+    """Parse `["accuracy=0.7,discordant=0.2"]`. Raises ConfigurationError."""
     assumed: dict[str, float] = {}
     for pair in (piece.strip() for text in texts for piece in text.split(",")):
         name, equals, number = (field.strip() for field in pair.partition("="))
@@ -137,9 +139,10 @@ def read_assumptions(texts: Sequence[str]) -> dict[str, float]:
 
 
 def read_prices(texts: Sequence[str]) -> dict[str, Price]:
-    """`["0.15/0.60", "openai/m=2/8"]` as prices by model; "" is that of all others.
+    """Parse prices such as `["0.15/0.60", "openai/m=2/8"]`, by model; "" is for all others.
 
-    Raises ConfigurationError.
+    Raises:
+        ConfigurationError: a price cannot be parsed.
     """
     prices: dict[str, Price] = {}
     for text in texts:

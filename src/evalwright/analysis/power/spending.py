@@ -1,5 +1,6 @@
-"""What asking takes: what a task would send, read without asking; and requests, tokens, money and
-time, each with bounds and what it rests on.
+"""What a run takes: requests, tokens, money and time, each with bounds and its basis.
+
+Prompts are read without sending a request.
 """
 
 from __future__ import annotations
@@ -42,9 +43,12 @@ from evalwright.statistics import mean_interval
 class ModelBasis:
     """What is known of one model on one task before any request.
 
-    own: a run of this very model; other: a run of another one, whose answers are of a like length.
-    pace: of the own run. judges: requests to other roles for each of the model's own. price: None
-    where none is known.
+    Args:
+        own_run: measurements of this very model.
+        other_run: measurements of another model, whose answers have a similar length.
+        pace: of the own run.
+        judges: requests to other roles for each of the model's own.
+        price: None if unknown.
     """
 
     model: Model
@@ -57,7 +61,7 @@ class ModelBasis:
 
 
 def find_price(model: Model) -> Price | None:
-    """What the table of prices or a person's own file says of a model, None where neither does."""
+    """The model's price from the price table or the user's own file; None if neither has it."""
     price = model.price if isinstance(model, RemoteModel) else None
     if price is not None:
         warn_if_old(price)
@@ -67,9 +71,7 @@ def find_price(model: Model) -> Price | None:
 def forecast_usage(
     basis: ModelBasis, n_answers: int, n_all: int, aim: Aim
 ) -> ModelForecast:
-    """What `n_answers` answers of one model to one task take, out of the `n_all` that the whole
-    task would.
-    """
+    """What `n_answers` of one model to one task take, of the `n_all` that the whole task has."""
     into = _forecast_input_tokens(basis, n_all, aim.level)
     output_tokens = _forecast_output_tokens(basis, n_all, aim)
     of_one = (
@@ -104,7 +106,7 @@ def sum_forecasts(usages: Sequence[ModelForecast]) -> ModelForecast:
 
 
 def sum_amounts(amounts: Sequence[Amount]) -> Amount:
-    """The sum. Bounds add up, which is wider than it must be; unknown where a part is unknown."""
+    """The sum of amounts, unknown if one is. Bounds add up, which is wider than necessary."""
     unknown = [amount for amount in amounts if not amount.is_known]
     basis = "; ".join(dict.fromkeys(amount.basis for amount in unknown or amounts))
     if unknown:
@@ -126,7 +128,7 @@ def sum_amounts(amounts: Sequence[Amount]) -> Amount:
 
 
 def _sum_or_none(numbers: Sequence[float | None]) -> float | None:
-    """None where a part is not known."""
+    """The sum of numbers; None if one is unknown."""
     present = [number for number in numbers if number is not None]
     return sum(present) if len(present) == len(numbers) else None
 
@@ -134,10 +136,10 @@ def _sum_or_none(numbers: Sequence[float | None]) -> float | None:
 def _mean_amount(
     values: Any, basis: str, level: float, n_all: int | None = None
 ) -> Amount:
-    """The mean of one number per answer with its t limits; without limits where all are alike.
+    """The mean of one number per answer with t limits; without limits if all are equal.
 
-    n_all: the answers there are, of which these were drawn; the more of them are known, the closer
-    the limits.
+    Args:
+        n_all: the population that the answers were drawn from, which narrows the limits.
     """
     estimate = mean_interval(values, value_range=None, level=level)
     # Of N, n of which were drawn without replacement, only the others are unknown: the variance
@@ -238,10 +240,9 @@ def _forecast_money(
     n_all: int,
     level: float,
 ) -> Amount:
-    """US dollars for one answer: by the price given or known, else as the replies of a run named
-    it.
+    """US dollars for one answer, by its price or as the replies of an earlier run report it.
 
-    What a provider takes less for tokens in its cache, or more for long prompts, is not forecast.
+    Discounts for cached tokens and surcharges for long prompts are not forecast.
     """
     price = model_basis.price
     own_run = model_basis.own_run
@@ -280,7 +281,7 @@ def _forecast_money(
 
 
 def _forecast_seconds(model_basis: ModelBasis, requests: Amount) -> Amount:
-    """How long that many requests take, from the pace of a run of this very model."""
+    """How long the requests take, from the pace of an earlier run of this very model."""
     pace = model_basis.pace
     own_run = model_basis.own_run
     if pace is None or own_run is None:
@@ -340,13 +341,16 @@ UTF-8 a token.
 
 @dataclass(frozen=True, slots=True)
 class TaskPrompts:
-    """The requests of some items of a task, an entry per item: how many, tokens in, and the most
-    tokens out.
+    """The requests of some items of a task, with one number per item.
 
-    most_out: None where a request leaves the limit to the model. exact: counted by the model's own
-    tokenizer. every: all items were read. counted_by: the tokenizer, in words. stored: how many of
-    the requests the store answers, None where not all were made (a part of the items, the first of
-    several draws).
+    Args:
+        requests: how many are sent.
+        input_tokens: how many tokens they have.
+        most_out: the most tokens an answer may have; None if a request leaves it to the model.
+        exact: counted by the model's own tokenizer.
+        every: all items were read.
+        counted_by: the tokenizer, in words.
+        stored: how many requests the store can answer; None unless all requests were made.
     """
 
     requests: tuple[int, ...]
@@ -361,11 +365,12 @@ class TaskPrompts:
 def read_prompts(
     task: Task, model: Model, seed: int, is_stored: Callable[[bytes], bool]
 ) -> TaskPrompts:
-    """Read up to MOST_READ items of a task as `model` would get them.
+    """Read up to MOST_READ items of a task as a model would get them.
 
-    Nothing is asked, and no weights are loaded.
+    No request is sent, and no weights are loaded.
 
-    is_stored: whether the store has the answer to the request of that key.
+    Args:
+        is_stored: whether the store has the answer to the request of a key.
     """
     total = len(task.samples)
     every = total <= MOST_READ
@@ -458,7 +463,7 @@ def _prompt_text(prompt: Prompt) -> str:
 
 
 def _most_output_tokens(request: Request, model: Model) -> int | None:
-    """The most tokens that the answer may have; None where only the model knows."""
+    """The most tokens that the answer may have; None if only the model knows."""
     if not isinstance(request, Generate):
         return 0
     if request.max_tokens is None and isinstance(model, LocalModel):

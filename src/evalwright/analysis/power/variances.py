@@ -1,6 +1,4 @@
-"""How much the scores of a task vary, and what that rests on: an assumption, runs, or the worst
-case.
-"""
+"""How much the scores of a task vary: by assumption, measured on runs, or in the worst case."""
 
 from __future__ import annotations
 
@@ -33,12 +31,16 @@ WORST = "worst case: nothing has been measured"
 
 @dataclass(frozen=True, slots=True)
 class Variances:
-    """Mean score, variance of one item's score and of one item's difference of two models, and the
-    design effect.
+    """The spread of one task's scores.
 
-    binary: whether the paired variance is that of right-or-wrong scores, so that a difference needs
-    discordant items. half: of runs, half of the interval of one model's mean if it rested on one
-    item; that of n is it over the root of n.
+    Args:
+        score: the mean score.
+        single: the variance of one item's score.
+        paired: the variance of one item's difference between two models.
+        design: the design effect of clusters.
+        binary: whether scores are right or wrong, so that a difference needs discordant items.
+        half: half of one model's interval if it rested on one item; that of n items is this over
+            sqrt(n).
     """
 
     score: Amount
@@ -50,9 +52,7 @@ class Variances:
 
 
 class CommonItems(NamedTuple):
-    """Items that two runs both have, in the order of the first: scores (n,) of each, and cluster
-    codes or None.
-    """
+    """Items that two runs share, in the order of the first: scores (n,) and cluster codes."""
 
     a: NDArray[np.float64]
     b: NDArray[np.float64]
@@ -83,7 +83,11 @@ def measure_variances(
     sources: Sequence[Measured],
     aim: Aim,
 ) -> Variances:
-    """The variances of a task. clusters: a code per item of the whole task, None where no clusters."""
+    """The variances of a task.
+
+    Args:
+        clusters: a code for each item of the whole task; None without clusters.
+    """
     commons = [_find_common_items(a, b) for a, b in combinations(sources, 2)]
     score, single, half = _single_variance(bounded, clusters, sources, aim)
     right_or_wrong = all(
@@ -111,8 +115,9 @@ def _single_variance(
     sources: Sequence[Measured],
     aim: Aim,
 ) -> tuple[Amount, Amount, Amount | None]:
-    """Mean score, variance of one item's score, and `Variances.half`; of several runs those of the
-    one that varies most.
+    """Mean score, variance of one item's score, and `Variances.half`.
+
+    With several runs, that of the run that varies most.
     """
     if "accuracy" in aim.assumed and bounded:
         p = aim.assumed["accuracy"]
@@ -183,11 +188,13 @@ def clustering_ratio(
     ids: NDArray[np.int64] | None,
     clusters: NDArray[np.int64] | None,
 ) -> float:
-    """What the clusters of the whole task multiply variances by, over what those of the items asked
-    (ids) do.
+    """The design effect of the whole task's clusters over that of the measured items.
 
-    Some of a task's items have thinner clusters than all of them have; the correlation within
-    clusters is the same.
+    A sample of a task has thinner clusters than the whole; the correlation within them is the same.
+
+    Args:
+        ids: clusters of the measured items.
+        clusters: clusters of the whole task.
     """
     if ids is None or clusters is None:
         return 1.0
@@ -267,9 +274,9 @@ def _design_effect(
 
 
 def _amount_of(limits: Limits, basis: str) -> Amount | None:
-    """Limits as an amount.
+    """Limits as an amount; None if they are unknown.
 
-    Where no spread was seen, the upper limit is what counts; None where there is nothing.
+    If no variance was seen, the upper limit is used.
     """
     if math.isnan(limits.value) or (limits.value == 0.0 and math.isnan(limits.high)):
         return None

@@ -1,4 +1,4 @@
-"""The strategy answered by a script, and its answer scored: what would this reply be worth?"""
+"""Run a task's strategy on scripted replies and score the answer."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _UNCONDITIONAL = -50.0
 
 
 def reply_with(text: str) -> Reply:
-    """Every request is answered with this text."""
+    """A reply that answers every request with this text."""
     return lambda request_index, request: Response(
         text,
         "",
@@ -41,8 +41,9 @@ def reply_with(text: str) -> Reply:
 
 
 def prefer_option(choice: int, repeats: int = 1) -> Reply:
-    """The likelihood of one choice is far above all others, also per character, byte or token; a
-    judge is certain of it.
+    """A reply that makes one option by far the most likely, by any normalisation.
+
+    A judge is certain of it.
     """
 
     def reply(request_index: int, request: Request) -> Response:
@@ -67,7 +68,7 @@ def prefer_option(choice: int, repeats: int = 1) -> Reply:
 
 
 def continue_greedily(greedy: bool) -> Reply:
-    """Every continuation is, or is not, what greedy decoding gives."""
+    """A reply that says whether every continuation is that of greedy decoding."""
     log_likelihood = _LIKELY if greedy else _UNLIKELY
     return lambda request_index, request: Response(
         log_likelihood=log_likelihood, is_greedy=greedy, tokens_scored=1
@@ -90,7 +91,7 @@ def find_judging_scorer(material: Material) -> tuple[Scorer | None, str]:
 
 
 def explain_unjudged(task: Task, scorer: Scorer) -> str:
-    """Why a scorer's worth of a right answer is not known here; "" where it is 1."""
+    """Why a scorer's value for a right answer is unknown here; "" if it is 1."""
     if scorer.asks:
         reason = "uses a model" if scorer.roles else "uses a model or runs programs"
         return f"{scorer.name} {reason}, so it cannot be checked here"
@@ -117,9 +118,10 @@ def explain_unjudged(task: Task, scorer: Scorer) -> str:
 def score_replies(
     material: Material, scorer: Scorer, replies: Iterable[tuple[Sample, Reply]]
 ) -> list[float]:
-    """The worth of each reply.
+    """The score of each scripted reply.
 
-    Raises ScoringError that names the first sample where strategy or scorer fails.
+    Raises:
+        ScoringError: strategy or scorer fails on a sample, which is named.
     """
     task = material.task
     scores = []
@@ -137,10 +139,7 @@ def score_replies(
 def score_preferences(
     material: Material, scorer: Scorer
 ) -> list[tuple[Sample, int, float]]:
-    """For each sample and option the worth of finding that option the most likely.
-
-    Raises as `worths` does; asked once.
-    """
+    """For each sample and option, the score if that option is the most likely; computed once."""
     preferred = material.preferred.get(scorer.name)
     if preferred is None:
         # of each request, in a row
@@ -178,7 +177,7 @@ async def _run_strategy(task: Task, sample: Sample, reply: Reply) -> Answer:
 
 
 def score_text(scorer: Scorer, sample: Sample, text: str) -> float:
-    """The worth of a text, without a strategy. Raises ScoringError."""
+    """The score of a text without running a strategy. Raises ScoringError."""
     return _score_answer(
         scorer, sample, Answer(text=text, responses=(Response(text=text),))
     )
@@ -202,6 +201,6 @@ def _score_answer(scorer: Scorer, sample: Sample, answer: Answer) -> float:
 
 
 def add_citations(sample: Sample, text: str) -> str:
-    """A text with the citations that the sample wants."""
+    """A text with the citations that the sample requires."""
     citations: Sequence[object] = sample.metadata.get("citations") or ()
     return text + "".join(f" [{name}]" for name in citations)

@@ -1,4 +1,4 @@
-"""All checks in order, on one task, on tasks that are asked together, or with a model and a run."""
+"""All checks in order: on each task, on tasks run together, and with a model or a run."""
 
 from __future__ import annotations
 
@@ -31,7 +31,11 @@ _CHECKS = (
 
 @dataclass(frozen=True, slots=True)
 class Examined:
-    """The verdicts under one title. task: the task's name, or what several were named by."""
+    """The findings under one title.
+
+    Args:
+        task: the task's name, or the name that stands for several.
+    """
 
     task: str
     title: str
@@ -39,7 +43,7 @@ class Examined:
 
     @property
     def n_faults(self) -> int:
-        """How many are faults."""
+        """How many findings are faults."""
         return sum(not finding.ok for finding in self.findings)
 
 
@@ -50,10 +54,12 @@ def examine(
     model: Model | None = None,
     run: Run | None = None,
 ) -> Iterator[Examined]:
-    """Verdicts on each of the tasks, then on answers that ignore the question over all of them.
+    """Check each of the tasks, then answers that ignore the question over all of them.
 
-    name: what the tasks were named by. model: whose context the prompts must fit; it is not asked.
-    run: whose answers the tasks' scorers should be able to read.
+    Args:
+        name: the name that stands for the tasks.
+        model: whose context the prompts must fit; it gets no request.
+        run: whose answers the tasks' scorers should be able to read.
     """
     materials = []
     for task in tasks:

@@ -1,4 +1,4 @@
-"""With a run: of how many recorded answers could the scorer read what it needs?"""
+"""How many of a run's recorded answers the scorer can read."""
 
 from __future__ import annotations
 
@@ -24,9 +24,7 @@ _EXAMPLES = 3
 
 
 def check_extraction(material: Material, run: Run) -> Iterator[Finding]:
-    """The share of a run's answers that the task's main scorer, as it is now, can read, with its
-    interval.
-    """
+    """The share of a run's answers that the task's current main scorer can read, with interval."""
     name = material.task.name
     scorer, reason = find_judging_scorer(material)
     if name not in [task.name for task in run.tasks]:

@@ -1,6 +1,4 @@
-"""The gold answer scores 1: every accepted form of it, said as the task wants it said; and a wrong
-choice scores 0.
-"""
+"""Check that every accepted form of the gold answer scores 1, and a wrong choice 0."""
 
 from __future__ import annotations
 
@@ -26,7 +24,7 @@ _CHECK = Check("gold answers")
 
 
 def check_gold(material: Material) -> Iterator[Finding]:
-    """A verdict for each scorer."""
+    """A finding for each scorer."""
     for scorer in material.task.scorers:
         reason = explain_unjudged(material.task, scorer)
         if reason:
@@ -50,7 +48,7 @@ def check_gold(material: Material) -> Iterator[Finding]:
 
 
 def _check_choices(material: Material, scorer: Scorer) -> Iterator[Finding]:
-    """All preferences of all samples: 1 where a right option is the most likely, else 0."""
+    """Check that a preferred option scores 1 if it is right, and 0 if not."""
     with_gold = [
         preference
         for preference in score_preferences(material, scorer)
@@ -134,9 +132,7 @@ def _check_texts(material: Material, scorer: Scorer) -> Finding:
 
 
 def gold_forms(material: Material, sample: Sample) -> list[str]:
-    """Texts that say a right answer: every target; of options also the letters; and what a shot
-    would say.
-    """
+    """Texts of a right answer: every target, the letters of options, and what a shot would say."""
     forms = list(sample.targets)
     forms += [
         ascii_uppercase[option]

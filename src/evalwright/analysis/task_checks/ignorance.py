@@ -1,10 +1,10 @@
-"""Answers that ignore the question score what chance gives, and the right option's place and length
-say nothing about which it is.
+"""Check that answers which ignore the question score no better than chance.
 
-Empty, "I don't know", the question itself, always the same: judged over all tasks that are run
-together, because a part may be right to expect one answer ("no answer" to questions that have
-none). Chance is the mean share of right options, 0 where there are none; what it can give with so
-many samples is Wilson's interval around it, at `LEVEL`.
+Empty answers, "I don't know", the question itself and constant answers are judged over all tasks
+that are run together, because one of them may rightly expect a constant ("no answer" to questions
+that have none). Chance is the mean share of right options, 0 without options; its range for so many
+samples is Wilson's interval at `LEVEL`. Also checks whether the right option's position and length
+give it away.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ _FEW_LABELS = 5
 
 
 class JudgedTask(NamedTuple):
-    """A task whose answers can be judged, its main scorer, and the samples that can be asked."""
+    """A task with its main scorer and the samples whose requests could be made."""
 
     material: Material
     scorer: Scorer
@@ -74,7 +74,7 @@ class JudgedTask(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ChanceComparison:
-    """What an answer got: `mean` of n samples, and what chance gives: `chance`, from low to high."""
+    """The mean score of an answer beside what chance gives: `chance`, from low to high."""
 
     mean: float
     chance: float
@@ -98,7 +98,7 @@ class ChanceComparison:
 def compare_with_chance(
     values: Sequence[float], samples: Sequence[Sample], chances: Sequence[float]
 ) -> ChanceComparison:
-    """The mean of values beside that of chances. Samples of one cluster count as one."""
+    """The mean of scores beside that of chances; samples of a cluster count as one."""
     chance = sum(chances) / len(chances)
     units = len({(sample.cluster or sample.id) for sample in samples})
     low, high = wilson(chance * units, units, LEVEL)
@@ -150,7 +150,7 @@ def check_ignorance(materials: Sequence[Material]) -> Iterator[Finding]:
 def _choose_by_likelihood(
     task: JudgedTask, option: int
 ) -> tuple[list[Sample], list[float]]:
-    """The samples that have an option at that place, and what choosing it is worth for each."""
+    """The samples with an option at that position, and the score of preferring it."""
     chosen = [
         preference
         for preference in score_preferences(task.material, task.scorer)
@@ -162,7 +162,7 @@ def _choose_by_likelihood(
 def _choose_by_letter(
     task: JudgedTask, option: int
 ) -> tuple[list[Sample], list[float]]:
-    """The same, where the letter of the option is said."""
+    """The samples with an option at that position, and the score of answering with its letter."""
     having = [sample for sample in task.samples if option < len(sample.choices)]
     reply = reply_with(ascii_uppercase[option])
     return having, score_replies(
@@ -269,7 +269,7 @@ def _check_constant_texts(tasks: Sequence[JudgedTask]) -> Iterator[Finding]:
 
 
 def _chance_of_abstaining(sample: Sample) -> float:
-    """Where a sample says that it cannot be answered, whoever abstains is right."""
+    """The chance that abstaining is right: 1 for unanswerable samples."""
     return 1.0 if sample.metadata.get("answerable") is False else chance_of(sample)
 
 
@@ -279,7 +279,7 @@ def _check_text(
     text: Callable[[Sample], str],
     chance: Callable[[Sample], float] = chance_of,
 ) -> Finding:
-    """An answer that was not taken from the gold answers has to stay within chance."""
+    """Check that an answer unrelated to the gold answers stays within chance."""
     values, samples = _score_same_reply(tasks, text)
     got = compare_with_chance(values, samples, [chance(sample) for sample in samples])
     if got.above:
@@ -292,8 +292,9 @@ def _check_text(
 
 
 def _check_commonest_answer(text: str, tasks: Sequence[JudgedTask]) -> Finding:
-    """The commonest gold answer: right as often as it is one, and so for labels ("yes", "no") right
-    by chance.
+    """Check the commonest gold answer, which is right as often as it occurs.
+
+    For labels ("yes", "no") chance is one over their number.
     """
     name = f"always {quoted(text)}"
     values, samples = _score_same_reply(tasks, lambda sample: text)
@@ -343,7 +344,7 @@ def _rewarded_ids(values: Sequence[float], samples: Sequence[Sample]) -> list[st
 
 
 def _label_chance(task: JudgedTask) -> float:
-    """What guessing gives where free answers are a few labels; else 0."""
+    """What guessing scores if free answers are a few labels; else 0."""
     counts = Counter(sample.target for sample in task.samples)
     return (
         1 / len(counts)
@@ -365,7 +366,7 @@ _DRAWS = 9_999
 
 
 def check_labels(material: Material) -> Iterator[Finding]:
-    """The places of gold options, and whether the longest option is too often the gold one."""
+    """Check the positions of gold options, and whether the longest option is too often gold."""
     samples = [
         sample
         for sample in material.samples
@@ -407,12 +408,13 @@ def _check_places(samples: Sequence[Sample]) -> Finding:
 def measure_place_skew(
     samples: Sequence[Sample],
 ) -> tuple[float, list[float], list[float]]:
-    """Pearson's chi-square of the gold options' places against even ones, its p-value by simulation
-    (9,999 draws).
+    """Test whether gold options are evenly spread over positions (chi-square, simulated p-value).
 
-    Returns p, and how often each place was seen and expected. Exact also where samples differ in
-    their number of options, or are few: every draw puts each sample's gold option at one of its own
-    places (Hope 1968).
+    Also exact if samples differ in their number of options, or are few: each of the 9,999 draws
+    puts every sample's gold option at one of its own positions (Hope 1968).
+
+    Returns:
+        The p-value, and how often each position was seen and expected.
     """
     sizes = Counter(len(sample.choices) for sample in samples)
     most = max(sizes)
@@ -434,7 +436,7 @@ def measure_place_skew(
 
 
 def _check_longest(samples: Sequence[Sample]) -> Finding:
-    """How often the one longest option is the gold one, beside chance."""
+    """How often the one longest option is the gold one, compared with chance."""
     chosen = list[Sample]()
     right = list[float]()
     for sample in samples:

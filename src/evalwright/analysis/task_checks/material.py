@@ -1,6 +1,4 @@
-"""A task read once for all checks: its samples, the question of each as it is rendered, and the
-requests as they would be sent.
-"""
+"""A task read once for all checks: its samples, rendered questions, and requests."""
 
 from __future__ import annotations
 
@@ -36,11 +34,15 @@ _WORD = re.compile(r"\w+")
 
 @dataclass(frozen=True, slots=True)
 class Material:
-    """What the checks look at. All sequences have one entry per sample.
+    """What the checks look at; sequences have one entry per sample.
 
-    questions: the user's turn, without instruction and shots. requests: what would be sent, ()
-    where that failed; `broken` says why, by id. renderer: a task file's own, None for other tasks.
-    dialect: another framework's name, "" for none. preferred: see `asking.preferences`.
+    Args:
+        questions: the user's turn, without instruction and shots.
+        requests: what would be sent, () if that failed.
+        broken: why it failed, by sample id.
+        renderer: a task file's own, None for other tasks.
+        dialect: another framework's name, "" for none.
+        preferred: cached by `asking.score_preferences`.
     """
 
     task: Task
@@ -59,9 +61,7 @@ class Material:
 
     @property
     def chooses(self) -> bool:
-        """Whether every sample's options are compared by likelihood, or by the probabilities of a
-        judge of pairs.
-        """
+        """Whether options are compared by likelihood, or by a judge of pairs, for every sample."""
         return bool(self.samples) and all(
             len(sample.choices) >= 2
             and (
@@ -86,7 +86,7 @@ class Material:
 
     @property
     def continues(self) -> bool:
-        """Whether the likelihood of one given continuation is asked for."""
+        """Whether the likelihood of a single continuation is requested."""
         sent_by_sample = [sent for sent in self.requests if sent]
         return bool(sent_by_sample) and all(
             len(sent) == 1 and isinstance(sent[0], LogLikelihood)
@@ -95,7 +95,7 @@ class Material:
 
 
 def read_material(task: Task) -> Material:
-    """Reads a task. What a sample's own templates or code raise is kept in `broken`."""
+    """Read a task. Errors of a sample's own templates or code are kept in `broken`."""
     samples = tuple(task.samples)
     render = getattr(task.strategy, "render", None)
     renderer = render if hasattr(render, "question") else None
@@ -125,9 +125,9 @@ def read_material(task: Task) -> Material:
 
 
 def preview(task: Task, index: int) -> list[Request]:
-    """The requests that a sample would send, exactly.
+    """The exact requests that a sample would send.
 
-    What depends on an earlier reply shows a placeholder for it.
+    Requests that depend on an earlier reply show a placeholder for it.
     """
     return asyncio.run(requests_of(task, task.samples[index]))
 
@@ -135,10 +135,7 @@ def preview(task: Task, index: int) -> list[Request]:
 async def collect_all_requests(
     task: Task, samples: Iterable[Sample]
 ) -> list[tuple[list[Request], str]]:
-    """The requests of each sample, or none and why.
-
-    Raises TaskError where the task itself is wrong.
-    """
+    """The requests of each sample, or none and why. Raises TaskError for a faulty task."""
     requests_by_sample: list[tuple[list[Request], str]] = []
     for sample in samples:
         try:
@@ -185,9 +182,7 @@ async def requests_of(task: Task, sample: Sample) -> list[Request]:
 
 
 async def answer_sample(task: Task, sample: Sample, ask: Ask) -> Answer:
-    """The strategy's answer where `ask` answers it; of one that chooses among draws with another
-    model, that of a draw.
-    """
+    """The strategy's answer; if it chooses among draws with another model, that of a draw."""
     strategy = task.strategy
     while getattr(strategy, "roles", None) and hasattr(strategy, "inner"):
         strategy = strategy.inner
@@ -198,12 +193,12 @@ async def answer_sample(task: Task, sample: Sample, ask: Ask) -> Answer:
 
 
 def normalise(text: str) -> str:
-    """Unicode NFC, casefolded, runs of white space as one space, none outside."""
+    """The text in Unicode NFC, case-folded, with single spaces."""
     return _SPACES.sub(" ", unicodedata.normalize("NFC", text)).strip().casefold()
 
 
 def join_words(text: str) -> str:
-    """The words alone, with a space on either side of each, so that `in` finds whole words."""
+    """The words alone with a space on either side, so that `in` finds whole words."""
     return f" {' '.join(_WORD.findall(normalise(text)))} "
 
 
@@ -215,7 +210,7 @@ def prompt_text(prompt: Prompt) -> str:
 
 
 def request_prompt(request: Request) -> Prompt:
-    """What stands before the answer (of a rolling request the text, of a pair the hypothesis)."""
+    """What precedes the answer: the text of a rolling request, the hypothesis of a pair."""
     if isinstance(request, Generate):
         return request.prompt
     if isinstance(request, LogLikelihood):
@@ -226,12 +221,12 @@ def request_prompt(request: Request) -> Prompt:
 
 
 def as_messages(prompt: Prompt) -> Sequence[Message]:
-    """The messages of a prompt; a text is one of the user."""
+    """The messages of a prompt; a text is one message of the user."""
     return (Message("user", prompt),) if isinstance(prompt, str) else prompt
 
 
 def find_ids(material: Material, wrong: Callable[[int, Sample], bool]) -> list[str]:
-    """Ids of the samples of which `wrong` is true."""
+    """Ids of the samples for which `wrong` is true."""
     return [
         sample.id
         for index, sample in enumerate(material.samples)

@@ -1,4 +1,4 @@
-"""What a task says of its rows is so: clusters, dates, languages, and the level of chance."""
+"""Check what a task says of its rows: clusters, dates, languages, and the level of chance."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _FIXED_CHANCE = frozenset({"balanced-accuracy", "macro-f1"})
 
 
 def check_metadata(material: Material) -> Iterator[Finding]:
-    """Verdicts on clusters, dates, languages and chance; what is not claimed is not judged."""
+    """Findings on clusters, dates, languages and chance; only stated ones are checked."""
     findings = [
         *_check_clusters(material),
         *_check_dates(material),
@@ -139,7 +139,7 @@ def _check_languages(material: Material) -> Iterator[Finding]:
 
 @lru_cache(maxsize=1024)
 def script_of(language: str) -> frozenset[str] | None:
-    """The script of a language tag ("de", "pt-BR", "zho_Hans"), None where it is not known."""
+    """The script of a language tag ("de", "pt-BR", "zho_Hans"), None if unknown."""
     code, *subtags = language.lower().replace("_", "-").split("-")
     return next(
         (_OF_TAG[tag] for tag in subtags if tag in _OF_TAG), _OF_LANGUAGE.get(code)

@@ -1,6 +1,4 @@
-"""What is sent is whole, with no template left unrendered; and with a model, it fits into its
-context and begins with one BOS.
-"""
+"""Check that prompts are rendered completely and, with a model, fit its context with one BOS."""
 
 from __future__ import annotations
 
@@ -44,7 +42,7 @@ _BEGINNINGS = (
 
 
 def check_prompts(material: Material) -> Iterator[Finding]:
-    """Verdicts on the requests of all samples."""
+    """Findings on the requests of all samples."""
     yield from _PROMPTS.verdicts(
         list(_find_faults(material)),
         "all prompts render, and join their continuations correctly",
@@ -79,7 +77,7 @@ def _find_faults(material: Material) -> Iterator[Finding]:
 def _report_fault(
     fault: str, example_by_sample: Mapping[str, str]
 ) -> Iterator[Finding]:
-    """A fault, with the first of the texts that show it, by sample."""
+    """A fault, with the first of the texts that show it."""
     if example_by_sample:
         first = quoted(next(iter(example_by_sample.values())))
         yield _PROMPTS.fault(
@@ -111,7 +109,7 @@ def _begins_twice(sent: tuple[Request, ...]) -> str:
 
 
 def _ends_in_space(sent: tuple[Request, ...]) -> str:
-    """A text to generate from, or an answer begun for the model."""
+    """The end of a prompt for generation, or of a started answer, if it is a space."""
     for request in sent:
         if isinstance(request, Generate) and request.prompt:
             last = as_messages(request.prompt)[-1]
@@ -162,9 +160,9 @@ _KINDS: Mapping[str, Callable[[tuple[Request, ...]], str]] = {
 
 
 def check_window(material: Material, model: Model) -> Iterator[Finding]:
-    """Verdicts on the requests as this model would read them.
+    """Findings on the requests as this model would read them.
 
-    A model that keeps its tokenizer to itself is skipped.
+    A model without an accessible tokenizer is skipped.
     """
     reader = model.reader()
     if reader is None:
@@ -234,9 +232,7 @@ def check_window(material: Material, model: Model) -> Iterator[Finding]:
 def _measure_request(
     reader: Reader, request: Generate | LogLikelihood
 ) -> tuple[int, int, bool]:
-    """Tokens before the answer (of a likelihood, all that are put in), room that the answer may
-    take, and whether BOS is doubled.
-    """
+    """Tokens before the answer, room for the answer, and whether BOS is doubled."""
     from evalwright.models.local.tokens import encode_pair, encode_text
 
     prompt = request.prompt if isinstance(request, Generate) else request.context

@@ -1,6 +1,4 @@
-"""Worked examples: none is the question, none gives it away, each is right by its own gold, and
-none comes from what is evaluated.
-"""
+"""Check worked examples: none repeats or leaks the question, is wrong, or is evaluated itself."""
 
 from __future__ import annotations
 
@@ -30,7 +28,7 @@ _TELLING = 16
 
 
 def check_shots(material: Material) -> Iterator[Finding]:
-    """Verdicts on a task's shots; nothing where it has none."""
+    """Findings on a task's shots; nothing if it has none."""
     shots = getattr(material.renderer, "shots", None)
     if shots is not None:
         yield from _check_own_shots(material, shots)
@@ -74,7 +72,7 @@ def _check_own_shots(material: Material, shots: Any) -> Iterator[Finding]:
 
 
 def _asks_the_same(shot: Any, question: str, sample: Sample) -> bool:
-    """In the same words, or the same question with the same options in any order."""
+    """Whether a shot is the same question, with the same options in any order."""
     if shot.sample is None or not sample.choices:
         return normalise(shot.user) == question
     options = sorted(map(normalise, shot.sample.choices)) == sorted(
@@ -109,16 +107,16 @@ def _gives_away(shot: Any, question: str, sample: Sample) -> bool:
 
 
 def _contains_phrase(text: str, phrase: str) -> bool:
-    """Whether a part stands in a text, and not in the middle of a word or number."""
+    """Whether a text contains a phrase, not starting or ending within a word or number."""
     return re.search(rf"(?<![^\W_]){re.escape(phrase)}(?![^\W_])", text) is not None
 
 
 def _find_evaluated_shots(
     material: Material, shots: Any, drawn: list[Any]
 ) -> Iterator[Finding]:
-    """Shots that are samples of the task.
+    """Report shots that are samples of the task.
 
-    A pool of their own must not hold any; without one it is the task's choice.
+    A separate pool must not contain any; without a pool it is the task's choice.
     """
     pairs = zip(material.samples, material.questions, strict=True)
     names = {
@@ -147,17 +145,14 @@ def _find_evaluated_shots(
 
 
 def _question_key(sample: Sample, rendered: str) -> tuple[object, ...]:
-    """What a question is.
-
-    Options are listed in the rendered one, and their order does not make it another.
-    """
+    """What identifies a question; the order of its options does not matter."""
     passages = tuple(normalise(passage.text) for passage in sample.passages)
     question = normalise((sample.input or rendered) if sample.choices else rendered)
     return question, tuple(sorted(map(normalise, sample.choices))), passages
 
 
 def _find_wrong_shots(material: Material, drawn: list[Any]) -> Iterator[Finding]:
-    """Whether a shot's answer, as the model reads it, scores 1 against the shot's own gold."""
+    """Report shots whose answer does not score 1 against their own gold."""
     samples = [shot.sample for shot in drawn if shot.sample is not None]
     if material.chooses:
         options = getattr(material.task.strategy, "options", None)

@@ -1,4 +1,4 @@
-"""Questions, options and targets are there, once, and the question does not give its answer away."""
+"""Check that questions, options and targets exist, are unique, and do not leak the answer."""
 
 from __future__ import annotations
 
@@ -43,9 +43,7 @@ _LEAST = 5
 
 
 def check_texts(material: Material) -> Iterator[Finding]:
-    """Empty and placeholder texts, repeated options, a gold answer that is not among them, and
-    leaks.
-    """
+    """Findings on empty texts, placeholders, repeated options, missing gold options, and leaks."""
     yield from _TEXTS.verdicts(
         _find_empty_texts(material),
         "no empty question, option or target, and no placeholder",
@@ -140,9 +138,7 @@ def _find_option_faults(material: Material) -> list[Finding]:
 
 
 def check_duplicates(material: Material) -> Iterator[Finding]:
-    """Compared are questions, options and passages, without case, white space and Unicode's ways to
-    write one character.
-    """
+    """Report repeated questions, compared with their options and passages in normalised form."""
     groups: dict[Any, list[int]] = {}
     for index, (sample, question) in enumerate(
         zip(material.samples, material.questions, strict=True)
@@ -186,7 +182,7 @@ def check_duplicates(material: Material) -> Iterator[Finding]:
 def _check_same_prompts(
     material: Material, duplicate_indices: set[int]
 ) -> Iterator[Finding]:
-    """Different samples that send the same requests: the prompt leaves out what differs."""
+    """Report different samples with identical requests: the prompt omits what differs."""
     groups: dict[Any, list[int]] = {}
     for index, sent in enumerate(material.requests):
         # Rows that are alike in every part are duplicates, where their question is known.
@@ -251,7 +247,7 @@ def _check_leaks(material: Material) -> Iterator[Finding]:
 
 
 def _gives_away(index: int, sample: Sample) -> bool:
-    """The question says "the answer is" and then a gold answer."""
+    """Whether the question says "the answer is" and then a gold answer."""
     forms = [normalise(form) for form in sample.targets if form.strip()]
     text = normalise(sample.input)
     rests = [text[match.end() :] for match in _GIVEN_AWAY.finditer(text)]
@@ -285,7 +281,7 @@ def _check_targets_in_questions(samples: list[Sample]) -> Iterator[Finding]:
 
 
 def _check_options_in_questions(samples: list[Sample]) -> Iterator[Finding]:
-    """How often the gold option occurs in the question, beside how often a wrong one does."""
+    """How often the gold option occurs in the question, compared with wrong ones."""
     samples = [
         sample
         for sample in samples
