@@ -64,7 +64,7 @@ class Condition:
     value: str
 
     def holds(self, candidates: Sequence[Any]) -> bool:
-        """Whether any value of a record's key meets the condition; for "!=", whether none equals
+        """Whether any value of a record's key meets the condition; with "!=", whether none equals
         it.
         """
         if self.operator == "!=":

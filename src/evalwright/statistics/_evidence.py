@@ -118,7 +118,7 @@ class _ExactShare:
 
 
 class _Mean:
-    """The mean of one model's scores: betting where single items are bounded, asymptotic otherwise."""
+    """The mean of one model's scores: betting for bounded single items, asymptotic otherwise."""
 
     def __init__(self, rule: Rule, scored: Scored) -> None:
         self._margin = rule.margin or 0.0
@@ -150,7 +150,7 @@ class _Mean:
 
 
 class _Pairs:
-    """Differences of pairs. The full run is that of the units that are not yet known to be missing."""
+    """Differences of pairs; the full run is that of units not yet known to be missing."""
 
     def __init__(self, rule: Rule, scored: Scored) -> None:
         self._rule = rule

@@ -116,7 +116,7 @@ def _check(
     value_range: Range | None,
     level: float,
 ) -> ContaminationCheck:
-    """The check on the scored items, with both drops. sides: as `contamination_check` takes them."""
+    """The check on the scored items, with both drops; `sides` as in `contamination_check`."""
     drop, control = (
         compare_paired(*pair, clusters=ids, value_range=value_range, level=level)
         for pair, ids in zip((sides[:2], sides[2:]), groups, strict=True)

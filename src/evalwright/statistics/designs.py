@@ -41,14 +41,19 @@ MOST_ITEMS = 1e9
 
 @dataclass(frozen=True, slots=True)
 class VarianceParts:
-    """Parts of the variance of one item's paired difference, with limits; nan where the data cannot
-    tell a part from the item's.
+    """Parts of the variance of one item's paired difference, with limits.
 
-    `item`: of the true difference over items. `draw`: of one draw of both models. `prompt`: of how
-    an item's difference changes with the prompt. `shift`: of how the mean difference changes with
-    the prompt. `repeats`, `prompts`: of each item, as measured, `items` with all of them; `noise`:
-    what the draws that were made add to an item's difference; `clustered`: the item part with what
-    clusters add to it; `freedom`: of the error of the mean.
+    A part is nan if the data cannot separate it from the item's.
+
+    Args:
+        item: of the true difference over items.
+        draw: of one draw of both models.
+        prompt: of how an item's difference changes with the prompt.
+        shift: of how the mean difference changes with the prompt.
+        items, repeats, prompts: how much was measured.
+        noise: what the draws that were made add to an item's difference.
+        clustered: the item part including the effect of clusters.
+        freedom: degrees of freedom of the error of the mean.
     """
 
     item: Limits
@@ -63,17 +68,13 @@ class VarianceParts:
     freedom: float
 
     def own(self, repeats: float) -> float:
-        """What one prompt's answers add to an item's difference with that many repeats, the item
-        part not among it.
-        """
+        """What one prompt's answers add to an item's difference, beside the item part."""
         return self.noise * self.repeats / repeats + (
             0.0 if math.isnan(self.prompt.value) else self.prompt.value
         )
 
     def ratio(self, repeats: float) -> float:
-        """The variance of an item's difference with so many repeats of one prompt, over that with
-        those that were made.
-        """
+        """The variance with so many repeats of one prompt, relative to the repeats measured."""
         if repeats == self.repeats:
             return 1.0
         measured_variance = self.clustered + self.own(self.repeats)
@@ -163,9 +164,7 @@ def variance_parts(
 
 
 def _within(scores: F64) -> tuple[F64, F64, F64]:
-    """Of one model: means (items, prompts), and by item, mean over prompts, the variance of one
-    draw and of a mean of draws.
-    """
+    """One model's means (items, prompts), and by item the variance of a draw and of their mean."""
     there = ~np.isnan(scores)
     counts = there.sum(axis=2)
     means = np.where(there, scores, 0.0).sum(axis=2) / counts
@@ -196,13 +195,15 @@ def _shift(seen: float, noise: float, prompts: int, level: float) -> Limits:
 
 @dataclass(frozen=True, slots=True)
 class Design:
-    """A comparison of two models that was made, and from it what others would show.
+    """A measured comparison of two models, from which other designs are predicted.
 
-    `pairs`: its numbers, as `paired.paired_differences` gives them; `asked`: the items that both
-    were asked, of which some may lack a score. `unknown`: what failures add to the smallest visible
-    difference, `wider` to half of the interval. `parts`: of the variance, None where nothing is
-    known of them. `clusters`: what the clusters of the whole task multiply variances by, over what
-    those of the items asked do.
+    Args:
+        pairs: its numbers, from `paired.paired_differences`.
+        asked: items that both models were asked, some perhaps without a score.
+        parts: of the variance, None if unknown.
+        unknown: what missing answers add to the smallest visible difference.
+        wider: what they add to half of the interval.
+        clusters: the design effect of the whole task relative to the measured items.
     """
 
     pairs: AllPairs
@@ -226,7 +227,11 @@ class Design:
         prompts: int = 1,
         ratio: float = 1.0,
     ) -> float:
-        """Half of the interval of the difference. ratio: the variance, over what was measured."""
+        """Half of the interval of the difference.
+
+        Args:
+            ratio: the variance relative to the measured one.
+        """
         if prompts > 1:
             error, freedom, _ = self._prompts(items, repeats, prompts)
             return t_quantile(0.5 + self.level / 2, freedom) * error
@@ -260,8 +265,8 @@ class Design:
         prompts: int = 1,
         ratio: float = 1.0,
     ) -> int | None:
-        """The fewest items with which `visible` is at most `difference`; None where no number of them
-        is enough.
+        """The fewest items with which `visible` is at most `difference`; None if no number is
+        enough.
         """
         return fewest(lambda n: self.visible(n, repeats, prompts, ratio) <= difference)
 

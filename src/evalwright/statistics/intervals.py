@@ -207,10 +207,10 @@ def unlike_share(size: float, level: float) -> float:
 def alike_interval(
     value: float, size: float, value_range: Range, level: float
 ) -> Range:
-    """Where the mean can lie if `size` units all gave `value`: the unlike share at the worst, or at
-    the best end.
+    """Where the mean can lie if `size` units all gave `value`.
 
-    Each end is wrong in half of 1 - `level` at most, so that it is right for a one-sided test, too.
+    The undetected share is taken to be at the worst or at the best end. Each end is wrong with
+    probability (1 - `level`) / 2 at most, so it is valid for a one-sided test too.
     """
     share = unlike_share(size, 0.5 + level / 2)
     return value + share * (value_range[0] - value), value + share * (

@@ -42,13 +42,14 @@ def _mixed(codes: I64) -> npt.NDArray[np.uint64]:
 
 
 def jackknife_groups(codes: I64, most: int = MOST_GROUPS) -> I64:
-    """A group 0..G-1 for each row, so that rows of one cluster are together and groups hold about
-    the same number of rows.
+    """A group 0..G-1 for each row, keeping clusters together and groups about equally large.
 
-    codes: (rows,) cluster codes; a row may stand for one item of several runs. G: at most `most`,
-    and at most the effective number of clusters (n^2 / sum of squared sizes), so that one large
-    cluster does not stand beside many small ones. Which cluster is in which group depends on the
-    codes alone, not on their order.
+    Which cluster is in which group depends on the codes alone, not on their order.
+
+    Args:
+        codes: (rows,) cluster codes; a row may stand for one item of several runs.
+        most: G is at most this, and at most the effective number of clusters (n^2 / sum of squared
+            sizes), so that one large cluster does not stand beside many small ones.
     """
     names, inverse, sizes = np.unique(codes, return_inverse=True, return_counts=True)
     if not len(names):
@@ -74,10 +75,12 @@ def jackknife_groups(codes: I64, most: int = MOST_GROUPS) -> I64:
 class SharedGroups:
     """Groups of items that several runs have.
 
-    Runs that share clusters, through others too, have the same groups, and no other runs do.
+    Runs that share clusters, directly or through others, have the same groups; no other runs do.
 
-    items: (items,) the number of an item's group among those of its runs, -1 where no run has it;
-    sides: of each run, which runs it goes with; keys: by side, a key for each group.
+    Args:
+        items: (items,) the number of an item's group among those of its runs, -1 if no run has it.
+        sides: for each run, which runs it goes with.
+        keys: by side, a key for each group.
     """
 
     items: I64
@@ -129,8 +132,13 @@ def _keys(codes: I64, groups: I64) -> I64:
 
 
 def pseudo_values(on_all: float, without: F64) -> F64:
-    """The pseudo-values of a metric that is `on_all` over all groups and `without[g]` over all but
-    g; their mean is `on_all`.
+    """The pseudo-values of a metric.
+
+    Their mean is `on_all`.
+
+    Args:
+        on_all: the metric over all groups.
+        without: (groups,) the metric over all groups but one.
     """
     pseudo: F64 = on_all + (len(without) - 1) * (without.mean() - without)
     return pseudo

@@ -42,15 +42,17 @@ cover 97-99.7% at 40 labels; with none 89% at 40 labels, a good judge and a high
 
 @dataclass(frozen=True, slots=True)
 class JudgeCorrection(Plain):
-    """The mean that people would have given to all `n_judged` items, with the interval [`low`,
-    `high`] at `level`.
+    """The mean that people would have given to all `n_judged` items, with its interval.
 
-    `judge_weight` is lambda, the trust in the judge (0: labels alone, 1: its errors are merely
-    subtracted). `judge_mean` is what the judge alone says, `labels_mean` what the labels alone say,
-    with `labels_error` their standard error. `label_gain` is how many times as many labels would
-    have been needed without the judge (nan where it cannot be told). `n_left_out` items had no
-    verdict and are in none of the numbers. `p_value` tests a mean of 0 and is there for differences
-    only. `standard_error` is None where there are fewer than two labelled units.
+    Args:
+        judge_weight: lambda, the trust in the judge (0: labels alone, 1: its errors are
+            subtracted).
+        judge_mean: what the judge alone says.
+        labels_mean: what the labels alone say, with their standard error `labels_error`.
+        label_gain: how many times as many labels would be needed without the judge, else nan.
+        n_left_out: items without a verdict, which are in none of the numbers.
+        p_value: for differences only, of a mean of 0.
+        standard_error: None with fewer than two labelled units.
     """
 
     value: float
@@ -472,10 +474,14 @@ Reiczigel nearly all cover more than 99%.
 class RoganGladen(Plain):
     """The corrected pass rate, clipped to [0, 1], with its interval.
 
-    `raw` is the judge's pass rate. `separation` is sensitivity + specificity - 1: 1 for a perfect
-    judge, 0 for one that says the same of right and wrong; [`separation_low`, `separation_high`] is
-    its interval. `useful` is False where that interval reaches 0 or the separation is under 0.1:
-    then `value` is nan, the interval is [0, 1], and `reason` says why ("" otherwise).
+    Args:
+        raw: the judge's pass rate.
+        separation: sensitivity + specificity - 1: 1 for a perfect judge, 0 for an uninformative
+            one.
+        separation_low, separation_high: its interval.
+        useful: False if that interval reaches 0 or the separation is under 0.1; then `value` is nan
+            and the interval [0, 1].
+        reason: why it is not useful, else "".
     """
 
     value: float

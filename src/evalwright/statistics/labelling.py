@@ -121,7 +121,7 @@ def _confidence(confidence: npt.ArrayLike | None, verdicts: F64) -> F64 | None:
 
 
 def _strata(verdicts: F64, sure: F64 | None) -> I64:
-    """Codes 0.. by verdict and confidence; a stratum with fewer than four items is not cut further."""
+    """Codes 0.. by verdict and confidence; strata under four items are not divided further."""
     values, codes = np.unique(verdicts, return_inverse=True)
     if len(values) > _MOST_STRATA:
         edges = np.unique(

@@ -141,7 +141,7 @@ def _of_read(names: I64) -> Statistic:
 
 
 def _mean_over_present(numerator: F64, denominator: F64) -> F64:
-    """Mean of the ratios over the classes whose denominator is not 0 (a resample can lack a class)."""
+    """Mean ratio over classes with a denominator above 0 (a resample can lack a class)."""
     present = denominator > 0.5
     ratios = np.divide(
         numerator, denominator, out=np.zeros_like(numerator), where=present

@@ -254,7 +254,7 @@ def macro_difference(
 
 
 def _scored_filling(part: PairedComparison) -> Filling:
-    """A task's comparison on the items that both have, whatever its policy for missing ones."""
+    """A task's comparison on the items that both models have, whatever its missing policy."""
     return (
         part.fillings[0]
         if part.fillings
@@ -291,7 +291,7 @@ def _alone(part: PairedComparison) -> MacroDifference:
 
 @dataclass(frozen=True, slots=True)
 class _Mean:
-    """A mean over tasks at `level`: the errors of its two ends and their degrees of freedom."""
+    """A mean over tasks at `level`, with the errors of its two ends and their degrees of freedom."""
 
     value: float
     below: float
@@ -374,7 +374,7 @@ def _sharing(units: Sequence[UnitSums | None] | None, n: int) -> tuple[Sharing, 
 def _clusters(
     parts: Sequence[Estimate], units: Sequence[UnitSums | None] | None
 ) -> int | None:
-    """The units of all tasks, shared ones counted once; None where every item is one of its own."""
+    """The units of all tasks, shared ones counted once; None if every item stands alone."""
     n = sum(part.n for part in parts)
     unit_sums_by_task = units or [None] * len(parts)
     alone = sum(
@@ -396,8 +396,9 @@ def _freedom(part: Estimate) -> float:
 
 
 def _quantile(part: Estimate) -> float:
-    """What the half width of a part's interval is in: Student's t; the normal one of Wilson's
-    interval and of limits of what shows no spread.
+    """The quantile that a task's interval is based on.
+
+    Student's t, or the normal one for Wilson's interval and for limits without any spread.
     """
     normal = part.standard_error is None or part.method.startswith("Wilson")
     if normal and "effective n" not in part.method:

@@ -91,8 +91,9 @@ def mean_over_tasks(
     level: float,
     value_range: Range | None,
 ) -> AllPairs | WorstCase:
-    """The mean over tasks of all differences, from which an interval at any level comes; arguments
-    as of `all_macro_differences`.
+    """The mean over tasks of all differences, for intervals at any level.
+
+    Arguments are those of `all_macro_differences`.
     """
     check_level(level)
     if not parts:
@@ -158,9 +159,10 @@ def _mean_of(
 
 
 def _errors(pairs: AllPairs, level: float) -> tuple[F64, F64, F64, F64]:
-    """Of each pair on one task, (models, models): the standard error that its interval is worth,
-    the degrees of freedom, half of the interval, and how far its centre lies above the difference;
-    nan where there is none.
+    """For each pair on one task, (models, models): error, degrees of freedom, half width, lean.
+
+    The error is the one that the interval is worth, and the lean how far its centre lies above the
+    difference; nan without items.
     """
     low, high = pairs.limits(1 - level)
     errors, freedom = errors_of_intervals(low, high, pairs.freedom, pairs.span, level)
@@ -174,8 +176,9 @@ def _errors(pairs: AllPairs, level: float) -> tuple[F64, F64, F64, F64]:
 
 
 def _units(parts: Sequence[Part]) -> list[I64]:
-    """The units of every task as numbers 0.. that mean the same in all; items of a task without
-    codes get numbers of their own.
+    """The units of every task as numbers that are consistent between tasks.
+
+    Items of a task without codes get numbers of their own.
     """
     all_ids = [np.asarray(ids, np.int64) for _, ids in parts if ids is not None]
     names, places = np.unique(

@@ -134,7 +134,7 @@ def best_draws(
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """A value that was measured, and the limits (at some level) between which it may lie."""
+    """A measured value, with the limits between which it may lie."""
 
     value: float
     low: float

@@ -70,7 +70,7 @@ class Sharing(NamedTuple):
 
 
 def sharing(units: Sequence[UnitSums | None]) -> Sharing:
-    """What tasks share. None: a task that shares nothing."""
+    """Which units tasks share; None stands for a task that shares none."""
     codes = [task_units.codes for task_units in units if task_units is not None]
     names, counts = np.unique(
         np.concatenate([np.zeros(0, np.int64), *codes]), return_counts=True
@@ -135,11 +135,15 @@ def correlations(units: Sequence[UnitSums | None], among: Sharing) -> F64:
 
 
 def correlated(sums: F64, norms: F64, overlap: F64) -> F64:
-    """Correlations (..., tasks, tasks) from sums by shared unit (..., tasks, units) and their norms
-    over all units (..., tasks).
+    """Correlations (..., tasks, tasks) of tasks that share units.
 
-    A task without any spread says nothing of its correlations; it is taken to go with the others as
-    far as they overlap.
+    A task without any spread tells nothing of its correlations; it is taken to go with the others
+    as far as they overlap.
+
+    Args:
+        sums: (..., tasks, units) by shared unit.
+        norms: (..., tasks) of the sums over all units.
+        overlap: (tasks, tasks) how far tasks share their units.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         correlation = (
@@ -153,12 +157,15 @@ def correlated(sums: F64, norms: F64, overlap: F64) -> F64:
 
 
 def combined(errors: F64, freedom: F64, correlation: F64, sets: I64) -> tuple[F64, F64]:
-    """The error of a sum of parts, and its degrees of freedom. errors and freedom: (..., tasks);
-    correlation: (..., tasks, tasks).
+    """The error of a sum of tasks, and its degrees of freedom.
 
-    Degrees of freedom: within connected tasks, whose errors rest on the same units, the harmonic
-    mean of their own weighted by their variances; between sets, which are independent,
-    Welch-Satterthwaite.
+    Within connected tasks, whose errors rest on the same units, degrees of freedom are the harmonic
+    mean weighted by variances; between sets, which are independent, Welch-Satterthwaite.
+
+    Args:
+        errors, freedom: (..., tasks).
+        correlation: (..., tasks, tasks).
+        sets: (tasks,) which tasks are connected.
     """
     products = correlation * errors[..., :, None] * errors[..., None, :]
     variance = np.maximum(products.sum(axis=(-1, -2)), 0.0)

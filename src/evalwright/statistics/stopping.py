@@ -46,12 +46,16 @@ Score = float | None
 class Decision(Plain):
     """What is known at a look.
 
-    `decided`: the rule's question is answered; then `verdict` is "A better", "B better" (with the
-    rule's names), "no difference seen", "no difference of 0.03 or more" or "precise enough", else
-    "undecided". `early`: before the last unit. `units` of `n_total` were used, `failed` of them (or
-    of their items) without a score, which are left out. `value` is the mean, or the difference a -
-    b, of what has scores; [`low`, `high`] its anytime-valid interval at `level`, over exactly this
-    benchmark (`estimand`). `e_value`: evidence against "no difference", None where there is none.
+    Args:
+        decided: whether the rule's question is answered.
+        verdict: if decided, "A better", "B better" (with the rule's names), "no difference seen",
+            "no difference of 0.03 or more" or "precise enough"; else "undecided".
+        early: whether the decision came before the last unit.
+        units: how many of `n_total` units were used.
+        failed: how many units (or items of them) have no score and are left out.
+        value: the mean, or the difference a - b, of what has scores.
+        low, high: its anytime-valid interval at `level`, over exactly this benchmark (`estimand`).
+        e_value: the evidence against "no difference", None if there is none.
     """
 
     decided: bool
@@ -222,7 +226,7 @@ class Monitor:
         )
 
     def _at_the_end(self, last: Decision) -> Decision:
-        """All units are in: for this benchmark the ordinary comparison decides what is still open."""
+        """With all units in, the ordinary comparison decides what is still open."""
         if self.rule.kind == "precision":
             return last
         scored = self._scored

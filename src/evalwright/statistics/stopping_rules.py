@@ -32,11 +32,14 @@ _DIFFERS = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Rule(Plain):
-    """A stopping rule. `kind` says which fields are set.
+    """A stopping rule; `kind` tells which fields are set.
 
-    precision: `metric` and `margin`, the half width; beats: `a` and `b`; differs: `a`, `b` and
-    `margin`, the least difference that matters. `level` is the chance that what is said in the end
-    is right, `text` what was written.
+    Args:
+        metric, margin: for "precision", with the half width as margin.
+        a, b: for "beats" and "differs"; the latter with the least difference that matters as
+            margin.
+        level: the probability that the final statement is right.
+        text: the rule as written.
     """
 
     kind: Kind

@@ -63,12 +63,11 @@ def sampled_spread(between: float, tasks: int, shared: float, freedom: float) ->
 
 
 def shared_covariance(parts: Sequence[Values]) -> tuple[float, float]:
-    """The mean covariance of the means of two tasks over the units that they have in common, at
-    least 0, and its degrees of freedom.
+    """The mean covariance between two tasks' means over shared units, with its degrees of freedom.
 
-    Items with one code, in whatever task, are one unit. The covariance of two tasks is the sum over
-    units of the products of their sums of residuals, over n_t n_u, times G / (G - 1) for G units in
-    common.
+    It is at least 0. Items with one code, in whatever task, are one unit. The covariance of two
+    tasks is the sum over units of the products of their sums of residuals, over n_t n_u, times G /
+    (G - 1) for G units in common.
     """
     sums = []
     for values, codes in parts:
@@ -175,7 +174,7 @@ def sampled_average(
     value_range: Range | None = None,
     fixed: Estimate | None = None,
 ) -> Estimate:
-    """The mean over tasks of one model's scores, for tasks like these, as `sampled_difference`."""
+    """One model's mean score over tasks like these; as `sampled_difference`."""
     check_sample(len(parts))
     fixed = fixed or macro_average(parts, value_range=value_range)
     error, freedom = _spread([part.value for part in parts], scores)

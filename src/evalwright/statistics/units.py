@@ -88,7 +88,7 @@ class Units(KeptItems):
 
 
 class VarianceComponents(NamedTuple):
-    """Between-item variance (omega squared) and within-item variance of one draw (sigma squared)."""
+    """Variance between items (omega squared), and of one draw within an item (sigma squared)."""
 
     between: float
     within: float
@@ -204,8 +204,10 @@ def cluster_ids(clusters: npt.ArrayLike, n: int) -> I64:
 
 
 def named_clusters(names: Iterable[str]) -> I64 | None:
-    """A number for each item's cluster by its name, "" for an item that is alone; None where all
-    are.
+    """A number for each item's cluster by name; None if all items stand alone.
+
+    Args:
+        names: "" for an item that stands alone.
     """
     numbers: dict[str, int] = {}
     codes = [
@@ -239,9 +241,7 @@ def cluster_codes(ids: I64 | None) -> tuple[I64 | None, int | None]:
 
 
 def kept_codes(clusters: Clusters, is_kept: Bools) -> tuple[I64 | None, int | None]:
-    """The codes of the items that are `is_kept` (n,), and how many clusters they are in, as
-    `cluster_codes`.
-    """
+    """Cluster codes of the kept items (n,), and their number of clusters, as in `cluster_codes`."""
     return cluster_codes(
         None if clusters is None else cluster_ids(clusters, len(is_kept))[is_kept]
     )

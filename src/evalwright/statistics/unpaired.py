@@ -166,8 +166,9 @@ def _tested(
 def _worst_case(
     scored: _Tested, a: _Side, b: _Side, level: float, value_range: Range | None
 ) -> _Tested:
-    """The comparison whatever the missing scores would have been: over one with those of a at the
-    worst and of b at the best, and one the other way round; p is 1 where they disagree.
+    """The comparison whatever the missing scores would have been.
+
+    It covers a at the worst with b at the best, and the other way round; p is 1 if they disagree.
     """
     if value_range is None:
         return scored._replace(low=math.nan, high=math.nan, p_value=math.nan)
@@ -186,9 +187,7 @@ def _worst_case(
 
 
 def hybrid_limits(side_a: Estimate, side_b: Estimate) -> Range:
-    """Limits of a difference of independent estimates from their own (formula at the top; Zou &
-    Donner 2008).
-    """
+    """Limits of a difference of independent estimates from their own limits (Zou & Donner 2008)."""
     difference = side_a.value - side_b.value
     below = math.hypot(side_a.value - side_a.low, side_b.high - side_b.value)
     above = math.hypot(side_a.high - side_a.value, side_b.value - side_b.low)
@@ -196,8 +195,10 @@ def hybrid_limits(side_a: Estimate, side_b: Estimate) -> Range:
 
 
 def _proportions(side_a: Estimate, side_b: Estimate, value_range: Range) -> _Tested:
-    """`value_range`: the scores of wrong and right; the test is one of their shares, whatever they
-    are.
+    """A test of two shares.
+
+    Args:
+        value_range: the scores of wrong and right.
     """
     bottom = value_range[0]
     span = value_range[1] - value_range[0]
@@ -228,7 +229,7 @@ def _proportions(side_a: Estimate, side_b: Estimate, value_range: Range) -> _Tes
 def _welch(
     side_a: Estimate, side_b: Estimate, level: float, value_range: Range | None
 ) -> _Tested | None:
-    """None where a side has no spread or the t interval would leave what is possible."""
+    """Welch's t; None if a side has no spread or the interval would leave the possible range."""
     if not side_a.standard_error or not side_b.standard_error:
         return None
     parts = np.array([side_a.standard_error, side_b.standard_error]) ** 2

@@ -166,7 +166,10 @@ def check_duplicates(material: Material) -> Iterator[Finding]:
             f"{quoted(first.target)} of '{first.id}', {quoted(second.target)} of"
             f" '{second.id}'"
         )
-        text = f"{_count_questions(split)} more than once with different gold answers ({gold_texts})"
+        text = (
+            f"{_count_questions(split)} more than once with different gold answers"
+            f" ({gold_texts})"
+        )
         yield _DUPLICATES.fault(text, _ids_of(material, split))
     if same:
         yield _DUPLICATES.fault(
