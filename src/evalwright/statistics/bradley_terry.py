@@ -97,14 +97,14 @@ def bradley_terry(tasks: Sequence[Scored], level: float = 0.95) -> Ratings:
     )
     ends = np.cumsum([0, *(len(task.units) for task, *_ in meetings)])
     places = [codes[begin:end] for begin, end in pairwise(ends)]
-    strengths = _fitted(won, 1 / len(units) if unbounded else 0.0)
+    strengths = _fit_strengths(won, 1 / len(units) if unbounded else 0.0)
     covariance, df = _sandwich(
         strengths, [meeting[0] for meeting in meetings], shares, places, len(units)
     )
     variance = np.diag(covariance)
     if unbounded or (variance < _FLAT).any():
         unbounded = True
-        strengths = _fitted(won, 1 / len(units))
+        strengths = _fit_strengths(won, 1 / len(units))
         variance = np.diag(
             np.linalg.inv(_information(strengths, won + won.T, 1 / len(units)))
         ) / len(units)
@@ -149,7 +149,7 @@ def _meetings(scores: F64) -> tuple[F64, F64, int]:
     return wins, games, ties // 2
 
 
-def _chances(strengths: F64) -> F64:
+def _win_chances(strengths: F64) -> F64:
     from scipy.special import expit
 
     chances: F64 = expit(strengths[:, None] - strengths)
@@ -160,8 +160,8 @@ def _information(strengths: F64, games: F64, prior: float) -> F64:
     """Minus the second derivative, with the direction in which all strengths move together tied
     down.
     """
-    prior_chances = _chances(np.append(strengths, 0.0))[:-1, -1]
-    p = _chances(strengths)
+    prior_chances = _win_chances(np.append(strengths, 0.0))[:-1, -1]
+    p = _win_chances(strengths)
     weights = games * p * (1 - p)
     np.fill_diagonal(weights, 0.0)
     information: F64 = (
@@ -172,15 +172,15 @@ def _information(strengths: F64, games: F64, prior: float) -> F64:
     return information
 
 
-def _fitted(won: F64, prior: float) -> F64:
+def _fit_strengths(won: F64, prior: float) -> F64:
     """The maximum by Newton's steps, none longer than 1."""
     games = won + won.T
     strengths = np.zeros(len(won))
     for _ in range(_STEPS):
-        prior_chances = _chances(np.append(strengths, 0.0))[:-1, -1]
+        prior_chances = _win_chances(np.append(strengths, 0.0))[:-1, -1]
         gradient = (
             won.sum(axis=1)
-            - (games * _chances(strengths)).sum(axis=1)
+            - (games * _win_chances(strengths)).sum(axis=1)
             + prior * (0.5 - prior_chances)
         )
         step = np.linalg.solve(_information(strengths, games, prior), gradient)
@@ -202,7 +202,7 @@ def _sandwich(
     units - 1.
     """
     models = len(strengths)
-    chances = _chances(strengths)
+    chances = _win_chances(strengths)
     played = np.zeros((models, models))
     sums = np.zeros((units, models))
     apart = []

@@ -184,13 +184,13 @@ def calibration_error(
     answers = read_answers(confidence, right, clusters)
     if answers.n == 0:
         none = "no interval: nothing was scored"
-        return _no_error(answers, level, none)
+        return _unknown_error(answers, level, none)
     rows = equal_mass_bins(answers.confidence, bins)
     sizes = np.bincount(rows).astype(np.float64)
     gaps = np.bincount(rows, weights=answers.confidence - answers.right) / answers.n
     raw = float(np.abs(gaps).sum())
     rng = np.random.default_rng(seed)
-    ideal = _if_calibrated(answers, rows, len(sizes), draws, rng)
+    ideal = _simulate_calibrated(answers, rows, len(sizes), draws, rng)
     limit = float(np.quantile(ideal, level))
     low, high, value, error, method = _error_interval(
         answers, rows, gaps, raw, level, draws, rng
@@ -233,7 +233,7 @@ def equal_mass_bins(confidence: F64, bins: int) -> I64:
     return rows
 
 
-def _if_calibrated(
+def _simulate_calibrated(
     answers: Answers, rows: I64, bins: int, draws: int, rng: np.random.Generator
 ) -> F64:
     """The raw error of draws in which every item is right with its stated chance (bins' sums taken
@@ -332,7 +332,7 @@ def _gap_covariance(answers: Answers, rows: I64, bins: int) -> F64:
     return covariance
 
 
-def _no_error(answers: Answers, level: float, method: str) -> CalibrationError:
+def _unknown_error(answers: Answers, level: float, method: str) -> CalibrationError:
     nan = math.nan
     return CalibrationError(
         nan,
@@ -409,8 +409,8 @@ def auroc(
     high_good = np.sort(answers.confidence[good])
     high_bad = np.sort(answers.confidence[bad])
     placed = np.empty(answers.n)
-    placed[good] = _below(high_bad, answers.confidence[good]) / n_bad
-    placed[bad] = 1 - _below(high_good, answers.confidence[bad]) / n_good
+    placed[good] = _share_below(high_bad, answers.confidence[good]) / n_bad
+    placed[bad] = 1 - _share_below(high_good, answers.confidence[bad]) / n_good
     value = float(placed[good].mean())
     influence = np.where(good, (placed - value) / n_good, (placed - value) / n_bad)
     if answers.codes is None:
@@ -429,7 +429,7 @@ def auroc(
         name = "DeLong"
     else:
         weights = np.where(good, 0.5 / n_good, 0.5 / n_bad)
-        variance, df = _by_cluster(influence, weights, answers)
+        variance, df = _cluster_variance(influence, weights, answers)
         name = f"DeLong by clusters (G={answers.size})"
     error = math.sqrt(variance) if variance > 1e-24 else 0.0
     if answers.size < 2:
@@ -481,7 +481,10 @@ def risk_coverage(
     later = np.cumsum((1 / n_answered)[::-1])[::-1]
     later_risk = np.cumsum((risks / n_answered)[::-1])[::-1]
     pull = (
-        risks + wrong * _over_ties(later, sizes) - _over_ties(later_risk, sizes) - area
+        risks
+        + wrong * _mean_over_ties(later, sizes)
+        - _mean_over_ties(later_risk, sizes)
+        - area
     )
     influence = np.empty(answers.n)
     influence[order] = pull / answers.n
@@ -526,7 +529,7 @@ def accuracy_at_coverage(
     return SelectiveAccuracy(accuracy, float(answered.mean()), threshold)
 
 
-def _below(values: F64, at: F64) -> F64:
+def _share_below(values: F64, at: F64) -> F64:
     """For each of `at` how many of the sorted `values` lie below, ties half."""
     below: F64 = (
         np.searchsorted(values, at, "left") + np.searchsorted(values, at, "right")
@@ -534,14 +537,16 @@ def _below(values: F64, at: F64) -> F64:
     return below
 
 
-def _over_ties(values: F64, sizes: I64) -> F64:
+def _mean_over_ties(values: F64, sizes: I64) -> F64:
     """The mean over a run of ties at every place of that run."""
     starts = np.append(0, np.cumsum(sizes)[:-1])
     means: F64 = np.repeat(np.add.reduceat(values, starts) / sizes, sizes)
     return means
 
 
-def _by_cluster(influence: F64, weights: F64, answers: Answers) -> tuple[float, float]:
+def _cluster_variance(
+    influence: F64, weights: F64, answers: Answers
+) -> tuple[float, float]:
     """Variance and degrees of freedom by CR2, whose leverages are the clusters' shares `weights` of
     right and wrong answers.
     """

@@ -75,7 +75,7 @@ def contamination_check(
     sides = original, perturbed, control_original, control_perturbed
 
     groups = clusters, control_clusters
-    scored_check = _check(sides, groups, value_range, level)
+    scored_check = _check_scored(sides, groups, value_range, level)
     if (
         missing_policy == "scored"
         or not scored_check.drop.n_missing + scored_check.control_drop.n_missing
@@ -96,7 +96,7 @@ def contamination_check(
         filled_sides = [
             filled(side, end) for side, end in zip(sides, ends, strict=True)
         ]
-        every.append(_check(filled_sides, groups, value_range, level))
+        every.append(_check_scored(filled_sides, groups, value_range, level))
     least = min(check.low for check in every)
     most = max(check.high for check in every)
     p_value = (
@@ -110,7 +110,7 @@ def contamination_check(
     )
 
 
-def _check(
+def _check_scored(
     sides: Sequence[npt.ArrayLike],
     groups: tuple[Clusters, Clusters],
     value_range: Range | None,
@@ -142,9 +142,9 @@ def _check(
         and unseen_clusters is not None
         and np.isin(np.asarray(seen_clusters), np.asarray(unseen_clusters)).any()
     ):
-        error, freedom, method = _joint(sides, (seen_clusters, unseen_clusters))
+        error, freedom, method = _joint_error(sides, (seen_clusters, unseen_clusters))
     else:
-        error, freedom, method = _welch(drop, control)
+        error, freedom, method = _welch_error(drop, control)
     span = math.inf if value_range is None else 2 * (value_range[1] - value_range[0])
     if not error > 0:
         low = -span
@@ -171,7 +171,7 @@ def _check(
     )
 
 
-def _welch(
+def _welch_error(
     drop: PairedComparison, control: PairedComparison
 ) -> tuple[float, float, str]:
     parts = [_squared_error(side) for side in (drop, control)]
@@ -200,7 +200,7 @@ def _squared_error(side: PairedComparison) -> float:
     return float(((side.high - side.low) / 2 / reach) ** 2)
 
 
-def _joint(
+def _joint_error(
     sides: Sequence[npt.ArrayLike], groups: tuple[npt.ArrayLike, npt.ArrayLike]
 ) -> tuple[float, float, str]:
     """The standard error where clusters stand on both sides: each cluster's pull on the excess,

@@ -125,7 +125,7 @@ def variance_parts(
         return Limits(max(0.0, value), max(0.0, value - half), max(0.0, value + half))
 
     (ours, of_a, mean_of_a), (theirs, of_b, mean_of_b) = (
-        _within(side) for side in scores
+        _within_items(side) for side in scores
     )
     # draw: (items,), nan where a model has one draw
     means = ours - theirs
@@ -142,7 +142,7 @@ def variance_parts(
         residuals = means - item_means[:, None] - column + item_means.mean()
         noise_of_items = (residuals**2).sum(axis=1) / (prompts - 1) * (n / (n - 1))
         prompt = mean(noise_of_items - noise)
-        shift = _shift(
+        shift = _shift_limits(
             float(column.var(ddof=1)), float(noise_of_items.mean()) / n, prompts, level
         )
     return VarianceParts(
@@ -163,7 +163,7 @@ def variance_parts(
     )
 
 
-def _within(scores: F64) -> tuple[F64, F64, F64]:
+def _within_items(scores: F64) -> tuple[F64, F64, F64]:
     """One model's means (items, prompts), and by item the variance of a draw and of their mean."""
     there = ~np.isnan(scores)
     counts = there.sum(axis=2)
@@ -179,7 +179,7 @@ def _within(scores: F64) -> tuple[F64, F64, F64]:
     return means, draw_variance.mean(axis=1), (draw_variance / counts).mean(axis=1)
 
 
-def _shift(seen: float, noise: float, prompts: int, level: float) -> Limits:
+def _shift_limits(seen: float, noise: float, prompts: int, level: float) -> Limits:
     """The variance between prompts of which `seen` is the variance of their means, `noise` what the
     items add to it.
     """

@@ -149,7 +149,7 @@ def _verdict(
     def refuted(candidate: F64) -> bool:
         inside = (candidate >= 0) & (candidate <= totals)
         w = np.clip(candidate, 0, totals)
-        stake = _stake(w, totals, a_wins, b_wins) if directed else 0.5
+        stake = _stake_share(w, totals, a_wins, b_wins) if directed else 0.5
         return bool(
             (log_evidence(wins, seen, w, totals, weight, stake)[inside] >= bar).all()
         )
@@ -174,7 +174,7 @@ def _verdict(
     return "no difference seen" if refuted(a_wins) and refuted(b_wins) else "open"
 
 
-def _stake(w: F64, totals: F64, a_wins: F64, b_wins: F64) -> F64:
+def _stake_share(w: F64, totals: F64, a_wins: F64, b_wins: F64) -> F64:
     """The part of the stake on more wins than w: away from the middle inside "no difference seen",
     towards it outside.
     """

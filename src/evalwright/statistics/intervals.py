@@ -95,7 +95,7 @@ def mean_interval(
     )
     if not failed or value_range is None:
         return estimate
-    values, clusters = _with_failed(values, clusters, n_missing)
+    values, clusters = _append_failed(values, clusters, n_missing)
     worst, best = (
         mean_interval(
             filled(values, end), clusters=clusters, value_range=value_range, level=level
@@ -122,7 +122,7 @@ def filled(values: npt.ArrayLike, end: float) -> F64:
     return np.where(np.isnan(scores).all(axis=1, keepdims=True), end, scores)
 
 
-def _with_failed(
+def _append_failed(
     values: npt.ArrayLike, clusters: Clusters, n_missing: int
 ) -> tuple[F64, Clusters]:
     """Scores and clusters with `n_missing` items more that have no score, each alone."""

@@ -33,7 +33,7 @@ FEW_GROUPS = 10
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 
 
-def _mixed(codes: I64) -> npt.NDArray[np.uint64]:
+def _mix_bits(codes: I64) -> npt.NDArray[np.uint64]:
     """Codes as numbers without an order that means anything (SplitMix64)."""
     mixed = codes.view(np.uint64) * _MIX
     mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -57,7 +57,7 @@ def jackknife_groups(codes: I64, most: int = MOST_GROUPS) -> I64:
     count = int(len(codes) ** 2 / float((sizes.astype(np.float64) ** 2).sum()) + 1e-9)
     # Groups of whole clusters of one size: 150 make 75 pairs, not 50 pairs and 50 single ones.
     count = count // -(-count // most)
-    order = np.lexsort((_mixed(names), -sizes))
+    order = np.lexsort((_mix_bits(names), -sizes))
     group = np.empty(len(names), np.int64)
     if sizes[order[0]] == sizes[order[-1]]:
         group[order] = np.arange(len(names)) % count
@@ -113,12 +113,12 @@ def shared_groups(
             [row for row, run_side in enumerate(sides) if run_side == side]
         ].any(axis=0)
         items[inside] = jackknife_groups(codes[inside], most)
-        keys.append(_keys(codes[inside], items[inside]))
+        keys.append(_group_keys(codes[inside], items[inside]))
     order = list(dict.fromkeys(sides))
     return SharedGroups(items, tuple(order.index(side) for side in sides), tuple(keys))
 
 
-def _keys(codes: I64, groups: I64) -> I64:
+def _group_keys(codes: I64, groups: I64) -> I64:
     """A key for each group that says which clusters are in it: the same clusters have the same key
     in every task.
     """
@@ -127,7 +127,7 @@ def _keys(codes: I64, groups: I64) -> I64:
     starts = np.flatnonzero(np.diff(groups[first][order], prepend=-1))
     if not len(starts):
         return np.zeros(0, np.int64)
-    keys: I64 = np.add.reduceat(_mixed(names)[order], starts).view(np.int64)
+    keys: I64 = np.add.reduceat(_mix_bits(names)[order], starts).view(np.int64)
     return keys
 
 

@@ -124,9 +124,9 @@ def swap_consistency(
     got the same place twice (a pair judged consistently names each place once and says nothing).
     Raises ValueError for other values.
     """
-    forth = _verdicts(a_first, "a_first", ties=True)
-    back = _verdicts(b_first, "b_first", ties=True)
-    forth, back, codes, n_missing = _complete(forth, back, clusters)
+    forth = _check_verdicts(a_first, "a_first", ties=True)
+    back = _check_verdicts(b_first, "b_first", ties=True)
+    forth, back, codes, n_missing = _keep_complete(forth, back, clusters)
     consistency = mean_interval(
         (forth == back).astype(np.float64),
         clusters=codes,
@@ -167,7 +167,7 @@ def length_bias(
     exists.
     """
     check_level(level)
-    outcome = _verdicts(verdict, "verdict", ties=True)
+    outcome = _check_verdicts(verdict, "verdict", ties=True)
     lengths = np.asarray(log_length_difference, dtype=np.float64)
     if lengths.shape != outcome.shape:
         raise ValueError(
@@ -213,8 +213,8 @@ def acquiescence_bias(
     """False yes against false no of a judge (n,) where people labelled, human (n,); 1 = pass, 0 =
     fail, nan = missing.
     """
-    verdicts, truth, codes, _ = _complete(
-        _verdicts(judge, "judge"), _verdicts(human, "human"), clusters
+    verdicts, truth, codes, _ = _keep_complete(
+        _check_verdicts(judge, "judge"), _check_verdicts(human, "human"), clusters
     )
 
     def rate(rows: npt.NDArray[np.bool_], wrong: float) -> Estimate:
@@ -274,7 +274,7 @@ def _effect(
     )
 
 
-def _verdicts(values: npt.ArrayLike, name: str, *, ties: bool = False) -> F64:
+def _check_verdicts(values: npt.ArrayLike, name: str, *, ties: bool = False) -> F64:
     array = np.asarray(values, dtype=np.float64)
     allowed = (0.0, 0.5, 1.0) if ties else (0.0, 1.0)
     if array.ndim != 1 or not (np.isin(array, allowed) | np.isnan(array)).all():
@@ -285,7 +285,7 @@ def _verdicts(values: npt.ArrayLike, name: str, *, ties: bool = False) -> F64:
     return array
 
 
-def _complete(
+def _keep_complete(
     left: F64, right: F64, clusters: Clusters
 ) -> tuple[F64, F64, I64 | None, int]:
     """The items that have both verdicts, with their clusters, and how many others there are."""

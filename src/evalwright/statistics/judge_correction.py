@@ -100,7 +100,7 @@ def corrected_mean(
     Raises ValueError for other shapes or values.
     """
     sample = judged_sample(judge, human, clusters, strata)
-    return _corrected(sample, judge_weight, value_range, level, difference=False)
+    return _correct(sample, judge_weight, value_range, level, difference=False)
 
 
 def corrected_difference(
@@ -134,10 +134,10 @@ def corrected_difference(
     sample = judged_sample(
         verdicts[0] - verdicts[1], labels[0] - labels[1], clusters, strata
     )
-    return _corrected(sample, judge_weight, reach, level, difference=True)
+    return _correct(sample, judge_weight, reach, level, difference=True)
 
 
-def _corrected(
+def _correct(
     sample: JudgedSample,
     weight: float | None,
     value_range: Range | None,
@@ -156,7 +156,7 @@ def _corrected(
     if units < 2:
         trust = 0.0 if weight is None or n == 0 else weight
         value, labels = (
-            _value(sample, part) if n else math.nan for part in (trust, 0.0)
+            _corrected_value(sample, part) if n else math.nan for part in (trust, 0.0)
         )
         wide = (math.nan, math.nan) if value_range is None else value_range
         one_unit_method = (
@@ -183,8 +183,8 @@ def _corrected(
             else "no labels: a judge's errors are unknown without labels",
         )
     trust = _best_weight(sample) if weight is None else weight
-    value = _value(sample, trust)
-    labels = _value(sample, 0.0)
+    value = _corrected_value(sample, trust)
+    labels = _corrected_value(sample, 0.0)
     variance, freedom = _variance(sample, trust, value_range, difference)
     alone, _ = _variance(sample, 0.0, value_range, difference)
     error = math.sqrt(variance)
@@ -196,7 +196,7 @@ def _corrected(
         p_value = (
             t_two_sided(value / error, freedom)
             if error > 0
-            else _inverted(sample, value, freedom, value_range)
+            else _inverted_p_value(sample, value, freedom, value_range)
         )
     return JudgeCorrection(
         value=value,
@@ -248,7 +248,7 @@ def _best_weight(sample: JudgedSample) -> float:
     )
 
 
-def _value(sample: JudgedSample, trust: float) -> float:
+def _corrected_value(sample: JudgedSample, trust: float) -> float:
     """lambda mean f + mean (y - lambda f); f over the unlabelled for random labels (PPI++), else
     over all items.
     """
@@ -273,13 +273,15 @@ def _variance(
     """Variance of the estimate and its degrees of freedom."""
     if sample.codes is not None:
         return _clustered_variance(sample, trust)
-    doubts = _doubts(sample, value_range) if not difference else None
+    doubts = _doubtful_labels(sample, value_range) if not difference else None
     if sample.scheme == "random":
         return _random_variance(sample, trust, doubts)
     return _stratified_variance(sample, trust, doubts)
 
 
-def _doubts(sample: JudgedSample, value_range: Range | None) -> tuple[F64, F64] | None:
+def _doubtful_labels(
+    sample: JudgedSample, value_range: Range | None
+) -> tuple[F64, F64] | None:
     """Labels and verdicts of the two disagreements that may yet come, where all scores are at the
     ends.
     """
@@ -399,7 +401,7 @@ def _influence(sample: JudgedSample, trust: float) -> F64:
     return influence + (every[sample.strata] - centre) / len(influence)
 
 
-def _inverted(
+def _inverted_p_value(
     sample: JudgedSample, value: float, freedom: float, value_range: Range | None
 ) -> float:
     """The p-value of a mean of 0 where the labels show no spread: the level at which the interval's
@@ -550,7 +552,7 @@ def rogan_gladen(
     half_j = z * math.sqrt(part_se + part_sp)
     separation_low = max(-1.0, smooth_j - half_j)
     separation_high = min(1.0, smooth_j + half_j)
-    reason = _useless(judged, positives, negatives, separation, separation_low)
+    reason = _explain_useless(judged, positives, negatives, separation, separation_low)
     value = math.nan
     low = 0.0
     high = 1.0
@@ -592,7 +594,7 @@ def rogan_gladen(
     )
 
 
-def _useless(
+def _explain_useless(
     judged: int,
     positives: int,
     negatives: int,

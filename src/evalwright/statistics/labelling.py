@@ -84,13 +84,15 @@ def draw_labelling_set(
     strata[judged] = (
         0
         if design == "random"
-        else _strata(verdict_values[judged], None if sure is None else sure[judged])
+        else _make_strata(
+            verdict_values[judged], None if sure is None else sure[judged]
+        )
     )
     groups = [np.flatnonzero(strata == code) for code in range(int(strata.max()) + 1)]
     doubts = np.array(
-        [1.0 if sure is None else _doubt(sure[group]) for group in groups]
+        [1.0 if sure is None else _mean_doubt(sure[group]) for group in groups]
     )
-    sizes = _allotted(np.array([len(group) for group in groups]), doubts, size)
+    sizes = _allot_labels(np.array([len(group) for group in groups]), doubts, size)
     rng = np.random.default_rng(seed)
     probabilities = np.zeros(len(verdict_values))
     chosen = []
@@ -120,7 +122,7 @@ def _confidence(confidence: npt.ArrayLike | None, verdicts: F64) -> F64 | None:
     return sure
 
 
-def _strata(verdicts: F64, sure: F64 | None) -> I64:
+def _make_strata(verdicts: F64, sure: F64 | None) -> I64:
     """Codes 0.. by verdict and confidence; strata under four items are not divided further."""
     values, codes = np.unique(verdicts, return_inverse=True)
     if len(values) > _MOST_STRATA:
@@ -140,12 +142,12 @@ def _strata(verdicts: F64, sure: F64 | None) -> I64:
     return strata
 
 
-def _doubt(sure: F64) -> float:
+def _mean_doubt(sure: F64) -> float:
     mean = float(np.clip(sure.mean(), _LEAST_DOUBT / 2, 1 - _LEAST_DOUBT / 2))
     return float(np.sqrt(mean * (1 - mean)))
 
 
-def _allotted(sizes: I64, doubts: F64, total: int) -> I64:
+def _allot_labels(sizes: I64, doubts: F64, total: int) -> I64:
     """How many labels each stratum gets: at least two (or all it has), at most all, in proportion
     to size times doubt.
     """

@@ -44,7 +44,9 @@ def balanced_accuracy(
     (an answer that names none, say -1) is simply wrong. `failed_gold` holds the gold labels of the
     items without an answer. Raises ValueError for other shapes or types.
     """
-    return _macro(gold, predicted, clusters, failed_gold, level, 0, _mean_recall)
+    return _estimate_metric(
+        gold, predicted, clusters, failed_gold, level, 0, _mean_recall
+    )
 
 
 def macro_f1(
@@ -62,7 +64,9 @@ def macro_f1(
     class of the task counts as a class with F1 = 0 (as in scikit-learn): give such items as failed
     if that is not meant.
     """
-    return _macro(gold, predicted, clusters, failed_gold, level, seed, _mean_f1)
+    return _estimate_metric(
+        gold, predicted, clusters, failed_gold, level, seed, _mean_f1
+    )
 
 
 def null_weighted_f1(
@@ -77,7 +81,7 @@ def null_weighted_f1(
     """The mean of F1 over the gold classes, times the share of predictions that are a class (not
     -1). Arguments as for `macro_f1`.
     """
-    return _macro(gold, predicted, clusters, failed_gold, level, seed, None)
+    return _estimate_metric(gold, predicted, clusters, failed_gold, level, seed, None)
 
 
 def grouped_labels(
@@ -97,7 +101,7 @@ def grouped_labels(
     each_gold = np.repeat(codes[:n], draws)
     sums = _sums_by_owner(owner, each_gold, codes[n:], count, len(names))
     metric = {"macro-f1": _mean_f1, "balanced-accuracy": _mean_recall}.get(
-        kind, _of_read(names)
+        kind, _f1_of_read(names)
     )
 
     def statistic(group_sums: F64) -> F64:
@@ -120,7 +124,7 @@ def _mean_f1(sums: F64) -> F64:
     return _mean_over_present(2 * hits, truth + predicted)
 
 
-def _of_read(names: I64) -> Statistic:
+def _f1_of_read(names: I64) -> Statistic:
     """Of sums (..., 3, classes): the mean F1 of the gold classes, times the share of answers with a
     class (all but -1).
     """
@@ -168,7 +172,7 @@ class _Tally(NamedTuple):
     unit: str
 
 
-def _macro(
+def _estimate_metric(
     gold: npt.ArrayLike,
     predicted: npt.ArrayLike,
     clusters: Clusters,
@@ -184,10 +188,10 @@ def _macro(
     names, codes = np.unique(
         np.concatenate([truth, predictions.ravel(), failed]), return_inverse=True
     )
-    metric = chosen or _of_read(names)
+    metric = chosen or _f1_of_read(names)
     n = len(truth)
     cells = predictions.size
-    tally = _tally(
+    tally = _tally_units(
         codes[:n], codes[n : n + cells].reshape(predictions.shape), len(names), ids
     )
     failures = np.bincount(codes[n + cells :], minlength=len(names)).astype(np.float64)
@@ -209,7 +213,7 @@ def _macro(
         if metric is _mean_recall:
             interval = within_classes(
                 tally.totals, tally.repeats, len(names), tally.unit, value, level
-            ) or _of_classes(truth, predictions, ids, level)
+            ) or _mean_of_classes(truth, predictions, ids, level)
         else:
             interval = share_interval(
                 tally.totals,
@@ -292,7 +296,7 @@ def within_classes(
     return max(value - reach, 0.0), min(value + reach, 1.0), error, method
 
 
-def _of_classes(
+def _mean_of_classes(
     truth: I64, predictions: I64, ids: I64 | None, level: float
 ) -> tuple[float, float, float | None, str]:
     """The mean over classes of their recalls, each with its own interval over its items; classes in
@@ -315,7 +319,7 @@ def _of_classes(
     )
 
 
-def _tally(truth: I64, predictions: I64, classes: int, ids: I64 | None) -> _Tally:
+def _tally_units(truth: I64, predictions: I64, classes: int, ids: I64 | None) -> _Tally:
     """Count labels by unit.
 
     Repeated draws of an item are one unit; items in one cluster are one unit.

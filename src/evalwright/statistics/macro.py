@@ -66,7 +66,7 @@ def macro_average(
     the interval ends where the mean of them does, which costs no coverage. One part comes back as
     it is. Raises ValueError for none.
     """
-    share = _shares(parts, weights)
+    share = _normalise_weights(parts, weights)
     if len(parts) == 1:
         return parts[0]
     level = parts[0].level
@@ -93,7 +93,7 @@ def macro_average(
         np.isinf(room), shown_errors, np.minimum(shown_errors, room)
     )
     errors = np.maximum([part.standard_error or 0.0 for part in parts], shown_errors)
-    mean = _mean(
+    mean = _make_mean(
         value, share, ends, errors, freedom, errors * quantiles, rho, among.sets, level
     )
     limits = (
@@ -111,7 +111,7 @@ def macro_average(
         level=level,
         n=sum(part.n for part in parts),
         n_missing=sum(part.n_missing for part in parts),
-        n_clusters=_clusters(parts, units),
+        n_clusters=_count_clusters(parts, units),
         standard_error=mean.standard_error,
         method=f"mean over {len(parts)} fixed tasks, {how}{shared}, t",
         bounds=_bounds(parts, share, rho, ranges),
@@ -163,20 +163,20 @@ def macro_difference(
     they share none. value_range: the range of a score; no difference lies outside its span, so the
     interval ends there.
     """
-    share = _shares(parts, weights)
+    share = _normalise_weights(parts, weights)
     level = parts[0].level
     among, rho = _sharing(units, len(parts))
     span = None if value_range is None else value_range[1] - value_range[0]
     limits = None if span is None else (-span, span)
 
-    def mean(fillings: Sequence[Filling]) -> _Mean:
+    def mean(fillings: Sequence[Filling]) -> _TaskMean:
         values, low, high, freedoms = np.array(fillings, dtype=np.float64).T
         errors, freedom = errors_of_intervals(
             low, high, freedoms, math.nan if span is None else span, level
         )
         ends = np.stack([values - low, high - values], axis=1)
-        free = errors * [_multiple(df, level) for df in freedom]
-        return _mean(
+        free = errors * [_interval_multiple(df, level) for df in freedom]
+        return _make_mean(
             float(share @ values),
             share,
             ends,
@@ -189,7 +189,7 @@ def macro_difference(
         )
 
     if len(parts) == 1:
-        return _alone(parts[0])
+        return _from_single_task(parts[0])
     n_missing = sum(part.n_missing for part in parts)
     scored_parts = [_scored_filling(part) for part in parts]
     scored = mean(scored_parts)
@@ -262,14 +262,14 @@ def _scored_filling(part: PairedComparison) -> Filling:
     )
 
 
-def _visible(mean: _Mean, power: float) -> float:
-    critical = _multiple(mean.freedom, mean.level) + _multiple(
+def _visible(mean: _TaskMean, power: float) -> float:
+    critical = _interval_multiple(mean.freedom, mean.level) + _interval_multiple(
         mean.freedom, 2 * power - 1
     )
     return critical * mean.error
 
 
-def _alone(part: PairedComparison) -> MacroDifference:
+def _from_single_task(part: PairedComparison) -> MacroDifference:
     return MacroDifference(
         difference=part.difference,
         low=part.low,
@@ -290,8 +290,8 @@ def _alone(part: PairedComparison) -> MacroDifference:
 
 
 @dataclass(frozen=True, slots=True)
-class _Mean:
-    """A mean over tasks at `level`, with the errors of its two ends and their degrees of freedom."""
+class _TaskMean:
+    """A mean over tasks at `level`, with the errors of its ends and degrees of freedom."""
 
     value: float
     below: float
@@ -306,8 +306,8 @@ class _Mean:
         return (self.below + self.above) / 2
 
     def interval(self, limits: Range | None) -> Range:
-        multiple = _multiple(self.freedom, self.level)
-        return _within(
+        multiple = _interval_multiple(self.freedom, self.level)
+        return _clip_to_limits(
             self.value - multiple * self.below,
             self.value + multiple * self.above,
             limits,
@@ -321,7 +321,7 @@ class _Mean:
         return t_two_sided(self.value / error, self.freedom)
 
 
-def _mean(
+def _make_mean(
     value: float,
     share: F64,
     ends: F64,
@@ -331,7 +331,7 @@ def _mean(
     rho: F64,
     sets: I64,
     level: float,
-) -> _Mean:
+) -> _TaskMean:
     """The mean of tasks. ends: (tasks, 2), how far their intervals reach below and above; errors,
     freedom: what they are worth; free: half of an interval of such an error that does not end with
     the range.
@@ -342,10 +342,10 @@ def _mean(
         share * errors, freedom, half, beside, share * free, rho, sets, level
     )
     standard_error, error, lean, df = (float(part) for part in spread)
-    return _Mean(value, error - lean, error + lean, standard_error, df, level)
+    return _TaskMean(value, error - lean, error + lean, standard_error, df, level)
 
 
-def _shares(
+def _normalise_weights(
     parts: Sequence[Estimate | PairedComparison], weights: Sequence[float] | None
 ) -> F64:
     if not parts:
@@ -371,7 +371,7 @@ def _sharing(units: Sequence[UnitSums | None] | None, n: int) -> tuple[Sharing, 
     return among, correlations(unit_sums_by_task, among)
 
 
-def _clusters(
+def _count_clusters(
     parts: Sequence[Estimate], units: Sequence[UnitSums | None] | None
 ) -> int | None:
     """The units of all tasks, shared ones counted once; None if every item stands alone."""
@@ -451,10 +451,10 @@ def _bounds(
         if ranges is None
         else (float(share @ ranges[:, 0]), float(share @ ranges[:, 1]))
     )
-    return _within(ends[0], ends[1], limits)
+    return _clip_to_limits(ends[0], ends[1], limits)
 
 
-def _within(low: float, high: float, limits: Range | None) -> Range:
+def _clip_to_limits(low: float, high: float, limits: Range | None) -> Range:
     """An interval cut off at the limits; nan stays nan."""
     if limits is not None and not math.isnan(low):
         low = max(low, limits[0])
@@ -462,7 +462,7 @@ def _within(low: float, high: float, limits: Range | None) -> Range:
     return low, high
 
 
-def _multiple(freedom: float, level: float) -> float:
+def _interval_multiple(freedom: float, level: float) -> float:
     return _t_multiple(freedom, level) if freedom > 0 else math.nan
 
 

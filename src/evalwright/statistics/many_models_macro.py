@@ -16,7 +16,11 @@ import numpy as np
 import numpy.typing as npt
 
 from evalwright.statistics._quantiles import check_level
-from evalwright.statistics.many_models import AllDifferences, assembled, checked_scores
+from evalwright.statistics.many_models import (
+    AllDifferences,
+    assemble_differences,
+    checked_scores,
+)
 from evalwright.statistics.pairwise import (
     AllPairs,
     MissingPolicy,
@@ -27,7 +31,7 @@ from evalwright.statistics.pairwise import (
 )
 from evalwright.statistics.shared_units import (
     MeanSpread,
-    correlated,
+    correlate_sums,
     cr2_scaled,
     errors_of_intervals,
     mean_spread,
@@ -72,7 +76,7 @@ def all_macro_differences(
         value_range=value_range,
     )
     pairs = tested.scored if isinstance(tested, WorstCase) else tested
-    return assembled(
+    return assemble_differences(
         pairs,
         tested.p_values(),
         tested.limits,
@@ -114,8 +118,8 @@ def mean_over_tasks(
         raise ValueError("every task must have a row for the same models")
     share = np.ones(len(parts)) if weights is None else np.asarray(weights, np.float64)
     share = share / share.sum()
-    units = _units(parts)
-    mean = _mean_of(scored, tasks, units, share, level)
+    units = _consistent_units(parts)
+    mean = _average_pairs(scored, tasks, units, share, level)
     if missing_policy == "scored":
         return mean
     if not any(worst):
@@ -123,10 +127,10 @@ def mean_over_tasks(
     filled = [
         fill or own_scored for fill, own_scored in zip(worst, scored, strict=True)
     ]
-    return WorstCase(mean, _mean_of(filled, tasks, units, share, level))
+    return WorstCase(mean, _average_pairs(filled, tasks, units, share, level))
 
 
-def _mean_of(
+def _average_pairs(
     pairs_by_task: Sequence[AllPairs],
     tasks: Sequence[F64],
     units: Sequence[I64],
@@ -158,7 +162,7 @@ def _mean_of(
     )
 
 
-def _errors(pairs: AllPairs, level: float) -> tuple[F64, F64, F64, F64]:
+def _interval_errors(pairs: AllPairs, level: float) -> tuple[F64, F64, F64, F64]:
     """For each pair on one task, (models, models): error, degrees of freedom, half width, lean.
 
     The error is the one that the interval is worth, and the lean how far its centre lies above the
@@ -175,7 +179,7 @@ def _errors(pairs: AllPairs, level: float) -> tuple[F64, F64, F64, F64]:
     return errors, np.where(has_items, freedom, 1.0), half, beside
 
 
-def _units(parts: Sequence[Part]) -> list[I64]:
+def _consistent_units(parts: Sequence[Part]) -> list[I64]:
     """The units of every task as numbers that are consistent between tasks.
 
     Items of a task without codes get numbers of their own.
@@ -208,7 +212,9 @@ def _spread_of_pairs(
     """The spread of the mean of all pairs, (models, models)."""
     from scipy.special import stdtrit
 
-    by_task = zip(*(_errors(pairs, level) for pairs in pairs_by_task), strict=True)
+    by_task = zip(
+        *(_interval_errors(pairs, level) for pairs in pairs_by_task), strict=True
+    )
     errors, freedom, half, beside = (np.stack(part, axis=-1) for part in by_task)
     errors = errors * share
     half = half * share
@@ -243,7 +249,7 @@ def _spread_of_pairs(
                 values, norms = (
                     np.stack(side, axis=1) for side in zip(*pair_sums, strict=True)
                 )
-                rho = correlated(values, norms, among.overlap)
+                rho = correlate_sums(values, norms, among.overlap)
                 for index in ((row, others), (others, row)):
                     own_spread = spread(index, rho)
                     for table, part in zip(

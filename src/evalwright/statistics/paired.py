@@ -238,7 +238,7 @@ class Paired:
             worst_low=worst_low,
             worst_high=worst_high,
             missing_policy=self.missing_policy,
-            fillings=_fillings(self.any_filling, level),
+            fillings=_make_fillings(self.any_filling, level),
         )
 
     def _test(self, no_interval: bool) -> str:
@@ -309,7 +309,7 @@ def paired(
     )
 
 
-def _fillings(
+def _make_fillings(
     any_filling: WorstCase, level: float
 ) -> tuple[Filling, Filling, Filling] | None:
     scored = any_filling.scored

@@ -335,9 +335,12 @@ def common_differences(
         order, starts = grouped(codes)
         scores = scores[:, order]
         missing = None if missing is None else missing[:, order]
-    sums = _sums(scores, starts, graded=_is_graded(scores, value_range))
+    sums = _pair_sums(scores, starts, graded=_is_graded(scores, value_range))
     return pairs_of_sums(
-        sums, _span(value_range), _count_missing(scores, missing), starts is not None
+        sums,
+        _range_width(value_range),
+        _count_missing(scores, missing),
+        starts is not None,
     )
 
 
@@ -362,12 +365,19 @@ def worst_case(
     low, high = (np.where(missing, end, scores) for end in value_range)
     graded = _is_graded(scores, value_range)
     sums = _filled_sums(
-        _sums(scores, starts, graded), low, high, starts, scored.n_missing > 0, graded
+        _pair_sums(scores, starts, graded),
+        low,
+        high,
+        starts,
+        scored.n_missing > 0,
+        graded,
     )
     none_missing = np.zeros_like(scored.n_missing)
     return WorstCase(
         scored,
-        pairs_of_sums(sums, _span(value_range), none_missing, starts is not None),
+        pairs_of_sums(
+            sums, _range_width(value_range), none_missing, starts is not None
+        ),
     )
 
 
@@ -376,7 +386,7 @@ def _is_graded(scores: F64, value_range: Range | None) -> bool:
     return value_range is None or not at_ends(scores, value_range)
 
 
-def _span(value_range: Range | None) -> float:
+def _range_width(value_range: Range | None) -> float:
     return math.nan if value_range is None else value_range[1] - value_range[0]
 
 
@@ -427,13 +437,13 @@ _SUMS = (
 )
 
 
-def _sums(scores: F64, starts: Starts | None, graded: bool) -> dict[str, F64]:
+def _pair_sums(scores: F64, starts: Starts | None, graded: bool) -> dict[str, F64]:
     """What `_spread` gives, for all pairs."""
     models = len(scores)
     sums = {name: np.full((models, models), np.nan) for name in _SUMS}
-    filled_scores = _with_zeros(scores)
+    filled_scores = _fill_missing(scores)
     for row in range(models - 1):
-        for others, gaps, there in _gaps(
+        for others, gaps, there in _iterate_gaps(
             row, filled_scores, filled_scores, np.arange(row + 1, models)
         ):
             here = sums_of_differences(gaps, there, starts, graded)
@@ -479,10 +489,12 @@ def _filled_sums(
     as `sums` elsewhere.
     """
     filled = {name: values.copy() for name, values in sums.items()}
-    left = _with_zeros(low)
-    right = _with_zeros(high)
+    left = _fill_missing(low)
+    right = _fill_missing(high)
     for row in np.flatnonzero(where.any(axis=1)).tolist():
-        for others, gaps, there in _gaps(row, left, right, np.flatnonzero(where[row])):
+        for others, gaps, there in _iterate_gaps(
+            row, left, right, np.flatnonzero(where[row])
+        ):
             here = sums_of_differences(gaps, there, starts, graded)
             for name in _SUMS:
                 filled[name][row, others] = here[name]
@@ -576,9 +588,9 @@ def common_influences(
     """
     order, starts = grouped(codes)
     parts = []
-    filled_scores = _with_zeros(scores[:, order])
+    filled_scores = _fill_missing(scores[:, order])
     for row in range(len(scores) - 1):
-        for others, gaps, there in _gaps(
+        for others, gaps, there in _iterate_gaps(
             row, filled_scores, filled_scores, np.arange(row + 1, len(scores))
         ):
             gaps -= np.nan_to_num(difference[row, others])[:, None]
@@ -598,12 +610,12 @@ _Known = tuple[F64, Bools | None]
 """Scores with 0 where there is none, and where there is one (None: everywhere)."""
 
 
-def _with_zeros(scores: F64) -> _Known:
+def _fill_missing(scores: F64) -> _Known:
     has: Bools = ~np.isnan(scores)
     return (scores, None) if has.all() else (np.where(has, scores, 0.0), has)
 
 
-def _gaps(
+def _iterate_gaps(
     row: int, left: _Known, right: _Known, others: npt.NDArray[np.intp]
 ) -> Iterator[tuple[npt.NDArray[np.intp], F64, Bools | None]]:
     """Some of `others` at a time: their places, differences of one model's scores from theirs

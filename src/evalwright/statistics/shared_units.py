@@ -131,10 +131,10 @@ def correlations(units: Sequence[UnitSums | None], among: Sharing) -> F64:
             for task_units in units
         ]
     )
-    return correlated(sums, norms, among.overlap)
+    return correlate_sums(sums, norms, among.overlap)
 
 
-def correlated(sums: F64, norms: F64, overlap: F64) -> F64:
+def correlate_sums(sums: F64, norms: F64, overlap: F64) -> F64:
     """Correlations (..., tasks, tasks) of tasks that share units.
 
     A task without any spread tells nothing of its correlations; it is taken to go with the others
@@ -156,7 +156,9 @@ def correlated(sums: F64, norms: F64, overlap: F64) -> F64:
     return np.where(np.eye(overlap.shape[0], dtype=bool), 1.0, clipped)
 
 
-def combined(errors: F64, freedom: F64, correlation: F64, sets: I64) -> tuple[F64, F64]:
+def combine_errors(
+    errors: F64, freedom: F64, correlation: F64, sets: I64
+) -> tuple[F64, F64]:
     """The error of a sum of tasks, and its degrees of freedom.
 
     Within connected tasks, whose errors rest on the same units, degrees of freedom are the harmonic
@@ -225,7 +227,7 @@ def mean_spread(
     """
     from scipy.special import stdtrit
 
-    standard_error, df = combined(errors, freedom, correlation, sets)
+    standard_error, df = combine_errors(errors, freedom, correlation, sets)
     multiple = np.asarray(stdtrit(df, 0.5 + level / 2))
     with np.errstate(divide="ignore", invalid="ignore"):
         # Half of the interval of all tasks that go with this one; a task that shares nothing goes

@@ -33,7 +33,7 @@ from typing import Any
 import numpy as np
 
 from evalwright.core.plain import Plain
-from evalwright.statistics._evidence import LookResult, Scored, evidence_for
+from evalwright.statistics._evidence import LookResult, Scored, make_evidence
 from evalwright.statistics.paired import compare_paired
 from evalwright.statistics.stopping_rules import Rule
 
@@ -108,7 +108,7 @@ class Monitor:
         self._scored = Scored(
             n_total, binary, clustered, value_range, n_items, (1 - rule.level) / tasks
         )
-        self._evidence = evidence_for(rule, self._scored)
+        self._evidence = make_evidence(rule, self._scored)
         self._waiting: dict[int, tuple[list[float], list[float]]] = {}
         self._a: list[float] = []
         self._b: list[float] = []

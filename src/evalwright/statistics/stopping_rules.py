@@ -66,7 +66,7 @@ def parse_rule(text: str) -> Rule:
     level = 0.95
     condition = rule_text
     if match := _LEVEL.match(rule_text):
-        level = _number(match["level"], "The level", rule_text) / 100
+        level = _parse_number(match["level"], "The level", rule_text) / 100
         condition = match["rest"]
         if not 0.5 <= level < 1.0:
             raise ConfigurationError(
@@ -74,7 +74,7 @@ def parse_rule(text: str) -> Rule:
                 " example 'A beats B at 99%'."
             )
     if match := _DIFFERS.match(condition):
-        margin = _margin(match["number"], "The difference", rule_text)
+        margin = _parse_margin(match["number"], "The difference", rule_text)
         return Rule(
             "differs",
             rule_text,
@@ -88,7 +88,7 @@ def parse_rule(text: str) -> Rule:
             "beats", rule_text, level, a=match["a"], b=_second_model(match, rule_text)
         )
     if match := _PRECISION.match(condition):
-        margin = _margin(match["number"], "The half width", rule_text)
+        margin = _parse_margin(match["number"], "The half width", rule_text)
         return Rule(
             "precision", rule_text, level, metric=match["metric"], margin=margin
         )
@@ -106,8 +106,8 @@ def _second_model(match: re.Match[str], rule_text: str) -> str:
     return match["b"]
 
 
-def _margin(written: str, name: str, rule_text: str) -> float:
-    value = _number(written, name, rule_text)
+def _parse_margin(written: str, name: str, rule_text: str) -> float:
+    value = _parse_number(written, name, rule_text)
     if not 0.0 < value < float("inf"):
         raise ConfigurationError(
             f"{name} in {rule_text!r} must be above 0. Write 0.02 for two points, as in"
@@ -116,7 +116,7 @@ def _margin(written: str, name: str, rule_text: str) -> float:
     return value
 
 
-def _number(written: str, name: str, rule_text: str) -> float:
+def _parse_number(written: str, name: str, rule_text: str) -> float:
     try:
         return float(written)
     except ValueError:

@@ -158,7 +158,7 @@ def pooled_share(
     bounds. Raises ValueError for arrays that do not fit.
     """
     parts = _count_table((right, total), ("right", "total"))
-    return _pooled(parts, _share, clusters, n_missing, level, seed)
+    return _pool(parts, _share, clusters, n_missing, level, seed)
 
 
 def pooled_f1(
@@ -182,7 +182,7 @@ def pooled_f1(
         (supporting, cited, supported, claims),
         ("supporting", "cited", "supported", "claims"),
     )
-    return _pooled(parts, f1_of_sums, clusters, n_missing, level, seed)
+    return _pool(parts, f1_of_sums, clusters, n_missing, level, seed)
 
 
 def _share(sums: F64) -> F64:
@@ -226,7 +226,7 @@ def _count_table(columns: tuple[npt.ArrayLike, ...], names: tuple[str, ...]) -> 
     return np.stack(arrays, axis=1)
 
 
-def _pooled(
+def _pool(
     parts: F64,
     statistic: Statistic,
     clusters: Clusters,
@@ -296,7 +296,7 @@ def attempted_accuracy(
     sums = np.nansum(good, axis=1)
     sizes = np.nansum(tried, axis=1)
     has_attempt = sizes > 0
-    estimate = _linearised(
+    estimate = _ratio_estimate(
         sums[has_attempt],
         sizes[has_attempt],
         None if ids is None else ids[has_attempt],
@@ -336,7 +336,7 @@ def attempted_f(
     # Means over draws: an item counts the same, however many of its draws came back.
     hits = np.nansum(good, axis=1) / draws
     tries = np.nansum(tried, axis=1) / draws
-    estimate = _linearised(2 * hits, 1 + tries, ids, failed, level, True)
+    estimate = _ratio_estimate(2 * hits, 1 + tries, ids, failed, level, True)
     if not failed:
         return estimate
     top = float(2 * hits.sum())
@@ -382,7 +382,7 @@ def _read_attempts(
     )
 
 
-def _linearised(
+def _ratio_estimate(
     top: F64, bottom: F64, ids: I64 | None, failed: int, level: float, is_f: bool
 ) -> Estimate:
     """sum(top) / sum(bottom), between 0 and 1, with its interval; one row an item."""
@@ -466,9 +466,9 @@ def perplexity(
     counts, or documents that count nothing at all.
     """
     log_estimate = _log_ratio(log_likelihoods, counts, clusters, n_missing, level)
-    value = _exp(log_estimate.value)
-    low = _exp(log_estimate.low)
-    high = _exp(log_estimate.high)
+    value = _exp_or_inf(log_estimate.value)
+    low = _exp_or_inf(log_estimate.low)
+    high = _exp_or_inf(log_estimate.high)
     error = (
         None
         if log_estimate.standard_error is None
@@ -586,7 +586,7 @@ def _log_interval(
     )
 
 
-def _exp(x: float) -> float:
+def _exp_or_inf(x: float) -> float:
     try:
         return math.exp(x)
     except OverflowError:

@@ -24,7 +24,7 @@ import numpy.typing as npt
 from evalwright.statistics._quantiles import t_quantile, t_two_sided
 from evalwright.statistics.estimate import Estimate
 from evalwright.statistics.macro import MacroDifference, macro_average, macro_difference
-from evalwright.statistics.many_models import AllDifferences, assembled
+from evalwright.statistics.many_models import AllDifferences, assemble_differences
 from evalwright.statistics.many_models_macro import Part, mean_over_tasks
 from evalwright.statistics.paired import PairedComparison
 from evalwright.statistics.pairwise import (
@@ -120,7 +120,7 @@ def sampled_difference(
     """
     check_sample(len(parts))
     fixed = fixed or macro_difference(parts, value_range=value_range)
-    error, freedom = _spread([part.difference for part in parts], differences)
+    error, freedom = _task_spread([part.difference for part in parts], differences)
     half = t_quantile(0.5 + fixed.level / 2, freedom) * error
     span = math.inf if value_range is None else value_range[1] - value_range[0]
     p_value = t_two_sided(fixed.difference / error, freedom) if error > 0 else 0.0
@@ -177,7 +177,7 @@ def sampled_average(
     """One model's mean score over tasks like these; as `sampled_difference`."""
     check_sample(len(parts))
     fixed = fixed or macro_average(parts, value_range=value_range)
-    error, freedom = _spread([part.value for part in parts], scores)
+    error, freedom = _task_spread([part.value for part in parts], scores)
     half = t_quantile(0.5 + fixed.level / 2, freedom) * error
     bottom, top = value_range or (-math.inf, math.inf)
     return replace(
@@ -190,7 +190,9 @@ def sampled_average(
     )
 
 
-def _spread(means: Sequence[float], values: Sequence[Values]) -> tuple[float, float]:
+def _task_spread(
+    means: Sequence[float], values: Sequence[Values]
+) -> tuple[float, float]:
     error, freedom, _ = sampled_spread(
         float(np.var(means, ddof=1)),
         len(means),
@@ -239,7 +241,7 @@ def all_sampled_differences(
         low = np.fmin(low, np.maximum(sampled.difference - half - below, -span))
         return low, np.fmax(high, np.minimum(sampled.difference + half + above, span))
 
-    return assembled(
+    return assemble_differences(
         replace(of_fixed, error=np.fmax(of_fixed.error, sampled.error)),
         np.fmax(fixed.p_values(), sampled.p_values()),
         limits,

@@ -186,7 +186,7 @@ def tipping_of_missing(
     if sign == 0:
         return None
     moves = moves_of_missing(values, lost, value_range, sign)
-    return _tipping(values, moves, clusters, level, value_range, sign)
+    return _find_tipping_point(values, moves, clusters, level, value_range, sign)
 
 
 def tipping_of_unsure(
@@ -208,7 +208,7 @@ def tipping_of_unsure(
     if sign == 0:
         return None
     moves = moves_of_unsure(values, np.asarray(unsure, bool), value_range, sign)
-    return _tipping(values, moves, clusters, level, value_range, sign)
+    return _find_tipping_point(values, moves, clusters, level, value_range, sign)
 
 
 def shares_differ_p(missing: npt.ArrayLike) -> float:
@@ -225,7 +225,7 @@ def shares_differ_p(missing: npt.ArrayLike) -> float:
     return float(binomtest(only_a, only_a + only_b).pvalue)
 
 
-def _tipping(
+def _find_tipping_point(
     values: F64,
     moves: Moves,
     clusters: Clusters,

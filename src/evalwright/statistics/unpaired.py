@@ -105,7 +105,7 @@ def compare_unpaired(
     cannot see. Raises ValueError as `mean_interval`.
     """
     check_level(level)
-    side_a, side_b, tested = _tested(
+    side_a, side_b, tested = _test_sides(
         (a, clusters_a), (b, clusters_b), level, value_range
     )
     worst_low = worst_high = math.nan
@@ -132,7 +132,7 @@ def compare_unpaired(
     )
 
 
-def _tested(
+def _test_sides(
     a: _Side, b: _Side, level: float, value_range: Range | None
 ) -> tuple[Estimate, Estimate, _Tested]:
     """Both means and their comparison on the scores that are there."""
@@ -154,10 +154,11 @@ def _tested(
             # Both are approximations; where they disagree the interval's own p-value is the one
             # beside it.
             tested = tested._replace(
-                p_value=_inverted(side_a, side_b, at), test="inverted hybrid interval"
+                p_value=_inverted_p_value(side_a, side_b, at),
+                test="inverted hybrid interval",
             )
     else:
-        tested = _welch(side_a, side_b, level, value_range) or _hybrid(
+        tested = _welch_test(side_a, side_b, level, value_range) or _hybrid_test(
             side_a, side_b, at
         )
     return side_a, side_b, tested
@@ -173,7 +174,7 @@ def _worst_case(
     if value_range is None:
         return scored._replace(low=math.nan, high=math.nan, p_value=math.nan)
     least, most = (
-        _tested(
+        _test_sides(
             (filled(a[0], end_a), a[1]), (filled(b[0], end_b), b[1]), level, value_range
         )[2]
         for end_a, end_b in (value_range, value_range[::-1])
@@ -226,7 +227,7 @@ def _proportions(side_a: Estimate, side_b: Estimate, value_range: Range) -> _Tes
     )
 
 
-def _welch(
+def _welch_test(
     side_a: Estimate, side_b: Estimate, level: float, value_range: Range | None
 ) -> _Tested | None:
     """Welch's t; None if a side has no spread or the interval would leave the possible range."""
@@ -256,12 +257,12 @@ def _freedom(part: Estimate) -> float:
     return part.n - 1.0 if part.degrees_of_freedom is None else part.degrees_of_freedom
 
 
-def _hybrid(side_a: Estimate, side_b: Estimate, at: _At) -> _Tested:
+def _hybrid_test(side_a: Estimate, side_b: Estimate, at: _At) -> _Tested:
     low, high = hybrid_limits(side_a, side_b)
     if math.isnan(low):
         none = "none: a side without spread, range not known"
         return _Tested(low, high, math.nan, none, none)
-    p_value = _inverted(side_a, side_b, at)
+    p_value = _inverted_p_value(side_a, side_b, at)
     return _Tested(
         low,
         high,
@@ -271,7 +272,7 @@ def _hybrid(side_a: Estimate, side_b: Estimate, at: _At) -> _Tested:
     )
 
 
-def _inverted(side_a: Estimate, side_b: Estimate, at: _At) -> float:
+def _inverted_p_value(side_a: Estimate, side_b: Estimate, at: _At) -> float:
     """The error rate at which the hybrid interval ends at 0."""
     if side_a.value == side_b.value:
         return 1.0

@@ -397,7 +397,7 @@ class Drop(Plain):
 
 @dataclass(frozen=True, slots=True)
 class Control:
-    """Which items a model cannot have seen: dated after its cut-off, or marked in their metadata."""
+    """Which items a model cannot have seen: dated after its cut-off, or marked by metadata."""
 
     cut_off: date | None = None
     date_key: str = "created_at"
