@@ -228,7 +228,8 @@ def make_board(
     refuse_shards(runs)
     runs = confirm_all(runs)
     units: dict[tuple[bool, bool, str], list[BoardTask]] = {}
-    for task in _find_columns(runs, metric):
+    columns = _find_columns(runs, metric)
+    for task in columns:
         unit = (task.bounded, task.lower_is_better, "" if task.bounded else task.metric)
         units.setdefault(unit, []).append(task)
     first, *further = (
@@ -237,14 +238,7 @@ def make_board(
     )
     rated = None
     if ratings:
-        shown_metrics = [
-            {
-                task.name: metric_result
-                for task in run.tasks
-                if (metric_result := task.metric(metric))
-            }
-            for run in runs
-        ]
+        shown_metrics = [_collect_cells(run, columns, metric) for run in runs]
         rated = make_ratings(runs, called(runs), shown_metrics)
     return replace(
         first,
@@ -437,11 +431,8 @@ def _collect_cells(
 ) -> dict[str, MetricResult]:
     """A run's scores on the tasks of the board, by task."""
     names = {task.name for task in tasks}
-    return {
-        task.name: metric_result
-        for task in run.tasks
-        if task.name in names and (metric_result := task.metric(metric))
-    }
+    cells = {task.name: task.metric(metric) for task in run.tasks if task.name in names}
+    return {name: cell for name, cell in cells.items() if cell is not None}
 
 
 def _has_score(metric: MetricResult) -> bool:
@@ -699,11 +690,9 @@ def _list_notes(
             f" {their} provisional (marked *). {how_to_fill(runs)}"
         )
     yield from _not_asked_notes(runs, rows)
-    if silent := [
-        f"{row.label}: {count(n_silent)}"
-        for row in rows
-        if (n_silent := row.n_asked - row.n - row.n_missing) > 0
-    ]:
+    n_silent = [(row.label, row.n_asked - row.n - row.n_missing) for row in rows]
+    silent = [f"{label}: {count(n)}" for label, n in n_silent if n > 0]
+    if silent:
         yield (
             "Answers to which the scorer of the column gives no score:"
             f" {listed(silent, 8)}."

@@ -123,13 +123,9 @@ def parse_gate_rule(text: str) -> GateRule:
         if match:
             fields = match.groupdict()
             amount = float(fields.get("amount") or 0)
-            unit: Unit = (
-                "%"
-                if fields.get("unit") == "%"
-                else "points"
-                if fields.get("unit")
-                else ""
-            )
+            unit: Unit = "points" if fields.get("unit") else ""
+            if fields.get("unit") == "%":
+                unit = "%"
             verb = cast(Verb, fields["verb"].lower())
             if not math.isfinite(amount) or (
                 amount < 0 and verb in ("drops", "rises", "changes")
@@ -235,13 +231,9 @@ class Gate(Plain):
             else "fails unless the data rule it out"
         )
         total = len(self.outcomes)
-        outcome_text = (
-            f"{bad} of {total} failed"
-            if bad
-            else f"all {total} passed"
-            if total > 1
-            else "passed"
-        )
+        outcome_text = f"all {total} passed" if total > 1 else "passed"
+        if bad:
+            outcome_text = f"{bad} of {total} failed"
         return f"Gate '{self.mode}' of {self.b} against {self.a}: {outcome_text}; a rule {fails}."
 
     def as_dict(self) -> dict[str, Any]:

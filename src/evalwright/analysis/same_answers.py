@@ -25,12 +25,13 @@ def without_same_answers(
 
     Records are read only if an item is unsure in both runs, with the same score.
     """
-    candidates = {
-        matrix.measure.task: keys
-        for matrix in matrices
-        if matrix.scores is None
-        and 0 < len(keys := _unsure_in_both(matrix)) <= MAX_COMPARED_ITEMS
-    }
+    candidates = dict[str, set[int]]()
+    for matrix in matrices:
+        if matrix.scores is None:
+            keys = _unsure_in_both(matrix)
+            if 0 < len(keys) <= MAX_COMPARED_ITEMS:
+                candidates[matrix.measure.task] = keys
+
     if not candidates:
         return list(matrices)
     digests = [_answer_digests(run, candidates) for run in runs]

@@ -161,10 +161,11 @@ class Search:
             return list(itertools.islice(matching, most))
         worst = sorted(matching, key=lambda sample: sample.gain)[:most]
         worst_keys = {(sample.row["task"], sample.row["id"]) for sample in worst}
+        first_rows = (row for row in self.against.rows() if not row["draw"])
         theirs = {
-            key: row
-            for row in self.against.rows()
-            if (key := (row["task"], row["id"])) in worst_keys and not row["draw"]
+            (row["task"], row["id"]): row
+            for row in first_rows
+            if (row["task"], row["id"]) in worst_keys
         }
         return [
             replace(
@@ -286,16 +287,9 @@ def values_of(row: Mapping[str, Any], key: str, score: float) -> list[Any]:
     if key in scores:
         values += [scores[key].get("value"), scores[key].get("label")]
     metadata = row.get("metadata", {}).get(key, [])
-    return [
-        *values,
-        *(
-            metadata
-            if isinstance(metadata, list)
-            else [metadata]
-            if metadata is not None
-            else []
-        ),
-    ]
+    if isinstance(metadata, list):
+        return [*values, *metadata]
+    return values if metadata is None else [*values, metadata]
 
 
 def _find_flipped_items(

@@ -365,11 +365,8 @@ def _make_slice_tables(
     codes = matrix.slices.get(key)
     if codes is None:
         return []
-    used = {
-        name: inside
-        for name in sorted(codes.names)
-        if (inside := matrix.slice(key, name)) is not None
-    }
+    subsets = {name: matrix.slice(key, name) for name in sorted(codes.names)}
+    used = {name: subset for name, subset in subsets.items() if subset is not None}
     values = f"values of '{key}'"
     families, of = (len(used), values) if how == "holm" else (1, "")
     tables = [

@@ -231,7 +231,9 @@ def _find_files(path: Path) -> list[Path]:
 
 def _file_kind(path: Path) -> str:
     name = path.name.lower().removesuffix(".gz")
-    return "lines" if name.endswith(_LINES) else "text" if name.endswith(_TEXT) else ""
+    if name.endswith(_LINES):
+        return "lines"
+    return "text" if name.endswith(_TEXT) else ""
 
 
 def _read_documents(path: Path) -> Iterator[Iterator[str]]:

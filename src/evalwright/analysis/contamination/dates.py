@@ -69,10 +69,6 @@ def side_of(text: Any, cut_off: date) -> Side:
     span = parse_span(text)
     if span is None:
         return "unreadable"
-    return (
-        "before"
-        if span.last <= cut_off
-        else "after"
-        if span.first > cut_off
-        else "across"
-    )
+    if span.last <= cut_off:
+        return "before"
+    return "after" if span.first > cut_off else "across"

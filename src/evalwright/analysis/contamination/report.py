@@ -505,16 +505,12 @@ def measure_drops(items: TaskItems, rewrites: Rewrites, control: Control) -> lis
 def _measure_drop(
     items: TaskItems, rewrites: Rewrites, control: Control, kind: str
 ) -> Drop:
-    chosen = {
-        index: of_kind
-        for index, item_rewrites in sorted(rewrites.items())
-        if (
-            of_kind := [
-                rewrite for rewrite in item_rewrites if kind in (ALL, rewrite.kind)
-            ]
-        )
-        and control.side(items.metadata[index]) != "across"
-    }
+    chosen = dict[int, list[ScoredRewrite]]()
+    for index, item_rewrites in sorted(rewrites.items()):
+        of_kind = [rewrite for rewrite in item_rewrites if kind in (ALL, rewrite.kind)]
+        if of_kind and control.side(items.metadata[index]) != "across":
+            chosen[index] = of_kind
+
     groups = ItemGroups(items)
 
     def collect_scores(control_items: bool) -> tuple[Any, Any, Any]:
@@ -605,13 +601,21 @@ def measure_overlaps(
     ]
 
 
+def _overlap_class(count: GramCount) -> str:
+    """How much of a question the corpus has; "" for one too short to look for."""
+    if not count.n:
+        return ""
+    if not count.found:
+        return "none"
+    return "most" if count.share >= MOST else "some"
+
+
 def _measure_overlap(
     items: TaskItems, counts: Mapping[int, GramCount], scan: CorpusScan, n: int
 ) -> Overlap:
     by_class: dict[str, list[int]] = {"": [], "none": [], "some": [], "most": []}
     for index, count in counts.items():
-        name = "none" if not count.found else "most" if count.share >= MOST else "some"
-        by_class[name if count.n else ""].append(index)
+        by_class[_overlap_class(count)].append(index)
     too_short = len(by_class.pop(""))
     groups = ItemGroups(items)
     return Overlap(

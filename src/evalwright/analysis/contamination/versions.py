@@ -91,11 +91,12 @@ def diff_tasks(a: Task, b: Task) -> TaskDiff:
     by_content: dict[str, list[str]] = {}
     for name in new:
         by_content.setdefault(_content_hash(after[name]), []).append(name)
-    renamed = [
-        (name, same.pop(0))
-        for name in gone
-        if (same := by_content.get(_content_hash(before[name])))
-    ]
+    renamed = list[tuple[str, str]]()
+    for name in gone:
+        same = by_content.get(_content_hash(before[name]))
+        if same:
+            renamed.append((name, same.pop(0)))
+
     moved_from, moved_to = ({pair[side] for pair in renamed} for side in (0, 1))
     changed = tuple(
         _describe_change(name, contents, after[name])

@@ -104,7 +104,9 @@ def draw_set(
     stated = bool(
         (~np.isnan(sure)).any() and ((sure >= 0) & (sure <= 1) | np.isnan(sure)).all()
     )
-    confidence = sure if stated else verdicts.values if verdicts.graded else None
+    confidence = verdicts.values if verdicts.graded else None
+    if stated:
+        confidence = sure
     positions = np.arange(len(verdicts.values))
     (drawn,) = _draw_label_sets(
         [verdicts], [positions], verdicts.values, confidence, size, design, seed

@@ -279,11 +279,8 @@ def find_sets(files: Sequence[LabelFile], runs: Sequence[Run]) -> dict[str, Labe
         )
     folders = [run.folder for run in runs]
     names = sorted({label.set for label in labels})
-    sets = {
-        name: label_set
-        for name in names
-        if (label_set := find_set(name, folders)) is not None
-    }
+    found_sets = {name: find_set(name, folders) for name in names}
+    sets = {name: drawn for name, drawn in found_sets.items() if drawn is not None}
     partners = {drawn.partner for drawn in sets.values()}
     for label in labels:
         drawn = sets.get(label.set)

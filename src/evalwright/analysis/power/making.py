@@ -191,9 +191,9 @@ def plan(
 
 
 def _main_metric(task: Task, measured: Sequence[Measured]) -> str:
-    return (
-        task.metrics[0].kind if task.metrics else measured[0].metric if measured else ""
-    )
+    if task.metrics:
+        return task.metrics[0].kind
+    return measured[0].metric if measured else ""
 
 
 @contextmanager

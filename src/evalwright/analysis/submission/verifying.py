@@ -137,11 +137,11 @@ def verify_submission(
             for task in load_tasks(str(file), **_prompt_settings(submission))
         }
     claims = _read_claims(verification)
-    tasks = {
-        name: task
+    found_tasks = {
+        name: _find_task(verification, claim, tasks_of_files)
         for name, claim in claims.items()
-        if (task := _find_task(verification, claim, tasks_of_files))
     }
+    tasks = {name: task for name, task in found_tasks.items() if task is not None}
     verification.tasks += tasks.values()
     rows = _read_rows(verification, claims)
     for name, task in tasks.items():

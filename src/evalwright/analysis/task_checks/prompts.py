@@ -57,11 +57,12 @@ def _find_faults(material: Material) -> Iterator[Finding]:
             f"{counted(len(broken), 'sample')} have no request ({reason})", broken
         )
     for fault, show in _KINDS.items():
-        example_by_sample = {
-            sample.id: text
-            for sample, sent in zip(material.samples, material.requests, strict=True)
-            if sent and (text := show(sent))
-        }
+        example_by_sample = dict[str, str]()
+        for sample, sent in zip(material.samples, material.requests, strict=True):
+            text = show(sent) if sent else ""
+            if text:
+                example_by_sample[sample.id] = text
+
         yield from _report_fault(fault, example_by_sample)
     # Looked for in the question alone: a shot's answer, or an option, may be "None".
     missing = {}

@@ -98,13 +98,13 @@ def _find_empty_texts(material: Material) -> list[Finding]:
             ),
         ),
     ]
-    return [
-        _TEXTS.fault(
-            f"{counted(len(ids), 'sample has', 'samples have')} {problem}", ids
-        )
-        for problem, wrong in kinds
-        if (ids := find_ids(material, wrong))
-    ]
+    faults = []
+    for problem, wrong in kinds:
+        ids = find_ids(material, wrong)
+        if ids:
+            n_samples = counted(len(ids), "sample has", "samples have")
+            faults.append(_TEXTS.fault(f"{n_samples} {problem}", ids))
+    return faults
 
 
 def _find_option_faults(material: Material) -> list[Finding]:
