@@ -188,18 +188,18 @@ def _consistent_units(parts: Sequence[Part]) -> list[I64]:
     names, places = np.unique(
         np.concatenate([np.zeros(0, np.int64), *all_ids]), return_inverse=True
     )
-    numbered = list[I64]()
+    units_by_task = list[I64]()
     begin = 0
     following = len(names)
     for scores, ids in parts:
-        items = np.shape(scores)[1]
+        n_items = np.shape(scores)[1]
         if ids is None:
-            numbered.append(np.arange(following, following + items))
-            following += items
+            units_by_task.append(np.arange(following, following + n_items))
+            following += n_items
         else:
-            numbered.append(places[begin : begin + items].astype(np.int64))
-            begin += items
-    return numbered
+            units_by_task.append(places[begin : begin + n_items].astype(np.int64))
+            begin += n_items
+    return units_by_task
 
 
 def _spread_of_pairs(

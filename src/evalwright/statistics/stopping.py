@@ -166,9 +166,12 @@ class Monitor:
         return self._last
 
     def _scores(self, scores_given: Score | Sequence[Score] | None) -> list[float]:
-        is_list = isinstance(scores_given, Sequence | np.ndarray)
-        items: Sequence[Any] = scores_given if is_list else [scores_given]  # type: ignore[assignment]
-        scores = [math.nan if item is None else float(item) for item in items]
+        item_scores: Sequence[Any] = (
+            scores_given
+            if isinstance(scores_given, Sequence | np.ndarray)
+            else [scores_given]
+        )
+        scores = [math.nan if score is None else float(score) for score in item_scores]
         if len(scores) != 1 and not (self._scored.clustered and scores):
             raise ValueError(
                 f"a unit has one score unless clustered=True, but {len(scores)} were"

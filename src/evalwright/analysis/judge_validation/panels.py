@@ -234,12 +234,12 @@ def list_judges(run: Run, scorer_name: str) -> Iterator[RecordedJudge]:
 def _distinct_names(judges: Sequence[RecordedJudge]) -> list[str]:
     """A name for each judge that no other has."""
     plain = [judge.name for judge in judges]
-    name_and_run = [(judge.name, judge.run.id) for judge in judges]
+    names_with_runs = [(judge.name, judge.run.id) for judge in judges]
     names = []
-    for judge, name, pair in zip(judges, plain, name_and_run, strict=True):
+    for judge, name, pair in zip(judges, plain, names_with_runs, strict=True):
         further = (
             f", {judge.scorer} {judge.role}".rstrip()
-            if name_and_run.count(pair) > 1
+            if names_with_runs.count(pair) > 1
             else ""
         )
         names.append(
