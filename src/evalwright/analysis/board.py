@@ -609,41 +609,8 @@ def _list_notes(
             " score and no rank."
         )
     elif ranking is not None:
-        yield (
-            "A rank is a range: the best and the worst rank that the model can have."
-            " All ranges hold simultaneously at 95% confidence (paired differences,"
-            " Holm-adjusted over all pairs); models whose ranges do not overlap are"
-            " significantly different."
-        )
-        if ranking.letters and any(
-            row.ranks and row.ranks[0] != row.ranks[1] for row in rows
-        ):
-            yield TIED_NOTE
-        if any(row.together for row in rows):
-            yield SIMULTANEOUS_NOTE
-        for common in (False, True):
-            if not (some := [name for name, has in alone if has == common]):
-                continue
-            them = "it" if len(some) == 1 else "them"
-            reason = "No other model has enough items in common with {}"
-            if common:
-                reason = (
-                    "The differences of {} from the others have no interval (they are"
-                    " all alike, and the range of a score is not known)"
-                )
-            yield (
-                f"{reason.format(listed(some))}: every rank is possible for {them},"
-                " whatever the score."
-            )
-        yield from _common_notes(task_matrices)
-        for matrix in task_matrices:
-            yield from filter(
-                None,
-                (
-                    note_other_questions_by_pair(matrix, names),
-                    *pairing_notes(matrix, names),
-                ),
-            )
+        yield from _ranking_notes(ranking, rows, task_matrices, alone, names)
+
     few = []
     for task in dict.fromkeys(name for row in rows for name in row.cells):
         cells = [
@@ -700,6 +667,51 @@ def _list_notes(
     yield from caveats(runs, task_matrices)
     if any(row.ranks is None for row in rows) and not mixed:
         yield "Models without a rank have no score on at least one of the tasks."
+
+
+def _ranking_notes(
+    ranking: Ranking,
+    rows: Sequence[BoardRow],
+    task_matrices: Sequence[Matrix],
+    alone: Sequence[tuple[str, bool]],
+    names: Sequence[str],
+) -> Iterator[str]:
+    """Notes on how ranks are to be read; arguments as of `_list_notes`."""
+    yield (
+        "A rank is a range: the best and the worst rank that the model can have."
+        " All ranges hold simultaneously at 95% confidence (paired differences,"
+        " Holm-adjusted over all pairs); models whose ranges do not overlap are"
+        " significantly different."
+    )
+    if ranking.letters and any(
+        row.ranks and row.ranks[0] != row.ranks[1] for row in rows
+    ):
+        yield TIED_NOTE
+    if any(row.together for row in rows):
+        yield SIMULTANEOUS_NOTE
+    for common in (False, True):
+        if not (some := [name for name, has in alone if has == common]):
+            continue
+        them = "it" if len(some) == 1 else "them"
+        reason = "No other model has enough items in common with {}"
+        if common:
+            reason = (
+                "The differences of {} from the others have no interval (they are"
+                " all alike, and the range of a score is not known)"
+            )
+        yield (
+            f"{reason.format(listed(some))}: every rank is possible for {them},"
+            " whatever the score."
+        )
+    yield from _common_notes(task_matrices)
+    for matrix in task_matrices:
+        yield from filter(
+            None,
+            (
+                note_other_questions_by_pair(matrix, names),
+                *pairing_notes(matrix, names),
+            ),
+        )
 
 
 def _given_up_notes(runs: Sequence[Run], labels: Sequence[str]) -> Iterator[str]:

@@ -64,9 +64,7 @@ class Condition:
     value: str
 
     def holds(self, candidates: Sequence[Any]) -> bool:
-        """Whether any value of a record's key meets the condition; with "!=", whether none equals
-        it.
-        """
+        """Whether any value of a record's key meets it; with "!=", whether none is equal."""
         if self.operator == "!=":
             return not any(_equals(candidate, self.value) for candidate in candidates)
         return any(self._matches(candidate) for candidate in candidates)

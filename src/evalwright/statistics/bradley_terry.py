@@ -35,8 +35,12 @@ _FLAT = 1e-12
 
 
 class Scored(NamedTuple):
-    """A task. scores: (models, items), more is better, nan for none; units: (items,), the same code
-    in all tasks where errors are shared; weight: of the task, positive.
+    """The scores of a task.
+
+    Args:
+        scores: (models, items), higher is better, nan without a score.
+        units: (items,) codes, equal in all tasks where errors are shared.
+        weight: of the task, above 0.
     """
 
     scores: F64
@@ -46,9 +50,13 @@ class Scored(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Ratings:
-    """Strengths in log-odds, (models,), with standard errors and intervals. wins: each model's
-    weighted share of its games, a tie half. games, ties: how many there were; units: what they rest
-    on; unbounded: whether the likelihood had no maximum, or no spread.
+    """Strengths in log-odds, (models,), with standard errors and intervals.
+
+    Args:
+        wins: each model's weighted share of its games, ties counting half.
+        games, ties: how many there were.
+        units: how many units they rest on.
+        unbounded: whether the likelihood had no maximum, or no spread.
     """
 
     strengths: F64
@@ -128,9 +136,7 @@ def bradley_terry(tasks: Sequence[Scored], level: float = 0.95) -> Ratings:
 
 
 def _outcomes(scores: F64, model: int) -> tuple[F64, NDArray[np.bool_]]:
-    """What a model won of each other on each item, and whether they met there, both (models,
-    items).
-    """
+    """What a model won against each other on each item, and whether both were scored."""
     gap = scores[model] - scores
     met = ~np.isnan(gap)
     met[model] = False
@@ -157,9 +163,7 @@ def _win_chances(strengths: F64) -> F64:
 
 
 def _information(strengths: F64, games: F64, prior: float) -> F64:
-    """Minus the second derivative, with the direction in which all strengths move together tied
-    down.
-    """
+    """Minus the second derivative, with the direction of a common shift of strengths fixed."""
     prior_chances = _win_chances(np.append(strengths, 0.0))[:-1, -1]
     p = _win_chances(strengths)
     weights = games * p * (1 - p)

@@ -203,9 +203,7 @@ def _squared_error(side: PairedComparison) -> float:
 def _joint_error(
     sides: Sequence[npt.ArrayLike], groups: tuple[npt.ArrayLike, npt.ArrayLike]
 ) -> tuple[float, float, str]:
-    """The standard error where clusters stand on both sides: each cluster's pull on the excess,
-    squared and summed.
-    """
+    """The standard error with clusters on both sides: their squared pulls, summed."""
     pulls = []
     ids = []
     for first, second, group, sign in zip(

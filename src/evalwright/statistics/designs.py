@@ -265,9 +265,7 @@ class Design:
         prompts: int = 1,
         ratio: float = 1.0,
     ) -> int | None:
-        """The fewest items with which `visible` is at most `difference`; None if no number is
-        enough.
-        """
+        """The fewest items whose visible difference is small enough; None if out of reach."""
         return fewest(lambda n: self.visible(n, repeats, prompts, ratio) <= difference)
 
     def _scaled(self, items: float, repeats: float | None, ratio: float) -> AllPairs:

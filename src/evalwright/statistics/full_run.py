@@ -54,9 +54,7 @@ _FEWEST_DIFFERING = 8
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
-    """What the full run may still say: its `verdict`, or "open", and the interval of its
-    difference.
-    """
+    """What the full run may conclude: its `verdict` or "open", and its interval."""
 
     verdict: Settled
     low: float

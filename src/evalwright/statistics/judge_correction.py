@@ -404,9 +404,7 @@ def _influence(sample: JudgedSample, trust: float) -> F64:
 def _inverted_p_value(
     sample: JudgedSample, value: float, freedom: float, value_range: Range | None
 ) -> float:
-    """The p-value of a mean of 0 where the labels show no spread: the level at which the interval's
-    end comes to 0.
-    """
+    """The p-value of a mean of 0 if labels show no spread, from the interval that ends at 0."""
     if value == 0 or value_range is None:
         return 1.0 if value == 0 else math.nan
 

@@ -332,9 +332,12 @@ def _make_mean(
     sets: I64,
     level: float,
 ) -> _TaskMean:
-    """The mean of tasks. ends: (tasks, 2), how far their intervals reach below and above; errors,
-    freedom: what they are worth; free: half of an interval of such an error that does not end with
-    the range.
+    """The mean of tasks.
+
+    Args:
+        ends: (tasks, 2), how far their intervals reach below and above.
+        errors, freedom: what these intervals are worth.
+        free: half of an interval with such an error that is not cut off by the range.
     """
     half = share * ends.mean(axis=1)
     beside = share * (ends[:, 1] - ends[:, 0]) / 2

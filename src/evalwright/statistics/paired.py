@@ -59,9 +59,7 @@ Verdict = Literal["better", "worse", "no difference seen"]
 
 
 class Filling(NamedTuple):
-    """A comparison with every missing score at one end of the range: difference, interval, degrees
-    of freedom.
-    """
+    """A comparison with every missing score at one end of the range."""
 
     difference: float
     low: float

@@ -141,9 +141,7 @@ class AllPairs:
         return np.where(alone, -self.span, low), np.where(alone, self.span, high)
 
     def tail(self, at: float, above: bool = True) -> F64:
-        """One-sided p-value of a true difference not above (or not below) `at`; nan where there is
-        none.
-        """
+        """One-sided p-value of a true difference not above (or not below) `at`; nan without one."""
         from scipy.special import stdtr
 
         gap = self.difference - at
@@ -265,9 +263,7 @@ class WorstCase:
     worst: AllPairs | None
 
     def limits(self, share: npt.ArrayLike) -> tuple[F64, F64]:
-        """`AllPairs.limits` that hold for the scored items and for both fillings of those that are
-        missing.
-        """
+        """Limits that hold for the scored items, and with missing ones at either end."""
         scored = self.scored
         low, high = scored.limits(share)
         if self.worst is None:
@@ -391,9 +387,7 @@ def _range_width(value_range: Range | None) -> float:
 
 
 def _count_missing(scores: F64, missing: Bools | None) -> I64:
-    """(models, models): items on which either of two models is missing, of those that both were
-    asked.
-    """
+    """Items that either of two models lacks, of those that both were asked, (models, models)."""
     if missing is None or not missing.any():
         return np.zeros((len(scores),) * 2, dtype=np.int64)
     was_asked = (missing | ~np.isnan(scores)).astype(np.float64)
@@ -757,9 +751,7 @@ class Counts:
         return error
 
     def deviate(self, at: npt.ArrayLike) -> F64:
-        """How far the counts lie above the difference `at` (-1 to 1), in standard errors at that
-        difference.
-        """
+        """How far the counts lie above the difference `at` (-1 to 1), in its standard errors."""
         at = np.asarray(at, dtype=np.float64)
         variance, _ = self._variance(at)
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -888,9 +880,7 @@ def effective_counts(
 
 
 def mid_p_deviate(better: F64, worse: F64) -> F64:
-    """The normal deviate of McNemar's two-sided mid-p (Fagerland, Lydersen & Laake 2013), at least
-    0.
-    """
+    """The normal deviate of McNemar's mid-p (Fagerland, Lydersen & Laake 2013), at least 0."""
     from scipy.special import betainc, gammaln, ndtri
 
     few = np.minimum(better, worse)

@@ -22,9 +22,13 @@ from evalwright.statistics.units import F64, I64
 
 
 class UnitSums(NamedTuple):
-    """A task's units, (units,) sorted codes that mean the same in every task; their shares of the
-    items, and what each adds to the error of the task's mean: the sum of its residuals over n,
-    divided by the root of 1 - share.
+    """The units of a task.
+
+    Args:
+        codes: (units,) sorted, with the same meaning in every task.
+        shares: of the items.
+        sums: what each unit adds to the error of the task's mean: the sum of its residuals over n,
+            divided by the root of 1 - share.
     """
 
     codes: I64
@@ -33,8 +37,10 @@ class UnitSums(NamedTuple):
 
 
 def unit_sums(values: npt.ArrayLike, codes: npt.ArrayLike) -> UnitSums:
-    """Of the mean of `values` (n,), nan = missing. codes: (n,) integers; items with one code, in
-    whatever task, are one unit.
+    """The units of the mean of `values` (n,), nan if missing.
+
+    Args:
+        codes: (n,) integers; items with one code, in whatever task, are one unit.
     """
     scores = np.asarray(values, np.float64)
     ids = np.asarray(codes, np.int64)
@@ -59,9 +65,13 @@ def cr2_scaled(sums: F64, shares: F64) -> F64:
 
 
 class Sharing(NamedTuple):
-    """Which units several tasks have in common. shared: (units,) codes that at least two have;
-    overlap: (tasks, tasks), the cosine of their shares, 1 for the same units in the same
-    proportions; sets: (tasks,), the same number for tasks that are connected.
+    """The units that several tasks have in common.
+
+    Args:
+        shared: (units,) codes that at least two tasks have.
+        overlap: (tasks, tasks) the cosine of their shares, 1 for the same units in the same
+            proportions.
+        sets: (tasks,) equal numbers for connected tasks.
     """
 
     shared: I64
@@ -194,9 +204,15 @@ def combine_errors(
 
 
 class MeanSpread(NamedTuple):
-    """Of a mean over tasks: its standard error, the error that its interval is worth, how far the
-    error above exceeds that and the error below falls short of it, and the degrees of freedom. The
-    interval reaches t (error - lean) below and t (error + lean) above.
+    """The spread of a mean over tasks.
+
+    Its interval reaches t (error - lean) below and t (error + lean) above.
+
+    Args:
+        standard_error: of the mean.
+        error: the error that its interval is worth.
+        lean: by how much the error above exceeds that, and the error below falls short of it.
+        freedom: degrees of freedom.
     """
 
     standard_error: F64

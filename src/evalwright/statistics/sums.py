@@ -124,9 +124,7 @@ def of_sums(
 
 
 def _unit_totals(parts: F64, clusters: Clusters) -> tuple[F64, int | None, str]:
-    """Parts (n, parts) summed by unit, the number of clusters where items share some, and what the
-    units are.
-    """
+    """Parts (n, parts) summed by unit, the number of clusters, and the name of the units."""
     codes, n_clusters = cluster_codes(
         None if clusters is None else cluster_ids(clusters, len(parts))
     )
@@ -190,9 +188,7 @@ def _share(sums: F64) -> F64:
 
 
 def f1_of_sums(sums: F64) -> F64:
-    """The harmonic mean of precision and recall of sums (..., 4): supporting, cited, supported,
-    claims.
-    """
+    """F1 from sums (..., 4) of supporting, cited, supported and claims."""
     precision = _quotient(sums[..., 0], sums[..., 1])
     recall = _quotient(sums[..., 2], sums[..., 3])
     return _quotient(2 * precision * recall, precision + recall)
@@ -551,9 +547,7 @@ def _log_ratio(
 def _log_interval(
     value: float, losses: F64, lengths: F64, level: float, unit: str
 ) -> tuple[float, float, float | None, str]:
-    """(low, high, standard error, method) of the ratio `value`, from the loss and the length of
-    every unit.
-    """
+    """The interval of a ratio from each unit's loss and length: low, high, error and method."""
     size = len(losses)
     if not math.isfinite(value):
         return math.nan, math.nan, None, "no interval: a document has probability 0"

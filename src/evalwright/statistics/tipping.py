@@ -39,9 +39,7 @@ SHARES_DIFFER_P = 0.01
 
 @dataclass(frozen=True, slots=True)
 class TippingPoint(Plain):
-    """Of `n` missing answers or unsure readings the fewest that overturn a verdict; None where it
-    holds whatever all of them are.
-    """
+    """The fewest of `n` answers that overturn a verdict; None if even all of them do not."""
 
     n: int
     fewest: int | None
@@ -248,9 +246,7 @@ def _find_tipping_point(
 def _verdict_sign(
     values: F64, clusters: Clusters, level: float, value_range: Range
 ) -> int:
-    """1 where the first model is higher, -1 where the second one is, 0 where neither is shown to
-    be; on the items that both have.
-    """
+    """1 if the first model is higher, -1 if the second is, 0 if neither is shown to be."""
     comparison = paired(
         values[0],
         values[1],

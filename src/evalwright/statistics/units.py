@@ -33,9 +33,7 @@ None: every item stands alone.
 
 @dataclass(frozen=True, slots=True)
 class KeptItems:
-    """The n items that say something, how many others were left out, and the clusters of the
-    former.
-    """
+    """The items that are used, how many were left out, and the clusters of those used."""
 
     n: int
     n_left_out: int
@@ -218,9 +216,7 @@ def named_clusters(names: Iterable[str]) -> I64 | None:
 
 
 def cluster_codes(ids: I64 | None) -> tuple[I64 | None, int | None]:
-    """Ids renumbered 0..G-1, and G; (None, None) if there are none or every item is a cluster of
-    its own.
-    """
+    """Ids renumbered 0..G-1, and G; (None, None) if no two items share a cluster."""
     if ids is None or len(ids) == 0:
         return None, None
     lowest = int(ids.min())

@@ -264,9 +264,7 @@ def _records_of_labels(evidence: Evidence) -> NDArray[np.int64]:
 def _single_labels(
     evidence: Evidence,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]]:
-    """Verdict, label and cluster for each label: an item that two people saw stands there twice, in
-    one cluster.
-    """
+    """Verdict, label and cluster for each label; an item that two people saw is in it twice."""
     rows = _records_of_labels(evidence)
     labels = evidence.people[~np.isnan(evidence.people)]
     return evidence.judge[rows], labels, evidence.verdicts.clusters[rows]
@@ -283,9 +281,7 @@ def _log_lengths(evidence: Evidence) -> NDArray[np.float64]:
 def _stated_probabilities(
     evidence: Evidence,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]]:
-    """What the judge takes for the chance that an answer is right, and whether a person called it
-    right, by label.
-    """
+    """The judge's probability that an answer is right, and whether a person agreed, by label."""
     judge, human, clusters = _single_labels(evidence)
     stated = evidence.verdicts.parts[CONFIDENCE][_records_of_labels(evidence)]
     if evidence.verdicts.graded:

@@ -112,9 +112,7 @@ def read_verdicts(run: Run, scorer: str = "", tasks: Sequence[str] = ()) -> Verd
 
 
 def shown_answer(row: Mapping[str, Any]) -> str | None:
-    """A record's answer as people see it: the text, or the option that was chosen; None where there
-    is none, or none that counts.
-    """
+    """A record's answer as people see it: the text, or the option chosen; None without one."""
     if "answer" not in row or "failure" in row:
         return None
     text = str(row["answer"])
@@ -208,9 +206,7 @@ class Records:
         return np.frombuffer(self._lengths, np.float64)
 
     def unsure(self, scorer: str) -> NDArray[np.bool_]:
-        """Which records have a score of this scorer that a careful reader might argue with,
-        (records,).
-        """
+        """Which records have an unsure score by this scorer, (records,)."""
         is_unsure = np.zeros(len(self._lengths), np.bool_)
         is_unsure[self._unsure.get(scorer, [])] = True
         return is_unsure
@@ -249,9 +245,7 @@ def _choose_scorer(run: Run, scorers: Mapping[str, None], scorer_name: str) -> s
 
 
 def _asks_model(run: Run, name: str) -> bool:
-    """Whether a scorer of the run asks a model; not known of a plug-in that is not loaded, or of
-    another framework.
-    """
+    """Whether a scorer asks a model; False if its plug-in or framework is not loaded."""
     recorded_scorers = (
         recorded_scorer
         for task in run.data["tasks"]
