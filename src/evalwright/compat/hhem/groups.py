@@ -90,10 +90,10 @@ def split_groups(folder: Folder, *, every: bool = False) -> list[Group]:
             groups += _with_summaries(folder, batch, summaries, published)
         else:
             groups += _without_summaries(folder, batch, bool(summaries), published)
-    return groups if every else _latest(groups)
+    return groups if every else _select_latest(groups)
 
 
-def _latest(groups: Sequence[Group]) -> list[Group]:
+def _select_latest(groups: Sequence[Group]) -> list[Group]:
     by_code: dict[str, list[Group]] = {}
     for group in groups:
         by_code.setdefault(group.date_code, []).append(group)
@@ -126,7 +126,7 @@ def _with_summaries(
         in_order = sorted(
             summaries, key=lambda summary: (len(summary.article), summary.article)
         )
-    rows, orphans, unjudged = _linked(batch, in_order)
+    rows, orphans, unjudged = _link_summaries(batch, in_order)
     sizes = Counter((summary.date_code, summary.date) for summary in summaries)
     copies = Counter(
         (summary.uid, summary.date_code, summary.date) for summary in summaries
@@ -174,7 +174,7 @@ def _with_summaries(
     return groups
 
 
-def _linked(
+def _link_summaries(
     batch: Sequence[Judgment], summaries: Sequence[Summary]
 ) -> tuple[dict[DateKey, list[Row]], list[Judgment], dict[DateKey, list[Summary]]]:
     """Rows by date, judgments without a summary, and summaries without a judgment by date."""

@@ -62,14 +62,14 @@ def compute_result(
     specs: Sequence[MetricSpec]
     if scoring == "published":
         tally = TaskTally((CONSISTENCY, RESPONSE, WORDS), SLICES)
-        counted = _joined(group, names, dataset)
+        counted = _engine_rows(group, names, dataset)
         specs = PUBLISHED_SPECS
-        finished = _rounded
+        finished = _round_as_engine
     else:
         tally = TaskTally(
             (CONSISTENCY, RESPONSE, WORDS, _OF_DATASET, _OF_REPLIES), SLICES
         )
-        counted = _corrected(names, dataset, records, lost)
+        counted = _corrected_rows(names, dataset, records, lost)
         # The last two are of the same scores as the answer rate, over other rows.
         specs = (*SPECS[:4], *(replace(spec, scorer=spec.label) for spec in SPECS[4:]))
 
@@ -119,7 +119,7 @@ def _map_metrics(
     )
 
 
-def _corrected(
+def _corrected_rows(
     names: Names, dataset: DataSet, records: Sequence[SampleRecord], lost: int
 ) -> Iterator[SampleRecord]:
     """Yield each row once, and a failed record for each lost article."""
@@ -148,7 +148,9 @@ def _corrected(
         )
 
 
-def _joined(group: Group, names: Names, dataset: DataSet) -> Iterator[SampleRecord]:
+def _engine_rows(
+    group: Group, names: Names, dataset: DataSet
+) -> Iterator[SampleRecord]:
     """Yield each judgment as often as the engine's join counts it."""
     slices: dict[int, Mapping[str, str]] = {}
     if dataset.articles is not None and names.articles is not None:
@@ -173,7 +175,7 @@ def _joined(group: Group, names: Names, dataset: DataSet) -> Iterator[SampleReco
             index += 1
 
 
-def _rounded(metric: MetricResult) -> MetricResult:
+def _round_as_engine(metric: MetricResult) -> MetricResult:
     estimate = metric.estimate
     scale = 1.0 if metric.scorer == WORDS else 100.0
     value = round(estimate.value * scale, 1) / scale

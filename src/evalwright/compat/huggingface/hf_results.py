@@ -106,7 +106,7 @@ def export_hf_results(
             "started": run.data["started"],
             "rates": "percent",
             "metrics": {
-                _their_name(metric.label): _doubt(
+                _their_name(metric.label): _with_uncertainty(
                     metric,
                     as_published=run.is_as_published(task_result.name, metric.label),
                 )
@@ -220,7 +220,7 @@ def _rates(
     metrics: Sequence[MetricResult], names: Sequence[str] = OF_ALL
 ) -> dict[str, float | None]:
     numbers = {
-        _their_name(metric.label): _scaled(metric, metric.estimate.value)
+        _their_name(metric.label): _scale(metric, metric.estimate.value)
         for metric in metrics
     }
     return (
@@ -230,10 +230,10 @@ def _rates(
     )
 
 
-def _doubt(metric: MetricResult, *, as_published: bool) -> dict[str, Any]:
+def _with_uncertainty(metric: MetricResult, *, as_published: bool) -> dict[str, Any]:
     estimate = metric.estimate
     if as_published:
-        value = _scaled(metric, estimate.value)
+        value = _scale(metric, estimate.value)
         return {
             "value": value,
             "interval": [None, None],
@@ -242,7 +242,7 @@ def _doubt(metric: MetricResult, *, as_published: bool) -> dict[str, Any]:
             "source": AS_PUBLISHED,
         }
     value, *interval = (
-        _scaled(metric, number)
+        _scale(metric, number)
         for number in (estimate.value, estimate.low, estimate.high)
     )
     counts = {
@@ -256,7 +256,7 @@ def _their_name(label: str) -> str:
     return NAMES.get(plain, plain.replace("-", "_"))
 
 
-def _scaled(metric: MetricResult, value: float) -> float | None:
+def _scale(metric: MetricResult, value: float) -> float | None:
     if not math.isfinite(value):
         return None
     return round(100 * value if metric.kind in BOUNDED else value, 3)

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from evalwright._version import __version__
-from evalwright.compat.inspect.conversations import STOPS, messages_from
+from evalwright.compat.inspect.conversations import STOPS, write_messages
 from evalwright.compat.inspect.importing import FORMAT, KEY
 from evalwright.compat.inspect.scores import OURS, WORDS
 from evalwright.compat.programs import Exports
@@ -288,7 +288,7 @@ class _Export:
         self.pictures = self.pictures or any(
             turn.images for turn in prompt if not isinstance(turn, str)
         )
-        messages = extras.get("messages") or messages_from(prompt or sample.input)
+        messages = extras.get("messages") or write_messages(prompt or sample.input)
         ours: dict[str, Any] = {
             "passages": [
                 {"id": passage.id, "text": passage.text} for passage in sample.passages
@@ -354,7 +354,7 @@ class _Export:
             "target": target,
             "messages": messages,
             "output": output,
-            "scores": _scores_of(record, extras, self.reduced),
+            "scores": _sample_scores(record, extras, self.reduced),
             "metadata": metadata,
             "store": {},
             "events": [],
@@ -373,7 +373,7 @@ class _Export:
         }
 
 
-def _scores_of(
+def _sample_scores(
     record: SampleRecord, extras: Mapping[str, Any], without: Collection[str]
 ) -> dict[str, Any]:
     values = mapping(extras.get("values"))

@@ -259,7 +259,7 @@ class _Archive:
         info = self._zip.NameToInfo[name]
         most = min(MAX_PART_BYTES, self._left)
         try:
-            with _opened(self._zip, info, str(self.path)) as file:
+            with _open_member(self._zip, info, str(self.path)) as file:
                 content = file.read(most + 1)
         except _UNREADABLE as error:
             raise RunError(
@@ -274,7 +274,9 @@ class _Archive:
         return parsed(content, self.where(name))
 
 
-def _opened(archive: zipfile.ZipFile, info: zipfile.ZipInfo, where: str) -> IO[bytes]:
+def _open_member(
+    archive: zipfile.ZipFile, info: zipfile.ZipInfo, where: str
+) -> IO[bytes]:
     """Open a member for reading. Python's own zipfile supports zstandard from 3.14 on."""
     if info.compress_type != _ZSTANDARD or hasattr(zipfile, "ZIP_ZSTANDARD"):
         return archive.open(info)

@@ -13,13 +13,13 @@ from typing import Any, get_args
 
 from evalwright.compat.inspect.conversations import (
     STOPS,
-    content_of,
-    prompt_of,
-    slim,
-    text_of,
+    message_text,
+    read_content,
+    read_prompt,
+    shrink_messages,
 )
 from evalwright.compat.inspect.files import Log, LoggedSample, find_logs
-from evalwright.compat.inspect.scores import OURS, Worths, scores_of
+from evalwright.compat.inspect.scores import OURS, ScoreReader, scores_by_scorer
 from evalwright.compat.programs import Imports, imports_of
 from evalwright.compat.recording import (
     UNKNOWN,
@@ -118,7 +118,7 @@ class _Import:
         self.epochs = 1
         self.columns: dict[str, tuple[float, float]] = {}
         self.slices: list[str] = []
-        self.worths = Worths()
+        self.worths = ScoreReader()
         self.reduced: dict[tuple[str, str], dict[str, float]] = {}
         self.seen = dict.fromkeys(_NOTED_FACTS, 0)
         self._scan()
@@ -387,21 +387,24 @@ class _Import:
         chosen = mapping(choices[0]) if isinstance(choices, list) and choices else {}
         if messages and mapping(messages[-1]).get("role") == "assistant" and chosen:
             messages.pop()
-        prompt, lossy = prompt_of(
+        prompt, lossy = read_prompt(
             messages or (row.input if isinstance(row.input, list) else [])
         )
         if lossy or mapping(chosen.get("message")).get("tool_calls"):
-            extras |= {"messages": slim(row.messages), "output": slim(row.output)}
+            extras |= {
+                "messages": shrink_messages(row.messages),
+                "output": shrink_messages(row.output),
+            }
         question = row.input
         if isinstance(question, list):
-            extras["input"] = slim(question)
+            extras["input"] = shrink_messages(question)
             question = "\n\n".join(
-                text_of(message)
+                message_text(message)
                 for message in question
                 if mapping(message).get("role") == "user"
             )
         targets = tuple([row.target] if isinstance(row.target, str) else row.target)
-        scores, failures = self.worths.scored(row, extras)
+        scores, failures = self.worths.read_scores(row, extras)
         if row.epoch == 1:
             for (column, reducer), reduced_scores in self.reduced.items():
                 if str(row.id) in reduced_scores:
@@ -470,7 +473,7 @@ class _Import:
         prompt: Any,
         ours: Mapping[str, Any],
     ) -> Answer:
-        parts, reasoning, _ = content_of(chosen.get("message"))
+        parts, reasoning, _ = read_content(chosen.get("message"))
         text = "".join(part for part in parts if isinstance(part, str))
         stop = str(chosen.get("stop_reason") or "")
         reason = str(ours.get("finish_reason") or STOPS.get(stop, stop))
@@ -483,7 +486,9 @@ class _Import:
         response = Response(
             text, reasoning, reason, usage=used, latency=latency, model=model
         )
-        letters = [mapping(score).get("answer") for score in scores_of(row).values()]
+        letters = [
+            mapping(score).get("answer") for score in scores_by_scorer(row).values()
+        ]
         first = next(
             (
                 letter

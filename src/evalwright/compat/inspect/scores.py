@@ -24,13 +24,13 @@ WORDS = {
 _WORDS = {"yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
 
 
-def scores_of(sample: LoggedSample) -> Mapping[str, Any]:
+def scores_by_scorer(sample: LoggedSample) -> Mapping[str, Any]:
     """Scores by scorer; logs of version 1 have one score without a name."""
     return sample.scores or ({"score": sample.score} if sample.score else {})
 
 
 @dataclass(slots=True)
-class Worths:
+class ScoreReader:
     """Reads scores.
 
     A column is a scorer, or a component of one whose values are objects or lists: "scorer.part".
@@ -43,7 +43,7 @@ class Worths:
 
     def values(self, sample: LoggedSample) -> Iterator[tuple[str, Any]]:
         """Yield (column, value) of a sample's scores."""
-        for name, score in scores_of(sample).items():
+        for name, score in scores_by_scorer(sample).items():
             value = mapping(score).get("value")
             if isinstance(value, dict):
                 yield from (
@@ -71,14 +71,16 @@ class Worths:
             self.empty.add(column)
         return float(value) if isinstance(value, bool) else number(value)
 
-    def scored(
+    def read_scores(
         self, sample: LoggedSample, extras: dict[str, Any]
     ) -> tuple[dict[str, Score], dict[str, Failure]]:
         """Scores and failures by column; what a score cannot hold is added to `extras`."""
         scores: dict[str, Score] = {}
         failures: dict[str, Failure] = {}
-        theirs = {name: mapping(score) for name, score in scores_of(sample).items()}
-        _keep(theirs, extras)
+        theirs = {
+            name: mapping(score) for name, score in scores_by_scorer(sample).items()
+        }
+        _collect_extras(theirs, extras)
         for column, value in self.values(sample):
             above = (
                 parent_score
@@ -119,7 +121,9 @@ class Worths:
         return scores, failures
 
 
-def _keep(theirs: Mapping[str, Mapping[str, Any]], extras: dict[str, Any]) -> None:
+def _collect_extras(
+    theirs: Mapping[str, Mapping[str, Any]], extras: dict[str, Any]
+) -> None:
     values: dict[str, Any] = {}
     score_extras: dict[str, Any] = {}
     for name, score in theirs.items():

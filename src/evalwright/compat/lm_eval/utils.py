@@ -105,10 +105,10 @@ class Reorderer:
 
     def get_original(self, newarr: Sequence[Any]) -> list[Any]:
         """Results of the sorted elements, in the original order."""
-        return restored(self._order, newarr)
+        return restore_order(self._order, newarr)
 
 
-def restored(order: Sequence[int], responses: Iterable[Any]) -> list[Any]:
+def restore_order(order: Sequence[int], responses: Iterable[Any]) -> list[Any]:
     """Put responses back at the positions given by `order`.
 
     Raises ValueError if their number differs.

@@ -225,7 +225,7 @@ def _imported(
         "settings": dict(recorded.settings),
         "published": dict(recorded.summary),
         "counts": {
-            column: _count(rows, column)
+            column: _count_correct(rows, column)
             for column in ("recorded", "published", "corrected")
         },
         "differences": differences(list(rows)),
@@ -233,7 +233,7 @@ def _imported(
     }
 
 
-def _count(rows: Sequence[Judged], column: str) -> dict[str, int] | None:
+def _count_correct(rows: Sequence[Judged], column: str) -> dict[str, int] | None:
     verdicts = [
         verdict for row in rows if not row.stress and (verdict := getattr(row, column))
     ]
@@ -254,7 +254,7 @@ def _notes(recorded: RecordedRun, rows: Sequence[Judged], scoring: str) -> list[
         )
     elif unknown:
         notes.append(f"not among the questions: {_list_ids(unknown)}")
-    recorded_count = _count(rows, "recorded") or {"correct": 0, "graded": 0}
+    recorded_count = _count_correct(rows, "recorded") or {"correct": 0, "graded": 0}
     summary = tuple(recorded.summary.get(key) for key in ("correct", "auto_graded"))
     if None not in summary and summary != tuple(recorded_count.values()):
         rows_say = f"{recorded_count['correct']} of {recorded_count['graded']}"

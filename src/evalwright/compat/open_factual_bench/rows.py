@@ -69,12 +69,12 @@ class Judged:
     @property
     def sample(self) -> Sample:
         """The question as a sample; without the questions, only its id."""
-        return _sample_of(self.result, self.question)
+        return _build_sample(self.result, self.question)
 
     @property
     def answer(self) -> Answer:
         """The part of the response that the benchmark kept."""
-        return _answer_of(self.result)
+        return _build_answer(self.result)
 
     @property
     def group(self) -> str:
@@ -84,7 +84,7 @@ class Judged:
         )
 
 
-def _sample_of(row: Result, question: Question | None) -> Sample:
+def _build_sample(row: Result, question: Question | None) -> Sample:
     """The sample of a row.
 
     A sub-domain replaces its domain, as in the benchmark's own tables.
@@ -95,11 +95,11 @@ def _sample_of(row: Result, question: Question | None) -> Sample:
         row.id,
         question.question,
         (question.reference,),
-        metadata=metadata_of(question),
+        metadata=question_metadata(question),
     )
 
 
-def metadata_of(question: Question) -> dict[str, Any]:
+def question_metadata(question: Question) -> dict[str, Any]:
     """A question's metadata."""
     metadata: dict[str, Any] = {
         "domain": question.sub_domain or question.domain,
@@ -113,7 +113,7 @@ def metadata_of(question: Question) -> dict[str, Any]:
     return {key: value for key, value in metadata.items() if value}
 
 
-def _answer_of(row: Result) -> Answer:
+def _build_answer(row: Result) -> Answer:
     response = Response(
         row.response, usage=Usage(output_tokens=row.tokens), latency=row.latency
     )
@@ -156,7 +156,7 @@ def _judge_short(row: Result, question: Question | None, scoring: str) -> Judged
     if not is_graded(question.reference):
         why = "its reference is not a short answer"
         return Judged(row, question, False, recorded, published, "", None, why)
-    ours = _scored(bind(SHORT_ANSWER), row, question)
+    ours = _apply_scorer(bind(SHORT_ANSWER), row, question)
     score = ours
     if scoring == "published":
         score = Score(float(bool(right)), published, "by its own arithmetic")
@@ -168,7 +168,7 @@ def _judge_short(row: Result, question: Question | None, scoring: str) -> Judged
 def _judge_stress(row: Result, question: Question | None, scoring: str) -> Judged:
     published = published_label(row.response)
     ours = (
-        _scored(bind(STRESS, {"judge": "never"}), row, question)
+        _apply_scorer(bind(STRESS, {"judge": "never"}), row, question)
         if question is not None
         else None
     )
@@ -190,9 +190,9 @@ def _failure(message: str) -> Failure:
     return Failure("not scored", "scorer", message)
 
 
-def _scored(scorer: Scorer, row: Result, question: Question) -> Score:
+def _apply_scorer(scorer: Scorer, row: Result, question: Question) -> Score:
     """Score a row by rules alone, without a model."""
-    arguments = _sample_of(row, question), _answer_of(row)
+    arguments = _build_sample(row, question), _build_answer(row)
     outcome: Any = (
         scorer.function(*arguments, _no_model)
         if scorer.asks

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from evalwright.compat.open_factual_bench.files import Question
-from evalwright.compat.open_factual_bench.rows import STRESS_TYPE, metadata_of
+from evalwright.compat.open_factual_bench.rows import STRESS_TYPE, question_metadata
 from evalwright.compat.open_factual_bench.scoring import is_graded
 from evalwright.tasks.files import write_file
 
@@ -100,7 +100,7 @@ def write_tasks(
                 "id": question.id,
                 "question": question.question,
                 "reference": question.reference,
-                **metadata_of(question),
+                **question_metadata(question),
             }
             lines += json.dumps(row, ensure_ascii=False) + "\n"
         write_file(folder / f"{name}.jsonl", lines)

@@ -201,12 +201,12 @@ def _sample_rows(run: Run) -> Iterator[dict[str, Any]]:
             "index": record.index,
             "draw": record.draw,
             "outcome": record.outcome,
-            "input": _fit(sample.input),
-            "target": _fit(sample.target),
-            "answer": _fit(answer.text) if answer else None,
-            "reasoning": _fit(answer.reasoning) if answer else None,
+            "input": _valid_utf8(sample.input),
+            "target": _valid_utf8(sample.target),
+            "answer": _valid_utf8(answer.text) if answer else None,
+            "reasoning": _valid_utf8(answer.reasoning) if answer else None,
             "failure": (
-                _fit(f"{record.failure.kind}: {record.failure.message}")
+                _valid_utf8(f"{record.failure.kind}: {record.failure.message}")
                 if record.failure
                 else None
             ),
@@ -215,7 +215,7 @@ def _sample_rows(run: Run) -> Iterator[dict[str, Any]]:
             "latency": sum(response.latency for response in answer.responses)
             if answer
             else None,
-            "metadata": _fit(to_json(dict(sample.metadata))),
+            "metadata": _valid_utf8(to_json(dict(sample.metadata))),
             _RECORD_COLUMN: _escaped(record_row(record)),
         }
 
@@ -227,9 +227,9 @@ def _score_rows(run: Run) -> Iterator[dict[str, Any]]:
             parts = to_json(dict(score.parts)) if score.parts else None
             texts = {
                 "label": score.label or None,
-                "explanation": _fit(score.explanation) or None,
+                "explanation": _valid_utf8(score.explanation) or None,
             }
-            texts["unsure"] = _fit(score.unsure) or None
+            texts["unsure"] = _valid_utf8(score.unsure) or None
             yield {
                 **base,
                 "scorer": name,
@@ -241,11 +241,11 @@ def _score_rows(run: Run) -> Iterator[dict[str, Any]]:
             yield {
                 **base,
                 "scorer": name,
-                "failure": _fit(f"{failure.kind}: {failure.message}"),
+                "failure": _valid_utf8(f"{failure.kind}: {failure.message}"),
             }
 
 
-def _fit(text: str) -> str:
+def _valid_utf8(text: str) -> str:
     """Replace half surrogate pairs, which UTF-8 cannot encode."""
     return text.encode("utf-8", "replace").decode()
 

@@ -97,8 +97,8 @@ def run(ctx: click.Context) -> int:
     if verbosity := settings.get("verbosity"):
         logging.getLogger("evalwright").setLevel(str(verbosity).upper())
     for note in evaluation.notes:
-        _say(note)
-    _say(f"As our own command: {as_command(evaluation)}")
+        _print_note(note)
+    _print_note(f"As our own command: {as_command(evaluation)}")
     if settings.get("output_path"):
         check_file(_output_location(settings)[0] / "model" / "results.json")
     if settings.get("check_integrity") and _run_native_command(
@@ -130,7 +130,7 @@ def run(ctx: click.Context) -> int:
     )
     if settings.get("output_path"):
         for file in _write_results(finished, results_json, settings):
-            _say(f"Written: {file}")
+            _print_note(f"Written: {file}")
     if settings.get("show_config"):
         click.echo(json.dumps(results_json, indent=2, ensure_ascii=False))
     for name in ("results", "groups"):
@@ -138,8 +138,8 @@ def run(ctx: click.Context) -> int:
             click.echo(make_table(results_json, name))
     for ended in failure_notes(finished):
         first = f" First: {shorten(ended.example, 300)}" if ended.example else ""
-        _say(f"{ended.count} × {ended.kind}: {ended.advice}{first}")
-    _say(f"The run: {finished.folder}")
+        _print_note(f"{ended.count} × {ended.kind}: {ended.advice}{first}")
+    _print_note(f"The run: {finished.folder}")
     return 1 if finished.n_missing else 0
 
 
@@ -188,7 +188,7 @@ def _as_word(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value)
 
 
-def _say(text: str) -> None:
+def _print_note(text: str) -> None:
     click.echo(inert(text), err=True)
 
 

@@ -62,12 +62,12 @@ def meant(
         arguments: everything that was typed after the command.
         native: the command's own options, and whether each takes a value.
     """
-    name = _name(option)
+    name = _flag_name(option)
     if name not in KINDS or option in native:
         return None
     explanation = f"{option.partition('=')[0]} is an option of lm_eval."
     options = list(_split_options(arguments, native))
-    typed = {_name(flag): values for flag, values in options if flag}
+    typed = {_flag_name(flag): values for flag, values in options if flag}
     named = []
     for flag, values in options:
         if not flag:
@@ -76,7 +76,7 @@ def meant(
     if (
         command == ("run",)
         and "/" not in model
-        and all(_name(flag) in KINDS for flag in typed)
+        and all(_flag_name(flag) in KINDS for flag in typed)
     ):
         before = ["--tasks", ",".join(named)] if named else []
         words = []
@@ -93,7 +93,7 @@ def meant(
     left: list[str] = []
     lost: list[str] = []
     for flag, values in options:
-        key = _name(flag)
+        key = _flag_name(flag)
         if not flag or flag in native:
             words += [flag, *values] if flag else values
         elif key in _NOT_NEEDED:
@@ -114,7 +114,7 @@ def meant(
     return f"{explanation} Write: {command_line}{needless and '.'}{needless}"
 
 
-def _name(option: str) -> str:
+def _flag_name(option: str) -> str:
     return option.partition("=")[0].removeprefix("--").replace("-", "_")
 
 
@@ -132,7 +132,7 @@ def _split_options(
         if equals:
             yield option, [value]
             continue
-        kind = KINDS.get(_name(option), "flag")
+        kind = KINDS.get(_flag_name(option), "flag")
         takes_pairs = kind == "mapping" and option not in native
         takes = native[option] if option in native else not kind.startswith("flag")
         values = [left.pop(0)] if takes and left else []

@@ -388,11 +388,11 @@ class TemplateAPI(TemplateLM):
         scoring_inputs = (
             {} if generate else {"tokens": list(messages), "ctxlens": ctxlens}
         )
-        return self._parsed(
+        return self._parse_reply(
             outputs, generate, cache_keys or [None] * len(messages), **scoring_inputs
         )
 
-    def _parsed(
+    def _parse_reply(
         self, outputs: Any, generate: bool, keys: Sequence[Any], **scoring_inputs: Any
     ) -> list[Any]:
         """Parse the server's reply and tell the cache of results with a key.
@@ -490,7 +490,7 @@ class TemplateAPI(TemplateLM):
                 ]
             return [task.result() for task in tasks]
 
-    def _all(
+    def _run_batches(
         self, requests: Sequence[Any], keys: Sequence[Any], **options: Any
     ) -> list[Any]:
         """Run `get_batched_requests` outside any event loop and flatten its results."""
@@ -548,11 +548,13 @@ class TemplateAPI(TemplateLM):
         ):
             inputs, lengths, keys = self.batch_loglikelihood_requests([chunk])
             if self._concurrent > 1:
-                responses += self._all(inputs, keys, generate=False, ctxlens=lengths)
+                responses += self._run_batches(
+                    inputs, keys, generate=False, ctxlens=lengths
+                )
                 continue
             outputs = self._call(messages=inputs, generate=False)
             listed = [outputs] if isinstance(outputs, dict) else outputs
-            responses += self._parsed(
+            responses += self._parse_reply(
                 listed, False, keys, tokens=inputs, ctxlens=lengths
             )
         return order.get_original(responses)
@@ -593,12 +595,14 @@ class TemplateAPI(TemplateLM):
                 )
                 sent = [tokens[-room:] for tokens in encoded]
             if self._concurrent > 1:
-                responses += self._all(sent, keys, generate=True, gen_kwargs=settings)
+                responses += self._run_batches(
+                    sent, keys, generate=True, gen_kwargs=settings
+                )
                 continue
             outputs = self._call(
                 messages=sent, generate=True, gen_kwargs=copy.deepcopy(settings)
             )
-            responses += self._parsed(outputs, True, keys, contexts=contexts)
+            responses += self._parse_reply(outputs, True, keys, contexts=contexts)
         return order.get_original(responses)
 
     def loglikelihood_rolling(

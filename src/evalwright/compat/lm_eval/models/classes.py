@@ -53,7 +53,7 @@ def is_transformers(model_class: type) -> bool:
     )
 
 
-def content_of(arguments: Mapping[str, Any]) -> dict[str, Any] | None:
+def identify_content(arguments: Mapping[str, Any]) -> dict[str, Any] | None:
     """Identify what the transformers backend's arguments name, by content or commit; None if
     unknown.
     """
@@ -140,7 +140,7 @@ METHODS: dict[type, tuple[OutputType, Ability]] = {
 _VARIADIC_KINDS = (inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL)
 
 
-def abilities_of(model_class: type, chat: bool | None = None) -> frozenset[Ability]:
+def find_abilities(model_class: type, chat: bool | None = None) -> frozenset[Ability]:
     """The abilities of a class: methods that do more than raise NotImplementedError."""
     able: set[Ability] = {
         ability

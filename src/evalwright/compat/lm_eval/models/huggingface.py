@@ -315,7 +315,7 @@ class HFLM(TransformersLoader):
         for chunk in order.get_batched(
             (override_bs or 0) if auto else self.batch_size, schedule
         ):
-            inputs, lengths, labels = self._rows(chunk)
+            inputs, lengths, labels = self._build_inputs(chunk)
             longest = max(lengths)
             extra_inputs: dict[str, Any] = {}
             if not causal:
@@ -358,7 +358,9 @@ class HFLM(TransformersLoader):
                         )
         return order.get_original(responses)
 
-    def _rows(self, chunk: Sequence[Tokens]) -> tuple[list[Any], list[int], list[Any]]:
+    def _build_inputs(
+        self, chunk: Sequence[Tokens]
+    ) -> tuple[list[Any], list[int], list[Any]]:
         """Build inputs, their lengths and, for an encoder-decoder, labels."""
         inputs = []
         labels = []

@@ -28,7 +28,7 @@ def _settings(
     return most, {"temperature": temperature, "stop": stop, **settings}
 
 
-def _listed(outputs: Any) -> list[Any]:
+def _as_list(outputs: Any) -> list[Any]:
     return outputs if isinstance(outputs, list) else [outputs]
 
 
@@ -84,7 +84,7 @@ class LocalCompletionsAPI(TemplateAPI):
     ) -> list[tuple[float, bool]]:
         """Extract the continuation's part from the log-probabilities of an echoed prompt."""
         log_likelihoods = []
-        for output in _listed(outputs):
+        for output in _as_list(outputs):
             choices = sorted(output["choices"], key=lambda choice: choice["index"])
             for choice, length in zip(choices, ctxlens or (), strict=False):
                 assert length > 0, "The context must have at least one token."
@@ -101,7 +101,7 @@ class LocalCompletionsAPI(TemplateAPI):
     def parse_generations(outputs: Any, **kwargs: Any) -> list[str]:
         """The texts, in the order of the prompts."""
         texts: list[str] = []
-        for output in _listed(outputs):
+        for output in _as_list(outputs):
             texts += [
                 choice["text"]
                 for choice in sorted(
@@ -164,7 +164,7 @@ class LocalChatCompletion(LocalCompletionsAPI):
     def parse_generations(self, outputs: Any, **kwargs: Any) -> list[Any]:  # type: ignore[override]
         """The texts; "" for a reply without choices, None for one without content."""
         answers: list[Any] = []
-        for output in _listed(outputs):
+        for output in _as_list(outputs):
             try:
                 texts = {
                     choice["index"]: choice["message"]["content"]

@@ -14,7 +14,7 @@ from evalwright.compat.lm_eval.utils import (
     eval_logger,
     group,
     maybe_warn,
-    restored,
+    restore_order,
     warning_once,
 )
 
@@ -136,7 +136,7 @@ class Collator:
     def get_original(self, newarr: Sequence[Any]) -> list[Any]:
         """Results in the original order of the elements."""
         assert len(self._order) == self._size, "There are items without a result."
-        return restored(self._order, newarr)
+        return restore_order(self._order, newarr)
 
     def __len__(self) -> int:
         return self._size
@@ -200,7 +200,9 @@ class Grouper:
         """Results in the original order of the elements."""
         assert grouped_dict.keys() == self._places.keys()
         order = chain.from_iterable(self._places[key] for key in grouped_dict)
-        return restored(list(order), list(chain.from_iterable(grouped_dict.values())))
+        return restore_order(
+            list(order), list(chain.from_iterable(grouped_dict.values()))
+        )
 
 
 def undistribute(iterable: Iterable[Iterable[Any]]) -> list[Any]:

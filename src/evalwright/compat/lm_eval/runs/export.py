@@ -45,7 +45,7 @@ from evalwright.compat.lm_eval.runs.settings import (
     tokenizer_facts,
 )
 from evalwright.compat.lm_eval.tasks.options import DIALECT, PREFIX
-from evalwright.compat.lm_eval.tasks.results import all_results, groups_of
+from evalwright.compat.lm_eval.tasks.results import all_results, selected_groups
 from evalwright.compat.recording import writing
 from evalwright.core.errors import RunError
 from evalwright.core.samples import SampleRecord
@@ -75,7 +75,7 @@ def export_lm_eval(
     refuse_left_out([run], "export")
     render = render or renderer(run)
     time = (
-        _started(run)
+        _start_time(run)
         .replace(tzinfo=None)
         .isoformat(timespec="microseconds")
         .replace(":", "-")
@@ -384,7 +384,7 @@ def _results(run: Run, tasks: Sequence[_Exported]) -> dict[str, Any]:
         },
         "config": imported.get("config") or run_config(run),
         "git_hash": environment.get("git_commit"),
-        "date": _started(run).timestamp(),
+        "date": _start_time(run).timestamp(),
         "pretty_env_info": (
             f"Python version: {environment['python']}\nOS: {environment['platform']}"
         ),
@@ -425,7 +425,7 @@ def _groups(
     run: Run, shots: Mapping[str, int], up: Mapping[str, Mapping[str, Any]]
 ) -> dict[str, Any]:
     """The groups through which the run's tasks were selected, in lm_eval's form."""
-    groups = groups_of(run.data["tasks"])
+    groups = selected_groups(run.data["tasks"])
     if not groups:
         return {}
     results_by_name = all_results(run)
@@ -445,7 +445,7 @@ def _groups(
     }
 
 
-def _started(run: Run) -> datetime:
+def _start_time(run: Run) -> datetime:
     with failing_as(
         RunError, f"The run '{run.id}' does not say when it started", ValueError
     ):

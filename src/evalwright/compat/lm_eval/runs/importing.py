@@ -28,11 +28,11 @@ from evalwright.compat.lm_eval.runs.names import (
 )
 from evalwright.compat.lm_eval.runs.records import (
     Items,
+    build_record,
     failed_record,
+    list_metrics,
     metric_result,
-    metrics_of,
     number,
-    record_of,
     size,
 )
 from evalwright.compat.lm_eval.tasks.options import DIALECT, PREFIX
@@ -311,7 +311,7 @@ def _import(source: Source, run_folder: Place) -> Run:
     return run_folder.write(
         (record for task in tasks for record in task.records()),
         lambda: {
-            "started": _started(source),
+            "started": _start_time(source),
             "model": model,
             "code": {"imported": DIALECT, "name": model, "backend": backend, **facts},
             "tasks": [task.as_dict() for task in tasks],
@@ -332,7 +332,7 @@ class _Task:
         self.source = source
         self.name = name
         self.entry: Mapping[str, Any] = source.section("results").get(name, {})
-        self.metrics = metrics_of(self.entry)
+        self.metrics = list_metrics(self.entry)
         self.ours = bool(source.section("evalwright").get("rows"))
         self.better = dict(source.task_section("higher_is_better", name))
         # A log-likelihood is better when higher, also where its perplexity is better when lower.
@@ -371,7 +371,7 @@ class _Task:
                     failed_doc for failed_doc in failed if failed_doc < doc
                 )
             )
-            record = record_of(
+            record = build_record(
                 PREFIX + self.name,
                 doc,
                 lines,
@@ -379,7 +379,7 @@ class _Task:
                 less=self.less,
                 ours=self.ours,
             )
-            self._count(record, lines)
+            self._count_record(record, lines)
             yield record
         yield from (failed[failed_doc] for failed_doc in sorted(failed))
 
@@ -398,7 +398,7 @@ class _Task:
         self.count += self.lost
         return records
 
-    def _count(
+    def _count_record(
         self, record: SampleRecord, lines: Mapping[str, Mapping[str, Any]]
     ) -> None:
         self.count += 1
@@ -505,7 +505,7 @@ def _task_names(source: Source) -> list[str]:
     named = [
         name
         for name, metrics in source.section("results").items()
-        if metrics_of(metrics)
+        if list_metrics(metrics)
     ]
     leaf_names = [name for name in named if name not in groups]
     return list(dict.fromkeys([*leaf_names, *source.samples]))
@@ -605,7 +605,7 @@ def _environment(source: Source) -> dict[str, Any]:
     }
 
 
-def _started(source: Source) -> str:
+def _start_time(source: Source) -> str:
     """When it started: by its own time, else by its file name, else by the file's time."""
     seconds = number(source.document.get("date"))
     try:

@@ -23,7 +23,7 @@ from evalwright.compat.lm_eval.runs.names import (
     our_kind,
     stringify,
 )
-from evalwright.compat.lm_eval.runs.rows import first_responses, responses_of
+from evalwright.compat.lm_eval.runs.rows import first_responses, responses_by_request
 from evalwright.compat.lm_eval.tasks.aggregation import BRIER_RANGE, by_error
 from evalwright.compat.recording import number as finite
 from evalwright.core.errors import EvalwrightError, Failure
@@ -75,7 +75,7 @@ def pair(metric: str, value: Any) -> tuple[float, float] | None:
     )
 
 
-def record_of(
+def build_record(
     task: str,
     doc: int,
     lines: Lines,
@@ -116,7 +116,7 @@ def record_of(
     sample = replace(sample, metadata={**sample.metadata, "lm_eval": extras})
     record = SampleRecord(task, doc, 0, sample, answer, scores, None, failures)
     raw = stringify(first.get("resps") or [])
-    if responses_of(record) != raw:
+    if responses_by_request(record) != raw:
         extras["resps"] = raw
     filtered = {
         name: stringify(line.get("filtered_resps") or [])
@@ -313,7 +313,7 @@ def _scores(
                 parts["log_likelihood"], parts[COUNT_UNITS[metric]] = counted
             elif (value := number(line.get(metric))) is not None:
                 parts[metric] = value
-        worth = _worth(names[0], line.get(names[0])) if names else None
+        worth = _item_score(names[0], line.get(names[0])) if names else None
         if worth is None:
             message = (
                 f"The samples have no value of '{names[0]}' here."
@@ -330,7 +330,7 @@ def _scores(
     return scores, failures
 
 
-def _worth(metric: str, value: Any) -> float | None:
+def _item_score(metric: str, value: Any) -> float | None:
     """Reduce an item to one number: of a pair, the log-likelihood, or whether both are equal."""
     if (counted := pair(metric, value)) is not None:
         return counted[0]
@@ -368,7 +368,7 @@ _RELATIVE_TOLERANCE = 1e-6
 _NOT_METRICS = {"alias", "name", "sample_len", "sample_count", "samples"}
 
 
-def metrics_of(task_results: Mapping[str, Any]) -> dict[str, list[str]]:
+def list_metrics(task_results: Mapping[str, Any]) -> dict[str, list[str]]:
     """Metric names by filter, from old keys of the results (`acc`) or new ones (`acc,none`)."""
     names_by_filter: dict[str, list[str]] = {}
     for key, value in task_results.items():
@@ -522,7 +522,7 @@ def size(
             return count
     for name in names:
         if our_kind(name) in ("accuracy", "exact-match"):
-            for pipeline in metrics_of(task_results):
+            for pipeline in list_metrics(task_results):
                 share, error = published(task_results, name, pipeline)
                 if share is not None and error and 0 < share < 1:
                     n = share * (1 - share) / error**2 + 1

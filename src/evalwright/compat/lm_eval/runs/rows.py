@@ -145,12 +145,12 @@ class Rows:
             first.answer.strategy.get("arguments") if self.theirs else None
         )
         arguments = (
-            self._restored(recorded_arguments, first.answer)
+            self._restore_arguments(recorded_arguments, first.answer)
             if recorded_arguments
             else self._arguments(first, first.answer)
         )
         responses_by_draw = [
-            responses_of(record, self.repeats, self.rolling) for record in draws
+            responses_by_request(record, self.repeats, self.rolling) for record in draws
         ]
         resps: list[list[Any]] = []
         for by_request in responses_by_draw:
@@ -215,7 +215,7 @@ class Rows:
             else [[prompt, dict(self.generation)]]
         )
 
-    def _restored(
+    def _restore_arguments(
         self, recorded: Sequence[Sequence[Any]], answer: Answer
     ) -> list[list[Any]]:
         """Restore recorded arguments: the prompt, recorded once in the answer, replaces None."""
@@ -331,7 +331,7 @@ def output_type(record: SampleRecord, answer: Answer, rolling: bool = False) -> 
     return CONTINUE if answer.responses[0].is_greedy is not None else ROLLING
 
 
-def responses_of(
+def responses_by_request(
     record: SampleRecord, repeats: int = 1, rolling: bool = False
 ) -> list[list[Any]]:
     """A record's responses by request, as text.

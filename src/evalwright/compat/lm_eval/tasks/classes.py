@@ -131,7 +131,7 @@ class Conversation(str):
         return conversation
 
 
-def prompt_of(context: Any, task: str) -> Prompt:
+def as_prompt(context: Any, task: str) -> Prompt:
     """Convert a request's context to a prompt.
 
     Raises TaskError for anything but text, or if the class added text to messages.
@@ -219,7 +219,7 @@ class ClassWork(TaskWork):
             return self._stream[index]
         doc = self.row(index)
         if self.num_fewshot:
-            self._avoid(doc)
+            self._exclude_own_row(doc)
         self.task.set_fewshot_seed(seed=f"{self.options.seed}:{row_digest(doc)}")
         return self._context(doc)
 
@@ -241,7 +241,7 @@ class ClassWork(TaskWork):
             gen_prefix=self.task.doc_to_prefix(doc),
         )
 
-    def _avoid(self, doc: Any) -> None:
+    def _exclude_own_row(self, doc: Any) -> None:
         """Make the sampler leave out this row, so that it is not its own example."""
         sampler = getattr(self.task, "sampler", None)
         if sampler is None:
@@ -284,7 +284,7 @@ class ClassWork(TaskWork):
                 " settings."
             )
         return Arguments(
-            prompt_of(first, self.name),
+            as_prompt(first, self.name),
             remaining[0] if isinstance(remaining[0], str) else dict(remaining[0]),
         )
 
@@ -368,10 +368,10 @@ def compile_class(
         raise resolved["class"].reason
     task_object = construct(resolved["class"], resolved)
     work = ClassWork(task_object, name, options)
-    needs = _needs(work)
+    needs = _required_abilities(work)
     if generated is not None and needs == {"generate"}:
         work = ClassWork(task_object, name, generated)
-        needs = _needs(work)
+        needs = _required_abilities(work)
     metadata = settings.get("metadata") or {}
     version = metadata.get("version", getattr(task_object, "VERSION", None))
     return work.compiled(
@@ -390,7 +390,7 @@ def compile_class(
     )
 
 
-def _needs(work: ClassWork) -> set[Ability]:
+def _required_abilities(work: ClassWork) -> set[Ability]:
     """The abilities that the first row's requests need. Raises TaskError if they cannot be made."""
     with reported(
         TaskError,

@@ -130,7 +130,7 @@ class TaskWork:
         metrics = self.definition.metrics
         alias = str(settings.get("task_alias") or name)
         how = {"scoring": options.scoring}
-        generation = plain({**self.definition.generation, **options.generation})
+        generation = to_plain_json({**self.definition.generation, **options.generation})
         return Task(
             name=f"{PREFIX}{name}",
             samples=self.samples,
@@ -162,7 +162,7 @@ class TaskWork:
                 "dialect": DIALECT,
                 **how,
                 "notes": list(self.definition.findings),
-                **({"code": code} if (code := sources(settings)) else {}),
+                **({"code": code} if (code := read_sources(settings)) else {}),
                 **(
                     {"config_source": str(source)}
                     if (source := metadata.get("config_source"))
@@ -181,14 +181,14 @@ class TaskWork:
                 "system": options.system,
                 "seed": options.seed,
                 "generation": generation,
-                "metadata": plain(
+                "metadata": to_plain_json(
                     {
                         key: value
                         for key, value in metadata.items()
                         if key != "config_source"
                     }
                 ),
-                "config": plain(settings),
+                "config": to_plain_json(settings),
                 **(
                     {"samples": sorted(chosen)}
                     if (chosen := options.samples.get(name)) is not None
@@ -309,7 +309,7 @@ class Work(TaskWork):
             raise DatasetError(f"The task '{definition.name}' has no rows.")
         features = getattr(rows, "features", None)
         columns = features if features is not None else rows[0]
-        scoring = scoring_of(definition, rows[0], columns, options, "first row")
+        scoring = build_scoring(definition, rows[0], columns, options, "first row")
         shots = None
         if count and definition.config.output_type != "loglikelihood_rolling":
             shots = FewShotSampler(definition, splits.pool(), rows, count, options)
@@ -329,7 +329,9 @@ class Work(TaskWork):
         return shots.pool if shots is not None else ()
 
     def hashed(self, row: Any) -> bytes:
-        text = json.dumps(row, default=_name, ensure_ascii=False, sort_keys=True)
+        text = json.dumps(
+            row, default=_json_fallback, ensure_ascii=False, sort_keys=True
+        )
         return text.encode("utf-8", "surrogatepass") + b"\n"
 
     def make_requests(self, sample: Sample) -> list[Arguments]:
@@ -344,7 +346,7 @@ class Work(TaskWork):
             str(index), str(try_render(fields.text, doc)), **_gold(fields, doc)
         )
 
-    def came(self, answer: Answer) -> list[list[Any]]:
+    def responses_by_request(self, answer: Answer) -> list[list[Any]]:
         """The responses to each request of a row."""
         output_type = self.definition.config.output_type
         return published_responses(
@@ -352,20 +354,20 @@ class Work(TaskWork):
         )
 
     def score(self, sample: Sample, answer: Answer, *, pipeline: Pipeline) -> Score:
-        return self.scored(
+        return self.score_answer(
             self.opened.scoring, pipeline, self.rows[int(sample.id)], answer
         )
 
-    def scored(
+    def score_answer(
         self, scoring: Scoring, pipeline: Pipeline, doc: Doc, answer: Answer
     ) -> Score:
         """Score the responses to a row after filtering them."""
-        came = self.came(answer)
+        came = self.responses_by_request(answer)
         filtered = pipeline(came, doc)
         return self.metrics.score(scoring(doc, filtered), filtered, came)
 
 
-def scoring_of(
+def build_scoring(
     definition: Definition,
     row: Doc,
     columns: Collection[str],
@@ -391,7 +393,7 @@ def scoring_of(
     )
 
 
-def _name(value: Any) -> str:
+def _json_fallback(value: Any) -> str:
     """A value without a JSON form (an image, a time) as text, without memory addresses."""
     text = str(value)
     return type(value).__name__ if " at 0x" in text else text
@@ -483,7 +485,7 @@ def compile_definition(
     )
 
 
-def sources(settings: Mapping[str, Any]) -> dict[str, Any]:
+def read_sources(settings: Mapping[str, Any]) -> dict[str, Any]:
     """The settings that are functions, or metrics with functions, with each function's source."""
     function_sources = {
         name: _source(value) for name, value in settings.items() if callable(value)
@@ -499,21 +501,21 @@ def sources(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 def _source(value: Any) -> Any:
     try:
-        return inspect.getsource(value) if callable(value) else plain(value)
+        return inspect.getsource(value) if callable(value) else to_plain_json(value)
     except (TypeError, OSError):
-        return plain(value)
+        return to_plain_json(value)
 
 
 _ADDRESS = re.compile(" at 0x[0-9a-f]+")
 """A memory address in a function's name, which differs from run to run."""
 
 
-def plain(value: Any) -> Any:
+def to_plain_json(value: Any) -> Any:
     """Convert a setting to JSON; a function becomes its name."""
     if isinstance(value, Mapping):
-        return {str(key): plain(element) for key, element in value.items()}
+        return {str(key): to_plain_json(element) for key, element in value.items()}
     if isinstance(value, list | tuple):
-        return [plain(element) for element in value]
+        return [to_plain_json(element) for element in value]
     if isinstance(value, FunctionRef):
         return str(value)
     if callable(value):

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from evalwright.compat.lm_eval.tables import TABLES
-from evalwright.compat.lm_eval.tasks.filters import Pipeline, pipelines_of
+from evalwright.compat.lm_eval.tasks.filters import Pipeline, build_pipelines
 from evalwright.compat.lm_eval.tasks.registered import registered_metric
 from evalwright.core.errors import TaskError, UnknownName, check_known, closest
 
@@ -165,7 +165,7 @@ def read(settings: Mapping[str, Any], where: str = "") -> Definition:
     if shots.fewshot_indices is not None:
         findings.append("`fewshot_config.fewshot_indices` has no effect, as published.")
     metrics = _metrics(config, findings)
-    pipelines = pipelines_of(config.filter_list, name)
+    pipelines = build_pipelines(config.filter_list, name)
     generation = _generation(config, findings)
     return Definition(
         config, shots, metrics, pipelines, generation, tuple(findings), where

@@ -112,7 +112,7 @@ class Metrics:
         return tuple(specs)
 
     def _spec(self, metric: str, pipeline: str) -> MetricSpec:
-        name, function = self._of(metric)
+        name, function = self._aggregation_of(metric)
         kind = self._kind(metric, name)
         return MetricSpec(
             label=metric if pipeline == "none" else f"{metric},{pipeline}",
@@ -144,7 +144,7 @@ class Metrics:
             else not higher_is_better
         )
 
-    def _of(self, metric: str) -> tuple[str, Aggregation]:
+    def _aggregation_of(self, metric: str) -> tuple[str, Aggregation]:
         """How to aggregate a metric; one derived from another ("pass@1" from "pass_at_k") follows
         it.
 
@@ -194,7 +194,7 @@ class Metrics:
         if list(scores) != list(self._ways):
             item[NAMED] = list(scores)
         for name, raw in scores.items():
-            value = _plain(raw)
+            value = _without_numpy(raw)
             number = _number(value)
             if number is not None:
                 parts[name] = value if type(value) is int else number
@@ -206,7 +206,7 @@ class Metrics:
         if (
             first in parts
             and self.less(first)
-            and self._of(first)[0] not in _LIKELIHOODS
+            and self._aggregation_of(first)[0] not in _LIKELIHOODS
         ):
             return Score(
                 -parts[first],
@@ -215,7 +215,7 @@ class Metrics:
                 item=item or None,
             )
         return Score(
-            parts.get(first, _worth(scores[first])), parts=parts, item=item or None
+            parts.get(first, _pair_score(scores[first])), parts=parts, item=item or None
         )
 
     def estimate(
@@ -329,11 +329,13 @@ def _number(value: Any) -> float | None:
     return number if math.isfinite(number) else None
 
 
-def _plain(value: Any) -> Any:
+def _without_numpy(value: Any) -> Any:
     """Convert numpy numbers to Python's, for JSON."""
     if isinstance(value, list | tuple):
         return (
-            type(value)(map(_plain, value)) if type(value) in (list, tuple) else value
+            type(value)(map(_without_numpy, value))
+            if type(value) in (list, tuple)
+            else value
         )
     return (
         value.item()
@@ -342,7 +344,7 @@ def _plain(value: Any) -> Any:
     )
 
 
-def _worth(value: Any) -> float:
+def _pair_score(value: Any) -> float:
     """Reduce a pair to one number, higher is better, for display and comparison only.
 
     It is the pair's log-likelihood, minus its squared distance from the gold choice, or whether

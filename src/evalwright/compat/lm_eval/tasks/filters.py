@@ -124,7 +124,7 @@ def _matches(pattern: str, texts: Sequence[str]) -> list[list[Any]]:
     return [compiled.findall(text) for text in texts]
 
 
-def matches_of(pattern: str, answers: Sequence[Any]) -> list[list[Any]]:
+def find_matches(pattern: str, answers: Sequence[Any]) -> list[list[Any]]:
     """Find a task file's pattern in each answer.
 
     Raises TaskError for an invalid pattern, ScoringError if matching takes too long.
@@ -143,7 +143,7 @@ def matches_of(pattern: str, answers: Sequence[Any]) -> list[list[Any]]:
 
 @lru_cache(maxsize=256)
 def _check_pattern(pattern: str) -> None:
-    matches_of(pattern, [])
+    find_matches(pattern, [])
 
 
 def _remove_matches(patterns: Sequence[str], text: str) -> str:
@@ -195,7 +195,7 @@ class RegexFilter(Filter):
 
     def apply(self, resps: Any, docs: Rows) -> Iterable[Any]:
         matches = iter(
-            matches_of(
+            find_matches(
                 self.regex_pattern, [answer for answers in resps for answer in answers]
             )
         )
@@ -262,7 +262,7 @@ class MultiChoiceRegexFilter(RegexFilter):
         return f"({lettered})" if lettered else self.fallback
 
     def _first_match(self, pattern: str, answer: Any) -> Any:
-        return self._picked(matches_of(pattern, [answer])[0], "")
+        return self._picked(find_matches(pattern, [answer])[0], "")
 
     def _plain(self, text: str) -> str:
         text = remove_matches(self.regexes_to_ignore, text)
@@ -358,7 +358,7 @@ class Pipeline:
 DEFAULT = Pipeline("none", (TakeFirst,))
 
 
-def pipelines_of(settings: Any, task: str) -> tuple[Pipeline, ...]:
+def build_pipelines(settings: Any, task: str) -> tuple[Pipeline, ...]:
     """Build the pipelines of `filter_list`, or the default one, which takes the first answer.
 
     Raises TaskError or UnknownName.

@@ -299,7 +299,7 @@ class Functions:
             if path.exists():
                 self.require_trust(FunctionRef(ref.name, path.parent), task)
                 with self._code_metric(path):
-                    module = load_file(path, self._name_of(path))
+                    module = load_file(path, self._module_name(path))
                 if lacking := missing_without_error(path):
                     raise _NotImported(
                         f"The task '{task}' needs {ref}, whose module scores with the"
@@ -328,7 +328,7 @@ class Functions:
             else nullcontext()
         )
 
-    def _name_of(self, path: Path) -> str:
+    def _module_name(self, path: Path) -> str:
         for root in self._roots:
             if path.is_relative_to(root):
                 segments = path.relative_to(root).with_suffix("").parts

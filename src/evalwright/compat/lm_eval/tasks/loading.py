@@ -80,7 +80,7 @@ class Library:
             self.compile(settings, collection, generated)
             for settings in collection.tasks.values()
         ]
-        self._say(name, tasks, collection)
+        self._log_findings(name, tasks, collection)
         return tasks
 
     def compile(
@@ -224,7 +224,9 @@ class Library:
         leaves = self._add(listed, inner, collection)
         return (leaves if listed.kind == "tag" else [base]), leaves
 
-    def _say(self, name: str, tasks: Sequence[Task], collection: Collection) -> None:
+    def _log_findings(
+        self, name: str, tasks: Sequence[Task], collection: Collection
+    ) -> None:
         """Log oddities in the files of a name, and what corrected scoring changes."""
         for group in collection.groups.values():
             for finding in group.findings:
@@ -257,7 +259,7 @@ _SETTINGS = (
 )
 
 
-def options_of(settings: Mapping[str, Any], *, chat: bool = False) -> Options:
+def read_options(settings: Mapping[str, Any], *, chat: bool = False) -> Options:
     """Read Options from a configuration's `dialect` settings. Raises UnknownName or
     ConfigurationError.
     """
@@ -317,7 +319,7 @@ def load(
 
     settings: see `options.Options`. chat: whether the model takes messages.
     """
-    options = options_of(settings, chat=prompt_format == "chat")
+    options = read_options(settings, chat=prompt_format == "chat")
     path = Path(name)
     if not options.roots and path.suffix in (".yaml", ".yml"):
         options = replace(options, roots=(path.parent,))

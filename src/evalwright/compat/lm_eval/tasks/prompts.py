@@ -18,7 +18,7 @@ from typing import Any, Literal
 
 from evalwright.compat.lm_eval.tasks.config import Definition
 from evalwright.compat.lm_eval.tasks.options import Options
-from evalwright.compat.lm_eval.tasks.rendering import Doc, Fields, field_of
+from evalwright.compat.lm_eval.tasks.rendering import Doc, Fields, render_field
 from evalwright.core.errors import TaskError, UnknownName
 from evalwright.core.requests import Message, Prompt
 
@@ -200,7 +200,7 @@ class Prompts:
         """The row's prompt, or one for each choice with multiple inputs."""
         config = self.definition.config
         fields = self.fields
-        prefix = field_of(doc, config.gen_prefix)
+        prefix = render_field(doc, config.gen_prefix)
         before = self._before(index, doc)
         choices = fields.choices(doc) if fields.has_choices else None
         if self.multiple_input:
@@ -220,7 +220,7 @@ class Prompts:
     def _before(self, index: int, doc: Doc) -> list[Turn]:
         config = self.definition.config
         shots = self.definition.shots
-        description = field_of(doc, config.description) or ""
+        description = render_field(doc, config.description) or ""
         system = join_with_delimiter(
             self.options.system, description, config.fewshot_delimiter
         )
@@ -236,7 +236,7 @@ class Prompts:
                 else None
             )
             answer = fields.target(shot, shots.doc_to_target)
-            prefix = field_of(shot, shots.gen_prefix)
+            prefix = render_field(shot, shots.gen_prefix)
             if self.multiple_input:
                 assert choices is not None
                 question = choices[question]

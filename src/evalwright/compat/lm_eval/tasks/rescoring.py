@@ -16,11 +16,11 @@ from typing import Any
 from evalwright.compat.lm_eval.tables import TABLES
 from evalwright.compat.lm_eval.tasks.aggregation import BUILT_IN
 from evalwright.compat.lm_eval.tasks.classes import compile_class
-from evalwright.compat.lm_eval.tasks.compiling import Work, scoring_of
+from evalwright.compat.lm_eval.tasks.compiling import Work, build_scoring
 from evalwright.compat.lm_eval.tasks.config import Definition, TaskConfig, read
 from evalwright.compat.lm_eval.tasks.files import refusals, unavailable_in
 from evalwright.compat.lm_eval.tasks.filters import BUILT_IN_FILTERS, Pipeline
-from evalwright.compat.lm_eval.tasks.loading import Library, options_of
+from evalwright.compat.lm_eval.tasks.loading import Library, read_options
 from evalwright.compat.lm_eval.tasks.options import PREFIX, Options
 from evalwright.core.errors import ConfigurationError
 from evalwright.core.samples import Answer, Sample, Score
@@ -85,13 +85,13 @@ def rules(
         raise refused
     row = fields_row(first.get("doc"), task_definition.name)
     work = Work(task_definition, options)
-    scoring = scoring_of(task_definition, row, row, options, "first recorded row")
+    scoring = build_scoring(task_definition, row, row, options, "first recorded row")
 
     def score(sample: Sample, answer: Answer, *, pipeline: Pipeline) -> Score:
         doc = copy.deepcopy(
             fields_row(sample.metadata.get("doc"), task_definition.name)
         )
-        return work.scored(scoring, pipeline, doc, answer)
+        return work.score_answer(scoring, pipeline, doc, answer)
 
     how = {"scoring": options.scoring}
     scorers = [
@@ -124,7 +124,7 @@ def _options(
         for key, value in (configuration.get("dialect") or {}).items()
         if key not in by_person
     }
-    options = options_of({**recorded, **overrides}, chat=bool(definition.get("chat")))
+    options = read_options({**recorded, **overrides}, chat=bool(definition.get("chat")))
     # Results that were imported are those of the published arithmetic.
     return replace(
         options,

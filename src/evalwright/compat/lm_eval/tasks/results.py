@@ -218,7 +218,7 @@ def task_results(tasks: Tasks) -> dict[str, dict[str, Any]]:
     return results_by_task
 
 
-def groups_of(tasks: Tasks) -> dict[str, Group]:
+def selected_groups(tasks: Tasks) -> dict[str, Group]:
     """The groups through which the tasks were selected, inner ones first. tasks: those of
     `run.json`.
     """
@@ -232,7 +232,7 @@ def groups_of(tasks: Tasks) -> dict[str, Group]:
 def all_results(run: Run) -> dict[str, dict[str, Any]]:
     """As `task_results`, with the averages of groups."""
     results_by_task = task_results(run.data["tasks"])
-    for name, group in groups_of(run.data["tasks"]).items():
+    for name, group in selected_groups(run.data["tasks"]).items():
         results_by_task[name] = group_results(group, results_by_task)
     return results_by_task
 
@@ -249,7 +249,7 @@ def groups(tasks: Tasks) -> list[dialects.Group]:
     results_by_task = task_results(tasks)
     by_name = {task["definition"]["task"]: task for task in tasks}
     averaged_groups = []
-    for group in groups_of(tasks).values():
+    for group in selected_groups(tasks).values():
         there = [by_name[name] for name in group.tasks if name in by_name]
         absent = [f"{PREFIX}{name}" for name in group.tasks if name not in by_name]
         averages = tuple(_averages(group, there, absent, results_by_task))
