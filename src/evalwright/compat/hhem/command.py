@@ -95,9 +95,9 @@ def _describe_run(run: Run) -> list[str]:
     lines = [f"{rows}{failed}{scoring}): {', '.join(rates)}"]
     differing = []
     for difference in imported["differences"]:
-        ours = "n/a" if difference["ours"] is None else difference["ours"]
+        our_value = "n/a" if difference["ours"] is None else difference["ours"]
         differing.append(
-            f"{_NAMES[difference['metric']]} {ours} (published"
+            f"{_NAMES[difference['metric']]} {our_value} (published"
             f" {difference['published']})"
         )
     if differing:
@@ -264,9 +264,9 @@ def hhem_leaderboard(
     if eval_name == TEST:
         for name in _RUN_OPTIONS:
             if options[name]:
-                typed = name.replace("_", "-")
+                option_name = name.replace("_", "-")
                 raise ConfigurationError(
-                    f"--{typed} is about runs and their leaderboard, which the suite"
+                    f"--{option_name} is about runs and their leaderboard, which the suite"
                     f" '{TEST}' does not make: leave it out."
                 )
         evalwright.load_plugins(options["plugins"])
@@ -361,9 +361,9 @@ def _evaluate(
     if options["no_judge"]:
         for name in ("into", "allow_baseline_judge"):
             if options[name]:
-                typed = name.replace("_", "-")
+                option_name = name.replace("_", "-")
                 raise ConfigurationError(
-                    f"--{typed} is about the leaderboard, and --no-judge makes none:"
+                    f"--{option_name} is about the leaderboard, and --no-judge makes none:"
                     " leave one of them out."
                 )
     else:

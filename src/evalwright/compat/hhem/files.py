@@ -208,10 +208,12 @@ def find_folders(path: Path) -> list[Folder]:
         )
     if not folders:
         files = [child.name for child in sorted(path.iterdir())][:200]
-        near = [name for name in files if closest(name, [*JUDGMENTS, STATS])][:1]
+        similar_names = [name for name in files if closest(name, [*JUDGMENTS, STATS])][
+            :1
+        ]
         hint = "" if files else " It is empty."
-        if near:
-            hint = f" The closest is '{path / near[0]}'."
+        if similar_names:
+            hint = f" The closest is '{path / similar_names[0]}'."
         raise RunError(
             f"'{path}' has no results of the HHEM leaderboard engine: no"
             f" <company>/<model>/judgments.jsonl.{hint} {_ADVICE}"

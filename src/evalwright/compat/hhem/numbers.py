@@ -55,7 +55,7 @@ def compute_result(
     names: Names,
     dataset: DataSet,
     records: Sequence[SampleRecord],
-    lost: int,
+    n_lost: int,
     scoring: str,
 ) -> TaskResult:
     """Compute the task's result, also by slice. lost: number of articles without a row."""
@@ -69,7 +69,7 @@ def compute_result(
         tally = TaskTally(
             (CONSISTENCY, RESPONSE, WORDS, _OF_DATASET, _OF_REPLIES), SLICES
         )
-        counted = _corrected_rows(names, dataset, records, lost)
+        counted = _corrected_rows(names, dataset, records, n_lost)
         # The last two are of the same scores as the answer rate, over other rows.
         specs = (*SPECS[:4], *(replace(spec, scorer=spec.label) for spec in SPECS[4:]))
 
@@ -96,8 +96,8 @@ def compute_result(
         for record in records
         if record.score_failures
     ]
-    failures = Counter([*kinds, *[_LOST.kind] * lost])
-    n = len(group.rows) + lost
+    failures = Counter([*kinds, *[_LOST.kind] * n_lost])
+    n = len(group.rows) + n_lost
     n_missing = failures.total()
     return replace(
         task_result,
@@ -120,7 +120,7 @@ def _map_metrics(
 
 
 def _corrected_rows(
-    names: Names, dataset: DataSet, records: Sequence[SampleRecord], lost: int
+    names: Names, dataset: DataSet, records: Sequence[SampleRecord], n_lost: int
 ) -> Iterator[SampleRecord]:
     """Yield each row once, and a failed record for each lost article."""
     for record in records:
@@ -131,13 +131,13 @@ def _corrected_rows(
             del scores[_OF_REPLIES]
             failures |= dict.fromkeys((WORDS, _OF_REPLIES), failures[CONSISTENCY])
         yield replace(record, scores=scores, score_failures=failures)
-    missing: list[Mapping[str, str]] = [{}] * lost
+    missing: list[Mapping[str, str]] = [{}] * n_lost
     if dataset.articles is not None and names.articles is not None:
-        there = set(names.articles)
+        articles_with_rows = set(names.articles)
         missing = [
             article_slices
             for article, article_slices in dataset.articles.items()
-            if article not in there
+            if article not in articles_with_rows
         ]
     failed = dict.fromkeys((CONSISTENCY, RESPONSE, WORDS, _OF_REPLIES), _LOST)
     for offset, slices in enumerate(missing):
@@ -199,17 +199,19 @@ def differences(group: Group, metrics: Sequence[MetricResult]) -> list[dict[str,
     published = group.published
     if published is None:
         return []
-    there = {
+    published_values = {
         "hallucination-rate": (published.hallucination_rate, 100.0),
         "answer-rate": (published.answer_rate, 100.0),
         "mean-words": (published.avg_word_count, 1.0),
     }
     differing = []
     for metric in metrics:
-        value, scale = there.get(metric.label, (None, 1.0))
-        ours = round_to_tenth(metric.estimate.value, scale)
-        if value is not None and ours != value:
-            differing.append({"metric": metric.label, "ours": ours, "published": value})
+        value, scale = published_values.get(metric.label, (None, 1.0))
+        our_value = round_to_tenth(metric.estimate.value, scale)
+        if value is not None and our_value != value:
+            differing.append(
+                {"metric": metric.label, "ours": our_value, "published": value}
+            )
     return differing
 
 

@@ -129,8 +129,8 @@ def _classify_length(words: int) -> RowOutcome:
 
 def _classify_long_text(words: int) -> RowOutcome:
     if words > _LONG:
-        why = "recorded as invalid: most likely a text cut off at its limit"
-        return RowOutcome(TRUNCATED, f"{words} words, {why}")
+        reason = "recorded as invalid: most likely a text cut off at its limit"
+        return RowOutcome(TRUNCATED, f"{words} words, {reason}")
     return RowOutcome(
         UNKNOWN, f"recorded as invalid with {words} words, for an unknown reason"
     )

@@ -95,8 +95,10 @@ def export_hf_results(
             for slice_name, metrics in task_result.slices.get(category, {}).items()
         },
         "text_complexity_results": {
-            theirs: _rates(texts[ours], OF_A_PART) if ours in texts else None
-            for ours, theirs in COMPLEXITY.items()
+            hub_name_of_type: _rates(texts[text_type], OF_A_PART)
+            if text_type in texts
+            else None
+            for text_type, hub_name_of_type in COMPLEXITY.items()
         },
         "evalwright": {
             "version": __version__,

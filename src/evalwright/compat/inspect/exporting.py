@@ -238,22 +238,22 @@ class _Export:
         """Our metrics, one entry for each scorer and reducer."""
         entries: dict[tuple[Any, ...], dict[str, Any]] = {}
         for metric in self.task["metrics"]:
-            theirs = self.known.get(metric["label"], {})
-            name = theirs.get("name", metric["scorer"])
-            scorer = theirs.get("scorer", metric["scorer"])
+            logged = self.known.get(metric["label"], {})
+            name = logged.get("name", metric["scorer"])
+            scorer = logged.get("scorer", metric["scorer"])
             score_entry = entries.setdefault(
-                (scorer, name, theirs.get("reducer")),
+                (scorer, name, logged.get("reducer")),
                 {
                     "name": name,
                     "scorer": scorer,
-                    "reducer": theirs.get("reducer"),
+                    "reducer": logged.get("reducer"),
                     "scored_samples": metric["n"],
                     "unscored_samples": metric["n_missing"],
                     "params": {},
                     "metrics": {},
                 },
             )
-            key = theirs.get("metric", metric["label"])
+            key = logged.get("metric", metric["label"])
             numbers = score_entry["metrics"]
             if metric["value"] is not None:
                 as_published = self.run.is_as_published(
@@ -269,7 +269,7 @@ class _Export:
                 }
                 error = (
                     None
-                    if as_published and not theirs
+                    if as_published and not logged
                     else metric.get("standard_error")
                 )
                 if error is not None:
@@ -396,11 +396,11 @@ def _sample_scores(
             "explanation": score.explanation or None,
             **extra,
         }
-    lost = {
+    failures = {
         name: (failure.kind, failure.message)
         for name, failure in record.score_failures.items()
     }
-    for name, (reason, message) in lost.items():
+    for name, (reason, message) in failures.items():
         if not any(name.startswith(f"{parent}.") for parent in values):
             recorded = mapping(score_extras.get(name))
             scores[name] = {

@@ -70,8 +70,10 @@ _PARTIES: tuple[tuple[str, Party], ...] = (
 
 def imports(path: Path, runs_folder: Path, name: str = "") -> Imports:
     """Import every log at `path`, for the command line."""
-    runs, left = import_inspect(path, runs_folder, name)
-    return imports_of(runs, _describe_run, ("format", "file", "status", "notes"), left)
+    runs, left_out = import_inspect(path, runs_folder, name)
+    return imports_of(
+        runs, _describe_run, ("format", "file", "status", "notes"), left_out
+    )
 
 
 def _describe_run(run: Run) -> list[str]:
@@ -90,9 +92,9 @@ def import_inspect(
 
     Raises RunError.
     """
-    logs, left = find_logs(path)
+    logs, left_out = find_logs(path)
     destination = Destination(runs_folder, name, alone=len(logs) == 1)
-    return tuple(_Import(log).run(destination) for log in logs), left
+    return tuple(_Import(log).run(destination) for log in logs), left_out
 
 
 _NOTED_FACTS = {
@@ -183,8 +185,8 @@ class _Import:
         if our_specs := self._own_metrics():
             return our_specs, {}, []
         specs = []
-        theirs = {}
-        left = []
+        logged_metrics = {}
+        not_recomputed = []
         reducers = {str(score.get("reducer") or "mean") for score in self.published}
         published_metrics = (
             (score, key)
@@ -223,20 +225,20 @@ class _Import:
                 and (reducer == "mean" or self._reduce(column, reducer))
             ):
                 low, high = self.columns[column]
-                inside = low >= 0 and high <= 1 and metric.endswith("accuracy")
+                is_share = low >= 0 and high <= 1 and metric.endswith("accuracy")
                 scorer_column = column if reducer == "mean" else f"{column}[{reducer}]"
                 specs.append(
-                    MetricSpec(label, "accuracy" if inside else "mean", scorer_column)
+                    MetricSpec(label, "accuracy" if is_share else "mean", scorer_column)
                 )
             else:
-                left += (
+                not_recomputed += (
                     []
                     if metric.rpartition("/")[2] in _OWN_INTERVALS
                     else [f"{label} {value}"]
                 )
                 continue
             reduced = {"reducer": score.get("reducer"), "metric": key, "value": value}
-            theirs[label] = {"name": name, "scorer": scorer, **reduced}
+            logged_metrics[label] = {"name": name, "scorer": scorer, **reduced}
         for column, (low, high) in self.columns.items() if not specs else ():
             kind = "accuracy" if low >= 0 and high <= 1 else "mean"
             specs.append(
@@ -244,7 +246,7 @@ class _Import:
                     kind if len(self.columns) == 1 else f"{column}.{kind}", kind, column
                 )
             )
-        return specs, theirs, left
+        return specs, logged_metrics, not_recomputed
 
     def _own_metrics(self) -> list[MetricSpec]:
         """The metrics of an exported run of ours."""
@@ -461,9 +463,16 @@ class _Import:
             metadata={**metadata, **({KEY: extras} if extras else {})},
             cluster=str(ours.get("cluster") or ""),
         )
-        lost = {} if failure else failures
+        score_failures = {} if failure else failures
         return SampleRecord(
-            self.task, index, row.epoch - 1, sample, answer, scores, failure, lost
+            self.task,
+            index,
+            row.epoch - 1,
+            sample,
+            answer,
+            scores,
+            failure,
+            score_failures,
         )
 
     def _answer(
@@ -477,14 +486,14 @@ class _Import:
         text = "".join(part for part in parts if isinstance(part, str))
         stop = str(chosen.get("stop_reason") or "")
         reason = str(ours.get("finish_reason") or STOPS.get(stop, stop))
-        used = _usage(
+        usage = _usage(
             row.model_usage.get(self.spec["model"]) or row.output.get("usage")
         )
         latency = number(row.output.get("time")) or 0.0
         model = str(row.output.get("model") or "")
         reason = LENGTH if row.limit and not text else reason
         response = Response(
-            text, reasoning, reason, usage=used, latency=latency, model=model
+            text, reasoning, reason, usage=usage, latency=latency, model=model
         )
         letters = [
             mapping(score).get("answer") for score in scores_by_scorer(row).values()
@@ -542,9 +551,11 @@ class _Import:
             for column, value in self.worths.odd.items()
         ]
         for metric in task_result.metrics:
-            there = self.theirs.get(metric.label, {}).get("value")
+            logged_value = self.theirs.get(metric.label, {}).get("value")
             recomputed = metric.estimate.value
-            if there is None or abs(there - recomputed) <= 1e-9 * max(1.0, abs(there)):
+            if logged_value is None or abs(logged_value - recomputed) <= 1e-9 * max(
+                1.0, abs(logged_value)
+            ):
                 continue
             why = (
                 "its samples do not give it; it may have been made from other scores,"
@@ -558,7 +569,7 @@ class _Import:
             elif math.isnan(recomputed):
                 why = "nothing was scored, which inspect_ai shows as 0"
             notes.append(
-                f"'{metric.label}' is {there:.6g} in the log and {recomputed:.6g} here:"
+                f"'{metric.label}' is {logged_value:.6g} in the log and {recomputed:.6g} here:"
                 f" {why}."
             )
         if self.left:
@@ -617,10 +628,10 @@ def _usage(usage: Any) -> Usage:
         "reasoning_tokens",
         "input_tokens_cache_read",
     )
-    read, written, thought, cached = (
+    read, output, thought, cached = (
         count_of(mapping(usage).get(name)) for name in names
     )
-    return Usage(read + cached, written, thought, cached)
+    return Usage(read + cached, output, thought, cached)
 
 
 def _between(began: str, ended: str) -> float:

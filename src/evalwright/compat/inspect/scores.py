@@ -77,17 +77,17 @@ class ScoreReader:
         """Scores and failures by column; what a score cannot hold is added to `extras`."""
         scores: dict[str, Score] = {}
         failures: dict[str, Failure] = {}
-        theirs = {
+        logged_scores = {
             name: mapping(score) for name, score in scores_by_scorer(sample).items()
         }
-        _collect_extras(theirs, extras)
+        _collect_extras(logged_scores, extras)
         for column, value in self.values(sample):
-            above = (
+            parent_scores = (
                 parent_score
-                for name, parent_score in theirs.items()
+                for name, parent_score in logged_scores.items()
                 if column.startswith(f"{name}.")
             )
-            score = theirs.get(column) or next(above, {})
+            score = logged_scores.get(column) or next(parent_scores, {})
             metadata = mapping(score.get("metadata"))
             our_fields = mapping(metadata.get(OURS))
             explanation = str(score.get("explanation") or "")
@@ -114,19 +114,19 @@ class ScoreReader:
             reason = printable(
                 str(score.get("reason") or metadata.get("reason") or "no value")
             )
-            who: Any = "judge" if reason.startswith("grader") else "scorer"
+            party: Any = "judge" if reason.startswith("grader") else "scorer"
             failures[column] = Failure(
-                reason, who, explanation or "inspect_ai recorded no value."
+                reason, party, explanation or "inspect_ai recorded no value."
             )
         return scores, failures
 
 
 def _collect_extras(
-    theirs: Mapping[str, Mapping[str, Any]], extras: dict[str, Any]
+    scores: Mapping[str, Mapping[str, Any]], extras: dict[str, Any]
 ) -> None:
     values: dict[str, Any] = {}
     score_extras: dict[str, Any] = {}
-    for name, score in theirs.items():
+    for name, score in scores.items():
         value = score.get("value")
         if isinstance(value, (dict, list)) or (
             isinstance(value, str) and value not in WORDS

@@ -180,8 +180,8 @@ def _qualified_names(names: Sequence[str], roots: Sequence[Path]) -> Iterator[st
     for name in dict.fromkeys(names):
         if any(pattern != name and fnmatchcase(name, pattern) for pattern in names):
             continue  # a pattern has it, and it would be there twice
-        alone = len(names) == 1 and Path(name).is_dir()
-        folder = alone and all(task.name != name for task in task_names(roots))
+        only_folder = len(names) == 1 and Path(name).is_dir()
+        folder = only_folder and all(task.name != name for task in task_names(roots))
         yield f"{PREFIX}{name}/*.yaml" if folder else f"{PREFIX}{name}"
 
 
@@ -268,12 +268,12 @@ def _tracker_environment(settings: Settings) -> dict[str, str]:
 @contextmanager
 def _environment(variables: Mapping[str, str]) -> Iterator[None]:
     """Set environment variables for the duration of a block."""
-    before = {name: os.environ.get(name) for name in variables}
+    previous_values = {name: os.environ.get(name) for name in variables}
     os.environ.update(variables)
     try:
         yield
     finally:
-        for name, previous in before.items():
+        for name, previous in previous_values.items():
             if previous is None:
                 os.environ.pop(name, None)
             else:
@@ -470,13 +470,13 @@ def simple_evaluate(
     manager = options.pop("task_manager", None)
     tracker = options.pop("evaluation_tracker", None)
     if tracker is not None or not (manager is None or isinstance(manager, TaskManager)):
-        name, instead = (
+        name, replacement = (
             ("task_manager", "include_path")
             if tracker is None
             else ("evaluation_tracker", "output_path")
         )
         raise ConfigurationError(
-            f"{name} is an object of lm_eval: give {instead} in its place."
+            f"{name} is an object of lm_eval: give {replacement} in its place."
         )
     for name in ("rewrite_requests_cache", "delete_requests_cache"):
         options.pop(name, None)  # prompts are not cached

@@ -189,7 +189,7 @@ def make_table(
             error = metrics_by_name[name].get(f"{metric}_stderr,{pipeline}")
             arrow = {True: "↑", False: "↓"}.get(better.get(metric), "")
             shots = str(result_dict.get("n-shot", {}).get(name, ""))
-            ends = ("", "") if error is None else ("±", error)
+            error_cells = ("", "") if error is None else ("±", error)
             rows.append(
                 (
                     *first,
@@ -198,7 +198,7 @@ def make_table(
                     metric,
                     arrow,
                     metrics_by_name[name][key],
-                    *ends,
+                    *error_cells,
                 )
             )
             first = ["", ""]

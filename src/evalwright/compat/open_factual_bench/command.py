@@ -90,10 +90,10 @@ def _describe_run(run: Run) -> list[str]:
             for key in ("recorded", "published", "corrected")
             if difference[key]
         )
-        why = f": {printable(difference['why'])}" if difference["why"] else ""
+        reason = f": {printable(difference['why'])}" if difference["why"] else ""
         lines.append(
             f"  Differs: {difference['task_id']} '{_shorten(difference['response'])}'{reference}:"
-            f" {verdicts}{why}"
+            f" {verdicts}{reason}"
         )
     return lines
 

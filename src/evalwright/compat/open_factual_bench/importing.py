@@ -262,10 +262,10 @@ def _notes(recorded: RecordedRun, rows: Sequence[Judged], scoring: str) -> list[
             f"its summary says {summary[0]} of {summary[1]}, but its rows say"
             f" {rows_say}"
         )
-    if far := runaway(recorded):
+    if runaway_ids := runaway(recorded):
         notes.append(
             "took the time of a full-length reply but kept a few tokens, so what was"
-            f" kept may answer a question that the model made up itself: {_list_ids(far)}"
+            f" kept may answer a question that the model made up itself: {_list_ids(runaway_ids)}"
         )
     return notes
 

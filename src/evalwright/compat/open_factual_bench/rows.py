@@ -232,12 +232,12 @@ def differences(rows: list[Judged]) -> list[dict[str, str]]:
             reference = (
                 row.question.reference if row.question and not row.stress else ""
             )
-            about = {
+            row_facts = {
                 "task_id": row.result.id,
                 "response": row.result.response,
                 "reference": reference,
             }
-            differing.append({**about, **words, "why": row.why})
+            differing.append({**row_facts, **words, "why": row.why})
     return differing
 
 

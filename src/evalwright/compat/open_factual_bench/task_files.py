@@ -81,7 +81,7 @@ def write_tasks(
             "Questions with a false premise; the right answer says so.",
         ),
     )
-    for name, (rows, scorer, metric, about) in zip(names, kinds, strict=True):
+    for name, (rows, scorer, metric, description) in zip(names, kinds, strict=True):
         if not rows:
             continue
         keys = [key for key in _KEYS if key != "premise" or scorer == "stress"]
@@ -106,5 +106,5 @@ def write_tasks(
         write_file(folder / f"{name}.jsonl", lines)
         write_file(
             folder / f"{name}.yaml",
-            _FILE.format(about=about, metadata=metadata, **facts),
+            _FILE.format(about=description, metadata=metadata, **facts),
         )

@@ -137,11 +137,13 @@ def import_parquet(path: Path, runs_folder: Path, name: str = "") -> Run:
                     try:
                         writer.add(position, record_from(upgrade_row(dict(record))))
                     except (KeyError, TypeError, ValueError, AttributeError) as error:
-                        why = (
+                        problem = (
                             f"is not a record of a sample ({type(error).__name__}:"
                             f" {error})"
                         )
-                        raise RunError(f"{path}, row {position + 1} {why}.") from error
+                        raise RunError(
+                            f"{path}, row {position + 1} {problem}."
+                        ) from error
                 _check(Run(path, upgrade_run(dict(run_record))), path)
                 writer.finish({**run_record, "id": folder.name})
     except (OSError, pa.ArrowException) as error:
@@ -161,9 +163,9 @@ def _check(run: Run, path: Path) -> None:
             run.data["started"],
         )
     except (AttributeError, LookupError, TypeError, ValueError) as error:
-        why = f"{type(error).__name__}: {error}"
+        problem = f"{type(error).__name__}: {error}"
         raise RunError(
-            f"{path} has a run whose parts cannot be read ({why})."
+            f"{path} has a run whose parts cannot be read ({problem})."
         ) from error
     if fault := impossible_figure(run.data):
         raise RunError(f"{path} has a run with a figure that cannot be: {fault}.")

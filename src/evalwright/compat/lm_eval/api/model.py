@@ -151,9 +151,9 @@ def _content_hash(value: Any) -> dict[str, str]:
     if isinstance(value, bytes | bytearray):
         return {"__bytes_sha256__": hashlib.sha256(value).hexdigest()}
     if type(value).__module__.startswith("PIL."):
-        written = BytesIO()
-        value.save(written, format="PNG")
-        return {"__pil_image_sha256__": hashlib.sha256(written.getvalue()).hexdigest()}
+        buffer = BytesIO()
+        value.save(buffer, format="PNG")
+        return {"__pil_image_sha256__": hashlib.sha256(buffer.getvalue()).hexdigest()}
     raise TypeError(f"Object of type {type(value).__name__} is not JSON serializable")
 
 
@@ -194,9 +194,9 @@ class _ResultStore:
 
     def __setitem__(self, key: str, result: Any) -> None:
         with self._lock, self._file:
-            written = json.dumps(result, default=float)
+            text = json.dumps(result, default=float)
             self._file.execute(
-                "INSERT OR REPLACE INTO results VALUES (?, ?)", (key, written)
+                "INSERT OR REPLACE INTO results VALUES (?, ?)", (key, text)
             )
 
     def __len__(self) -> int:

@@ -172,14 +172,14 @@ def as_command(evaluation: Evaluation) -> str:
     for name, value in configuration.dialect.items():
         if name not in ("scoring", "task_root", "trust"):
             words += ["-D", quote(f"{name}={_as_word(value)}")]
-    for flag, value, left in (
+    for flag, value, default in (
         ("--limit", configuration.limit, None),
         ("--num-fewshot", configuration.num_fewshot, None),
         ("--seed", configuration.seed, 0),
         ("--format", configuration.format, "auto"),
         ("--home", configuration.home, None),
     ):
-        if value != left:
+        if value != default:
             words += [flag, quote(str(value))]
     return " ".join(words)
 
@@ -197,21 +197,21 @@ def _run_native_command(
     action: str,
     tasks: Sequence[str],
     evaluation: Evaluation,
-    *more: str,
+    *options: str,
 ) -> Any:
     """Run `evalwright tasks ACTION` on some tasks."""
     scoring = evaluation.configuration.dialect["scoring"]
     named = evaluation.configuration.dialect.get("named_folders")
-    beside = ["-D", f"named_folders={_as_word(named)}"] if named else []
+    folder_options = ["-D", f"named_folders={_as_word(named)}"] if named else []
     words = [
         "tasks",
         action,
         *tasks,
         *_folders(evaluation),
-        *beside,
+        *folder_options,
         "--scoring",
         scoring,
-        *more,
+        *options,
     ]
     return ctx.find_root().command.main(
         args=words, prog_name="evalwright", standalone_mode=False

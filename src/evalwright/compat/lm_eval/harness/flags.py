@@ -187,14 +187,14 @@ def _normalise_value(name: str, value: Any) -> Any:
             for text in ([value] if isinstance(value, str) else value)
             for listed_name in split_names(text)
         ]
-    takes = ""
+    expected = ""
     if name == "fewshot_as_multiturn":
         if str(value).lower() in (*_TRUE, *_FALSE):
             return str(value).lower() in _TRUE
-        takes = "true or false"
+        expected = "true or false"
     elif name in ("batch_size", "max_batch_size"):
         if not is_size(value, auto=name == "batch_size"):
-            takes = (
+            expected = (
                 "a whole number of at least"
                 f" 1{', auto or auto:N' if name == 'batch_size' else ''}"
             )
@@ -203,11 +203,13 @@ def _normalise_value(name: str, value: Any) -> Any:
         and kind in ("text", "integer")
         and isinstance(value, Mapping | list)
     ):
-        takes = "one value"
+        expected = "one value"
     elif name == "cache_requests" and isinstance(value, str) and value not in _CACHING:
-        takes = f"{', '.join(_CACHING)} or nothing"
-    if takes:
-        raise ConfigurationError(f"--{name} takes {takes}, not {quoted(str(value))}.")
+        expected = f"{', '.join(_CACHING)} or nothing"
+    if expected:
+        raise ConfigurationError(
+            f"--{name} takes {expected}, not {quoted(str(value))}."
+        )
     return value
 
 
@@ -371,13 +373,13 @@ def _parse_samples(value: Any) -> dict[str, list[int]]:
             raise ConfigurationError(
                 f"--samples {quoted(text)} is not valid JSON: {error}."
             ) from error
-    good = isinstance(value, Mapping) and all(
+    is_valid = isinstance(value, Mapping) and all(
         isinstance(rows, list)
         and rows
         and all(type(row) is int and row >= 0 for row in rows)
         for rows in value.values()
     )
-    if good and value:
+    if is_valid and value:
         return {str(task): list(rows) for task, rows in value.items()}
     example = "'{\"arc_easy\": [0, 1, 2]}'"
     raise ConfigurationError(
@@ -427,11 +429,11 @@ def renamed_values(settings: Mapping[str, Any]) -> list[str]:
     """Return a sentence for each obsolete model argument or task list. settings: normalised."""
     model = str(settings.get("model", "hf"))
     lists = _OLD["lists"]
-    ours = MODELS.get(model, model) in ("hf", "hf-auto", "huggingface")
+    is_transformers = MODELS.get(model, model) in ("hf", "hf-auto", "huggingface")
     sentences = [
-        _rename_hint(f"{key} in --model_args", instead)
-        for key, instead in _OLD["arguments"].items()
-        if ours and key in settings.get("model_args", {})
+        _rename_hint(f"{key} in --model_args", replacement)
+        for key, replacement in _OLD["arguments"].items()
+        if is_transformers and key in settings.get("model_args", {})
     ]
     named = [
         name

@@ -509,16 +509,16 @@ def lm_eval_model(
     """
     try:
         release = version("lm_eval")
-        theirs = import_module("lm_eval.api.registry")
+        package_registry = import_module("lm_eval.api.registry")
     except (ImportError, PackageNotFoundError):
         raise ConfigurationError(
             f"The model 'lm_eval/{name}' needs the package lm_eval, which is not"
             " installed. Install it with: pip install lm_eval"
         ) from None
     try:
-        model_class = theirs.get_model(name)
+        model_class = package_registry.get_model(name)
     except (KeyError, ValueError):
-        known_names = sorted(map(str, theirs.model_registry.keys()))
+        known_names = sorted(map(str, package_registry.model_registry.keys()))
         raise UnknownName("backend of lm_eval", name, known_names) from None
     except ImportError as error:
         raise ConfigurationError(

@@ -51,9 +51,9 @@ def create_image_prompt(imgs: list[Any], chat: Any, fmt: str = "PNG") -> Any:
     """Insert PIL images before the text of a conversation's last message."""
     blocks: list[dict[str, Any]] = []
     for image in imgs:
-        written = BytesIO()
-        image.save(written, format=fmt)
-        encoded = base64.b64encode(written.getvalue()).decode()
+        buffer = BytesIO()
+        image.save(buffer, format=fmt)
+        encoded = base64.b64encode(buffer.getvalue()).decode()
         address = {
             "url": f"data:image/{fmt.lower()};base64,{encoded}",
             "detail": "auto",
@@ -516,15 +516,15 @@ class TemplateAPI(TemplateLM):
             for key, context, continuation in chunk:
                 context = context or [self.prefix_token_id or 0]  # of white space alone
                 tokens = context + continuation
-                lost = max(0, len(tokens) - self.max_length)
-                if lost:
+                excess = max(0, len(tokens) - self.max_length)
+                if excess:
                     eval_logger.warning(
                         "%d tokens of a context are cut to fit %d.",
-                        lost,
+                        excess,
                         self.max_length,
                     )
-                inputs.append(tokens[lost:])
-                lengths.append(len(context) - lost)
+                inputs.append(tokens[excess:])
+                lengths.append(len(context) - excess)
                 keys.append(key)
         return inputs, lengths, keys
 
@@ -588,19 +588,19 @@ class TemplateAPI(TemplateLM):
         ):
             contexts, (settings, *_), encoded = zip(*chunk, strict=True)
             keys = [(context, settings) for context in contexts]
-            sent: Sequence[Any] = contexts
+            messages: Sequence[Any] = contexts
             if self.tokenized_requests:
                 room = self.max_length - settings.get(
                     "max_gen_toks", self._max_gen_toks
                 )
-                sent = [tokens[-room:] for tokens in encoded]
+                messages = [tokens[-room:] for tokens in encoded]
             if self._concurrent > 1:
                 responses += self._run_batches(
-                    sent, keys, generate=True, gen_kwargs=settings
+                    messages, keys, generate=True, gen_kwargs=settings
                 )
                 continue
             outputs = self._call(
-                messages=sent, generate=True, gen_kwargs=copy.deepcopy(settings)
+                messages=messages, generate=True, gen_kwargs=copy.deepcopy(settings)
             )
             responses += self._parse_reply(outputs, True, keys, contexts=contexts)
         return order.get_original(responses)

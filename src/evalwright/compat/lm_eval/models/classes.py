@@ -106,9 +106,9 @@ def check_sources(arguments: Mapping[str, Any]) -> None:
             continue
         needed = _SOURCES[name]
         if name == "pretrained":
-            inside = arguments.get("subfolder") or ""
+            subfolder = arguments.get("subfolder") or ""
             needed = str(
-                PurePosixPath(str(inside), str(arguments.get("gguf_file") or needed))
+                PurePosixPath(str(subfolder), str(arguments.get("gguf_file") or needed))
             )
         folder = Path(source).expanduser()
         if folder.exists() or source.startswith((".", "/", "~")):
@@ -142,7 +142,7 @@ _VARIADIC_KINDS = (inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITION
 
 def find_abilities(model_class: type, chat: bool | None = None) -> frozenset[Ability]:
     """The abilities of a class: methods that do more than raise NotImplementedError."""
-    able: set[Ability] = {
+    abilities: set[Ability] = {
         ability
         for method, ability in METHODS.values()
         if _is_implemented(model_class, method)
@@ -151,10 +151,10 @@ def find_abilities(model_class: type, chat: bool | None = None) -> frozenset[Abi
         model_class, "loglikelihood"
     ) in INTERFACES and not _is_implemented(model_class, "_loglikelihood_tokens"):
         # A TemplateLM scores in the method that its `loglikelihood` calls.
-        able -= {"log-likelihood"}
+        abilities -= {"log-likelihood"}
     if _is_implemented(model_class, "apply_chat_template") if chat is None else chat:
-        able.add("chat")
-    return frozenset(able)
+        abilities.add("chat")
+    return frozenset(abilities)
 
 
 def _is_implemented(model_class: type, name: str) -> bool:

@@ -22,10 +22,10 @@ def _settings(
     settings = dict(gen_kwargs or {})
     settings.pop("do_sample", None)
     task_limit = settings.pop("max_gen_toks", limit)
-    most = settings.pop("max_tokens", task_limit)
+    max_tokens = settings.pop("max_tokens", task_limit)
     temperature = settings.pop("temperature", 0)
     stop = handle_stop_sequences(settings.pop("until", None), eos)
-    return most, {"temperature": temperature, "stop": stop, **settings}
+    return max_tokens, {"temperature": temperature, "stop": stop, **settings}
 
 
 def _as_list(outputs: Any) -> list[Any]:
@@ -45,11 +45,11 @@ class LocalCompletionsAPI(TemplateAPI):
     ) -> None:
         if tokenizer_backend == "auto":
             names = ("verify_certificate", "ca_cert_path", "auth_token")
-            how = {name: kwargs[name] for name in names if name in kwargs}
-            tells = bool(base_url) and check_remote_tokenizer_support(
-                str(base_url), **how
+            tokenizer_options = {name: kwargs[name] for name in names if name in kwargs}
+            has_tokenizer = bool(base_url) and check_remote_tokenizer_support(
+                str(base_url), **tokenizer_options
             )
-            tokenizer_backend = "remote" if tells else "huggingface"
+            tokenizer_backend = "remote" if has_tokenizer else "huggingface"
         super().__init__(
             base_url=base_url, tokenizer_backend=tokenizer_backend, **kwargs
         )
@@ -63,17 +63,17 @@ class LocalCompletionsAPI(TemplateAPI):
         eos: str | None = None,
         **kwargs: Any,
     ) -> dict[str, Any]:
-        sent = {"model": self.model, "prompt": messages, "seed": seed}
+        payload = {"model": self.model, "prompt": messages, "seed": seed}
         if not generate:
             return {
-                **sent,
+                **payload,
                 "temperature": 0,
                 "max_tokens": 1,
                 "logprobs": 1,
                 "echo": True,
             }
-        most, settings = _settings(gen_kwargs, self._max_gen_toks, eos)
-        return {**sent, "max_tokens": most, **settings}
+        max_tokens, settings = _settings(gen_kwargs, self._max_gen_toks, eos)
+        return {**payload, "max_tokens": max_tokens, **settings}
 
     @staticmethod
     def parse_logprobs(
@@ -151,12 +151,12 @@ class LocalChatCompletion(LocalCompletionsAPI):
                 "Chat completions take messages: apply the chat template"
                 " (--apply_chat_template)."
             )
-        most, settings = _settings(gen_kwargs, self._max_gen_toks, eos)
+        max_tokens, settings = _settings(gen_kwargs, self._max_gen_toks, eos)
         settings["stop"] = settings["stop"][:4]
         return {
             "messages": messages,
             "model": self.model,
-            "max_tokens": most,
+            "max_tokens": max_tokens,
             "seed": seed,
             **settings,
         }
@@ -263,11 +263,11 @@ class OpenAIChatCompletion(LocalChatCompletion):
         eos: str | None = "<|endoftext|>",
         **kwargs: Any,
     ) -> dict[str, Any]:
-        sent = super()._create_payload(
+        payload = super()._create_payload(
             messages, generate, gen_kwargs, seed, eos, **kwargs
         )
-        sent["max_completion_tokens"] = sent.pop("max_tokens")
+        payload["max_completion_tokens"] = payload.pop("max_tokens")
         if any(mark in str(self.model) for mark in REASONING_MARKS):
-            del sent["stop"]
-            sent["temperature"] = 1
-        return sent
+            del payload["stop"]
+            payload["temperature"] = 1
+        return payload

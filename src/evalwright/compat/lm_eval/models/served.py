@@ -292,11 +292,11 @@ class ServedModel(OpenAIModel):
 
     def _payload(self, request: Generate, settings: Settings) -> dict[str, Any]:
         """The body of a generation request."""
-        written = published_settings(request)
+        gen_kwargs = published_settings(request)
         seed = self._client._seed + (request.draw if request.stop else 0)
         return self._body(
-            self._prompt(request.prompt, written),
-            gen_kwargs=written,
+            self._prompt(request.prompt, gen_kwargs),
+            gen_kwargs=gen_kwargs,
             generate=True,
             seed=seed,
         )
@@ -311,7 +311,7 @@ class ServedModel(OpenAIModel):
         )
         return body
 
-    def _prompt(self, prompt: Prompt, written: Mapping[str, Any]) -> Any:
+    def _prompt(self, prompt: Prompt, gen_kwargs: Mapping[str, Any]) -> Any:
         client = self._client
         if self._client_name in CHAT:
             turns = (
@@ -326,7 +326,7 @@ class ServedModel(OpenAIModel):
         if not client.tokenized_requests:
             return text
         room = client.max_length - int(
-            written.get("max_gen_toks", client._max_gen_toks)
+            gen_kwargs.get("max_gen_toks", client._max_gen_toks)
         )
         tokens = client.tok_encode(text, add_special_tokens=client.add_bos_token)
         return [tokens[-room:]]
@@ -457,8 +457,8 @@ class ServedMessages(ApiModel):
 
     def _payload(self, request: Generate, settings: Settings) -> dict[str, Any]:
         """Build the body of a request: the system message separate, each content as one block."""
-        written = published_settings(request)
-        written.pop("do_sample", None)
+        gen_kwargs = published_settings(request)
+        gen_kwargs.pop("do_sample", None)
         prompt = request.prompt
         turns = (
             [{"role": "user", "content": prompt}]
@@ -468,7 +468,7 @@ class ServedMessages(ApiModel):
         system = turns[0]["content"] if turns and turns[0]["role"] == "system" else ""
         talk = turns[1:] if system else turns
         ending = "\n\nHuman:" if self._concurrent else None
-        stops = handle_stop_sequences(written.pop("until", ["\n\nHuman:"]), ending)
+        stops = handle_stop_sequences(gen_kwargs.pop("until", ["\n\nHuman:"]), ending)
         body = {
             "messages": [
                 {
@@ -478,12 +478,12 @@ class ServedMessages(ApiModel):
                 for turn in talk
             ],
             "model": settings.model,
-            "max_tokens": written.pop("max_gen_toks", self._limit),
-            "temperature": written.pop("temperature", 0),
+            "max_tokens": gen_kwargs.pop("max_gen_toks", self._limit),
+            "temperature": gen_kwargs.pop("temperature", 0),
             "stop_sequences": (
                 [stop for stop in stops if stop and stop.strip()] or ["\n\nHuman:"]
             ),
-            **written,
+            **gen_kwargs,
         }
         return {**body, "system": system} if system else body
 

@@ -421,9 +421,9 @@ def replace_placeholders(
     Further placeholders stay, unless they are that token themselves.
     """
     first, *segments = string.split(default_placeholder)
-    left = default_placeholder if default_placeholder != image_token else ""
+    kept_placeholder = default_placeholder if default_placeholder != image_token else ""
     return first + "".join(
-        (image_token if index < max_images else left) + segment
+        (image_token if index < max_images else kept_placeholder) + segment
         for index, segment in enumerate(segments)
     )
 

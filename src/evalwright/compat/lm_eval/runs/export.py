@@ -310,10 +310,12 @@ class _Exported:
             return metric_directions(self.definition)
         recorded = self.task.get("metadata", {}).get("higher_is_better")
         directions = recorded or self.definition.get("higher_is_better") or {}
-        ours = {metric.name: higher_is_better(metric.kind) for metric in self.metrics}
+        directions_here = {
+            metric.name: higher_is_better(metric.kind) for metric in self.metrics
+        }
         return {
             name: up if directions.get(name) is None else directions[name]
-            for name, up in ours.items()
+            for name, up in directions_here.items()
         }
 
 
@@ -337,8 +339,8 @@ def _metrics(task: Mapping[str, Any]) -> list[ExportedMetric]:
         label = metric["label"]
         kind = metric["kind"]
         scorer = metric["scorer"]
-        theirs = scorers.get(scorer, {}).get("kind") == DIALECT
-        if theirs:
+        is_lm_eval_filter = scorers.get(scorer, {}).get("kind") == DIALECT
+        if is_lm_eval_filter:
             name = label.removesuffix(f",{scorer}")
             pipeline = scorer
         else:
@@ -348,7 +350,7 @@ def _metrics(task: Mapping[str, Any]) -> list[ExportedMetric]:
                 pipeline = scorer.replace(",", "_")
         used_names.add((name, pipeline))
         exported_metrics.append(
-            ExportedMetric(name, pipeline, label, kind, scorer, theirs)
+            ExportedMetric(name, pipeline, label, kind, scorer, is_lm_eval_filter)
         )
     return exported_metrics
 

@@ -139,11 +139,11 @@ def _sources_in_folder(folder: Path) -> list[Source]:
         for path in paths
         if path.is_file() and (source := _open_source(path, lines))
     ]
-    alone = [
+    sources_without_results = [
         _attach_files(Source(folder, time), files)
         for (folder, time), files in sorted(lines.items())
     ]
-    return [*sources, *(source for source in alone if source.samples)]
+    return [*sources, *(source for source in sources_without_results if source.samples)]
 
 
 def _group_by_run(paths: Iterator[Path]) -> dict[tuple[Path, str], list[Path]]:
@@ -167,13 +167,13 @@ def _attach_files(source: Source, files: list[Path]) -> Source:
             paths_by_task[task_names.get(named["task"], named["task"])] = path
             continue
         # Before 0.4.3 the files had no time, and a model's arguments stood before the task's name.
-        fits = [
+        matching_names = [
             name
             for name in task_names
             if path.stem == name or path.stem.endswith(f"_{name}")
         ]
-        if fits:
-            source.samples[task_names[max(fits, key=len)]] = path
+        if matching_names:
+            source.samples[task_names[max(matching_names, key=len)]] = path
     return source
 
 
@@ -184,12 +184,12 @@ def _open_source(
     with opened(path) as file:
         document = parsed(file.read(), str(path))
     metrics_by_task = document.get("results") if isinstance(document, dict) else None
-    good = (
+    has_results = (
         isinstance(metrics_by_task, dict)
         and metrics_by_task
         and all(isinstance(metrics, dict) for metrics in metrics_by_task.values())
     )
-    if not good:
+    if not has_results:
         return None
     named = _RESULTS.fullmatch(path.name)
     time = (named["time"] if named else "") or ""
@@ -442,12 +442,12 @@ class _Task:
         version = str(source.section("versions").get(name, "N/A"))
         samples = self.count or reported_size
         failures = dict(sorted(self.failures.items()))
-        lost = len(self.failed)
+        n_failed = len(self.failed)
         task_result = TaskResult(
             PREFIX + name,
             version,
             samples,
-            lost,
+            n_failed,
             tuple(metric_results),
             failures=failures,
         )

@@ -258,9 +258,11 @@ def _choices(
     pairs = len(arguments) > 1 and all(len(request) == 2 for request in arguments)
     if not pairs or any(response.log_likelihood is None for response in responses):
         return ()
-    same = [_text(request[1]) for request in arguments if request[0] == arguments[0][0]]
-    if len(same) > 1:
-        return tuple(text.strip() for text in same)
+    continuations = [
+        _text(request[1]) for request in arguments if request[0] == arguments[0][0]
+    ]
+    if len(continuations) > 1:
+        return tuple(text.strip() for text in continuations)
     return tuple(_text(request[0]) for request in arguments)
 
 
@@ -438,9 +440,9 @@ def metric_result(
         kind, estimate = _recompute(
             metric, kind, items, n_missing + items.missing, clustered
         )
-    near = {"rel_tol": _RELATIVE_TOLERANCE, "abs_tol": _RELATIVE_TOLERANCE}
+    tolerance = {"rel_tol": _RELATIVE_TOLERANCE, "abs_tol": _RELATIVE_TOLERANCE}
     if estimate is None or (
-        value is not None and not math.isclose(estimate.value, value, **near)
+        value is not None and not math.isclose(estimate.value, value, **tolerance)
     ):
         kind = our_kind(metric)
         estimate = _as_published(
@@ -478,15 +480,15 @@ def _recompute(
         else {}
     )
     column = Column(values, parts, clusters, n_missing)
-    ours = (
+    recomputed_kind = (
         kind if kind in ("accuracy", "exact-match") or metric in COUNT_UNITS else "mean"
     )
     try:
-        estimate = compute(ours, column)
+        estimate = compute(recomputed_kind, column)
     except EvalwrightError:
         return kind, None
     # The kind says which way is better, so a mean of which less is better keeps its name.
-    return kind if kind in LOWER_IS_BETTER else ours, estimate
+    return kind if kind in LOWER_IS_BETTER else recomputed_kind, estimate
 
 
 def _as_published(

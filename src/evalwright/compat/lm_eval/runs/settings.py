@@ -104,8 +104,8 @@ def group_settings(
         directions: dict[str, Any] = {}
         for child in group.children:
             for metric, way in all_up.get(child, {}).items():
-                same = directions.setdefault(metric, way) == way
-                directions[metric] = way if same else None
+                agrees = directions.setdefault(metric, way) == way
+                directions[metric] = way if agrees else None
         if directions:
             all_up[name] = directions
     return {"n-shot": all_shots, "higher_is_better": all_up}
@@ -136,14 +136,18 @@ def inner_first(groups: Mapping[str, Group]) -> Iterator[str]:
 def prompt_facts(run: Run) -> dict[str, Any]:
     """System instruction and chat template of the run, with their hashes."""
     definitions = [task["definition"] for task in run.data["tasks"]]
-    theirs = [
+    dialect_definitions = [
         definition for definition in definitions if definition.get("dialect") == DIALECT
     ]
     system = next(
-        (definition["system"] for definition in theirs if definition.get("system")),
+        (
+            definition["system"]
+            for definition in dialect_definitions
+            if definition.get("system")
+        ),
         None,
     )
-    chat = [definition for definition in theirs if definition.get("chat")]
+    chat = [definition for definition in dialect_definitions if definition.get("chat")]
     template = (run.data["model"].get("template") or {}).get("source") if chat else None
     return {
         "system_instruction": system,

@@ -58,20 +58,20 @@ def require_package(task: str) -> None:
         if package
         else importlib.util.find_spec("lm_eval") is None
     )
-    about = (
+    subject = (
         f"The task '{task}' is a Python class of lm-evaluation-harness and needs that"
         " package"
     )
     if missing:
         raise ConfigurationError(
-            f"{about}, which is not installed. Install it with: {INSTALL}"
+            f"{subject}, which is not installed. Install it with: {INSTALL}"
         )
     try:
         importlib.import_module("lm_eval.api.task")
         importlib.import_module("lm_eval.filters")
     except Exception as error:
         raise ConfigurationError(
-            f"{about}, which cannot be imported: {type(error).__name__}: {error}."
+            f"{subject}, which cannot be imported: {type(error).__name__}: {error}."
             f" Install it whole with: {INSTALL}"
         ) from error
 
@@ -309,11 +309,11 @@ class ClassWork(TaskWork):
         pipeline.apply(instances)
         instances.sort(key=lambda instance: instance.idx)
         filtered = [instance.filtered_resps[pipeline.name] for instance in instances]
-        came = [instance.resps for instance in instances]
+        unfiltered = [instance.resps for instance in instances]
         return self.metrics.score(
             self.task.process_results(self.row(int(sample.id)), filtered),
             filtered,
-            came,
+            unfiltered,
         )
 
 

@@ -86,7 +86,7 @@ class TaskWork:
     def scorer(
         self,
         name: str,
-        how: Mapping[str, Any],
+        options: Mapping[str, Any],
         score: Callable[[Sample, Answer], Score],
         on_fault: Callable[..., Any] | None = None,
     ) -> Scorer:
@@ -95,13 +95,13 @@ class TaskWork:
         One that runs programs waits for its turn in a thread and does not block requests.
         """
         if not self.runs_programs:
-            return Scorer(name, DIALECT, how, score, on_fault=on_fault)
+            return Scorer(name, DIALECT, options, score, on_fault=on_fault)
 
         async def score_apart(sample: Sample, answer: Answer, ask: Ask) -> Score:
             async with turns():
                 return await asyncio.to_thread(score, sample, answer)
 
-        return Scorer(name, DIALECT, how, score_apart, asks=True, on_fault=on_fault)
+        return Scorer(name, DIALECT, options, score_apart, asks=True, on_fault=on_fault)
 
     def without(self, lacking: frozenset[Ability]) -> str:
         """Advice for a model that lacks abilities that the task needs."""
@@ -129,7 +129,7 @@ class TaskWork:
         options = self.options
         metrics = self.definition.metrics
         alias = str(settings.get("task_alias") or name)
-        how = {"scoring": options.scoring}
+        scoring_options = {"scoring": options.scoring}
         generation = to_plain_json({**self.definition.generation, **options.generation})
         return Task(
             name=f"{PREFIX}{name}",
@@ -146,7 +146,7 @@ class TaskWork:
             scorers=tuple(
                 self.scorer(
                     key,
-                    how,
+                    scoring_options,
                     partial(self.score, pipeline=pipeline),
                     on_fault=partial(self.score_fault, pipeline=pipeline),
                 )
@@ -160,7 +160,7 @@ class TaskWork:
             slices=(),
             metadata={
                 "dialect": DIALECT,
-                **how,
+                **scoring_options,
                 "notes": list(self.definition.findings),
                 **({"code": code} if (code := read_sources(settings)) else {}),
                 **(
@@ -174,7 +174,7 @@ class TaskWork:
                 "task": name,
                 "alias": alias,
                 **(extra_definition or {}),
-                **how,
+                **scoring_options,
                 "num_fewshot": self.num_fewshot,
                 "chat": options.chat,
                 "multiturn": options.multiturn,
@@ -362,9 +362,9 @@ class Work(TaskWork):
         self, scoring: Scoring, pipeline: Pipeline, doc: Doc, answer: Answer
     ) -> Score:
         """Score the responses to a row after filtering them."""
-        came = self.responses_by_request(answer)
-        filtered = pipeline(came, doc)
-        return self.metrics.score(scoring(doc, filtered), filtered, came)
+        unfiltered = self.responses_by_request(answer)
+        filtered = pipeline(unfiltered, doc)
+        return self.metrics.score(scoring(doc, filtered), filtered, unfiltered)
 
 
 def build_scoring(

@@ -243,8 +243,10 @@ def _metric(
     unused = config.process_results is not None or not called
     for key in options:
         if unused or (exact and key not in _EXACT_MATCH):
-            near = [] if key in _EXACT_MATCH else closest(str(key), _METRIC_KEYS)
-            meant = f" Was '{near[0]}' meant?" if near else ""
+            closest_keys = (
+                [] if key in _EXACT_MATCH else closest(str(key), _METRIC_KEYS)
+            )
+            meant = f" Was '{closest_keys[0]}' meant?" if closest_keys else ""
             findings.append(
                 f"The metric '{name}' has the key '{key}', which has no effect.{meant}"
             )

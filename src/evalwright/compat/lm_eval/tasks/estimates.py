@@ -177,7 +177,7 @@ class Metrics:
         self,
         scores: Mapping[str, Any],
         filtered: Sequence[Any] = (),
-        came: Sequence[Sequence[Any]] = (),
+        unfiltered: Sequence[Sequence[Any]] = (),
     ) -> Score:
         """Combine a row's scores into one Score, whose value is the first metric's.
 
@@ -188,7 +188,7 @@ class Metrics:
         item: dict[str, Any] = {}
         filtered_text = stringify(filtered)
         if filtered_text != stringify(
-            [responses[0] if responses else None for responses in came]
+            [responses[0] if responses else None for responses in unfiltered]
         ):
             item[FILTERED] = filtered_text
         if list(scores) != list(self._ways):
@@ -242,12 +242,16 @@ class Metrics:
                 failed,
                 f"no number: {type(exception).__name__}: {exception}",
             )
-        whose = "as published" if self.published else "corrected"
+        scoring = "as published" if self.published else "corrected"
         if error is None or not math.isfinite(error):
-            return by_error(value, None, n, failed, f"no interval ({whose})")
-        how = "of the mean" if name == "mean" else "by bootstrap"
+            return by_error(value, None, n, failed, f"no interval ({scoring})")
+        error_source = "of the mean" if name == "mean" else "by bootstrap"
         return by_error(
-            value, error, n, failed, f"normal interval, standard error {how} ({whose})"
+            value,
+            error,
+            n,
+            failed,
+            f"normal interval, standard error {error_source} ({scoring})",
         )
 
 

@@ -390,11 +390,11 @@ def _step(step: Mapping[str, Any], task: str) -> Callable[[], Any]:
     if not callable(function):
         filters_by_name = {**BUILT_IN_FILTERS, **_registered_filters}
         # A task's module registers its own with the package, where that is installed.
-        theirs: Any = getattr(
+        package_filters: Any = getattr(
             sys.modules.get("lm_eval.api.registry"), "filter_registry", {}
         )
-        if function not in filters_by_name and function in theirs:
-            filters_by_name[function] = theirs.get(function)
+        if function not in filters_by_name and function in package_filters:
+            filters_by_name[function] = package_filters.get(function)
         check_known(f"filter (in the task '{task}')", [function], filters_by_name)
         cls = filters_by_name[function]
     with failing_as(

@@ -79,10 +79,10 @@ def advice(error: BaseException) -> str:
     if model := _SPACY_MODEL.search(str(error)):
         return f" Install it with: python -m spacy download {model[1]}"
     for named in _THEIR_EXTRA.findall(" ".join(map(str, chain))):
-        ours = f"lm-eval-{named.replace('_', '-')}"
+        extra = f"lm-eval-{named.replace('_', '-')}"
         return (
             " Install what it needs with: pip install"
-            f" 'evalwright[{ours if ours in EXTRAS else 'lm-eval'}]'"
+            f" 'evalwright[{extra if extra in EXTRAS else 'lm-eval'}]'"
         )
     for name in _PIP.findall(str(error)):
         if name in _EXTRA_OF:
@@ -144,14 +144,14 @@ class _Finder(MetaPathFinder):
             module_path = root.joinpath(*name.split(".")[2:])
             if (file := module_path.with_suffix(".py")).is_file():
                 return importlib.util.spec_from_file_location(name, file)
-            below = [str(module_path)]
+            locations = [str(module_path)]
             if (file := module_path / "__init__.py").is_file():
                 return importlib.util.spec_from_file_location(
-                    name, file, submodule_search_locations=below
+                    name, file, submodule_search_locations=locations
                 )
             if module_path.is_dir():
                 spec = ModuleSpec(name, None, is_package=True)
-                spec.submodule_search_locations = below
+                spec.submodule_search_locations = locations
                 return spec
         return None
 
@@ -230,8 +230,8 @@ _JOINS = ((" n't", "n't"), (" )", ")"), ("( ", "("), ('" ', '"'), (' "', '"'))
 
 def detokenise(text: str) -> str:
     """Remove the spaces that a tokenised corpus has around punctuation."""
-    for apart, joined in _JOINS:
-        text = text.replace(apart, joined)
+    for separated, joined in _JOINS:
+        text = text.replace(separated, joined)
     return re.sub(r"\s(?<= )(?=['.,])", "", text)
 
 

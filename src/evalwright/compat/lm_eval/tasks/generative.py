@@ -90,7 +90,7 @@ def _generates(listed: Listed, index: Index) -> bool:
     return False
 
 
-def _leaves(listed: Listed, index: Index, above: tuple[str, ...]) -> Iterator[Listed]:
+def _leaves(listed: Listed, index: Index, parents: tuple[str, ...]) -> Iterator[Listed]:
     if listed.kind == "task":
         yield listed
         return
@@ -102,8 +102,8 @@ def _leaves(listed: Listed, index: Index, above: tuple[str, ...]) -> Iterator[Li
     else:
         names = list(listed.members)
     for name in names:
-        if name in index and name not in above:
-            yield from _leaves(index[name], index, (*above, listed.name))
+        if name in index and name not in parents:
+            yield from _leaves(index[name], index, (*parents, listed.name))
 
 
 def _member_names(members: Any) -> Iterator[str]:

@@ -121,9 +121,9 @@ def _read(folder: Path, paths: Sequence[str]) -> dict[str, Any]:
     for tag, members in tags.items():
         entries.setdefault(tag, Listed(tag, "tag", members=tuple(sorted(members))))
     outside = {
-        str(used): stamp(str(used))
-        for used in files.used()
-        if str(used) not in set(paths)
+        str(read_path): stamp(str(read_path))
+        for read_path in files.used()
+        if str(read_path) not in set(paths)
     }
     rows = [
         [listed.name, listed.kind, listed.path, listed.members]

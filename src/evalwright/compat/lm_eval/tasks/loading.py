@@ -167,14 +167,14 @@ class Library:
         if name in self._open:
             raise TaskError(f"The group '{name}' is a member of itself.")
         self._open.append(name)
-        below = {
+        shared_settings = {
             key: value for key, value in config.items() if key not in _GROUP_KEYS
         } | overrides
         members = config.get("task")
         tasks: list[str] = []
         children: list[str] = []
         for member in [members] if isinstance(members, str) else members or ():
-            child, leaves = self._add_member(name, member, below, collection)
+            child, leaves = self._add_member(name, member, shared_settings, collection)
             children += child
             tasks += leaves
         self._open.remove(name)
@@ -292,8 +292,8 @@ def _check_generation(key: str, value: Any) -> None:
     check_known("setting of generation", [key], settable)
     if key not in GENERATION:
         return
-    fits, requirement = GENERATION[key]
-    if value is not None and not fits(value):
+    is_valid, requirement = GENERATION[key]
+    if value is not None and not is_valid(value):
         raise ConfigurationError(
             f"The setting of generation {key} must be {requirement}, not {value!r}."
         )

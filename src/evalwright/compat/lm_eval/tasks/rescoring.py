@@ -93,9 +93,9 @@ def rules(
         )
         return work.score_answer(scoring, pipeline, doc, answer)
 
-    how = {"scoring": options.scoring}
+    scoring_options = {"scoring": options.scoring}
     scorers = [
-        work.scorer(pipeline.name, how, partial(score, pipeline=pipeline))
+        work.scorer(pipeline.name, scoring_options, partial(score, pipeline=pipeline))
         for pipeline in task_definition.pipelines
     ]
     names = [metric.name for metric in task_definition.metrics]
@@ -202,8 +202,10 @@ def _from_files(definition: Mapping[str, Any], options: Options) -> Definition:
         library.functions.resolve(
             settings, name
         )  # the module that registers it may be named by `process_docs` alone
-    used = {key: value for key, value in settings.items() if key not in _NOT_SCORING}
-    resolved = library.functions.resolve(used, name)
+    scoring_settings = {
+        key: value for key, value in settings.items() if key not in _NOT_SCORING
+    }
+    resolved = library.functions.resolve(scoring_settings, name)
     for reason in [*refusals(name, resolved), *unavailable_in(resolved)]:
         raise reason
     return read(

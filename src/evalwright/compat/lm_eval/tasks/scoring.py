@@ -83,9 +83,9 @@ class Scoring:
 
         likelihoods, greedy = zip(*results, strict=True)
         choices = self.fields.choices(doc)
-        alone: Sequence[float] = ()
+        unconditional: Sequence[float] = ()
         if "acc_mutual_info" in metric_names and len(likelihoods) == 2 * len(choices):
-            likelihoods, alone = (
+            likelihoods, unconditional = (
                 likelihoods[: len(choices)],
                 likelihoods[len(choices) :],
             )
@@ -114,7 +114,7 @@ class Scoring:
         }
         if "acc_mutual_info" in metric_names:
             scores["acc_mutual_info"] = self._hit(
-                int(np.argmax(values - np.array(alone, dtype=float))), gold
+                int(np.argmax(values - np.array(unconditional, dtype=float))), gold
             )
         return scores
 
@@ -326,17 +326,17 @@ def _paired(predictions: list[Any], references: list[Any]) -> list[tuple[Any, An
     other.
     """
     if len(predictions) == 1 and isinstance(predictions[0], list):
-        many = predictions[0]
+        listed_predictions = predictions[0]
         golds = (
             references[0]
             if len(references) == 1 and isinstance(references[0], list)
             else references
         )
         if len(golds) == 1:
-            return [(prediction, golds[0]) for prediction in many]
-        if len(many) == 1:
-            return [(many[0], gold) for gold in golds]
-        return list(zip(many, golds, strict=True))
+            return [(prediction, golds[0]) for prediction in listed_predictions]
+        if len(listed_predictions) == 1:
+            return [(listed_predictions[0], gold) for gold in golds]
+        return list(zip(listed_predictions, golds, strict=True))
     if len(references) == 1 and isinstance(references[0], list):
         return [
             (prediction, gold) for prediction in predictions for gold in references[0]

@@ -113,9 +113,9 @@ class _Refused(Exception):
 def _check_untrusted(
     path: str, settings: dict[str, Any], folders: Sequence[Path], options: Options
 ) -> tuple[str, dict[str, Any]]:
-    if odd := sorted(map(str, settings.keys() - _SETTINGS)):
+    if unknown_settings := sorted(map(str, settings.keys() - _SETTINGS)):
         raise _Refused(
-            f"has the setting `dataset_kwargs.{odd[0]}`; known are"
+            f"has the setting `dataset_kwargs.{unknown_settings[0]}`; known are"
             f" {', '.join(sorted(_SETTINGS))}"
         )
     files = settings.get("data_files")
@@ -200,10 +200,10 @@ def _find_files(text: str, folders: Sequence[Path]) -> list[str]:
 
 
 def _check_inside(file: str, folders: Sequence[Path], options: Options) -> str:
-    real = Path(file).resolve()
+    resolved = Path(file).resolve()
     if not (
-        any(real.is_relative_to(folder.resolve()) for folder in folders)
-        or options.is_beside(real)
+        any(resolved.is_relative_to(folder.resolve()) for folder in folders)
+        or options.is_beside(resolved)
     ):
         raise _Refused(
             f"reads '{file}', which is outside its folder '{folders[0]}'; a folder that"
@@ -211,7 +211,7 @@ def _check_inside(file: str, folders: Sequence[Path], options: Options) -> str:
             " --include_path; from Python: include_path)"
         )
     try:
-        with real.open("rb") as opened:
+        with resolved.open("rb") as opened:
             start = opened.read(8)
     except OSError as error:
         raise DatasetError(
@@ -219,7 +219,7 @@ def _check_inside(file: str, folders: Sequence[Path], options: Options) -> str:
         ) from None
     if start.startswith(_ARCHIVES):
         raise _Refused(f"reads '{file}', which is compressed; unpack it")
-    return str(real)
+    return str(resolved)
 
 
 class Splits:
@@ -265,10 +265,10 @@ class Splits:
         try:
             return self._data[name]
         except KeyError:
-            there = ", ".join(sorted(map(str, self._data)))
+            split_names = ", ".join(sorted(map(str, self._data)))
             raise DatasetError(
                 f"The data of the task '{self.definition.name}' have no split '{name}';"
-                f" they have: {there}."
+                f" they have: {split_names}."
             ) from None
 
     def _open(self) -> Any:
@@ -334,13 +334,13 @@ def reported(error_type: type[EvalwrightError], problem: str) -> Iterator[None]:
 @contextmanager
 def quiet() -> Iterator[None]:
     """Disable progress bars and the cache of transformed tables."""
-    with ExitStack() as after:
+    with ExitStack() as cleanup:
         with suppress(ImportError):
             import datasets
 
             for name in ("progress_bar", "caching"):
                 if getattr(datasets, f"is_{name}_enabled")():
-                    after.callback(getattr(datasets, f"enable_{name}"))
+                    cleanup.callback(getattr(datasets, f"enable_{name}"))
                 getattr(datasets, f"disable_{name}")()
         yield
 
