@@ -1,7 +1,7 @@
-"""Interface for frameworks that add `evalwright import NAME`, `evalwright export NAME` or a
-program.
+"""What a framework adds to the command line: an importer, an exporter, a program of its own.
 
-The commands are implemented once, in `cli/foreign.py`.
+The commands `evalwright import NAME` and `evalwright export NAME` are implemented once, in
+`cli/foreign.py`.
 """
 
 from __future__ import annotations
@@ -83,8 +83,9 @@ class Exporter:
 
 
 def later(target: str) -> Callable[..., Any]:
-    """Return a function that imports its target when called. target: "module:function" in this
-    package.
+    """Return a function that imports its target when called.
+
+    target: "module:function" in this package.
     """
 
     def call(*arguments: Any, **options: Any) -> Any:

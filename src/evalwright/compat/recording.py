@@ -1,6 +1,4 @@
-"""Helpers for importers and exporters: reading foreign files, choosing a run's folder, writing its
-record.
-"""
+"""Helpers for importers and exporters: foreign files, run folders, run records."""
 
 from __future__ import annotations
 
@@ -223,9 +221,7 @@ def started(stamps: Sequence[str], files: Sequence[Path]) -> str:
 
 
 class Recorded(BaseModel):
-    """A row of a foreign file: fields that are not declared are dropped, and null counts as
-    missing.
-    """
+    """A row of a foreign file; undeclared fields are dropped, and null counts as missing."""
 
     model_config = ConfigDict(frozen=True, strict=True)
 

@@ -1,5 +1,4 @@
-"""`evalwright import hhem`, and `hhem-leaderboard`: the leaderboard engine's command, run by our
-engine.
+"""`evalwright import hhem`, and `hhem-leaderboard`, the leaderboard engine's command.
 
 Evaluations are suites in `leaderboard.yaml` of the working folder, or else in the small example
 that comes with the package. As in the engine, `test` asks each model three questions; any other

@@ -1,5 +1,4 @@
-"""Reads the files of the HHEM leaderboard engine:
-`<company>/<model>/{summaries,judgments,stats}.jsonl`.
+"""Reads the HHEM leaderboard engine's `<company>/<model>/{summaries,judgments,stats}.jsonl`.
 
 Older versions named fields differently; the tables below list these names. Nothing in the files is
 trusted: an unexpected value raises an error that names file and line. The engine copied its
@@ -147,8 +146,9 @@ class Summary(Recorded):
 
 
 class Published(Recorded):
-    """A line of stats.jsonl, with rates in percent. left_out: names of fields that are not
-    imported.
+    """A line of stats.jsonl, with rates in percent.
+
+    left_out: names of fields that are not imported.
     """
 
     model: Clean = field("model_name", "llm", default="")
@@ -277,9 +277,7 @@ def _published(row: Mapping[str, Any], where: str) -> Published:
 
 
 def read_articles(path: Path) -> dict[str, dict[str, str]]:
-    """Read category, text_type and dataset by `article_id` from the CSV, in its order; texts are
-    dropped.
-    """
+    """Read category, text_type and dataset by `article_id` from the CSV; texts are dropped."""
     # an annual report has more than the 128 KiB that are allowed otherwise
     csv.field_size_limit(1 << 27)
     broken = failing_as(

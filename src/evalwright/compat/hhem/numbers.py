@@ -1,5 +1,4 @@
-"""Computes a group's metrics, by our statistics ("corrected") or the engine's arithmetic
-("published").
+"""Computes a group's metrics, "corrected" by our statistics or "published" by the engine's.
 
 Corrected: each judgment counts once, failures are counted separately, and lost rows are reported.
 Published: the engine's join on `summary_uid` with its repetitions, rounded to one decimal; for the

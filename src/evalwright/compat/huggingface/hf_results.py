@@ -1,10 +1,9 @@
-"""Exports a run as the structured results of leaderboard spaces on the Hub: a JSON file for each
-model.
+"""Exports a run as the structured results of leaderboard spaces on the Hub.
 
-The format is that of the hallucination leaderboard's files: `config`, `results`,
-`model_annotations`, `category_results` and `text_complexity_results`; rates in percent, numbers to
-three decimals. Unknown values are null: a model's precision, its revision, the numbers of a
-category without samples. Intervals and counts are under `evalwright`.
+There is a JSON file for each model, in the format of the hallucination leaderboard's files:
+`config`, `results`, `model_annotations`, `category_results` and `text_complexity_results`; rates in
+percent, numbers to three decimals. Unknown values are null: a model's precision, its revision, the
+numbers of a category without samples. Intervals and counts are under `evalwright`.
 """
 
 from __future__ import annotations
@@ -211,9 +210,7 @@ def _annotated(annotations: Annotations, run: Run) -> dict[str, Any]:
 
 
 def _model_fact(run: Run, key: str, form: str) -> str | None:
-    """A fact about the model, if it has the right form: a branch is not a hash, "auto" not a
-    precision.
-    """
+    """A fact about the model; None if its form is wrong, such as a branch instead of a hash."""
     fact = str(run.data["model"].get(key, ""))
     return fact if re.fullmatch(form, fact) else None
 

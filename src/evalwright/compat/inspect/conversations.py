@@ -55,9 +55,7 @@ def read_content(message: Any) -> tuple[tuple[Part, ...], str, bool]:
 
 
 def message_text(message: Any) -> str:
-    """A message's text without reasoning; images by hash, so that other images are another
-    question.
-    """
+    """A message's text without reasoning; images by hash, so that they tell questions apart."""
     return "".join(
         part if isinstance(part, str) else image_name(part)
         for part in read_content(message)[0]
@@ -125,9 +123,7 @@ def shrink_messages(content: Any) -> Any:
 
 
 def write_messages(prompt: Prompt) -> list[dict[str, Any]]:
-    """Convert our prompt to inspect_ai's messages; images, whose bytes no record holds, by name and
-    hash.
-    """
+    """Convert our prompt to inspect_ai's messages; images become their name and hash."""
     turns = (Message("user", prompt),) if isinstance(prompt, str) else prompt
 
     def content(turn: Message) -> Any:

@@ -1,6 +1,4 @@
-"""Imports logs of inspect_ai: a run for each log, epochs as draws, metrics computed again and
-checked.
-"""
+"""Imports logs of inspect_ai as runs, with epochs as draws and metrics computed again."""
 
 from __future__ import annotations
 

@@ -169,8 +169,9 @@ def _roots(settings: Settings) -> Iterator[Path]:
 
 
 def _qualified_names(names: Sequence[str], roots: Sequence[Path]) -> Iterator[str]:
-    """Prefix task names with the dialect; a folder that is not a task's name stands for its YAML
-    files.
+    """Prefix task names with the dialect.
+
+    A folder that is not a task's name stands for its YAML files.
     """
     if not all(isinstance(name, str) for name in names):
         raise ConfigurationError(
@@ -258,9 +259,7 @@ def _wandb_mode(arguments: dict[str, Any]) -> str | None:
 
 
 def _tracker_environment(settings: Settings) -> dict[str, str]:
-    """The environment variable that sets where Weights & Biases writes, which `TrackedRun` cannot
-    carry.
-    """
+    """The environment variable that sets the mode of Weights & Biases."""
     mode = _wandb_mode(dict(settings.get("wandb_args", {})))
     return {} if mode is None else {"WANDB_MODE": mode}
 
@@ -400,10 +399,9 @@ def _samples(name: str, files: Sequence[Path], config: Mapping[str, Any]) -> lis
 
 
 def _restore_types(line: dict[str, Any], generated: bool) -> dict[str, Any]:
-    """Convert a samples-file line to what `simple_evaluate` has in memory, where numbers are
-    numbers.
+    """Convert a line of a samples file to what `simple_evaluate` has in memory.
 
-    Targets of generation stay text.
+    There numbers are numbers, except that targets of generation stay text.
     """
     line["arguments"] = [
         tuple(arguments.values()) for arguments in line["arguments"].values()
@@ -450,8 +448,7 @@ def simple_evaluate(
     fewshot_random_seed: int | None = SEEDS[3],
     **settings: Any,
 ) -> dict[str, Any]:
-    """Evaluate a model on tasks, as `lm_eval.simple_evaluate` does, and return its dictionary of
-    results.
+    """Evaluate a model on tasks, as `lm_eval.simple_evaluate` does, and return its results.
 
     Settings that cannot be honoured raise an error that says why.
 

@@ -1,5 +1,6 @@
-"""The helpers of `lm_eval.utils` that model classes import: token windows, argument strings,
-reordering, remote tokenizers.
+"""The helpers of `lm_eval.utils` that model classes import.
+
+They cover token windows, argument strings, reordering and remote tokenizers.
 """
 
 from __future__ import annotations
@@ -280,9 +281,7 @@ def call_json(
 
 
 def ssl_context(verify: bool | str) -> ssl.SSLContext:
-    """Create an SSL context that trusts the system's authorities, those of a file, or (False)
-    anything.
-    """
+    """Create an SSL context that trusts the system's authorities, those of a file, or anyone."""
     context = ssl.create_default_context(
         cafile=verify if isinstance(verify, str) else None
     )
@@ -293,8 +292,9 @@ def ssl_context(verify: bool | str) -> ssl.SSLContext:
 
 
 class RemoteTokenizer:
-    """The tokenizer of a server such as vLLM's, through `/tokenizer_info`, `/tokenize` and
-    `/detokenize`.
+    """The tokenizer of a server such as vLLM's.
+
+    It uses the endpoints `/tokenizer_info`, `/tokenize` and `/detokenize`.
     """
 
     def __init__(

@@ -118,8 +118,9 @@ class RecordedRun:
 
 
 def find_files(path: Path) -> list[Path]:
-    """Find the run files at a path, a file or a folder, sorted by name. Raises RunError if there
-    are none.
+    """Find the run files at a path, a file or a folder, sorted by name.
+
+    Raises RunError if there are none.
     """
     if path.is_file():
         return [path]
@@ -206,10 +207,10 @@ def _flatten(row: Any) -> Any:
 
 
 def read_questions(path: Path) -> dict[str, Question]:
-    """Read the questions by id, from the benchmark's Python file (never run), JSON, JSON Lines or
-    CSV.
+    """Read the questions by id, from the benchmark's Python file, JSON, JSON Lines or CSV.
 
-    Raises RunError if there are none, or one lacks an id, a question or a reference answer.
+    The Python file is never run. Raises RunError if there are no questions, or one lacks an id, a
+    question or a reference answer.
     """
     rows = list(_question_rows(path))
     if not rows:

@@ -1,6 +1,4 @@
-"""Scores each row of a recorded run: as recorded, by the benchmark's arithmetic, and by our
-scorers.
-"""
+"""Scores each row of a recorded run in three ways: as recorded, published and corrected."""
 
 from __future__ import annotations
 
@@ -123,8 +121,9 @@ def _build_answer(row: Result) -> Answer:
 def judge_rows(
     run: RecordedRun, questions: Mapping[str, Question] | None, scoring: str
 ) -> list[Judged]:
-    """Judge every row of a run. scoring: which verdict becomes the score, "published" or
-    "corrected".
+    """Judge every row of a run.
+
+    scoring: which verdict becomes the score, "published" or "corrected".
     """
     judged = []
     for row in run.results:

@@ -1,5 +1,4 @@
-"""Writes the benchmark's questions as task files, so that new runs can be compared with imported
-ones.
+"""Writes the benchmark's questions as task files, to compare new runs with imported ones.
 
 Tasks, ids, questions and references have the same names as in imported runs, so samples are paired;
 the prompt is ours.

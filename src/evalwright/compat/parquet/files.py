@@ -1,8 +1,8 @@
-"""A run as two Parquet files: samples, with `run.json` in the file's metadata, and scores as a long
-table.
+"""A run as two Parquet files, of samples and of scores.
 
-What people look for has columns of its own; one more column holds each sample's record as JSON,
-from which an import restores it.
+The samples' file holds `run.json` in its metadata; the scores are a long table. What people look
+for has columns of its own; one more column holds each sample's record as JSON, from which an import
+restores it.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""The model interface of lm-evaluation-harness's New Model Guide: three methods over lists of
-`Instance`.
+"""The model interface of lm-evaluation-harness's New Model Guide.
 
-A class written after that guide derives from `LM` (or `TemplateLM`) here instead of there, and runs
-as `lm/<name>`; `models.adapter` makes it a model of ours.
+It has three methods over lists of `Instance`. A class written after that guide derives from `LM`
+(or `TemplateLM`) here instead of there, and runs as `lm/<name>`; `models.adapter` makes it a model
+of ours.
 """
 
 from __future__ import annotations
@@ -44,9 +44,7 @@ class LM(ABC):  # noqa: B024 - a method that is left out is an ability that the 
         self.cache_hook: Any = CacheHook(None)
 
     def loglikelihood(self, requests: list[Instance]) -> Iterable[tuple[float, bool]]:
-        """Return (log-probability of the continuation, whether greedy decoding gives it) for each
-        request.
-        """
+        """Return (log-probability of the continuation, whether it is greedy) for each request."""
         raise NotImplementedError
 
     def loglikelihood_rolling(self, requests: list[Instance]) -> Iterable[float]:

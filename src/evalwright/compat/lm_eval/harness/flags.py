@@ -219,9 +219,7 @@ def names_a_file(model: Any) -> bool:
 
 
 def is_size(value: Any, *, auto: bool = True) -> bool:
-    """Whether a value is a batch size: a whole number of at least 1, or, if allowed, "auto" or
-    "auto:N".
-    """
+    """Whether a value is a batch size: a number above 0, or, with `auto`, "auto" or "auto:N"."""
     head, colon, number = str(value).partition(":")
     if auto and head == "auto" and not colon:
         return True

@@ -1,5 +1,4 @@
-"""`lm/<name>` and `lm_eval/<backend>`: model classes of lm-evaluation-harness as local models of
-ours.
+"""Model classes of lm-evaluation-harness as our local models `lm/<name>` and `lm_eval/<backend>`.
 
 All waiting requests of one kind go to the class in one call, and each result is checked. A method
 that is missing, or only raises NotImplementedError, is an ability that the model lacks, known
@@ -70,12 +69,11 @@ ENTRY_POINTS = "evalwright.lm"
 
 
 class LMAdapter(LocalModel):
-    """Runs a model class as a model of ours. The class is instantiated in `load`, in the worker
-    thread.
+    """Runs a model class as a model of ours.
 
-    Generation settings of an lm-evaluation-harness task reach the class unchanged, and its text is
-    not cut: there, too, the class decides where to stop. In all other requests a text ends before
-    the first stop string.
+    The class is instantiated in `load`, in the worker thread. Generation settings of an
+    lm-evaluation-harness task reach it unchanged, and its text is not cut: there, too, the class
+    decides where to stop. In all other requests a text ends before the first stop string.
 
     Args:
         model_class: the class.

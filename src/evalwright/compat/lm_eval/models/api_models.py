@@ -285,9 +285,7 @@ class TemplateAPI(TemplateLM):
         truncation: bool = False,
         **kwargs: Any,
     ) -> Any:
-        """Tokenise one text or several. Special tokens are added only on request or with
-        `add_bos_token`.
-        """
+        """Tokenise one text or several; special tokens only on request or with `add_bos_token`."""
         if self.tokenizer_backend is None:
             return [string]
         single = isinstance(string, str)
@@ -506,9 +504,7 @@ class TemplateAPI(TemplateLM):
     def batch_loglikelihood_requests(
         self, chunks: Iterable[list[LogLikelihoodInputs]]
     ) -> tuple[list[list[int]], list[int], list[Any]]:
-        """Tokens, context lengths and cache keys of requests; too long ones are cut at their
-        beginning.
-        """
+        """Tokens, context lengths and cache keys; the beginning of long requests is cut."""
         inputs = []
         lengths = []
         keys = []

@@ -1,5 +1,4 @@
-"""Inspects model classes without instantiating them: abilities, arguments, and what identifies
-them.
+"""Inspects model classes without instantiating them.
 
 A class may load anything from anywhere, so its source does not identify its answers. The
 transformers backend loads what its arguments name; those folders and repositories are identified by
@@ -54,9 +53,7 @@ def is_transformers(model_class: type) -> bool:
 
 
 def identify_content(arguments: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Identify what the transformers backend's arguments name, by content or commit; None if
-    unknown.
-    """
+    """Identify what the transformers backend loads, by content or commit; None if unknown."""
     if arguments.get("trust_remote_code"):
         return None
     revision = arguments.get("revision") or "main"

@@ -65,9 +65,7 @@ class HFLM(TransformersLoader):
         left_truncate_len: int | None = None,
         **kwargs: Any,
     ) -> list[int]:
-        """Tokenise a text, with the tokenizer's special tokens unless it begins with the prefix
-        token.
-        """
+        """Tokenise a text, with special tokens unless it begins with the prefix token."""
         encoding_options = _add_special_kwargs(add_special_tokens, self.add_bos_token)
         if add_special_tokens is None and self.prefix_token_id is not None:
             prefix = self.tokenizer.decode(self.prefix_token_id)
@@ -83,9 +81,7 @@ class HFLM(TransformersLoader):
         left_truncate_len: int | None = None,
         truncation: bool | None = False,
     ) -> tuple[Any, Any]:
-        """Tokenise texts as rows (token ids, attention mask); the longest are cut at their
-        beginning.
-        """
+        """Tokenise texts as rows (token ids, attention mask), cut at the beginning if too long."""
         encoding_options: dict[str, bool] = {}
         if self.backend == "causal":
             encoding_options = _add_special_kwargs(None, self.add_bos_token)
@@ -148,9 +144,7 @@ class HFLM(TransformersLoader):
         return torch.autocast(self.device.type, dtype=dtype, enabled=dtype is not None)
 
     def _model_call(self, inps: Any, attn_mask: Any = None, labels: Any = None) -> Any:
-        """Compute logits [rows, tokens, vocabulary] of token ids; of `labels` for an
-        encoder-decoder.
-        """
+        """Compute logits [rows, tokens, vocabulary], of `labels` for an encoder-decoder."""
         with torch.no_grad(), self._autocast():
             if attn_mask is None and labels is None:
                 return self.model(inps).logits
@@ -230,9 +224,7 @@ class HFLM(TransformersLoader):
         return size
 
     def _batch_scheduler(self, pos: int, n_reordered_requests: Sequence[Tokens]) -> int:
-        """The batch size at a position, detected again for each of `batch_schedule` parts of the
-        requests.
-        """
+        """The batch size at a position, detected anew for each of `batch_schedule` sections."""
         schedule_index = pos // max(
             int(len(n_reordered_requests) / self.batch_schedule), 1
         )

@@ -33,8 +33,9 @@ def _as_list(outputs: Any) -> list[Any]:
 
 
 class LocalCompletionsAPI(TemplateAPI):
-    """Completions of a local server. tokenizer_backend: "auto" uses the server's tokenizer if it
-    has one.
+    """Completions of a local server.
+
+    tokenizer_backend: "auto" uses the server's tokenizer if it has one.
     """
 
     def __init__(

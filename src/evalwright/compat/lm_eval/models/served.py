@@ -1,13 +1,12 @@
-"""`lm/<client>/<model>`: models behind servers, asked as the released package's clients ask them,
-body for body.
+"""Models behind servers, `lm/<client>/<model>`, with the request bodies of lm_eval's clients.
 
     lm/local-completions/my-model   -M base_url=http://localhost:8000/v1/completions -M
     tokenizer=org/model
     lm/openai-chat-completions/gpt-4o-mini
 
-What a request says (the length where a task names none, the seed, stop strings, token ids with the
-start token, windows of long texts) is theirs, and a text is left as it comes. Keys, pacing,
-retries, prices and the store are those of `openai/...` and `anthropic/...`.
+Request bodies are lm_eval's (the length if a task names none, the seed, stop strings, token ids
+with the start token, windows of long texts), and a text is not cut. Keys, pacing, retries, prices
+and the store are those of `openai/...` and `anthropic/...`.
 """
 
 from __future__ import annotations
@@ -302,9 +301,7 @@ class ServedModel(OpenAIModel):
         )
 
     def _body(self, message: Any, **how: Any) -> dict[str, Any]:
-        """Build a body; as in lm_eval, the end text is a stop string unless requests run
-        concurrently.
-        """
+        """Build a body; the end text stops generation unless requests are concurrent."""
         end_option = {} if self._concurrent else {"eos": self._client.eos_string}
         body: dict[str, Any] = self._client._create_payload(
             message, **how, **end_option

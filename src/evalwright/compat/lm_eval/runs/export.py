@@ -1,8 +1,8 @@
-"""Writes a run as lm-evaluation-harness 0.4.13 writes its results: `results_<time>.json` and
-`samples_<task>_<time>.jsonl`.
+"""Writes a run as lm-evaluation-harness 0.4.13 writes its results.
 
-Every number is the run's own. Readers of these files expect a score on every line, so failed
-samples go to `failures_<task>_<time>.jsonl` beside them.
+The files are `results_<time>.json` and `samples_<task>_<time>.jsonl`. Every number is the run's
+own. Readers of these files expect a score on every line, so failed samples go to
+`failures_<task>_<time>.jsonl` beside them.
 """
 
 from __future__ import annotations

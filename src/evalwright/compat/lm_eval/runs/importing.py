@@ -481,7 +481,7 @@ class _Task:
         )
 
     def _spec(self, metric: str, summary: MetricResult) -> MetricSpec:
-        """Define how a metric reads its scores: the first of a filter is the value, others are
+        """Define how a metric reads scores: the first metric of a filter is the value, others
         parts.
         """
         is_score = metric == self.metrics[summary.scorer][0] and metric not in self.less

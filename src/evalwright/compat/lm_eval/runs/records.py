@@ -61,9 +61,7 @@ def number(value: Any) -> float | None:
 
 
 def pair(metric: str, value: Any) -> tuple[float, float] | None:
-    """The log-likelihood and count in an item of a per-word or per-byte metric; None for other
-    items.
-    """
+    """The log-likelihood and count in an item of a per-word or per-byte metric, else None."""
     if metric not in COUNT_UNITS or not isinstance(value, list) or len(value) != 2:
         return None
     total = number(value[0])
@@ -252,9 +250,7 @@ def _likelihood(value: Any) -> float | None:
 def _choices(
     arguments: Sequence[Sequence[Any]], responses: Sequence[Response]
 ) -> tuple[str, ...]:
-    """The options of multiple choice: continuations of one context, or contexts of one
-    continuation.
-    """
+    """The options of multiple choice: several continuations, or several contexts."""
     pairs = len(arguments) > 1 and all(len(request) == 2 for request in arguments)
     if not pairs or any(response.log_likelihood is None for response in responses):
         return ()

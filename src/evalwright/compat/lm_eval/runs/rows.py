@@ -1,5 +1,6 @@
-"""Converts sample records to lines of `samples_<task>_<time>.jsonl`, one for each sample and
-filter.
+"""Converts sample records to lines of `samples_<task>_<time>.jsonl`.
+
+There is one line for each sample and filter.
 """
 
 from __future__ import annotations
@@ -362,9 +363,7 @@ def first_responses(resps: Any) -> list[Any]:
 
 
 def _as_array(item: Any) -> Any:
-    """Write the probabilities in a pair (gold class, probabilities) as lm_eval does, as an array's
-    text.
-    """
+    """Write the probabilities in a pair (gold class, probabilities) as numpy prints an array."""
     if (
         not isinstance(item, list | tuple)
         or len(item) != 2

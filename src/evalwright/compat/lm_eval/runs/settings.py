@@ -1,6 +1,4 @@
-"""A run's settings in lm_eval's terms: what its results files say of tasks, groups, prompts and the
-model.
-"""
+"""A run's settings in lm_eval's terms, for its results files."""
 
 from __future__ import annotations
 
@@ -76,9 +74,7 @@ def _few_shot_config(config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def metric_directions(definition: Mapping[str, Any]) -> dict[str, Any]:
-    """Whether higher is better, by metric: as the task file says, else the default; None if
-    unknown.
-    """
+    """Whether higher is better, by metric, from the task file or the default; None if unknown."""
     directions = dict(definition.get("higher_is_better", {}))
     for name, direction in directions.items():
         if direction is None and name in PUBLISHED_METRICS:

@@ -81,8 +81,9 @@ def _class_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def construct(cls: Any, settings: Mapping[str, Any]) -> Any:
-    """Create a class's task object, which opens its data. Raises ConfigurationError or
-    DatasetError.
+    """Create a class's task object, which opens its data.
+
+    Raises ConfigurationError or DatasetError.
     """
     name = str(settings["task"])
     if not isinstance(cls, type):
@@ -120,8 +121,9 @@ class Conversation(str):
 
     @classmethod
     def of(cls, turns: Sequence[Mapping[str, str]], **how: Any) -> Conversation:
-        """Called as a model's chat template. how: ignored; the last turn says whether the answer is
-        begun.
+        """Called as a model's chat template.
+
+        how: ignored; the last turn says whether the answer is begun.
         """
         conversation = cls(
             _MARK + "\n".join(f"{turn['role']}: {turn['content']}" for turn in turns)

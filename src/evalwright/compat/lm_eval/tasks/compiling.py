@@ -1,5 +1,6 @@
-"""Compiles a definition to a Task: lazily opened samples, a strategy, and a scorer per filter
-pipeline.
+"""Compiles a definition to a Task.
+
+It has lazily opened samples, a strategy, and a scorer for each filter pipeline.
 """
 
 from __future__ import annotations
@@ -408,9 +409,7 @@ def try_render(function: Callable[[Any], Any], doc: Any) -> Any:
 
 
 def _gold(fields: Fields, doc: Doc) -> dict[str, Any]:
-    """A row's targets, choices and gold indices for the record, plus the target if they do not give
-    it.
-    """
+    """A row's targets, choices and gold indices, for the record only."""
     try:
         target = fields.target(doc)
         choices = tuple(map(str, fields.choices(doc))) if fields.has_choices else ()

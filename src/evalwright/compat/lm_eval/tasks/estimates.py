@@ -93,9 +93,7 @@ class Metrics:
     def specs(
         self, metrics_by_pipeline: Mapping[str, Sequence[str]]
     ) -> tuple[MetricSpec, ...]:
-        """Specs of the metrics that scores have, by pipeline; those of the file come first, in its
-        order.
-        """
+        """Specs of the metrics that scores have, by pipeline; the file's own metrics come first."""
         metrics = dict.fromkeys(
             [
                 *self._ways,
@@ -145,10 +143,9 @@ class Metrics:
         )
 
     def _aggregation_of(self, metric: str) -> tuple[str, Aggregation]:
-        """How to aggregate a metric; one derived from another ("pass@1" from "pass_at_k") follows
-        it.
+        """How to aggregate a metric.
 
-        All others are averaged.
+        One derived from another ("pass@1" from "pass_at_k") follows it; all others are averaged.
         """
         if metric in self._ways:
             return self._ways[metric]
@@ -315,8 +312,9 @@ def metric_values(metric: str, column: Column) -> list[Any]:
 
 
 def _f1_of_any(items: Any) -> float:
-    """F1 of label 1 for labels 0 and 1, else macro F1; the published metric fails with a third
-    label.
+    """F1 of label 1 for labels 0 and 1, else macro F1.
+
+    The published metric fails with a third label.
     """
     names = {label for pair in items for label in pair}
     return labels.label_metric("f1" if names <= {0, 1} else "macro_f1", items)

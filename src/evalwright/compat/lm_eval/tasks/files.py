@@ -1,7 +1,6 @@
-"""Reads lm_eval's YAML: safe tags, `include`, and `!function module.name` as an unresolved
-reference.
+"""Reads lm_eval's YAML, and decides which tasks are refused.
 
-Also decides which tasks are refused.
+Only safe tags are read. `include` is merged, and `!function module.name` is kept as a reference.
 """
 
 from __future__ import annotations

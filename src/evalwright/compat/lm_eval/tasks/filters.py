@@ -214,8 +214,7 @@ class RegexFilter(Filter):
 
 
 class MultiChoiceRegexFilter(RegexFilter):
-    """Takes the pattern's match, else a choice found in the answer as "(B)", else a letter after a
-    colon.
+    """Takes the pattern's match, else a choice in the answer as "(B)", else a letter after a colon.
 
     The row needs a column `choices`.
     """

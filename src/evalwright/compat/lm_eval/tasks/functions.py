@@ -91,9 +91,7 @@ def advice(error: BaseException) -> str:
 
 
 def missing_without_error(path: Path) -> str | None:
-    """The missing library that a module ignores on import but needs for scoring; None if there is
-    none.
-    """
+    """The missing library that a module ignores on import but needs for scoring, if any."""
     return next(
         (
             name

@@ -260,8 +260,9 @@ _SETTINGS = (
 
 
 def read_options(settings: Mapping[str, Any], *, chat: bool = False) -> Options:
-    """Read Options from a configuration's `dialect` settings. Raises UnknownName or
-    ConfigurationError.
+    """Read Options from a configuration's `dialect` settings.
+
+    Raises UnknownName or ConfigurationError.
     """
     check_known("setting of `dialect`", settings, _SETTINGS)
     arguments = dict(settings)

@@ -94,8 +94,7 @@ def pass_at_k(total: int, right: int, size: int) -> float:
 
 @contextmanager
 def code_metric_in_sandbox() -> Iterator[None]:
-    """Make `evaluate.load("code_eval")` return the sandboxed metric while task modules are
-    imported.
+    """Make `evaluate.load("code_eval")` return the sandboxed metric within the block.
 
     Works whether or not `evaluate` is installed.
     """

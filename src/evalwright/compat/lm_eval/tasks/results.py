@@ -225,8 +225,9 @@ def task_results(tasks: Tasks) -> dict[str, dict[str, Any]]:
 
 
 def selected_groups(tasks: Tasks) -> dict[str, Group]:
-    """The groups through which the tasks were selected, inner ones first. tasks: those of
-    `run.json`.
+    """The groups through which the tasks were selected, inner ones first.
+
+    tasks: those of `run.json`.
     """
     groups: dict[str, Group] = {}
     for task in _theirs(tasks):

@@ -38,8 +38,9 @@ PAIR_METRICS = PUBLISHED_METRICS - {"exact_match", "bypass", "acc_all"}
 
 @dataclass(frozen=True, slots=True)
 class Scoring:
-    """Scores the rows of one task. multiple_target: rows have several right answers, as the first
-    has.
+    """Scores the rows of one task.
+
+    multiple_target: rows have several right answers, as the first one has.
     """
 
     definition: Definition
@@ -243,9 +244,7 @@ def apply_metric(metric: MetricEntry, gold: Any, result: Any) -> Any:
 
 
 def require_trust(definition: Definition, options: Options) -> None:
-    """Raise TaskError if a metric would download and run a program and the task's folder is not
-    trusted.
-    """
+    """Raise TaskError if a metric would download and run a program in an untrusted folder."""
     config = definition.config
     folder = definition.folder
     if config.output_type != "generate_until" or config.process_results is not None:
@@ -322,9 +321,7 @@ def exact_match(
 
 
 def _paired(predictions: list[Any], references: list[Any]) -> list[tuple[Any, Any]]:
-    """Pair predictions with references; several on one side are paired with a single one on the
-    other.
-    """
+    """Pair predictions with references; a single one is paired with all on the other side."""
     if len(predictions) == 1 and isinstance(predictions[0], list):
         listed_predictions = predictions[0]
         golds = (

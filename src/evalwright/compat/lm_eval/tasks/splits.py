@@ -347,9 +347,7 @@ def quiet() -> Iterator[None]:
 
 @contextmanager
 def fixed_chance() -> Iterator[None]:
-    """Seed Python's random numbers with 0, as in published runs, and restore their state
-    afterwards.
-    """
+    """Seed Python's random numbers with 0, as in published runs; restore their state afterwards."""
     state = random.getstate()
     random.seed(0)
     try:
