@@ -9,7 +9,7 @@ pytest.importorskip("matplotlib", reason="the extra `plot` is not installed")
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evalwright.reports.plot import MISSING, Fonts
+from evalwright.reports.plot import REPLACEMENT_CHARACTER, Fonts
 
 FONTS = Fonts()
 
@@ -30,5 +30,5 @@ def test_a_fitted_text_fits_and_keeps_both_ends(text: str, room: float) -> None:
 
 def test_a_letter_that_no_font_has_is_replaced() -> None:
     _, shown = FONTS.of("a\U000e0b95b", 10)
-    assert shown == f"a{MISSING}b"
+    assert shown == f"a{REPLACEMENT_CHARACTER}b"
     assert FONTS.of("Größe/Модель", 10)[1] == "Größe/Модель"

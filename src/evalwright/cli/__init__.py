@@ -91,7 +91,7 @@ COMMANDS = {
 }
 
 COMPLETE = "_EVALWRIGHT_COMPLETE"
-"""The variable that a shell sets to ask what may follow what was typed."""
+"""The environment variable that a shell sets to ask for completions."""
 
 
 _RESUME_WORDS = ("resume", "retry", "continue", "restart")

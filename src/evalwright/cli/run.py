@@ -160,7 +160,7 @@ def run(**params: Any) -> int:
 
 
 MOST_IN_A_SENTENCE = 5
-"""Models that are compared at the end of a run; of more, `compare` and `leaderboard` say it."""
+"""How many models a run compares in its last sentence; `compare` and `leaderboard` take more."""
 
 
 def _place(params: dict[str, Any]) -> Any:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
 _SEPARATED = re.compile(r"[^/_@:+-]*[/_@:+-]+(?=.)|.+")
-"""A part of a name up to and with its separators, or the rest."""
+"""A part of a name with the separators after it, or the end of the name."""
 
 
 def to_html(document: doc.Document) -> str:
@@ -137,7 +137,7 @@ def source_hash(content: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()}'"
 
 
-ROOM = 74.0
+ROOM_REM = 74.0
 """Characters' heights (rem) that a page of 1,280 pixels leaves to a table; what is wider falls into
 parts.
 """
@@ -152,7 +152,7 @@ def _tables(table: doc.Table) -> list[doc.Table]:
     columns, rows = table.cells(drawn=True)
     table = replace(table, columns=columns, rows=rows)
     widths = [_width(column) for column in columns]
-    first, *others = table.parts(widths, ROOM)
+    first, *others = table.parts(widths, ROOM_REM)
     return [
         first,
         *(

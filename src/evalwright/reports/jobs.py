@@ -69,7 +69,7 @@ and what follows two dashes.
 """
 
 _MERGE = '"$@" || { code=$?; [ "$code" = 1 ] || exit "$code"; }'
-"""Ends well when the run is merged, also where samples in it failed."""
+"""Succeeds once the run is merged, even if samples in it failed (exit code 1)."""
 
 
 @dataclass(frozen=True, slots=True)

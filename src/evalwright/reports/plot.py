@@ -25,7 +25,7 @@ from evalwright.reports.text import inert
 if TYPE_CHECKING:
     from evalwright.reports.plot_view import PlotRow, PlotView
 
-ELSEWHERE = (
+FALLBACK_FONTS = (
     "Noto Sans CJK SC",
     "Noto Sans CJK JP",
     "Noto Sans CJK KR",
@@ -48,7 +48,7 @@ ELSEWHERE = (
 )
 """Fonts for the scripts that the shipped one lacks, in the order in which they are tried."""
 
-MISSING = "\ufffd"
+REPLACEMENT_CHARACTER = "\ufffd"
 
 _PIECES = re.compile(r"\s+|[^\s/_@:+-]*[/_@:+-]+|[^\s/_@:+-]+")
 """Where a text may be broken: after spaces, and after what separates the parts of a name."""
@@ -91,7 +91,9 @@ class Fonts:
                 return FontProperties(fname=fallback, size=size), text
             self.lacking |= lacking
             if not self.as_text:
-                text = "".join(MISSING if char in lacking else char for char in text)
+                text = "".join(
+                    REPLACEMENT_CHARACTER if char in lacking else char for char in text
+                )
         return FontProperties(fname=file, size=size), text
 
     def width(self, text: str, size: float, *, bold: bool = False) -> float:
@@ -208,9 +210,9 @@ def _others() -> tuple[str, ...]:
     font_files = {
         font.name: font.fname
         for font in reversed(fontManager.ttflist)
-        if font.name in ELSEWHERE
+        if font.name in FALLBACK_FONTS
     }
-    return tuple(font_files[name] for name in ELSEWHERE if name in font_files)
+    return tuple(font_files[name] for name in FALLBACK_FONTS if name in font_files)
 
 
 @lru_cache(maxsize=32)
@@ -231,10 +233,10 @@ OTHERS = "#b9c7d5"
 LEADS_RANGE = "#0b2a52"
 OTHERS_RANGE = "#4c5b69"
 
-WIDTH = 9.0
+WIDTH_INCHES = 9.0
 """Inches: 864 pixels in an SVG, which is about a README's width."""
-ROW = 0.3
-DOTS = 200
+ROW_INCHES = 0.3
+PNG_DPI = 200
 """Dots per inch of a PNG: sharp on a screen that shows it at half its size."""
 
 
@@ -321,7 +323,7 @@ def written(figure: Any, suffix: str, title: str) -> bytes:
     figure.savefig(
         buffer,
         format=suffix[1:],
-        dpi=DOTS if suffix == ".png" else "figure",
+        dpi=PNG_DPI if suffix == ".png" else "figure",
         metadata=metadata,
     )
     return buffer.getvalue()
@@ -355,15 +357,17 @@ class _Drawing:
         self.notes = [
             line
             for note in view.notes
-            for line in self.fonts.wrapped(note, 8, WIDTH - 0.5)
+            for line in self.fonts.wrapped(note, 8, WIDTH_INCHES - 0.5)
         ]
         self.top = 1.2 if view.ranked or view.has_intervals else 0.95
-        self.body = ROW * len(view.rows)
+        self.body = ROW_INCHES * len(view.rows)
         self.height = self.top + self.body + 0.42 + 0.17 * len(self.notes) + 0.12
-        self.figure: Any = Figure(figsize=(WIDTH, self.height), facecolor="white")
+        self.figure: Any = Figure(
+            figsize=(WIDTH_INCHES, self.height), facecolor="white"
+        )
         FigureCanvasAgg(self.figure)
         self.axes = self.figure.add_axes(
-            (0, 0, 1, 1), xlim=(0, WIDTH), ylim=(self.height, 0)
+            (0, 0, 1, 1), xlim=(0, WIDTH_INCHES), ylim=(self.height, 0)
         )
         self.axes.set_axis_off()
         self.axes.autoscale(False)
@@ -383,16 +387,16 @@ class _Drawing:
         widest = max(fonts.width(row.label, 10, bold=row.leads) for row in rows)
         ends = max((fonts.width(row.interval, 9) for row in rows), default=0)
         value_width = max(fonts.width(row.shown, 10, bold=True) for row in rows)
-        interval = WIDTH - 0.25
+        interval = WIDTH_INCHES - 0.25
         value_end = interval - ends - (0.1 if ends else 0)
         bars_end = value_end - value_width - 0.2
         # Names may take what leaves the bars a third of the picture.
-        bars = min(name + widest + 0.15, max(name + 1.2, bars_end - WIDTH / 3))
+        bars = min(name + widest + 0.15, max(name + 1.2, bars_end - WIDTH_INCHES / 3))
         return _Places(rank, name, bars, bars_end, value_end, interval)
 
     def _head(self) -> None:
         view = self.view
-        room = WIDTH - 0.5
+        room = WIDTH_INCHES - 0.5
         self._text(
             0.25,
             0.36,
@@ -445,7 +449,7 @@ class _Drawing:
             )
             self._text(position(tick), last + 0.2, label, 8.5, QUIET, align="center")
         for i, row in enumerate(self.view.rows):
-            self._row(row, self.top + ROW * (i + 0.5), position)
+            self._row(row, self.top + ROW_INCHES * (i + 0.5), position)
 
     def _row(self, row: PlotRow, y: float, position: Any) -> None:
         places = self.places

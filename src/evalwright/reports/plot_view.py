@@ -21,8 +21,8 @@ from evalwright.reports.documents.board import board_labels
 from evalwright.reports.text import inert
 from evalwright.statistics import Estimate
 
-BEST = 25
-"""Models in a picture, unless something else is asked."""
+DEFAULT_BEST = 25
+"""How many models a picture shows by default."""
 
 
 class NothingToPlot(ConfigurationError):
@@ -66,7 +66,10 @@ class PlotView:
 
 
 def plot_view(
-    board: Board, title: str, best: int = BEST, least_answered: float | None = None
+    board: Board,
+    title: str,
+    best: int = DEFAULT_BEST,
+    least_answered: float | None = None,
 ) -> PlotView:
     """The best models by the board's first column.
 

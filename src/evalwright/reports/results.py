@@ -50,9 +50,9 @@ from evalwright.runs.writer import to_json
 from evalwright.tasks.files import write_file
 
 MOST_ROWS = 30
-"""Rows that a notebook shows of a table; reports and frames have all."""
-LINE = 180
-"""Letters of a result's line."""
+"""How many rows of a table a notebook shows; reports and frames have all."""
+LONGEST_LINE_CHARS = 180
+"""The longest line that describes a result."""
 
 
 REPORTS: Mapping[str, Callable[[doc.Document], str | bytes]] = {
@@ -61,7 +61,7 @@ REPORTS: Mapping[str, Callable[[doc.Document], str | bytes]] = {
     ".tex": to_latex,
     ".pdf": to_pdf,
 }
-"""What a document is written as, by the ending of the file's name."""
+"""Renderers of a document, by the suffix of the file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +134,9 @@ class Report:
         return to_markdown(self.document)
 
     def __repr__(self) -> str:
-        return f"<Report: {shorten(inert(self.document.title), LINE - 20)}>"
+        return (
+            f"<Report: {shorten(inert(self.document.title), LONGEST_LINE_CHARS - 20)}>"
+        )
 
     def _repr_html_(self) -> str:
         return to_notebook(self.document)
@@ -142,7 +144,7 @@ class Report:
 
 def line(result: Any) -> str:
     """The result in a line."""
-    return shorten(inert(_form(result).line(result)), LINE)
+    return shorten(inert(_form(result).line(result)), LONGEST_LINE_CHARS)
 
 
 def notebook_html(result: Any) -> str:

@@ -17,7 +17,7 @@ them.
 """
 
 _FORMULA = re.compile(r"""(^|[,;|\t\n])((?:[^\S\t\n]|['"])*+)(?=[\t=+@＝＋－＠-])""")
-"""Where a spreadsheet would begin a formula, whichever character separates its cells."""
+"""Positions where a spreadsheet would see a formula, whatever separates its cells."""
 
 CODE_SPAN = re.compile(r"(?<!`)`(?! )([^`|\\]+)(?<! )`(?!`)")
 """A command or a name between backticks in a sentence.

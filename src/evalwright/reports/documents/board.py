@@ -40,7 +40,7 @@ LEAST_SLICES none.
 LEAST_SLICES = 5
 
 PROVISIONAL_MARK = " *"
-"""Behind the rank of a model of which more than 5% of the answers are missing; a note says so."""
+"""Follows the rank of a model that lacks more than 5% of the answers; a note explains it."""
 
 FAULT_TITLES: Mapping[str, str] = {
     CUT: "Cut",
@@ -51,7 +51,7 @@ FAULT_TITLES: Mapping[str, str] = {
     UNFINISHED: "Unfinished",
     TOOL_CALL: "Tool call",
 }
-"""Columns of what models did in place of an answer; one that no model has is not shown."""
+"""Titles of columns that count faults of the models; columns without any fault are left out."""
 
 
 def board_document(

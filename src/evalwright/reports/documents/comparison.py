@@ -18,7 +18,7 @@ from evalwright.runs.slices import SliceComparison
 from evalwright.statistics import Estimate, MacroDifference
 
 PROVISIONAL = "provisional"
-"""What stands beside a difference that rests on too few of the answers."""
+"""The note on a difference that rests on too few of the answers."""
 
 MOST_FLIPS = 5
 """Flipped items shown per task and direction; the JSON form has more."""

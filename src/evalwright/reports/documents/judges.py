@@ -22,10 +22,10 @@ from evalwright.statistics import Estimate, JudgeCorrection, LengthProbe, SwapPr
 
 Cells = tuple[str, ...]
 
-_MOST_APART = 20
-"""Answers shown on which a judge and people differ."""
-_FEW = 30
-"""Labels under which an interval is more a warning than a result."""
+_MOST_DISAGREEMENTS = 20
+"""How many answers are shown on which a judge and people differ."""
+_FEW_LABELS = 30
+"""With fewer labels, an interval is more a warning than a result."""
 
 
 def calibration_document(calibration: JudgeCalibration) -> doc.Document:
@@ -87,7 +87,7 @@ def chosen_document(chosen_labels: ChosenLabels) -> doc.Document:
             f"{answer.judge:g}",
             f"{answer.people:.3g}",
         )
-        for answer in chosen_labels.apart[:_MOST_APART]
+        for answer in chosen_labels.apart[:_MOST_DISAGREEMENTS]
     ]
     blocks: list[doc.Block] = (
         [doc.Table(columns, rows, "Where they differ")] if rows else []
@@ -440,7 +440,7 @@ def _notes(calibration: JudgeCalibration) -> Iterator[str]:
             counts.without_verdict, "labelled answer has", "labelled answers have"
         )
         yield f"{answers} no verdict and are left out of every number."
-    if counts.labelled < _FEW:
+    if counts.labelled < _FEW_LABELS:
         yield (
             f"{counted(counts.labelled, 'label is', 'labels are')} few: treat the"
             " interval as a warning and label more."
@@ -509,7 +509,7 @@ def _difference_notes(judge_difference: JudgeDifference) -> Iterator[str]:
             " people skipped the hard ones, the correction is wrong by an unknown"
             " amount."
         )
-    if judge_difference.labelled < _FEW:
+    if judge_difference.labelled < _FEW_LABELS:
         labelled_items = counted(
             judge_difference.labelled, "labelled item is", "labelled items are"
         )

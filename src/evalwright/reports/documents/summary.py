@@ -41,7 +41,7 @@ from evalwright.runs.results import GroupResult, MetricResult, faults_in_words, 
 _MOST_ROWS = 16
 _MOST_KINDS = 3
 _MOST_COLUMNS = 4
-"""Runs that stand side by side; more are in the board alone."""
+"""How many runs are shown side by side; more are only on the board."""
 
 
 def run_summary(run: Run) -> doc.Document:

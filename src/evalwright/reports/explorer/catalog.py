@@ -42,7 +42,7 @@ from evalwright.runs.reader import Run
 from evalwright.runs.score_tables import item_scores
 
 MOST_PAIRED = 8
-"""Runs of which a file holds every pair."""
+"""Up to this number of runs, a page holds the comparison of every pair."""
 
 
 def catalog(

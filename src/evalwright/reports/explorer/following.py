@@ -36,16 +36,16 @@ from evalwright.runs.records import record_from
 from evalwright.runs.writer import RUN_FILE, Growing, growing
 from evalwright.tasks.files import failing_as
 
-STEP = 0.2
-"""Seconds of reading after which others get a turn."""
-PAUSE = 0.25
-"""Seconds between two looks at files that did not change."""
-SHARE = 20
-"""Numbers of a run that is still made are computed again after this many times what it took."""
+READ_SECONDS = 0.2
+"""How long one run is read before the next gets its turn."""
+PAUSE_SECONDS = 0.25
+"""How long to wait if no file has changed."""
+RECOMPUTE_FACTOR = 20
+"""Metrics of a growing run are recomputed after this many times the time they took."""
 STOPPED = "The process that wrote it ended; run the same command again to resume."
-_BLOCK = 1 << 20
-LONGEST_LINE = 1 << 28
-"""Bytes without a line break after which a growing file is not followed any more."""
+_READ_BYTES = 1 << 20
+LONGEST_LINE_BYTES = 1 << 28
+"""A growing file with a longer line is not followed any more."""
 
 Line = tuple[bytes, dict[str, Any]]
 
@@ -169,7 +169,7 @@ class FollowedRun:
 
     def _read(self) -> bool:
         """Read records for a moment; return whether there were any."""
-        until = time.monotonic() + STEP
+        until = time.monotonic() + READ_SECONDS
         size = self.samples.size
         lines = self._lines if self._lines is not None else self._grown()
         try:
@@ -199,7 +199,7 @@ class FollowedRun:
         """Yield complete lines that were not read before. Raises RunError."""
         start = self._ends[-1] if self._ends else 0
         unfinished = b""
-        while block := self._bytes(start + len(unfinished), _BLOCK):
+        while block := self._bytes(start + len(unfinished), _READ_BYTES):
             *lines, unfinished = (unfinished + block).split(b"\n")
             for line in lines:
                 start += len(line) + 1
@@ -207,9 +207,9 @@ class FollowedRun:
                     line + b"\n",
                     row_of(line, f"{self.folder.name}, record {len(self._ends) + 1:,}"),
                 )
-            if len(unfinished) > LONGEST_LINE:
+            if len(unfinished) > LONGEST_LINE_BYTES:
                 raise RunError(
-                    f"A record of '{self.folder.name}' has more than {LONGEST_LINE:,}"
+                    f"A record of '{self.folder.name}' has more than {LONGEST_LINE_BYTES:,}"
                     " bytes."
                 )
 
@@ -405,7 +405,9 @@ class Numbers:
             for name, tally in self._tallies.items()
             if len(tally.indices)
         ]
-        self._next = time.monotonic() + max(1.0, SHARE * (time.monotonic() - began))
+        self._next = time.monotonic() + max(
+            1.0, RECOMPUTE_FACTOR * (time.monotonic() - began)
+        )
 
 
 def _main_scorers(about: Mapping[str, Any]) -> dict[str, str]:
@@ -488,7 +490,7 @@ class Follower:
             self._ranked.clear()
             self.version += changed
             if not changed:
-                self._stopped.wait(PAUSE)
+                self._stopped.wait(PAUSE_SECONDS)
 
     def _tell(self, followed: FollowedRun) -> None:
         """Report a run's warnings, each once."""

@@ -42,12 +42,12 @@ from evalwright.tasks.files import failing_as, place_of, read_file, write_bytes
 
 Source = Literal["embedded", "fetched", "live"]
 Progress = Callable[[str], None]
-"""Told a few words on how far the work is."""
+"""Receives a few words on how far the work is."""
 
 TYPE = "application/x-evalwright"
 _PROGRESS_EVERY = 2000
 WARNING = "Warning"
-"""The name of a fact that says what is wrong with a run."""
+"""The name of facts that say what is wrong with a run."""
 PAGE = "index.html"
 _PARTS_PREFIX = "evalwright-"
 _GENERATOR_MARK = b'<meta name="generator" content="evalwright">'

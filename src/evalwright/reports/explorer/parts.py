@@ -20,21 +20,21 @@ from evalwright.core.requests import prompt_from
 from evalwright.runs.scores import hashed
 from evalwright.runs.writer import to_json
 
-CHUNK = 4096
-"""Rows of one part of columns or previews."""
+CHUNK_ROWS = 4096
+"""How many rows a part of columns or previews has."""
 BLOCK_ROWS = 256
 BLOCK_BYTES = 4 << 20
-"""A block of samples has no more rows than that, and ends once it has so many bytes."""
-LONGEST_LINE = 32 << 20
-"""Bytes of a record that are shown; of a longer one its texts are cut."""
-LONGEST_TEXT = 1 << 20
-"""Characters of a text of such a record."""
+"""A block of samples ends after this many rows or bytes."""
+LONGEST_LINE_BYTES = 32 << 20
+"""Texts in a longer record are cut."""
+LONGEST_TEXT_CHARS = 1 << 20
+"""How much of a text such a record keeps."""
 WIDEST_PREVIEW = (90, 70)
 """Columns of a terminal that the beginnings of a question and of an answer take; signs of Chinese
 take two.
 """
 MOST_NAMES = 200
-"""Values of a category. A metadata key with more is no column."""
+"""A metadata key with more values does not become a column."""
 MOST_COLUMNS = 60
 
 MALFORMED = (
@@ -45,23 +45,23 @@ MALFORMED = (
     IndexError,
     RecursionError,
 )
-"""What reading a record raises that has another form than ours."""
+"""Errors of reading a malformed record."""
 
-LONGEST_ID = 400
+LONGEST_ID_CHARS = 400
 """Characters of an id in the index and in addresses: a browser takes half a minute to open one of a
 million.
 """
 
 Put = Callable[[str, bytes], None]
-"""Takes a part: its key, and its bytes packed."""
+"""Receives a part: its key and its packed bytes."""
 
 NAN = math.nan
-_LEVEL = 6
+_COMPRESSION_LEVEL = 6
 
 
 def packed(content: bytes) -> bytes:
     """Compress a part as it is stored and sent."""
-    compressor = zlib.compressobj(_LEVEL, zlib.DEFLATED, -15)
+    compressor = zlib.compressobj(_COMPRESSION_LEVEL, zlib.DEFLATED, -15)
     return compressor.compress(content) + compressor.flush()
 
 
@@ -99,9 +99,9 @@ def array_part(head: Mapping[str, Any], arrays: Sequence[array[Any]]) -> bytes:
 
 def short_id(name: str) -> str:
     """An id as the page shows it: one longer than LONGEST_ID is cut and gets a digest."""
-    if len(name) <= LONGEST_ID:
+    if len(name) <= LONGEST_ID_CHARS:
         return name
-    return f"{name[: LONGEST_ID - 20]}...{hashed(name) & (1 << 64) - 1:016x}"
+    return f"{name[: LONGEST_ID_CHARS - 20]}...{hashed(name) & (1 << 64) - 1:016x}"
 
 
 class Column:
@@ -157,7 +157,7 @@ class Column:
         return {"name": self.name, "title": self.title, "kind": column_type, **names}
 
 
-_FIXED = (
+_FIXED_COLUMNS = (
     ("task", "Task", True),
     ("outcome", "Outcome", True),
     ("label", "Label", True),
@@ -174,7 +174,7 @@ _FIXED = (
     ("length", "Answer characters", False),
     ("date", "Date", False),
 )
-"""Columns that every run may have: name, title, whether it is a category."""
+"""Columns that any run may have: name, title, and whether it is a category."""
 _DATES = ("created_at", "known_since", "date")
 
 
@@ -210,7 +210,7 @@ class Samples:
                 category=is_category,
                 limited=name not in ("task", "scorer"),
             )
-            for name, title, is_category in _FIXED
+            for name, title, is_category in _FIXED_COLUMNS
         }
         self.keys = array("q")
         """The hashed id of each row, and below the code of its task and its repeat: by them two
@@ -250,13 +250,13 @@ class Samples:
         rows = self.size - self.starts[-1]
         if rows == BLOCK_ROWS or self._block_size >= BLOCK_BYTES:
             self._end_block()
-        if self.size % CHUNK == 0:
+        if self.size % CHUNK_ROWS == 0:
             self._end_chunk()
 
     @property
     def chunks(self) -> int:
         """The number of full chunks."""
-        return self.size // CHUNK
+        return self.size // CHUNK_ROWS
 
     def finish(self) -> None:
         """Write what is left, and the index."""
@@ -271,7 +271,7 @@ class Samples:
         return {
             "generation": generation,
             "size": self.size,
-            "chunk": CHUNK,
+            "chunk": CHUNK_ROWS,
             "columns": [column.head() for column in self._shown()],
             "blocks": list(self.starts),
         }
@@ -314,7 +314,7 @@ class Samples:
         self._block_size = 0
 
     def _end_chunk(self) -> None:
-        number = (self.size - 1) // CHUNK
+        number = (self.size - 1) // CHUNK_ROWS
         self._put(f"run/{self.key}/columns/{number}", self.columns_part())
         self._put(f"run/{self.key}/previews/{number}", self.previews_part())
         self._ids = []
@@ -429,7 +429,7 @@ class Samples:
         return name in self.columns
 
 
-_FIXED_NAMES = frozenset(name for name, _, _ in _FIXED)
+_FIXED_NAMES = frozenset(name for name, _, _ in _FIXED_COLUMNS)
 
 
 def seconds_of(row: Mapping[str, Any]) -> float:
@@ -500,8 +500,8 @@ def _beginning(text: str, width: int) -> str:
 # -- records ---------------------------------------------------------------------------
 
 _MARK = "\x01"
-_SHORTEST = 32
-"""Characters of a text from which on it is worth naming instead of repeating."""
+_SHORTEST_BASE_CHARS = 32
+"""Shorter texts are repeated, because a reference would not save space."""
 _BASES = "0123456789"
 
 
@@ -513,7 +513,7 @@ def block_line(line: bytes, row: Mapping[str, Any]) -> tuple[int, bytes]:
         row: The record.
     """
     return _script(row), json_line(
-        compact(_cut(row) if len(line) > LONGEST_LINE else row)
+        compact(_cut(row) if len(line) > LONGEST_LINE_BYTES else row)
     )
 
 
@@ -539,7 +539,7 @@ def compact(row: Mapping[str, Any]) -> Mapping[str, Any]:
         (
             (text, _BASES[number])
             for number, text in enumerate(texts_of(row))
-            if len(text) >= _SHORTEST
+            if len(text) >= _SHORTEST_BASE_CHARS
         ),
         key=lambda pair: -len(pair[0]),
     )
@@ -613,11 +613,10 @@ def _script(row: Mapping[str, Any]) -> int:
 
 
 def _cut(content: Any) -> Any:
-    if isinstance(content, str) and len(content) > LONGEST_TEXT:
-        return (
-            f"{content[:LONGEST_TEXT]} ... [{len(content) - LONGEST_TEXT:,} more characters"
-            " in samples.jsonl]"
-        )
+    if isinstance(content, str) and len(content) > LONGEST_TEXT_CHARS:
+        n_cut = len(content) - LONGEST_TEXT_CHARS
+        beginning = content[:LONGEST_TEXT_CHARS]
+        return f"{beginning} ... [{n_cut:,} more characters in samples.jsonl]"
     if isinstance(content, Mapping):
         return {key: _cut(child) for key, child in content.items()}
     return [_cut(child) for child in content] if isinstance(content, list) else content

@@ -22,9 +22,9 @@ from evalwright.reports.explorer.page import END, head_of, policy_of
 
 ADDRESS = "127.0.0.1"
 MOST_CONNECTIONS = 64
-"""Connections that are answered at a time, a thread each; a browser has six for a page."""
-_PATIENCE = 1.0
-"""Seconds after which a further one is refused."""
+"""How many connections are answered at a time, a thread each; a browser uses six."""
+_CONNECT_SECONDS = 1.0
+"""How long a further connection waits before it is refused."""
 
 
 class Server(ThreadingHTTPServer):
@@ -69,7 +69,7 @@ class Server(ThreadingHTTPServer):
 
     def process_request(self, request: Any, client_address: Any) -> None:
         """Answer in a new thread, if there are not too many."""
-        if self._room.acquire(timeout=_PATIENCE):
+        if self._room.acquire(timeout=_CONNECT_SECONDS):
             try:
                 super().process_request(request, client_address)
             except BaseException:
