@@ -160,10 +160,12 @@ def is_hallucination_board(board: Board) -> bool:
 
 def find_metric(metrics: tuple[MetricResult, ...], label: str) -> MetricResult | None:
     """Find a metric by its label; spaces, dashes and underscores are the same."""
-    return next((metric for metric in metrics if normal(metric.label) == label), None)
+    return next(
+        (metric for metric in metrics if normalise_label(metric.label) == label), None
+    )
 
 
-def normal(label: str) -> str:
+def normalise_label(label: str) -> str:
     """Normalise a label: "Answer-Rate" and "answer rate" are the same."""
     return re.sub(r"[\s_-]+", " ", label).strip().lower()
 

@@ -31,7 +31,7 @@ from evalwright.reports.plot import (
     Fonts,
     draw_plot,
     fixed_settings,
-    written,
+    save_figure,
 )
 from evalwright.reports.plot_view import PlotView, direction, plot_view, score_bar
 from evalwright.reports.text import inert
@@ -185,7 +185,7 @@ def _headline(
     return f"{inert(column.title)}{unit} ({direction(column)})", estimates, scale
 
 
-def _points(
+def _point_chart(
     x_title: str, position_of: Callable[[Run], float | None], without: str
 ) -> Callable[..., Chart]:
     """A function that draws a point for each run.
@@ -219,7 +219,7 @@ def _points(
             else []
         )
         ticks = (
-            _days([run_series.points[0].x for run_series in series])
+            _date_ticks([run_series.points[0].x for run_series in series])
             if position_of is _day
             else ()
         )
@@ -257,7 +257,7 @@ def _day(run: Run) -> float | None:
         return None
 
 
-def _days(places: Sequence[float]) -> tuple[tuple[float, str], ...]:
+def _date_ticks(places: Sequence[float]) -> tuple[tuple[float, str], ...]:
     """Up to five dates as ticks."""
     first = int(min(places))
     last = int(max(places))
@@ -268,7 +268,7 @@ def _days(places: Sequence[float]) -> tuple[tuple[float, str], ...]:
     )
 
 
-def _lines(
+def _line_chart(
     runs: Sequence[Run],
     make_series: Callable[[Run, str], Iterator[Series]],
     **settings: Any,
@@ -316,7 +316,7 @@ def _length(runs: Sequence[Run], metric: str | None) -> Chart:
 
     ticks = ((1.0, "shortest"), (2.0, "second"), (3.0, "third"), (4.0, "longest"))
     words = {"x_title": "quarters of the answers, by length", "y_title": "mean score"}
-    return _lines(
+    return _line_chart(
         runs,
         make_lines,
         subtitle="mean score with its 95% interval",
@@ -360,7 +360,7 @@ def _calibration(runs: Sequence[Run], metric: str | None) -> Chart:
     )
     words = {"x_title": "confidence, %", "y_title": "right, %"}
     subtitle = f"{BINS} groups of equal size, with 95% intervals"
-    return _lines(
+    return _line_chart(
         runs, make_lines, subtitle=subtitle, notes=notes, diagonal=True, **words
     )
 
@@ -390,17 +390,17 @@ KINDS: Mapping[str, FigureKind] = {
     "cost": FigureKind(
         "Score and cost",
         "score against cost",
-        _points("US dollars for 1,000 items", _cost, "a known cost"),
+        _point_chart("US dollars for 1,000 items", _cost, "a known cost"),
     ),
     "latency": FigureKind(
         "Score and time",
         "score against time",
-        _points("median seconds of an answer", _seconds, "measured times"),
+        _point_chart("median seconds of an answer", _seconds, "measured times"),
     ),
     "date": FigureKind(
         "Scores over time",
         "score against the run's day",
-        _points("day of the run", _day, "a date"),
+        _point_chart("day of the run", _day, "a date"),
     ),
     "length": FigureKind(
         "Score and length", "score by the length of the answers", _length, False
@@ -433,10 +433,10 @@ def draw_chart(chart: Chart, suffix: str) -> bytes:
     The same chart gives the same bytes. Raises MissingExtra without matplotlib.
     """
     with fixed_settings(suffix):
-        return written(_drawn(chart), suffix, chart.title)
+        return save_figure(_draw_chart(chart), suffix, chart.title)
 
 
-def _drawn(chart: Chart) -> Any:
+def _draw_chart(chart: Chart) -> Any:
     from matplotlib.figure import Figure
 
     fonts = Fonts()

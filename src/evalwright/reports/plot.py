@@ -308,10 +308,10 @@ def draw_plot(view: PlotView, suffix: str, *, as_text: bool = False) -> bytes:
         as_text: Whether letters of an SVG stay text instead of outlines.
     """
     with fixed_settings(suffix, "none" if as_text else "path"):
-        return written(_Drawing(view, Fonts(as_text)).figure, suffix, view.title)
+        return save_figure(_Drawing(view, Fonts(as_text)).figure, suffix, view.title)
 
 
-def written(figure: Any, suffix: str, title: str) -> bytes:
+def save_figure(figure: Any, suffix: str, title: str) -> bytes:
     """A figure as a file, without date and version."""
     omitted_metadata = {
         ".svg": ("Date", "Creator"),

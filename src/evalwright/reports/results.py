@@ -93,7 +93,7 @@ class Picture:
 
     def save(self, file: str | Path) -> Path:
         """Write the picture; the type is that of the file name. Raises ConfigurationError."""
-        return _written(file, draw_plot(self.view, check_plot(str(file))))
+        return _write(file, draw_plot(self.view, check_plot(str(file))))
 
     def __str__(self) -> str:
         return (
@@ -128,7 +128,7 @@ class Report:
         form = REPORTS.get(Path(file).suffix.lower())
         if form is None:
             raise ConfigurationError(f"'{file}' must end with {', '.join(REPORTS)}.")
-        return _written(file, form(self.document))
+        return _write(file, form(self.document))
 
     def __str__(self) -> str:
         return to_markdown(self.document)
@@ -180,9 +180,9 @@ def save(result: Any, file: str | Path) -> Path:
     if suffix in REPORTS:
         return report(result).save(file)
     if suffix == ".csv":
-        return _written(file, csv_of(form.rows(result)))
+        return _write(file, csv_of(form.rows(result)))
     if suffix == ".json":
-        return _written(file, to_json(form.data(result), indent=2) + "\n")
+        return _write(file, to_json(form.data(result), indent=2) + "\n")
     raise ConfigurationError(
         f"'{file}' must end with {', '.join(REPORTS)}, .json, .csv, .svg or .png."
     )
@@ -192,7 +192,7 @@ def _form(result: Any) -> Form:
     return FORMS[type(result)]
 
 
-def _written(file: str | Path, content: str | bytes) -> Path:
+def _write(file: str | Path, content: str | bytes) -> Path:
     write_file(Path(file), content)
     return Path(file)
 

@@ -99,7 +99,7 @@ def board_document(
         blocks += _tasks(board, page_runs)
         blocks.append(doc.Heading("Model by model"))
         blocks += _folds(board, by_id, links, _slices_each(page_runs))
-    return doc.Document(title, blocks, _lede(board))
+    return doc.Document(title, blocks, _summary_line(board))
 
 
 def readme_document(
@@ -159,7 +159,7 @@ def score_note(column: ScoreColumn) -> str:
     return ", ".join(phrase for phrase in (column.measure or metric, less) if phrase)
 
 
-def _lede(board: Board) -> str:
+def _summary_line(board: Board) -> str:
     dates = sorted({row.date for row in board.rows})
     date_range = " to ".join(dict.fromkeys((dates[0], dates[-1]))) if dates else ""
     models = numbers.counted(len(board.rows), "model")
@@ -342,19 +342,20 @@ def _task(
     return (
         doc.Cell(task.name, name=True),
         str(records[0].get("description", "")),
-        ", ".join(_every(records, "version")),
+        ", ".join(_distinct_texts(records, "version")),
         task.metric,
         " to ".join(
             dict.fromkeys((numbers.count(samples[0]), numbers.count(samples[-1])))
         ),
-        ", ".join(_every(records, "draws")),
+        ", ".join(_distinct_texts(records, "draws")),
         ", ".join(
-            content_hash[:12] for content_hash in _every(records, "content_hash")
+            content_hash[:12]
+            for content_hash in _distinct_texts(records, "content_hash")
         ),
     )
 
 
-def _every(records: Sequence[Mapping[str, Any]], field: str) -> list[str]:
+def _distinct_texts(records: Sequence[Mapping[str, Any]], field: str) -> list[str]:
     return sorted({str(record.get(field, "")) for record in records})
 
 

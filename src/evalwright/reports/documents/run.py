@@ -17,7 +17,7 @@ from evalwright.reports.columns import (
     HALLUCINATION,
     HALLUCINATION_COLUMNS,
     find_metric,
-    normal,
+    normalise_label,
 )
 from evalwright.reports.endings import (
     FailureNote,
@@ -531,7 +531,7 @@ def _title(metric: MetricResult) -> str:
         (
             column
             for column in HALLUCINATION_COLUMNS
-            if column.label == normal(metric.label)
+            if column.label == normalise_label(metric.label)
         ),
         None,
     )
@@ -546,10 +546,12 @@ def _failures(run: Run) -> Iterator[doc.Block]:
             else "left out of the scores"
         )
         yield doc.Heading(f"Missing answers ({treatment})")
-    yield from advice(notes)
+    yield from failure_advice(notes)
 
 
-def advice(notes: Sequence[FailureNote], tone: doc.Tone = "") -> Iterator[doc.Note]:
+def failure_advice(
+    notes: Sequence[FailureNote], tone: doc.Tone = ""
+) -> Iterator[doc.Note]:
     """What to do about each kind of failure, with its first message."""
     for note in notes:
         yield doc.Note(

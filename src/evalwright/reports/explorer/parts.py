@@ -59,7 +59,7 @@ NAN = math.nan
 _COMPRESSION_LEVEL = 6
 
 
-def packed(content: bytes) -> bytes:
+def pack_part(content: bytes) -> bytes:
     """Compress a part as it is stored and sent."""
     compressor = zlib.compressobj(_COMPRESSION_LEVEL, zlib.DEFLATED, -15)
     return compressor.compress(content) + compressor.flush()
@@ -67,7 +67,7 @@ def packed(content: bytes) -> bytes:
 
 def json_part(document: Any) -> bytes:
     """A part that is only JSON, packed."""
-    return packed(json_line(document))
+    return pack_part(json_line(document))
 
 
 def json_line(document: Any) -> bytes:
@@ -94,7 +94,7 @@ def array_part(head: Mapping[str, Any], arrays: Sequence[array[Any]]) -> bytes:
             numbers.byteswap()
         content = numbers.tobytes()
         pieces += [content, b"\0" * (-len(content) % 8)]
-    return packed(b"".join(pieces))
+    return pack_part(b"".join(pieces))
 
 
 def short_id(name: str) -> str:
@@ -374,8 +374,8 @@ class Samples:
         texts = _question(row), str(row.get("answer", ""))
         self._previews.append(
             (
-                _beginning(texts[0], WIDEST_PREVIEW[0]),
-                _beginning(texts[1], WIDEST_PREVIEW[1]),
+                _preview_text(texts[0], WIDEST_PREVIEW[0]),
+                _preview_text(texts[1], WIDEST_PREVIEW[1]),
             )
         )
 
@@ -491,7 +491,7 @@ def _question(row: Mapping[str, Any]) -> str:
     return prompt[-1].text if prompt else ""
 
 
-def _beginning(text: str, width: int) -> str:
+def _preview_text(text: str, width: int) -> str:
     words = " ".join(text[: 4 * width].split())[:width]
     wide = 0 if words.isascii() else sum(sign >= "\u2e80" for sign in words)
     return words[: width - wide * width // (2 * len(words))] if wide else words
@@ -523,7 +523,7 @@ def block_part(entries: Sequence[tuple[int, bytes]]) -> bytes:
     Records of one script are stored together, which saves a sixth.
     """
     order = sorted(range(len(entries)), key=lambda row_index: entries[row_index][0])
-    return packed(
+    return pack_part(
         b"\n".join([json_line(order), *(entries[row_index][1] for row_index in order)])
     )
 

@@ -18,7 +18,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from evalwright.core.errors import ConfigurationError
 from evalwright.reports.explorer.following import Follower
-from evalwright.reports.explorer.page import END, head_of, policy_of
+from evalwright.reports.explorer.page import END, page_head, page_policy
 
 ADDRESS = "127.0.0.1"
 MOST_CONNECTIONS = 64
@@ -45,10 +45,10 @@ class Server(ThreadingHTTPServer):
         self.follower = follower
         self._room = threading.BoundedSemaphore(MOST_CONNECTIONS)
         self.token = secrets.token_urlsafe(16)
-        self.page = (head_of(follower.title, "live", "part/") + END).encode(
+        self.page = (page_head(follower.title, "live", "part/") + END).encode(
             "utf-8", "backslashreplace"
         )
-        self.policy = policy_of("live") + "; frame-ancestors 'none'"
+        self.policy = page_policy("live") + "; frame-ancestors 'none'"
         try:
             super().__init__((ADDRESS, port), Handler)
         except (OSError, OverflowError) as error:
