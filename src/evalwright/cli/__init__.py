@@ -179,7 +179,7 @@ def run_command(
 
     with outlets() as stdout, stop_signals() as stop, _old_names_as_notes():
         code = _run_reporting_errors(call, stop, argument_list)
-        lost = stdout.lost
+        lost = stdout.write_error
         if lost is None or lost.errno in (errno.EPIPE, errno.EBADF):
             return code
         say(f"The result could not be printed: {lost.strerror or lost}.")

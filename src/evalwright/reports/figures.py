@@ -443,10 +443,10 @@ def _draw_chart(chart: Chart) -> Any:
     notes = [
         line
         for note in chart.notes
-        for line in fonts.wrapped(note, 8, WIDTH_INCHES - 0.5)
+        for line in fonts.wrap_words(note, 8, WIDTH_INCHES - 0.5)
     ]
     names = [
-        fonts.broken(
+        fonts.break_lines(
             series.label, 8.5, WIDTH_INCHES - _LEFT_INCHES - _PLOT_WIDTH_INCHES - 0.75
         )
         for series in chart.series
@@ -463,7 +463,7 @@ def _draw_chart(chart: Chart) -> Any:
         colour: str,
         bold: bool = False,
     ) -> None:
-        font, glyphs = fonts.of(content, size, bold=bold)
+        font, glyphs = fonts.font_for(content, size, bold=bold)
         figure.text(
             left / WIDTH_INCHES,
             1 - y / height,
@@ -476,13 +476,17 @@ def _draw_chart(chart: Chart) -> Any:
     text(
         0.25,
         0.36,
-        fonts.fitted(chart.title, 15, WIDTH_INCHES - 0.5, bold=True),
+        fonts.shorten_to_fit(chart.title, 15, WIDTH_INCHES - 0.5, bold=True),
         15,
         INK,
         bold=True,
     )
     text(
-        0.25, 0.67, fonts.fitted(chart.subtitle, 10.5, WIDTH_INCHES - 0.5), 10.5, QUIET
+        0.25,
+        0.67,
+        fonts.shorten_to_fit(chart.subtitle, 10.5, WIDTH_INCHES - 0.5),
+        10.5,
+        QUIET,
     )
     frame = (
         _LEFT_INCHES / WIDTH_INCHES,
@@ -610,8 +614,8 @@ def _axes(axes: Any, chart: Chart, fonts: Fonts) -> None:
     for side in axes.spines.values():
         side.set_visible(False)
     for name, title in (("x", chart.x_title), ("y", chart.y_title)):
-        font, glyphs = fonts.of(
-            fonts.fitted(
+        font, glyphs = fonts.font_for(
+            fonts.shorten_to_fit(
                 title, 9, _PLOT_WIDTH_INCHES if name == "x" else _PLOT_HEIGHT_INCHES
             ),
             9,

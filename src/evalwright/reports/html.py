@@ -152,7 +152,7 @@ def _split_table(table: doc.Table) -> list[doc.Table]:
     columns, rows = table.cells(drawn=True)
     table = replace(table, columns=columns, rows=rows)
     widths = [_width(column) for column in columns]
-    first, *others = table.parts(widths, ROOM_REM)
+    first, *others = table.split_to_fit(widths, ROOM_REM)
     return [
         first,
         *(

@@ -124,7 +124,7 @@ def _tables(table: doc.Table, title: str) -> Iterator[str]:
     ]
     full_table = doc.Table(columns, cells, table.caption or title)
     for part_index, split_table in enumerate(
-        full_table.parts([width + 2 for width in widths], ROOM)
+        full_table.split_to_fit([width + 2 for width in widths], ROOM)
     ):
         yield _table(
             split_table, part_index, title if table.sortable else table.caption or title

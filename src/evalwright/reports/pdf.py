@@ -118,7 +118,7 @@ class _Pages:
         self.title = title
         self.fonts = Fonts()
         self.width = self.fonts.width
-        self.lines = self.fonts.broken
+        self.lines = self.fonts.break_lines
         self.number = 0
         self.figure: Any = None
         self._begin()
@@ -134,11 +134,11 @@ class _Pages:
         self.axes.set_axis_off()
         self.axes.autoscale(False)
         self.y = MARGIN
-        self.text = partial(self.fonts.put, self.axes)
+        self.text = partial(self.fonts.draw_text, self.axes)
 
     def end(self) -> None:
         """Save the current page."""
-        foot = self.fonts.fitted(self.title, 7.5, ROOM - 1)
+        foot = self.fonts.shorten_to_fit(self.title, 7.5, ROOM - 1)
         self.text(MARGIN, HEIGHT - 0.3, foot, 7.5, QUIET)
         self.text(
             WIDTH - MARGIN, HEIGHT - 0.3, str(self.number), 7.5, QUIET, align="right"
@@ -184,7 +184,7 @@ class _Pages:
             _Column(column, [row[i] for row in cells], self).width + _GAP_INCHES
             for i, column in enumerate(columns)
         ]
-        for split_table in full_table.parts(widths, ROOM + _GAP_INCHES):
+        for split_table in full_table.split_to_fit(widths, ROOM + _GAP_INCHES):
             _TablePart(split_table, self, heads).draw()
             self.y += 0.14
 
@@ -230,7 +230,7 @@ class _Column:
             bold=cell.tone == "strong",
         )
 
-    def place(self, left: float) -> tuple[float, str]:
+    def text_position(self, left: float) -> tuple[float, str]:
         """Where texts stand, and how they are aligned there."""
         return (left + self.numbers, "right") if self.right else (left, "left")
 
@@ -266,7 +266,7 @@ class _TablePart:
         pages.y += height
         for left, column in self._places():
             for i, line in enumerate(reversed(column.title)):
-                text_x, side = column.place(left)
+                text_x, side = column.text_position(left)
                 pages.text(
                     text_x, pages.y - 0.15 * i, line, 8, INK, bold=True, align=side
                 )
@@ -281,7 +281,7 @@ class _TablePart:
             self._head()
         for (left, column), texts in zip(self._places(), lines, strict=True):
             cell = column.cells[row]
-            text_x, side = column.place(left)
+            text_x, side = column.text_position(left)
             for i, line in enumerate(texts):
                 base = pages.y + _LEAD_INCHES * (i + 1) - 0.03
                 pages.text(

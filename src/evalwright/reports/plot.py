@@ -61,15 +61,17 @@ class Fonts:
 
     Attributes:
         as_text: Whether letters without a font are kept, for a reader whose fonts may have them.
-        lacking: Letters that no font here has.
+        missing_letters: Letters that no font here has.
     """
 
     def __init__(self, as_text: bool = False) -> None:
         self.as_text = as_text
-        self.lacking: set[str] = set()
+        self.missing_letters: set[str] = set()
         self._widths: dict[tuple[str, float, bool], float] = {}
 
-    def of(self, text: str, size: float, *, bold: bool = False) -> tuple[Any, str]:
+    def font_for(
+        self, text: str, size: float, *, bold: bool = False
+    ) -> tuple[Any, str]:
         """A font that has all letters of the text, and the text.
 
         If there is none, the shipped font, and the text with replacement characters.
@@ -89,7 +91,7 @@ class Fonts:
             )
             if fallback is not None:
                 return FontProperties(fname=fallback, size=size), text
-            self.lacking |= lacking
+            self.missing_letters |= lacking
             if not self.as_text:
                 text = "".join(
                     REPLACEMENT_CHARACTER if char in lacking else char for char in text
@@ -101,21 +103,25 @@ class Fonts:
         measured = self._widths.get((text, size, bold))
         if measured is None:
             measured = self._widths[text, size, bold] = (
-                self._measured(text, size, bold) if text else 0.0
+                self._measure(text, size, bold) if text else 0.0
             )
         return measured
 
-    def _measured(self, text: str, size: float, bold: bool) -> float:
+    def _measure(self, text: str, size: float, bold: bool) -> float:
         from matplotlib.textpath import text_to_path
 
-        font, glyphs = self.of(text, size, bold=bold)
-        glyphs = "".join("M" if char in self.lacking else char for char in glyphs)
+        font, glyphs = self.font_for(text, size, bold=bold)
+        glyphs = "".join(
+            "M" if char in self.missing_letters else char for char in glyphs
+        )
         width, _, _ = text_to_path.get_text_width_height_descent(
             glyphs, font, ismath=False
         )
         return float(width) / 72
 
-    def fitted(self, text: str, size: float, room: float, *, bold: bool = False) -> str:
+    def shorten_to_fit(
+        self, text: str, size: float, room: float, *, bold: bool = False
+    ) -> str:
         """Cut the text in its middle if it does not fit: both ends of a name identify a model."""
         if self.width(text, size, bold=bold) <= room:
             return text
@@ -128,7 +134,7 @@ class Fonts:
             low, high = (n_kept, high) if fits else (low, n_kept - 1)
         return _cut(text, low)
 
-    def broken(
+    def break_lines(
         self, text: str, size: float, room: float, *, bold: bool = False
     ) -> list[str]:
         """Break the text into lines that fit, at spaces and separators, or within long words."""
@@ -151,7 +157,7 @@ class Fonts:
                 lines[-1:] = [lines[-1][:n_fitting], lines[-1][n_fitting:]]
         return [line for line in lines if line.strip()] or [""]
 
-    def put(
+    def draw_text(
         self,
         axes: Any,
         left: float,
@@ -165,7 +171,7 @@ class Fonts:
     ) -> None:
         """Draw a text on the base line y."""
         if text.strip():
-            font, glyphs = self.of(text, size, bold=bold)
+            font, glyphs = self.font_for(text, size, bold=bold)
             axes.text(
                 left,
                 y,
@@ -177,15 +183,15 @@ class Fonts:
                 parse_math=False,
             )
 
-    def wrapped(self, text: str, size: float, room: float) -> list[str]:
+    def wrap_words(self, text: str, size: float, room: float) -> list[str]:
         """Break the text into lines that fit, at spaces; a word that is too long is cut."""
         lines = [""]
         for word in text.split():
             longer = f"{lines[-1]} {word}".strip()
             if lines[-1] and self.width(longer, size) > room:
-                lines.append(self.fitted(word, size, room))
+                lines.append(self.shorten_to_fit(word, size, room))
             else:
-                lines[-1] = self.fitted(longer, size, room)
+                lines[-1] = self.shorten_to_fit(longer, size, room)
         return lines
 
 
@@ -288,9 +294,9 @@ def draw_for_reader(view: PlotView) -> bytes:
     check_plot("board.svg")
     fonts = Fonts(as_text=True)
     for row in view.rows:
-        fonts.of(f"{view.title}{view.subtitle}{''.join(view.notes)}", 10)
-        fonts.of(row.label, 10)
-    if not fonts.lacking:
+        fonts.font_for(f"{view.title}{view.subtitle}{''.join(view.notes)}", 10)
+        fonts.font_for(row.label, 10)
+    if not fonts.missing_letters:
         return draw_plot(view, ".svg")
     with warnings.catch_warnings():
         warnings.simplefilter(
@@ -357,7 +363,7 @@ class _Drawing:
         self.notes = [
             line
             for note in view.notes
-            for line in self.fonts.wrapped(note, 8, WIDTH_INCHES - 0.5)
+            for line in self.fonts.wrap_words(note, 8, WIDTH_INCHES - 0.5)
         ]
         self.top = 1.2 if view.ranked or view.has_intervals else 0.95
         self.body = ROW_INCHES * len(view.rows)
@@ -371,7 +377,7 @@ class _Drawing:
         )
         self.axes.set_axis_off()
         self.axes.autoscale(False)
-        self._text = partial(fonts.put, self.axes)
+        self._text = partial(fonts.draw_text, self.axes)
         self.places = self._places()
         self._head()
         self._bars()
@@ -386,7 +392,7 @@ class _Drawing:
         name = rank + (0.14 if ranks else 0)
         widest = max(fonts.width(row.label, 10, bold=row.leads) for row in rows)
         ends = max((fonts.width(row.interval, 9) for row in rows), default=0)
-        value_width = max(fonts.width(row.shown, 10, bold=True) for row in rows)
+        value_width = max(fonts.width(row.value_text, 10, bold=True) for row in rows)
         interval = WIDTH_INCHES - 0.25
         value_end = interval - ends - (0.1 if ends else 0)
         bars_end = value_end - value_width - 0.2
@@ -400,13 +406,17 @@ class _Drawing:
         self._text(
             0.25,
             0.36,
-            self.fonts.fitted(view.title, 15, room, bold=True),
+            self.fonts.shorten_to_fit(view.title, 15, room, bold=True),
             15,
             INK,
             bold=True,
         )
         self._text(
-            0.25, 0.67, self.fonts.fitted(view.subtitle, 10.5, room), 10.5, QUIET
+            0.25,
+            0.67,
+            self.fonts.shorten_to_fit(view.subtitle, 10.5, room),
+            10.5,
+            QUIET,
         )
         if not (view.ranked or view.has_intervals):
             return
@@ -456,7 +466,7 @@ class _Drawing:
         room = self.places.bars - self.places.name - 0.12
         base = y + 0.048
         self._text(places.rank, base, row.ranks, 9.5, QUIET, align="right")
-        name = self.fonts.fitted(row.label, 10, room, bold=row.leads)
+        name = self.fonts.shorten_to_fit(row.label, 10, room, bold=row.leads)
         self._text(places.name, base, name, 10, INK, bold=row.leads)
         start, end = sorted((position(0.0), position(row.value)))
         self._box(start, y - 0.09, end, y + 0.09, LEADS if row.leads else OTHERS)
@@ -467,7 +477,9 @@ class _Drawing:
                 y,
                 LEADS_RANGE if row.leads else OTHERS_RANGE,
             )
-        self._text(places.value, base, row.shown, 10, INK, bold=True, align="right")
+        self._text(
+            places.value, base, row.value_text, 10, INK, bold=True, align="right"
+        )
         self._text(places.interval, base, row.interval, 9, QUIET, align="right")
 
     def _scale(self) -> tuple[float, float, list[tuple[float, str]]]:

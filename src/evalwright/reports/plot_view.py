@@ -35,7 +35,7 @@ class PlotRow:
 
     Attributes:
         ends: The ends of its interval; None where there is none.
-        shown: The value as text.
+        value_text: The value as text.
         leads: Whether no other model is significantly better.
     """
 
@@ -43,7 +43,7 @@ class PlotRow:
     label: str
     value: float
     ends: tuple[float, float] | None
-    shown: str
+    value_text: str
     interval: str
     leads: bool
 

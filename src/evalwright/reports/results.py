@@ -71,17 +71,17 @@ class Form:
     Attributes:
         line: The result in a line.
         brief: The document that a notebook shows.
-        whole: The full report.
+        full_report: The full report.
         rows: The rows of its data frame.
-        drawn: Its picture.
+        plot_view: Its picture.
         data: The result as JSON.
     """
 
     line: Callable[[Any], str]
     brief: Callable[[Any], doc.Document]
-    whole: Callable[[Any], doc.Document]
+    full_report: Callable[[Any], doc.Document]
     rows: Callable[[Any], Any]
-    drawn: Callable[[Any], PlotView]
+    plot_view: Callable[[Any], PlotView]
     data: Callable[[Any], Mapping[str, Any]]
 
 
@@ -163,12 +163,12 @@ def picture(result: Any) -> Picture:
     Raises MissingExtra without matplotlib, ConfigurationError where there is nothing to draw.
     """
     check_plot("result.svg")
-    return Picture(_form(result).drawn(result))
+    return Picture(_form(result).plot_view(result))
 
 
 def report(result: Any) -> Report:
     """The full report on the result."""
-    return Report(_form(result).whole(result))
+    return Report(_form(result).full_report(result))
 
 
 def save(result: Any, file: str | Path) -> Path:

@@ -170,15 +170,11 @@ def _others(tasks: Sequence[TaskComparison]) -> Iterator[doc.Block]:
                 comparison.difference, comparison, bounded=metric_comparison.bounded
             )
             text = f"A {a}, B {b}, A - B {gap}, p {numbers.p_value(comparison.p_value)}"
-            text += (
-                comparison.test.replace("none", ", no test", 1)
-                if comparison.test.startswith("none")
-                else ""
-            )
-            yield doc.Note(
-                f"{task.task}, also {metric_comparison.metric}{direction_note(metric_comparison)}: {text}.",
-                "quiet",
-            )
+            if comparison.test.startswith("none"):
+                text += comparison.test.replace("none", ", no test", 1)
+            metric = f"{metric_comparison.metric}{direction_note(metric_comparison)}"
+            yield doc.Note(f"{task.task}, also {metric}: {text}.", "quiet")
+
             new_warnings = [
                 warning
                 for warning in metric_comparison.warnings

@@ -124,7 +124,7 @@ class Column:
         """Whether any row has a value."""
 
     @property
-    def shown(self) -> bool:
+    def is_shown(self) -> bool:
         """Whether the column is worth showing: it has values, and not too many names."""
         return self.used and not (
             self.limited and self.names is not None and len(self.names) > MOST_NAMES
@@ -272,7 +272,7 @@ class Samples:
             "generation": generation,
             "size": self.size,
             "chunk": CHUNK_ROWS,
-            "columns": [column.head() for column in self._shown()],
+            "columns": [column.head() for column in self._shown_columns()],
             "blocks": list(self.starts),
         }
 
@@ -292,7 +292,7 @@ class Samples:
             [[text for text, _ in self._previews], [text for _, text in self._previews]]
         )
 
-    def _shown(self) -> list[Column]:
+    def _shown_columns(self) -> list[Column]:
         several_scorers = len(self._scorer_names) > 1
         single = {
             f"{prefix}.{name}"
@@ -302,7 +302,7 @@ class Samples:
         return [
             column
             for column in self.columns.values()
-            if column.shown and (several_scorers or column.name not in single)
+            if column.is_shown and (several_scorers or column.name not in single)
         ]
 
     def _end_block(self) -> None:
