@@ -8,7 +8,8 @@ from functools import lru_cache
 
 _ACTIVE = re.compile(
     "[\x00-\x1f\x7f-\x9f"  # C0 and C1 controls: ESC, BEL, CR, newlines
-    "\u00ad\u061c\u115f\u1160\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb"
+    "\u00ad\u061c\u115f\u1160\u180e\u200b\u200e\u200f\u2028-\u202e"
+    "\u2060-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb"
     "\ud800-\udfff\U000e0000-\U000e007f]"
 )
 """What acts instead of being seen: terminal controls, bidirectional overrides, invisible
