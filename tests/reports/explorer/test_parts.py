@@ -151,7 +151,7 @@ def test_numbers_and_texts_are_never_taken_for_each_other() -> None:
 
 def test_an_overlong_record_is_shown_with_its_texts_cut(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parts, "LONGEST_LINE_BYTES", 1000)
-    monkeypatch.setattr(parts, "LONGEST_TEXT", 100)
+    monkeypatch.setattr(parts, "LONGEST_TEXT_CHARS", 100)
     made, _ = pack([row(0, answer="a" * 5000)])
     shown = json.loads(inflate(made["run/0/block/0"]).split(b"\n")[1])["answer"]
     assert shown == "a" * 100 + " ... [4,900 more characters in samples.jsonl]"
