@@ -114,19 +114,25 @@ class Untransportable(BaseException):
 
 
 _FILL: dict[str, tuple[type, Callable[[Any, Items], object]]] = {
-    "list": (list, lambda one, items: operator.setitem(one, slice(None), items)),
+    "list": (
+        list,
+        lambda container, items: operator.setitem(container, slice(None), items),
+    ),
     "bytearray": (
         bytearray,
-        lambda one, items: operator.setitem(one, slice(None), bytes(items)),
+        lambda container, items: operator.setitem(container, slice(None), bytes(items)),
     ),
-    "set": (set, lambda one, items: (one.clear(), one.update(items))),
-    "deque": (collections.deque, lambda one, items: (one.clear(), one.extend(items))),
+    "set": (set, lambda container, items: (container.clear(), container.update(items))),
+    "deque": (
+        collections.deque,
+        lambda container, items: (container.clear(), container.extend(items)),
+    ),
     **{
         kind.__name__: (
             kind,
-            lambda one, x: (
-                one.clear(),
-                one.update(dict(zip(x[::2], x[1::2], strict=True))),
+            lambda container, items: (
+                container.clear(),
+                container.update(dict(zip(items[::2], items[1::2], strict=True))),
             ),
         )
         for kind in (
@@ -139,8 +145,8 @@ _FILL: dict[str, tuple[type, Callable[[Any, Items], object]]] = {
     **{
         f"array {code}": (
             array.array,
-            lambda one, items: operator.setitem(
-                one, slice(None), array.array(one.typecode, items)
+            lambda container, items: operator.setitem(
+                container, slice(None), array.array(container.typecode, items)
             ),
         )
         for code in "bBuhHiIlLqQfd"
@@ -174,45 +180,49 @@ _MAKE: dict[str, tuple[type, Callable[..., object], Callable[[Any], Iterable[Any
     "int": (
         int,
         lambda digits: int(digits, 16),
-        lambda one: (hex(int.__index__(one)),),
+        lambda number: (hex(int.__index__(number)),),
     ),
-    "float": (float, float, lambda one: (float.__float__(one),)),
-    "str": (str, str, lambda one: (str.__str__(one),)),
+    "float": (float, float, lambda number: (float.__float__(number),)),
+    "str": (str, str, lambda text: (str.__str__(text),)),
     "tuple": (tuple, lambda *items: items, tuple.__iter__),
     "frozenset": (frozenset, lambda *items: frozenset(items), frozenset.__iter__),
-    "bytes": (bytes, bytes.fromhex, lambda one: (bytes.hex(one),)),
-    "complex": (complex, complex, lambda one: (one.real, one.imag)),
-    "range": (range, range, lambda one: (one.start, one.stop, one.step)),
+    "bytes": (bytes, bytes.fromhex, lambda octets: (bytes.hex(octets),)),
+    "complex": (complex, complex, lambda number: (number.real, number.imag)),
+    "range": (
+        range,
+        range,
+        lambda numbers: (numbers.start, numbers.stop, numbers.step),
+    ),
     "Fraction": (
         fractions.Fraction,
         fractions.Fraction,
-        lambda one: (one.numerator, one.denominator),
+        lambda fraction: (fraction.numerator, fraction.denominator),
     ),
-    "Decimal": (decimal.Decimal, decimal.Decimal, lambda one: (str(one),)),
+    "Decimal": (decimal.Decimal, decimal.Decimal, lambda number: (str(number),)),
     "datetime": (
         datetime.datetime,
         datetime.datetime.fromisoformat,
-        lambda one: (one.isoformat(),),
+        lambda moment: (moment.isoformat(),),
     ),
     "date": (
         datetime.date,
         datetime.date.fromisoformat,
-        lambda one: (one.isoformat(),),
+        lambda day: (day.isoformat(),),
     ),
     "time": (
         datetime.time,
         datetime.time.fromisoformat,
-        lambda one: (one.isoformat(),),
+        lambda moment: (moment.isoformat(),),
     ),
     "timedelta": (
         datetime.timedelta,
         datetime.timedelta,
-        lambda d: (d.days, d.seconds, d.microseconds),
+        lambda duration: (duration.days, duration.seconds, duration.microseconds),
     ),
     "timezone": (
         datetime.timezone,
         datetime.timezone,
-        lambda one: (one.utcoffset(None),),
+        lambda zone: (zone.utcoffset(None),),
     ),
     "dict_keys": (type({}.keys()), lambda *items: dict.fromkeys(items).keys(), iter),
     "dict_values": (
@@ -224,10 +234,10 @@ _MAKE: dict[str, tuple[type, Callable[..., object], Callable[[Any], Iterable[Any
     "namedtuple": (
         _NamedTuple,
         lambda name, fields, *items: _named_tuple(name, fields)(*items),
-        lambda one: (
-            type(one).__name__,
-            " ".join(type(one)._fields),
-            *tuple.__iter__(one),
+        lambda record: (
+            type(record).__name__,
+            " ".join(type(record)._fields),
+            *tuple.__iter__(record),
         ),
     ),
 }
@@ -295,13 +305,13 @@ class Remote:
 
     def __contains__(self, value: Any) -> bool:
         if not self._is_instance():
-            return any(each is value or each == value for each in self)
+            return any(member is value or member == value for member in self)
         return self._peer.request("contains", self, value) is True
 
-    def __instancecheck__(self, one: Any) -> bool:
+    def __instancecheck__(self, candidate: Any) -> bool:
         return (
-            isinstance(one, Remote)
-            and self._peer.request("is instance", self, one) is True
+            isinstance(candidate, Remote)
+            and self._peer.request("is instance", self, candidate) is True
         )
 
     def __subclasscheck__(self, kind: Any) -> bool:
@@ -359,9 +369,9 @@ class Remote:
 
     def _operated(self, name: str, *others: Any) -> Any:
         operands = (self, *others)
-        remote = [one for one in operands if isinstance(one, Remote)]
-        instances = [one for one in remote if one._is_instance()]
-        mixed = [one for one in remote if self._peer.is_mixed(one._number)]
+        remote = [operand for operand in operands if isinstance(operand, Remote)]
+        instances = [operand for operand in remote if operand._is_instance()]
+        mixed = [operand for operand in remote if self._peer.is_mixed(operand._number)]
         if not instances and not mixed:
             raise TypeError(
                 f"an object of the type '{self._kind}' stays in the program's process:"
@@ -432,7 +442,8 @@ _ARITHMETIC = {
     **{f"__{name}__": getattr(operator, f"__{name}__") for name in _BINARY},
     **{
         f"__r{name}__": functools.partial(
-            lambda step, one, other: step(other, one), getattr(operator, f"__{name}__")
+            lambda step, right, other: step(other, right),
+            getattr(operator, f"__{name}__"),
         )
         for name in _BINARY
     },
@@ -465,7 +476,7 @@ class Fault(type):
         return cls._peer.request("call", cls, values, named)
 
 
-def _of_the_fault(self: Any, name: str) -> Any:
+def _fault_attribute(self: Any, name: str) -> Any:
     """An attribute of an exception that the program has."""
     origin = vars(self).get("_origin")
     if origin is None or name.startswith("_"):
@@ -473,7 +484,7 @@ def _of_the_fault(self: Any, name: str) -> Any:
     return origin[0].request("get", self, name)
 
 
-def _said_by_the_fault(self: Any) -> str:
+def _fault_text(self: Any) -> str:
     origin = vars(self).get("_origin")
     return str(origin[2]) if origin else BaseException.__str__(self)
 
@@ -496,7 +507,7 @@ def _fault_of_python(kind: Any) -> Fault:
 
 
 OPERATIONS: dict[str, Callable[..., Any]] = {
-    "call": lambda one, values, named: one(*values, **named),
+    "call": lambda function, values, named: function(*values, **named),
     "get": getattr,
     "set": setattr,
     "iter": iter,
@@ -507,20 +518,20 @@ OPERATIONS: dict[str, Callable[..., Any]] = {
     "set item": operator.setitem,
     "delete item": operator.delitem,
     "contains": operator.contains,
-    "is instance": lambda kind, one: isinstance(one, kind),
-    "is subclass": lambda kind, one: issubclass(one, kind),
+    "is instance": lambda kind, candidate: isinstance(candidate, kind),
+    "is subclass": lambda kind, candidate: issubclass(candidate, kind),
     "text": str,
     "representation": repr,
-    "operate": lambda one, name, *others: {**_ARITHMETIC, **_COMPARISONS}[name](
-        one, *others
+    "operate": lambda operand, name, *others: {**_ARITHMETIC, **_COMPARISONS}[name](
+        operand, *others
     ),
 }
 DESCRIPTIONS = frozenset(("__name__", "__qualname__", "__doc__", "__module__"))
 """Texts of a function that the other side may read; `functools.wraps` copies them."""
 
 
-def _description(one: Any, name: str) -> str | None:
-    text = getattr(one, name, None) if name in DESCRIPTIONS else None
+def _read_description(function: Any, name: str) -> str | None:
+    text = getattr(function, name, None) if name in DESCRIPTIONS else None
     if type(text) is not str and name not in ("__doc__", "__module__"):
         raise AttributeError(name)
     return text if type(text) is str else None
@@ -530,7 +541,7 @@ GIVEN: dict[str, Callable[..., Any]] = {
     "call": OPERATIONS["call"],
     "iter": iter,
     "next": next,
-    "get": _description,
+    "get": _read_description,
 }
 """What a program may do with what tests handed to it."""
 
@@ -543,63 +554,71 @@ class Table:
     def __init__(self, peer: Peer, objects: Items) -> None:
         self.peer = peer
         self.objects = objects
-        self.places = {id(one): place for place, one in enumerate(objects)}
+        self.places = {id(obj): index for index, obj in enumerate(objects)}
         self.nodes: Items = [0] * len(objects)
         self._waiting: list[int] = []
 
-    def part(self, one: Any) -> Any:
-        """`one` as a part of a node; `finish` writes its own."""
-        kind = type(one)
-        if kind in _PLAIN or (kind is int and -_INLINE < one < _INLINE):
-            return one
-        place = self.places.setdefault(id(one), len(self.objects))
-        if place == len(self.objects):
-            self.objects.append(one)
+    def part(self, obj: Any) -> Any:
+        """`obj` as a part of a node; `finish` writes its own."""
+        kind = type(obj)
+        if kind in _PLAIN or (kind is int and -_INLINE < obj < _INLINE):
+            return obj
+        index = self.places.setdefault(id(obj), len(self.objects))
+        if index == len(self.objects):
+            self.objects.append(obj)
             self.nodes.append(0)
-            self._waiting.append(place)
-        return [place]
+            self._waiting.append(index)
+        return [index]
 
-    def node(self, one: Any) -> Items:
-        """What `one` is made of, by its plain type, whatever its class would rather have it look
+    def node(self, obj: Any) -> Items:
+        """What `obj` is made of, by its plain type, whatever its class would rather have it look
         like.
         """
-        kind: Any = type(one)
+        kind: Any = type(obj)
         if kind is Remote:
-            return ["yours", one._number]
-        if issubclass(kind, type) and issubclass(one, BaseException):
-            return self._node_of_fault_class(one)
+            return ["yours", obj._number]
+        if issubclass(kind, type) and issubclass(obj, BaseException):
+            return self._node_of_fault_class(obj)
         if issubclass(kind, BaseException):
-            return self._node_of_fault(one)
-        if kind is type and vars(builtins).get(name := str(one.__name__)) is one:
+            return self._node_of_fault(obj)
+        if kind is type and vars(builtins).get(name := str(obj.__name__)) is obj:
             return ["type", name]
         shared = self.peer.shared_name(kind)
-        if shared is not None and isinstance(one, enum.Enum):
-            return ["member", shared, one.name]
-        if shared is not None and hasattr(one, "__dict__"):
+        if shared is not None and isinstance(obj, enum.Enum):
+            return ["member", shared, obj.name]
+        if shared is not None and hasattr(obj, "__dict__"):
             return [
                 "shared",
                 shared,
-                *(self.part(each) for pair in vars(one).items() for each in pair),
+                *(
+                    self.part(attribute)
+                    for pair in vars(obj).items()
+                    for attribute in pair
+                ),
             ]
         if issubclass(kind, array.array):
-            return [f"array {one.typecode}", *map(self.part, one)]
+            return [f"array {obj.typecode}", *map(self.part, obj)]
         if issubclass(kind, tuple) and _has_fields(kind):
-            return ["namedtuple", *map(self.part, _MAKE["namedtuple"][2](one))]
+            return ["namedtuple", *map(self.part, _MAKE["namedtuple"][2](obj))]
         base: Any
         for base in kind.__mro__:
             tag = _TAGS.get(base)
             if tag in _MAKE:
-                return [tag, *map(self.part, _MAKE[tag][2](one))]
+                return [tag, *map(self.part, _MAKE[tag][2](obj))]
             if issubclass(base, dict) and tag is not None:
                 return [
                     tag,
-                    *(self.part(each) for pair in dict.items(one) for each in pair),
+                    *(
+                        self.part(content)
+                        for pair in dict.items(obj)
+                        for content in pair
+                    ),
                 ]
             if tag is not None:
-                return [tag, *map(self.part, base.__iter__(one))]
+                return [tag, *map(self.part, base.__iter__(obj))]
         return [
             "mine",
-            self.peer.export(one),
+            self.peer.export(obj),
             kind.__name__,
             kind.__eq__ is not object.__eq__,
         ]
@@ -637,29 +656,29 @@ class Table:
         python = kind.__bases__[0] if isinstance(kind, Fault) else kind
         name = str(python.__name__)
         if vars(builtins).get(name) is python:
-            return ["fault", name, -1, _said(error), *map(self.part, error.args)]
+            return ["fault", name, -1, _error_text(error), *map(self.part, error.args)]
         number = self.peer.export(error)
         return [
             "fault",
             self.part(kind),
             number,
-            _said(error),
+            _error_text(error),
             *map(self.part, error.args),
         ]
 
     def changed(self, before: Items) -> None:
         """Write the containers that have changed since they came as `before`."""
-        for place, old in enumerate(before):
+        for index, old in enumerate(before):
             if (old[0] in _FILL or old[0] == "shared") and repr(
-                new := self.node(self.objects[place])
+                new := self.node(self.objects[index])
             ) != repr(old):
-                self.nodes[place] = new
+                self.nodes[index] = new
 
     def finish(self) -> Items:
         """All nodes."""
         while self._waiting:
-            place = self._waiting.pop()
-            self.nodes[place] = self.node(self.objects[place])
+            index = self._waiting.pop()
+            self.nodes[index] = self.node(self.objects[index])
         return self.nodes
 
 
@@ -713,22 +732,22 @@ class Peer:
         """Whether an object came of an operation with a value of the tests."""
         return number in self._mixed
 
-    def export(self, one: Any) -> int:
+    def export(self, obj: Any) -> int:
         """The number by which the other side names an object that stays here."""
         if (
             self.serves_tests
-            and not callable(one)
-            and not hasattr(type(one), "__next__")
+            and not callable(obj)
+            and not hasattr(type(obj), "__next__")
         ):
-            of_the_program = not self.of_the_program.isdisjoint(type(one).__mro__)
+            of_the_program = not self.of_the_program.isdisjoint(type(obj).__mro__)
             raise Untransportable(
-                f"the tests hand over an object of the type '{type(one).__name__}',"
+                f"the tests hand over an object of the type '{type(obj).__name__}',"
                 " which cannot be sent to the program",
                 of_the_program,
             )
-        number = self._numbers.setdefault(id(one), len(self._exported))
+        number = self._numbers.setdefault(id(obj), len(self._exported))
         if number == len(self._exported):
-            self._exported.append(one)
+            self._exported.append(obj)
         return number
 
     def request(self, operation: str, *values: Any) -> Any:
@@ -786,12 +805,12 @@ class Peer:
         except Ended:
             raise
         except BaseException as error:
-            reply = {"raised": _names(error), "said": _said(error)}
+            reply = {"raised": _builtin_class_names(error), "said": _error_text(error)}
             failed = error
-        for further in self._with_the_error(failed):
+        for with_object in self._with_the_error(failed):
             table = Table(self, objects)
             try:
-                part = {"error": table.part(failed)} if further else {}
+                part = {"error": table.part(failed)} if with_object else {}
                 table.changed(before)
                 self._send({**reply, **part, "nodes": table.finish()})
                 return
@@ -811,22 +830,22 @@ class Peer:
         name = kind.__name__
         return name if type(name) is str and self.shared.get(name) is kind else None
 
-    def _decoded(self, nodes: Items, known: Items) -> Items:
-        """The objects of a message; those of `known`, which come first, are changed in place."""
-        objects = [*known, *(self._empty(node) for node in nodes[len(known) :])]
-        for place, node in enumerate(nodes):
+    def _decoded(self, nodes: Items, existing: Items) -> Items:
+        """The objects of a message; those of `existing`, which come first, are changed in place."""
+        objects = [*existing, *(self._empty(node) for node in nodes[len(existing) :])]
+        for index, node in enumerate(nodes):
             if node and node[0] == "shared":
                 self._fill_shared(
-                    objects[place],
+                    objects[index],
                     node[1],
                     [self._value(part, objects, nodes) for part in node[2:]],
                 )
             elif node and node[0] in _FILL:
                 kind, fill = _FILL[node[0]]
-                if not isinstance(objects[place], kind):
+                if not isinstance(objects[index], kind):
                     raise TypeError("a container became another kind")
                 fill(
-                    objects[place],
+                    objects[index],
                     [self._value(part, objects, nodes) for part in node[1:]],
                 )
         return objects
@@ -841,11 +860,11 @@ class Peer:
         kind = _FILL[tag][0]
         return array.array(tag[-1]) if kind is array.array else kind()
 
-    def _fill_shared(self, one: Any, name: str, items: Items) -> None:
+    def _fill_shared(self, obj: Any, name: str, items: Items) -> None:
         """Give an object its attributes; none takes the place of what its class has."""
         attributes = dict(zip(items[::2], items[1::2], strict=True))
         kind = self.shared[name]
-        if type(one) is not kind:
+        if type(obj) is not kind:
             raise TypeError("an object became another kind")
         for attribute in attributes:
             if (
@@ -854,24 +873,24 @@ class Peer:
                 or callable(getattr(kind, attribute, None))
             ):
                 raise TypeError("an attribute in a method's place")
-        if not hasattr(one, "__dict__"):
+        if not hasattr(obj, "__dict__"):
             for attribute, value in attributes.items():
-                setattr(one, attribute, value)
+                setattr(obj, attribute, value)
             return
-        vars(one).clear()
-        vars(one).update(attributes)
+        vars(obj).clear()
+        vars(obj).update(attributes)
 
     def _value(self, part: Any, objects: Items, nodes: Items) -> Any:
         if type(part) is not list:
             if type(part) not in (*_PLAIN, int):
                 raise TypeError("no part of a node")
             return part
-        place = part[0]
-        if objects[place] is _UNSET:
-            objects[place] = self._made(*nodes[place], objects=objects, nodes=nodes)
-        return objects[place]
+        index = part[0]
+        if objects[index] is _UNSET:
+            objects[index] = self._rebuild(*nodes[index], objects=objects, nodes=nodes)
+        return objects[index]
 
-    def _made(self, tag: str, *parts: Any, objects: Items, nodes: Items) -> Any:
+    def _rebuild(self, tag: str, *parts: Any, objects: Items, nodes: Items) -> Any:
         if tag == "yours":
             return self._exported[parts[0]]
         if tag == "mine":
@@ -919,7 +938,7 @@ class Peer:
             ]
             if not all(isinstance(base, Fault) for base in bases):
                 raise TypeError("no class of exceptions")
-            methods = {"__str__": _said_by_the_fault, "__getattr__": _of_the_fault}
+            methods = {"__str__": _fault_text, "__getattr__": _fault_attribute}
             self._faults[number] = Fault(
                 name,
                 tuple(bases),
@@ -928,7 +947,7 @@ class Peer:
         return self._faults[number]
 
     def _fault(
-        self, kind: Any, number: int, said: str, arguments: Items
+        self, kind: Any, number: int, text: str, arguments: Items
     ) -> BaseException:
         """An exception as one of Python's own, or of a class that stands for the program's."""
         if isinstance(kind, str):
@@ -942,15 +961,15 @@ class Peer:
         elif not isinstance(kind, Fault) or number < 0:
             raise TypeError("no class of exceptions")
         if number in self._remotes:
-            known: BaseException = self._remotes[number]
-            return known
+            existing: BaseException = self._remotes[number]
+            return existing
         error: BaseException
         try:
             error = type.__call__(kind, *arguments)
         except (TypeError, ValueError):
-            error = type.__call__(kind, said)
+            error = type.__call__(kind, text)
         if number >= 0:
-            vars(error)["_origin"] = (self, number, said)
+            vars(error)["_origin"] = (self, number, text)
             self._remotes[number] = error
         return error
 
@@ -963,7 +982,7 @@ class Peer:
             return error
         return self._ended(f"it raised {type(error).__name__}: {message['said']}")
 
-    def _error(self, names: list[str], said: str) -> BaseException:
+    def _error(self, names: list[str], text: str) -> BaseException:
         """The first exception of Python's own that it was; an exit is the program's end, not an
         exception of its function.
         """
@@ -971,10 +990,10 @@ class Peer:
             kind = getattr(builtins, name, None)
             if isinstance(kind, type) and issubclass(kind, Exception):
                 try:
-                    return kind(said)
+                    return kind(text)
                 except TypeError:
                     continue
-        return self._ended(f"it raised {names[0] if names else 'nothing'}: {said}")
+        return self._ended(f"it raised {names[0] if names else 'nothing'}: {text}")
 
     def _ended(self, why: str) -> Ended:
         self.end = why if self.end is None else self.end
@@ -1005,14 +1024,14 @@ class Peer:
             raise self._ended("") from None
 
 
-def _names(error: BaseException) -> list[str]:
+def _builtin_class_names(error: BaseException) -> list[str]:
     names = [
         kind.__name__ for kind in type(error).__mro__ if kind.__module__ == "builtins"
     ]
     return ["TypeError"] if isinstance(error, Untransportable) else names
 
 
-def _said(error: BaseException) -> str:
+def _error_text(error: BaseException) -> str:
     try:
         plain = len(error.args) == 1 and isinstance(error.args[0], str)
         return (error.args[0] if plain else str(error))[:2000]
@@ -1023,15 +1042,15 @@ def _said(error: BaseException) -> str:
 def read_frame(source: int) -> tuple[bytes, bytes]:
     """A frame's letter and body; an empty letter at the end."""
     letter, length = _HEADER.unpack(
-        _exactly(source, _HEADER.size) or b"\0" * _HEADER.size
+        _read_exactly(source, _HEADER.size) or b"\0" * _HEADER.size
     )
     if letter == b"\0" or length > MOST:
         return b"" if letter == b"\0" else b"?", b""
-    body = _exactly(source, length)
+    body = _read_exactly(source, length)
     return (letter, body) if len(body) == length else (b"", b"")
 
 
-def _exactly(source: int, length: int) -> bytes:
+def _read_exactly(source: int, length: int) -> bytes:
     pieces = []
     left = length
     while left and (piece := os.read(source, min(left, 1 << 20))):
@@ -1047,7 +1066,7 @@ def write_frame(sink: int, letter: bytes, body: bytes) -> None:
         left = left[os.write(sink, left) :]
 
 
-def _module(name: str = "__main__") -> dict[str, Any]:
+def _new_main_module(name: str = "__main__") -> dict[str, Any]:
     """A new `__main__`, as a program of its own has. name: what it is told that it is called."""
     module = sys.modules["__main__"] = sys.modules[name] = types.ModuleType(name)
     return vars(module)
@@ -1055,7 +1074,7 @@ def _module(name: str = "__main__") -> dict[str, Any]:
 
 def _serve_program(source: int, sink: int, job: dict[str, Any]) -> None:
     # it is imported: what is under `if __name__ == "__main__"` is not run
-    names = _module("program")
+    names = _new_main_module("program")
 
     def load(shared: list[str]) -> list[str]:
         exec(compile(job["source"], "program", "exec"), names)
@@ -1075,7 +1094,7 @@ def _run_tests(source: int, sink: int, job: dict[str, Any]) -> None:
     why = ""
     try:
         code = compile(job["tests"], "tests", "exec")
-        wanted = names_of_the_program(job["tests"], job["entry_point"])
+        needed_names = names_of_the_program(job["tests"], job["entry_point"])
         if problem := missing_import(job["tests"]) or missing_resource(job["tests"]):
             raise Untestable(problem)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
@@ -1086,7 +1105,9 @@ def _run_tests(source: int, sink: int, job: dict[str, Any]) -> None:
         why = str(error)
     else:
         try:
-            names = _namespace(peer, wanted, job["before"], job["entry_point"])
+            names = _build_namespace(
+                peer, needed_names, job["before"], job["entry_point"]
+            )
             exec(code, names)
             _run_test_cases(job["tests"], names)
         except Untransportable as error:
@@ -1103,7 +1124,7 @@ def _run_tests(source: int, sink: int, job: dict[str, Any]) -> None:
             pass
         except BaseException as error:
             label = "failed"
-            why = f"{type(error).__name__}: {_said(error)}"
+            why = f"{type(error).__name__}: {_error_text(error)}"
     if (
         label == "failed"
         and peer.untransportable is not None
@@ -1120,15 +1141,15 @@ def _run_tests(source: int, sink: int, job: dict[str, Any]) -> None:
     write_frame(sink, b"v", json.dumps({"label": label, "why": why[:300]}).encode())
 
 
-def _namespace(
-    peer: Peer, wanted: WantedNames, before: str, entry_point: str
+def _build_namespace(
+    peer: Peer, needed_names: WantedNames, before: str, entry_point: str
 ) -> dict[str, Any]:
     """What tests see: where the entry point is known, their own `before`; of the program, what they
     name and have not themselves.
     """
-    names = _module()
-    of_program = wanted.of_program
-    of_python = wanted.of_python
+    names = _new_main_module()
+    of_program = needed_names.of_program
+    of_python = needed_names.of_python
     unwritten = {entry_point}
     for text in (before, before + "\n    pass\n") if entry_point else ():
         try:
@@ -1142,7 +1163,7 @@ def _namespace(
             and node.name == entry_point
             for node in tree.body
         )
-        unwritten |= {_unwritten(node, is_for_a_function) for node in tree.body}
+        unwritten |= {_name_to_write(node, is_for_a_function) for node in tree.body}
         written = {
             node.name for node in tree.body if isinstance(node, ast.ClassDef)
         } - unwritten
@@ -1210,10 +1231,10 @@ def names_of_the_program(source: str, entry_point: str) -> WantedNames:
     of_program = read - defined - of_python
     if not entry_point:
         candidates = of_program - assigned
-        possible = (of_python & _called(tree)) - bases - assigned - LIBRARY_NAMES
+        possible = (of_python & _called_names(tree)) - bases - assigned - LIBRARY_NAMES
         if candidates:
             possible -= set(vars(builtins))
-        tested = _called_alone(tree, possible | candidates) & possible
+        tested = _names_called_alone(tree, possible | candidates) & possible
         if not candidates and not tested:
             tested = possible
             if len(possible) > 1:
@@ -1231,13 +1252,13 @@ def names_of_the_program(source: str, entry_point: str) -> WantedNames:
     return WantedNames(of_program, libraries - defined - assigned - LIBRARY_NAMES)
 
 
-def _called(tree: ast.AST) -> set[str]:
+def _called_names(tree: ast.AST) -> set[str]:
     """The names that are called."""
     calls = (node for node in ast.walk(tree) if isinstance(node, ast.Call))
     return {call.func.id for call in calls if isinstance(call.func, ast.Name)}
 
 
-def _called_alone(tree: ast.AST, names: set[str]) -> set[str]:
+def _names_called_alone(tree: ast.AST, names: set[str]) -> set[str]:
     """Which of `names` an assertion calls without calling another of them: what it tests, and not
     what it tests with.
     """
@@ -1248,7 +1269,7 @@ def _called_alone(tree: ast.AST, names: set[str]) -> set[str]:
             "assert"
         )
         if isinstance(node, ast.Assert) or is_assertion:
-            called = _called(node) & names
+            called = _called_names(node) & names
             if len(called) == 1:
                 alone |= called
     return alone
@@ -1444,7 +1465,7 @@ def _run_test_cases(source: str, names: dict[str, Any]) -> None:
         raise AssertionError("a test that is expected to fail does not")
 
 
-def _unwritten(node: ast.AST, is_for_a_function: bool) -> str:
+def _name_to_write(node: ast.AST, is_for_a_function: bool) -> str:
     """The name of a function or class that the program is to write; else none.
 
     A class is, which has nothing in it or, where no function is asked for, a method that is to be
@@ -1455,7 +1476,7 @@ def _unwritten(node: ast.AST, is_for_a_function: bool) -> str:
     if not isinstance(node, ast.ClassDef):
         return ""
     has_gaps = not is_for_a_function and any(
-        _unwritten(step, False) for step in node.body
+        _name_to_write(step, False) for step in node.body
     )
     return node.name if has_gaps or _is_empty(node.body) else ""
 
@@ -1474,24 +1495,24 @@ def _run_script(job: dict[str, Any]) -> int:
     sys.unraisablehook = lambda _: (
         None
     )  # what Python says of errors while it cleans up is no reason for a failure
-    sys.__stdout__, out, code = sys.stdout, sys.stdout, 0  # type: ignore[misc]
+    sys.__stdout__, own_stdout, status = sys.stdout, sys.stdout, 0  # type: ignore[misc]
     try:
-        exec(compile(job["source"], "program", "exec"), _module())
+        exec(compile(job["source"], "program", "exec"), _new_main_module())
     except SystemExit as error:
-        code = (
+        status = (
             error.code if isinstance(error.code, int) else int(error.code is not None)
         )
     except BaseException as error:
-        code = 1
+        status = 1
         sys.stderr.write("".join(traceback.format_exception_only(error)))
     for thread in {*threading.enumerate()} - {threading.current_thread()}:
         if not thread.daemon:
             thread.join()
     atexit._run_exitfuncs()
-    for stream in (sys.stdout, out, sys.stderr):
+    for stream in (sys.stdout, own_stdout, sys.stderr):
         if not getattr(stream, "closed", True):
             stream.flush()
-    return code
+    return status
 
 
 def main(nothing: int | None = None) -> None:

@@ -94,11 +94,11 @@ def main() -> None:
     nothing = os.open(os.devnull, os.O_RDWR)
     os.dup2(nothing, 0)
     try:
-        inside = _inside()
-        filters = _filter()
-        library = _library()
-        layers = _own_spaces(library)
-        rules = _landlock_rules(_readable(library))
+        inside = _load_inside()
+        filters = _build_filter()
+        library = _find_library()
+        layers = _enter_own_namespaces(library)
+        rules = _build_landlock_rules(_readable_paths(library))
         limits = {"seconds": 10, "megabytes": 1024}
 
         def shut_in() -> None:
@@ -112,15 +112,15 @@ def main() -> None:
     control.send(json.dumps({"layers": layers}).encode())
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     while True:
-        said, passed, _, _ = socket.recv_fds(control, 4096, 4)
-        if not said:
+        limits_text, descriptors, _, _ = socket.recv_fds(control, 4096, 4)
+        if not limits_text:
             return
-        limits.update(json.loads(said))
+        limits.update(json.loads(limits_text))
         if os.fork() == 0:
             control.close()
-            _keep(passed, nothing, rules, layers, shut_in, inside)
-        for each in passed:
-            os.close(each)
+            _supervise(descriptors, nothing, rules, layers, shut_in, inside)
+        for descriptor in descriptors:
+            os.close(descriptor)
 
 
 class _Library(NamedTuple):
@@ -132,7 +132,7 @@ class _Library(NamedTuple):
     shared: list[str]
 
 
-def _library() -> _Library:
+def _find_library() -> _Library:
     """The folders of Python's standard library and of the system's shared libraries, of which only
     these are read.
     """
@@ -154,7 +154,7 @@ def _library() -> _Library:
     )
 
 
-def _readable(library: _Library) -> list[tuple[str, int]]:
+def _readable_paths(library: _Library) -> list[tuple[str, int]]:
     """Each path that may be read, with Landlock's rights to it and to what is below it."""
     rights = dict.fromkeys(library.standard, _LANDLOCK_LIST_FOLDER)
     for folder in library.standard:
@@ -173,7 +173,7 @@ def _readable(library: _Library) -> list[tuple[str, int]]:
     return sorted(rights.items())
 
 
-def _inside() -> Any:
+def _load_inside() -> Any:
     """The module of what is done inside, with what programs commonly import: loaded once, before
     any fork.
     """
@@ -198,7 +198,7 @@ def _inside() -> Any:
     return module
 
 
-def _own_spaces(library: _Library) -> list[str]:
+def _enter_own_namespaces(library: _Library) -> list[str]:
     """Leave the name spaces of who started this; the names of the layers that could be had."""
     user = os.geteuid()
     group = os.getegid()
@@ -268,8 +268,8 @@ def _mount(
     source: str | None, target: str, kind: str | None, flags: int, options: str | None
 ) -> None:
     texts = [
-        one.encode() if one is not None else None
-        for one in (source, target, kind, options)
+        argument.encode() if argument is not None else None
+        for argument in (source, target, kind, options)
     ]
     _check(
         _LIBC.mount(texts[0], texts[1], texts[2], ctypes.c_ulong(flags), texts[3]),
@@ -297,18 +297,18 @@ def _probe(shut_in: Callable[[], None]) -> str:
         os.write(write, problem.encode()[:2000])
         os._exit(0)
     os.close(write)
-    said = b""
+    report = b""
     while piece := os.read(read, 4096):
-        said += piece
+        report += piece
     os.close(read)
     ended = os.waitpid(child, 0)[1]
-    return said.decode() or (
+    return report.decode() or (
         f"a trial process was ended by the signal {ended & 127}" if ended else ""
     )
 
 
-def _keep(
-    passed: list[int],
+def _supervise(
+    descriptors: list[int],
     nothing: int,
     rules: int,
     layers: list[str],
@@ -316,7 +316,7 @@ def _keep(
     inside: Any,
 ) -> None:
     """Fork the process and watch it: ended when nobody waits for it any more."""
-    line = passed.pop()
+    line = descriptors.pop()
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     try:
         if "process name space" in layers:
@@ -327,8 +327,8 @@ def _keep(
         os._exit(1)
     if child == 0:
         try:
-            for standard, given in enumerate(passed):
-                os.dup2(given, standard)
+            for standard, source_descriptor in enumerate(descriptors):
+                os.dup2(source_descriptor, standard)
             os.dup2(nothing, 3)
             os.dup2(line, 4)
             os.closerange(5, rules)
@@ -339,12 +339,12 @@ def _keep(
             os.write(4, f"E{error}".encode())
             os._exit(1)
         inside.main(3)
-    for each in passed:
-        os.close(each)
+    for descriptor in descriptors:
+        os.close(descriptor)
     watched = select.poll()
     ended = os.pidfd_open(child)
-    for each in (line, ended):
-        watched.register(each, select.POLLIN | select.POLLHUP)
+    for descriptor in (line, ended):
+        watched.register(descriptor, select.POLLIN | select.POLLHUP)
     if ended not in dict(watched.poll()):
         os.kill(child, signal.SIGKILL)
     status = os.waitpid(child, 0)[1]
@@ -370,7 +370,7 @@ def _shut_in(
         # Counts its threads apart from those of others with this id; not required.
         _LIBC.unshare(_OWN_USER)
     size = limits["megabytes"] << 20
-    for what, most in (
+    for limit, most in (
         (resource.RLIMIT_CPU, 4 * limits["seconds"] + 2),
         (resource.RLIMIT_AS, size),
         (resource.RLIMIT_FSIZE, 0),
@@ -380,7 +380,7 @@ def _shut_in(
         (resource.RLIMIT_MSGQUEUE, 0),
         (resource.RLIMIT_MEMLOCK, 0),
     ):
-        resource.setrlimit(what, (most, most))
+        resource.setrlimit(limit, (most, most))
     _check(_LIBC.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "no_new_privs")
     _check(_LIBC.prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0), "dumpable")
     _landlock(rules, library)
@@ -399,7 +399,7 @@ def _shut_in(
     )
 
 
-def _landlock_rules(readable: list[tuple[str, int]]) -> int:
+def _build_landlock_rules(readable: list[tuple[str, int]]) -> int:
     """The descriptor of a set of rules, made once: nothing but these paths may be opened, and each
     only with its rights.
     """
@@ -438,7 +438,7 @@ def _landlock(rules: int, library: _Library) -> None:
     os.close(rules)
 
 
-def _filter() -> bytes:
+def _build_filter() -> bytes:
     """The system calls of `syscalls.toml` as a filter for this machine."""
     if platform.machine() not in _MACHINES or struct.calcsize("P") != 8:
         raise OSError(
@@ -459,18 +459,18 @@ def _filter() -> bytes:
     refuse = step(end, _REFUSE)
     allow = step(end, _ALLOW)
 
-    def argument(place: int) -> bytes:
-        return step(load, 16 + 8 * place)
+    def argument(index: int) -> bytes:
+        return step(load, 16 + 8 * index)
 
-    def one_of(place: int, *values: int) -> list[bytes]:
+    def one_of(index: int, *values: int) -> list[bytes]:
         return [
-            argument(place),
+            argument(index),
             *(part for value in values for part in (step(equal, value, 0, 1), allow)),
             refuse,
         ]
 
-    def without(place: int, bits: int) -> list[bytes]:
-        return [argument(place), step(has, bits, 0, 1), refuse, allow]
+    def without(index: int, bits: int) -> list[bytes]:
+        return [argument(index), step(has, bits, 0, 1), refuse, allow]
 
     # Opening to write, make, cut, or get signals of; a path alone is no use.
     changes = 0o3 | 0o100 | 0o1000 | 0o2000 | 0o20000 | 0o20000000 | 0o10000000
@@ -509,11 +509,11 @@ def _filter() -> bytes:
     return b"".join([*steps, refuse])
 
 
-def _check(result: int, what: str) -> int:
-    if result < 0:
+def _check(status: int, step: str) -> int:
+    if status < 0:
         number = ctypes.get_errno()
-        raise OSError(number, f"{what}: {os.strerror(number)}")
-    return result
+        raise OSError(number, f"{step}: {os.strerror(number)}")
+    return status
 
 
 if __name__ == "__main__":

@@ -25,39 +25,39 @@ _INSIDE = Path(__file__).with_name("_inside.py")
 _PYTHON = ("python3", "-I", "-S", "-B", "-c")
 
 
-def start(chosen: str, seconds: float, megabytes: int) -> Process:
-    """A process in a container of the kind and image that `chosen` names.
+def start(sandbox: str, seconds: float, megabytes: int) -> Process:
+    """A process in a container of the kind and image that `sandbox` names.
 
     Raises NoSandbox without the program that starts such.
     """
-    kind, image = parsed(chosen)
+    kind, image = parsed(sandbox)
     if shutil.which(kind) is None:
         raise NoSandbox(
-            f"The sandbox '{chosen}' needs the program '{kind}', which is not installed"
+            f"The sandbox '{sandbox}' needs the program '{kind}', which is not installed"
             " here."
         )
     name = f"evalwright-{secrets.token_hex(8)}"
     return _Contained(
-        kind, name, command(kind, image, name, int(4 * seconds) + 2, megabytes)
+        kind, name, build_command(kind, image, name, int(4 * seconds) + 2, megabytes)
     )
 
 
-def parsed(chosen: str) -> tuple[str, str]:
+def parsed(sandbox: str) -> tuple[str, str]:
     """The kind and the image of `chosen`. Raises ConfigurationError where it names none."""
-    kind, _, image = chosen.partition(":")
+    kind, _, image = sandbox.partition(":")
     if (
         kind not in ("podman", "docker", "apptainer")
         or not image
         or image.startswith("-")
     ):
         raise ConfigurationError(
-            f"The sandbox '{chosen}' is none. Use jail, podman:IMAGE, docker:IMAGE or"
+            f"The sandbox '{sandbox}' is none. Use jail, podman:IMAGE, docker:IMAGE or"
             " apptainer:FILE, for example podman:docker.io/library/python:3.12-slim."
         )
     return kind, image
 
 
-def command(
+def build_command(
     kind: str, image: str, name: str, seconds: int, megabytes: int
 ) -> list[str]:
     """The command line, as the documentation of each program has it. seconds: of processor time."""
@@ -127,17 +127,19 @@ class _Contained(Process):
         )
         self._kill = [] if kind == "apptainer" else [kind, "kill", name]
         streams = [self._popen.stdin, self._popen.stdout, self._popen.stderr]
-        super().__init__(*(os.dup(one.fileno()) for one in streams if one is not None))
-        for one in streams:
-            if one is not None:
-                one.close()
+        super().__init__(
+            *(os.dup(stream.fileno()) for stream in streams if stream is not None)
+        )
+        for stream in streams:
+            if stream is not None:
+                stream.close()
 
     def missing(self) -> str:
-        said = b""
+        message = b""
         while self.stderr is not None and (piece := self.read("stderr")):
-            said += piece
+            message += piece
         return (
-            " ".join(said.decode("utf-8", "replace").split())[-500:].rstrip(".")
+            " ".join(message.decode("utf-8", "replace").split())[-500:].rstrip(".")
             or "the container ended before it was ready"
         )
 

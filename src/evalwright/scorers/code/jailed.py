@@ -17,7 +17,7 @@ from pathlib import Path
 
 from evalwright.scorers.code.processes import NoSandbox, Process
 
-_TO_START = 60.0
+_START_SECONDS = 60.0
 _STARTER = Path(__file__).with_name("_jail.py")
 _HINT = (
     "set EVALWRIGHT_SANDBOX to a container, for example"
@@ -35,22 +35,22 @@ class Jailed(Process):
     def missing(self) -> str:
         self._line.settimeout(5.0)
         try:
-            said = self._line.recv(4096).decode("utf-8", "replace")
+            report = self._line.recv(4096).decode("utf-8", "replace")
         except OSError:
-            said = ""
+            report = ""
         return (
-            said[1:]
-            if said.startswith("E")
+            report[1:]
+            if report.startswith("E")
             else "the process ended before it was ready"
         )
 
     def wait(self, deadline: float) -> int | None:
         self._line.settimeout(max(0.001, deadline - time.monotonic()))
         try:
-            said = self._line.recv(64)
+            report = self._line.recv(64)
         except OSError:
             return None
-        return os.waitstatus_to_exitcode(int(said[1:])) if said[:1] == b"S" else 1
+        return os.waitstatus_to_exitcode(int(report[1:])) if report[:1] == b"S" else 1
 
     def refuse(self) -> None:
         """Close our ends of what was never started."""
@@ -61,7 +61,7 @@ class Jailed(Process):
         """End it, and wait until its keeper says that it is gone."""
         super().end()
         with self._line as line, contextlib.suppress(OSError):
-            line.settimeout(_TO_START)
+            line.settimeout(_START_SECONDS)
             line.shutdown(socket.SHUT_WR)
             while line.recv(4096):
                 pass
@@ -83,18 +83,18 @@ class Jail:
                 start_new_session=True,
             )
         self._control = ours
-        ours.settimeout(_TO_START)
+        ours.settimeout(_START_SECONDS)
         try:
-            said = json.loads(
+            report = json.loads(
                 ours.recv(65536)
                 or b'{"missing": "the process that starts programs ended"}'
             )
         except (OSError, ValueError) as error:
-            said = {
+            report = {
                 "missing": f"the process that starts programs gave no answer ({error})"
             }
-        self.missing: str = said.get("missing", "")
-        self.layers: list[str] = said.get("layers", [])
+        self.missing: str = report.get("missing", "")
+        self.layers: list[str] = report.get("layers", [])
         if self.missing:
             self.close()
 
@@ -119,8 +119,8 @@ class Jail:
             raise
         finally:
             theirs_line.close()
-            for each in (theirs_in, theirs_out, theirs_err):
-                os.close(each)
+            for descriptor in (theirs_in, theirs_out, theirs_err):
+                os.close(descriptor)
         return process
 
     def close(self) -> None:
@@ -138,7 +138,10 @@ _jail: Jail | None = None
 
 
 def layers() -> list[str]:
-    """What shuts programs in here beside what is required (see docs/scorers.md). Raises NoSandbox."""
+    """What shuts programs in here beside what is required (see docs/scorers.md).
+
+    Raises NoSandbox.
+    """
     return list(the_jail().layers)
 
 

@@ -15,7 +15,7 @@ from evalwright.core.errors import Party, ScoringError
 
 HEADER = struct.Struct("!cI")
 """A frame's letter and length; its body follows."""
-MOST = 16 << 20
+MAX_BYTES = 16 << 20
 """Bytes that wait between two processes, and that a program may write as its output."""
 
 
@@ -33,8 +33,8 @@ class Process:
         self.stdout: int | None = stdout
         self.stderr: int | None = stderr
         self.outgoing = bytearray()
-        for each in (stdin, stdout, stderr):
-            os.set_blocking(each, False)
+        for descriptor in (stdin, stdout, stderr):
+            os.set_blocking(descriptor, False)
 
     def write(self) -> None:
         """Write what waits, as far as it is taken."""
@@ -52,20 +52,20 @@ class Process:
     def read(self, stream: Literal["stdout", "stderr"]) -> bytes:
         """What is there; the stream is closed at its end."""
         try:
-            found = os.read(getattr(self, stream), 1 << 18)
+            received = os.read(getattr(self, stream), 1 << 18)
         except BlockingIOError:
             return b""
         except OSError:
-            found = b""
-        if not found:
+            received = b""
+        if not received:
             self.close(stream)
-        return found
+        return received
 
     def close(self, *streams: str) -> None:
         """Close our ends."""
         for stream in streams:
-            if (one := getattr(self, stream)) is not None:
-                os.close(one)
+            if (descriptor := getattr(self, stream)) is not None:
+                os.close(descriptor)
                 setattr(self, stream, None)
 
     def missing(self) -> str:
@@ -81,14 +81,18 @@ class Process:
         self.close("stdin", "stdout", "stderr")
 
 
-def _wait(deadline: float, wanted: dict[int | None, int]) -> set[int] | None:
+def _wait_ready(
+    deadline: float, events_by_descriptor: dict[int | None, int]
+) -> set[int] | None:
     """The descriptors that are ready; None at the deadline."""
     poll = select.poll()
-    for each, events in wanted.items():
-        if each is not None and events:
-            poll.register(each, events)
+    for descriptor, events in events_by_descriptor.items():
+        if descriptor is not None and events:
+            poll.register(descriptor, events)
     left = deadline - time.monotonic()
-    return {each for each, _ in poll.poll(left * 1000)} if left > 0 else None
+    return (
+        {descriptor for descriptor, _ in poll.poll(left * 1000)} if left > 0 else None
+    )
 
 
 def relay(tests: Process, program: Process, deadline: float) -> dict[str, Any] | None:
@@ -100,45 +104,49 @@ def relay(tests: Process, program: Process, deadline: float) -> dict[str, Any] |
     """
     tests.close("stderr")
     program.close("stderr")
-    said = bytearray()
+    received = bytearray()
     while True:
-        wanted: dict[int | None, int] = {}
-        for one, other in ((tests, program), (program, tests)):
-            wanted[one.stdout] = select.POLLIN if len(other.outgoing) < MOST else 0
-            wanted[one.stdin] = select.POLLOUT if one.outgoing else 0
-        ready = _wait(deadline, wanted)
+        events_by_descriptor: dict[int | None, int] = {}
+        for process, peer in ((tests, program), (program, tests)):
+            events_by_descriptor[process.stdout] = (
+                select.POLLIN if len(peer.outgoing) < MAX_BYTES else 0
+            )
+            events_by_descriptor[process.stdin] = (
+                select.POLLOUT if process.outgoing else 0
+            )
+        ready = _wait_ready(deadline, events_by_descriptor)
         if ready is None:
             return None
-        for one in (tests, program):
-            if one.stdin in ready:
-                one.write()
+        for process in (tests, program):
+            if process.stdin in ready:
+                process.write()
         if program.stdout in ready:
             tests.outgoing += program.read("stdout")
         if program.stdout is None and not tests.outgoing:
             tests.close("stdin")
         if tests.stdout in ready:
-            said += tests.read("stdout")
-        while len(said) >= HEADER.size:
-            letter, length = HEADER.unpack_from(said)
-            if length > MOST:
+            received += tests.read("stdout")
+        while len(received) >= HEADER.size:
+            letter, length = HEADER.unpack_from(received)
+            if length > MAX_BYTES:
                 return {}
-            if len(said) < HEADER.size + length:
+            if len(received) < HEADER.size + length:
                 break
             if letter == b"v":
-                return _verdict(said[HEADER.size : HEADER.size + length])
-            program.outgoing += said[: HEADER.size + length]
-            del said[: HEADER.size + length]
+                return _read_verdict(received[HEADER.size : HEADER.size + length])
+            program.outgoing += received[: HEADER.size + length]
+            del received[: HEADER.size + length]
         if tests.stdout is None:
             return {}
 
 
-def _verdict(body: bytes | bytearray) -> dict[str, Any]:
+def _read_verdict(body: bytes | bytearray) -> dict[str, Any]:
     """What the tests' process says; tests come with data sets, so that may be anything."""
     try:
-        said = json.loads(body)
+        verdict = json.loads(body)
     except (ValueError, RecursionError):
         return {}
-    return said if isinstance(said, dict) else {}
+    return verdict if isinstance(verdict, dict) else {}
 
 
 def collect(
@@ -152,12 +160,12 @@ def collect(
     while process.stdout is not None or process.stderr is not None:
         if not process.outgoing:
             process.close("stdin")
-        wanted: dict[int | None, int] = {
+        events_by_descriptor: dict[int | None, int] = {
             process.stdout: select.POLLIN,
             process.stderr: select.POLLIN,
         }
-        wanted[process.stdin] = select.POLLOUT
-        ready = _wait(deadline, wanted)
+        events_by_descriptor[process.stdin] = select.POLLOUT
+        ready = _wait_ready(deadline, events_by_descriptor)
         if ready is None:
             return "late", bytes(written), bytes(errors)
         if process.stdin in ready:
@@ -167,6 +175,6 @@ def collect(
         if process.stderr in ready:
             errors += process.read("stderr")
             del errors[:-4000]
-        if len(written) > MOST:
+        if len(written) > MAX_BYTES:
             return "long", bytes(written), bytes(errors)
     return "ended", bytes(written), bytes(errors)

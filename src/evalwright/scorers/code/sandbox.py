@@ -24,7 +24,7 @@ from evalwright.scorers.code.jailed import the_jail
 from evalwright.scorers.code.processes import HEADER, NoSandbox, Process, collect, relay
 
 VARIABLE = "EVALWRIGHT_SANDBOX"
-_TO_START = 60.0
+_START_SECONDS = 60.0
 """Seconds in which a process must be ready; not counted as the program's."""
 
 
@@ -105,22 +105,22 @@ def run_script(
     try:
         process.outgoing += text.encode("utf-8", "surrogateescape")
         deadline = time.monotonic() + seconds
-        how, written, errors = collect(process, deadline)
-        status = process.wait(deadline) if how == "ended" else None
+        ending, written, errors = collect(process, deadline)
+        status = process.wait(deadline) if ending == "ended" else None
     finally:
         process.end()
-    said = _without_folders(errors.decode("utf-8", "replace").strip())[-300:]
-    if how == "long":
+    last_errors = _without_folders(errors.decode("utf-8", "replace").strip())[-300:]
+    if ending == "long":
         outcome = Outcome("failed", "it wrote more than 16 MiB")
     elif status is None:
         outcome = Outcome("timed out", f"after {seconds:g} seconds")
     elif status < 0:
         outcome = Outcome(
-            "ended early", said or f"it was ended by the signal {-status}"
+            "ended early", last_errors or f"it was ended by the signal {-status}"
         )
     else:
         outcome = (
-            Outcome("failed", said or f"it ended with the exit status {status}")
+            Outcome("failed", last_errors or f"it ended with the exit status {status}")
             if status
             else Outcome("passed")
         )
@@ -129,10 +129,10 @@ def run_script(
 
 def _start(job: dict[str, str], seconds: float, megabytes: int) -> Process:
     """A process that is ready and has its job. Raises NoSandbox."""
-    chosen = os.environ.get(VARIABLE, "").strip()
+    sandbox = os.environ.get(VARIABLE, "").strip()
     process: Process
-    if chosen and chosen != "jail":
-        process = containers.start(chosen, seconds, megabytes)
+    if sandbox and sandbox != "jail":
+        process = containers.start(sandbox, seconds, megabytes)
     else:
         jail = the_jail()
         try:
@@ -142,7 +142,7 @@ def _start(job: dict[str, str], seconds: float, megabytes: int) -> Process:
     assert process.stdout is not None
     ready = select.poll()
     ready.register(process.stdout, select.POLLIN)
-    if not ready.poll(_TO_START * 1000) or os.read(process.stdout, 1) != b"!":
+    if not ready.poll(_START_SECONDS * 1000) or os.read(process.stdout, 1) != b"!":
         why = process.missing()
         process.end()
         raise NoSandbox(

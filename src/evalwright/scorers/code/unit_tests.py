@@ -20,8 +20,8 @@ from evalwright.scorers.registry import checked
 from evalwright.scorers.text.declining import declines
 
 _LANGUAGES = ("", "py", "python", "python3")
-_LONGEST_FENCE = 200
-_AT_ONCE = 4
+_MAX_FENCE_CHARS = 200
+_CONCURRENT_PROGRAMS = 4
 """Programs that run side by side in one process of ours."""
 
 
@@ -61,16 +61,16 @@ async def unit_tests(
     """
     before = str(sample.metadata.get("before") or "")
     entry_point = str(sample.metadata.get("entry_point") or "")
-    tests, cases = _tests(sample, entry_point)
+    tests, cases = _read_tests(sample, entry_point)
     if not answer.text.strip():
         return Score(0.0, "not_attempted", "the answer is empty")
     if declined := declines(answer.text):
         return Score(0.0, "not_attempted", f"gives no answer: {declined}")
     program = assembled(answer.text, before, entry_point)
 
-    def judged() -> Outcome:
+    def run_tests() -> Outcome:
         if cases:
-            return _all_cases(program, cases, seconds, total_seconds, megabytes)
+            return _run_cases(program, cases, seconds, total_seconds, megabytes)
         return run(
             program,
             tests,
@@ -81,7 +81,7 @@ async def unit_tests(
         )
 
     async with turns():
-        outcome = await asyncio.to_thread(judged)
+        outcome = await asyncio.to_thread(run_tests)
     return Score(
         float(outcome.label == "passed"),
         outcome.label,
@@ -89,7 +89,7 @@ async def unit_tests(
     )
 
 
-def _tests(sample: Sample, entry_point: str) -> tuple[str, list[tuple[str, str]]]:
+def _read_tests(sample: Sample, entry_point: str) -> tuple[str, list[tuple[str, str]]]:
     """The sample's tests as a program, or its cases as texts to read and to write."""
     tests = sample.metadata.get("tests")
     cases = sample.metadata.get("cases")
@@ -131,7 +131,7 @@ def cases_as_tests(cases: list[tuple[list[Any], Any]], entry_point: str) -> str:
     )
 
 
-def _all_cases(
+def _run_cases(
     program: str,
     cases: list[tuple[str, str]],
     seconds: float,
@@ -140,22 +140,22 @@ def _all_cases(
 ) -> Outcome:
     """The first case that the program does not pass, else "passed"."""
     deadline = time.monotonic() + total_seconds
-    for number, (text, wanted) in enumerate(cases, 1):
+    for number, (text, expected) in enumerate(cases, 1):
         left = deadline - time.monotonic()
         if left <= 0:
             return Outcome(
                 "timed out",
                 f"after {total_seconds:g} seconds in all, before case {number}",
             )
-        found = run_script(
+        output = run_script(
             program, text, seconds=min(seconds, left), megabytes=megabytes
         )
-        if found.outcome.label != "passed":
+        if output.outcome.label != "passed":
             return Outcome(
-                found.outcome.label,
-                f"case {number} of {len(cases)}: {found.outcome.why}",
+                output.outcome.label,
+                f"case {number} of {len(cases)}: {output.outcome.why}",
             )
-        if _lines(found.text) != _lines(wanted):
+        if _lines(output.text) != _lines(expected):
             return Outcome("failed", f"case {number} of {len(cases)}: another output")
     return Outcome("passed")
 
@@ -196,34 +196,38 @@ def _blocks(text: str) -> list[str]:
     fence = ""
     python = False
     indented = 0
-    held = [""]
+    code_lines = [""]
     for line in text.splitlines(keepends=True):
-        bare = line.rstrip()
-        place = max(line.rfind("```"), line.rfind("~~~"))
+        stripped = line.rstrip()
+        fence_start = max(line.rfind("```"), line.rfind("~~~"))
         if fence and fence in line:
             if not line.lstrip().startswith(fence) and (
-                line.count(fence) > 1 or not bare.endswith(fence)
+                line.count(fence) > 1 or not stripped.endswith(fence)
             ):
-                held.append(line)  # inside a string
+                code_lines.append(line)  # inside a string
                 continue
             last = line[: line.find(fence)]
             if python:
-                blocks.append("".join([*held, last if last.strip() else ""]))
+                blocks.append("".join([*code_lines, last if last.strip() else ""]))
             fence = ""
-            place = place if bare[place + 3 :] else -1
+            fence_start = fence_start if stripped[fence_start + 3 :] else -1
         if fence:
-            held.append(line[min(indented, len(line) - len(line.lstrip(" "))) :])
+            code_lines.append(line[min(indented, len(line) - len(line.lstrip(" "))) :])
         elif (
-            place >= 0
+            fence_start >= 0
             and line.endswith(("\n", "\r"))
-            and len(line) - place <= _LONGEST_FENCE
+            and len(line) - fence_start <= _MAX_FENCE_CHARS
         ):
-            fence = line[place : place + 3]
-            held = []
-            python = (bare[place + 3 :].lower().split() or [""])[0] in _LANGUAGES
+            fence = line[fence_start : fence_start + 3]
+            code_lines = []
+            python = (stripped[fence_start + 3 :].lower().split() or [""])[
+                0
+            ] in _LANGUAGES
             # In a list the fence is indented, and so is what it holds.
-            indented = place if not line[:place].strip(" -*+.)0123456789") else 0
-    return [*blocks, "".join(held)] if fence and python else blocks
+            indented = (
+                fence_start if not line[:fence_start].strip(" -*+.)0123456789") else 0
+            )
+    return [*blocks, "".join(code_lines)] if fence and python else blocks
 
 
 _semaphores: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = (
@@ -234,5 +238,5 @@ _semaphores: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = (
 def turns() -> asyncio.Semaphore:
     """How many programs run at once: one semaphore for each event loop."""
     return _semaphores.setdefault(
-        asyncio.get_running_loop(), asyncio.Semaphore(_AT_ONCE)
+        asyncio.get_running_loop(), asyncio.Semaphore(_CONCURRENT_PROGRAMS)
     )

@@ -19,12 +19,12 @@ from evalwright.core.errors import (
 from evalwright.core.requests import Classify
 from evalwright.core.sentences import sentences, word_count
 from evalwright.scorers.consistency.rubric import Verdict, question
-from evalwright.scorers.judge.asking import verdict
-from evalwright.scorers.judge.options import share, whole_number
+from evalwright.scorers.judge.asking import request_verdict
+from evalwright.scorers.judge.options import check_share, check_whole_number
 from evalwright.strategies.several import together
 
-Way = Literal["auto", "classify", "verdict"]
-WAYS: tuple[Way, ...] = ("auto", "classify", "verdict")
+AskMethod = Literal["auto", "classify", "verdict"]
+WAYS: tuple[AskMethod, ...] = ("auto", "classify", "verdict")
 RESERVED = ("score", "lowest")
 """Names of parts of a score, which a judge cannot have."""
 
@@ -36,7 +36,7 @@ class Judge:
     """
 
     role: str
-    ask: Way = "auto"
+    ask: AskMethod = "auto"
     chunk_words: int = 0
 
 
@@ -63,7 +63,7 @@ class Opinion:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class JudgingMode:
     """How answers are put to judges: as a whole or sentence by sentence, with reasons by sentence,
     in chunks that overlap.
     """
@@ -74,17 +74,17 @@ class Reading:
     max_tokens: int
 
 
-def read_judges(given: Sequence[Any], chunk_words: int) -> tuple[Judge, ...]:
+def read_judges(specs: Sequence[Any], chunk_words: int) -> tuple[Judge, ...]:
     """The option `judges`: roles, or mappings with `role`, `ask` and `chunk_words`.
 
     Raises ConfigurationError, UnknownName.
     """
-    several = [given] if isinstance(given, str) else given
-    if not isinstance(several, list | tuple) or not several:
+    entries = [specs] if isinstance(specs, str) else specs
+    if not isinstance(entries, list | tuple) or not entries:
         raise ConfigurationError(
             "The option 'judges' is a list of roles, such as [judge] or [hhem, nli]."
         )
-    judges = tuple(_judge(one, chunk_words) for one in several)
+    judges = tuple(_read_judge(entry_spec, chunk_words) for entry_spec in entries)
     roles = [judge.role for judge in judges]
     for role in roles:
         if roles.count(role) > 1:
@@ -99,20 +99,20 @@ def read_judges(given: Sequence[Any], chunk_words: int) -> tuple[Judge, ...]:
     return judges
 
 
-def _judge(given: Any, chunk_words: int) -> Judge:
-    if isinstance(given, str):
-        return Judge(given, chunk_words=chunk_words)
-    if not isinstance(given, Mapping) or not isinstance(given.get("role"), str):
+def _read_judge(spec: Any, chunk_words: int) -> Judge:
+    if isinstance(spec, str):
+        return Judge(spec, chunk_words=chunk_words)
+    if not isinstance(spec, Mapping) or not isinstance(spec.get("role"), str):
         raise ConfigurationError(
             "A judge in the option 'judges' is a role, or a mapping with 'role'."
         )
-    check_known("key of a judge", given, ("role", "ask", "chunk_words"), "")
-    way = given.get("ask", "auto")
+    check_known("key of a judge", spec, ("role", "ask", "chunk_words"), "")
+    way = spec.get("ask", "auto")
     check_known("way to ask a judge", [way], WAYS)
     return Judge(
-        given["role"],
+        spec["role"],
         way,
-        whole_number(given.get("chunk_words", chunk_words), "chunk_words"),
+        check_whole_number(spec.get("chunk_words", chunk_words), "chunk_words"),
     )
 
 
@@ -120,58 +120,76 @@ def check_judging(options: Mapping[str, Any]) -> None:
     """Raise ConfigurationError where the options of a scorer that asks judges of consistency are
     not what they must be.
     """
-    read_judges(options["judges"], whole_number(options["chunk_words"], "chunk_words"))
-    whole_number(options["max_tokens"], "max_tokens", 1)
-    share(options["threshold"], "threshold")
+    read_judges(
+        options["judges"], check_whole_number(options["chunk_words"], "chunk_words")
+    )
+    check_whole_number(options["max_tokens"], "max_tokens", 1)
+    check_share(options["threshold"], "threshold")
 
 
-async def opinion(
-    judge: Judge, premise: str, parts: Sequence[str], text: str, ask: Ask, how: Reading
+async def ask_judge(
+    judge: Judge,
+    premise: str,
+    answer_sentences: Sequence[str],
+    text: str,
+    ask: Ask,
+    mode: JudgingMode,
 ) -> Opinion:
     """What a judge says of `text`, whose sentences are `parts`.
 
     Raises RequestFailed where a request or a verdict failed.
     """
-    way = _way(judge, ask)
-    pieces = chunks(premise, judge.chunk_words, how.overlap)
+    way = _choose_way(judge, ask)
+    source_chunks = chunks(premise, judge.chunk_words, mode.overlap)
     if way == "verdict":
         # Without a schema, as it was always sent.
-        asked = [
-            verdict(
-                judge.role, question(piece, parts), ask, how.max_tokens, schema=False
+        requests = [
+            request_verdict(
+                judge.role,
+                question(chunk, answer_sentences),
+                ask,
+                mode.max_tokens,
+                schema=False,
             )
-            for piece in pieces
+            for chunk in source_chunks
         ]
-        return _of_verdicts(judge.role, parts, await together(asked))
-    wanted = list(parts) if how.by_sentence else [text]
-    extra = list(parts) if how.reasons and not how.by_sentence else []
-    pairs = [(piece, unit) for unit in (*wanted, *extra) for piece in pieces]
-    found = await together(
-        [_supported(judge.role, piece, unit, ask) for piece, unit in pairs]
+        return _combine_verdicts(judge.role, answer_sentences, await together(requests))
+    hypotheses = list(answer_sentences) if mode.by_sentence else [text]
+    explained = list(answer_sentences) if mode.reasons and not mode.by_sentence else []
+    pairs = [
+        (chunk, unit) for unit in (*hypotheses, *explained) for chunk in source_chunks
+    ]
+    probabilities = await together(
+        [_request_probability(judge.role, chunk, unit, ask) for chunk, unit in pairs]
     )
     # Supported by some part of the source is supported.
     best = [
-        max(found[start : start + len(pieces)])
-        for start in range(0, len(found), len(pieces))
+        max(probabilities[start : start + len(source_chunks)])
+        for start in range(0, len(probabilities), len(source_chunks))
     ]
     units = (
-        tuple(Unit(part, p) for part, p in zip(parts, best[-len(parts) :], strict=True))
-        if how.by_sentence or how.reasons
+        tuple(
+            Unit(sentence, probability)
+            for sentence, probability in zip(
+                answer_sentences, best[-len(answer_sentences) :], strict=True
+            )
+        )
+        if mode.by_sentence or mode.reasons
         else ()
     )
-    return Opinion(judge.role, min(best[: len(wanted)]), units)
+    return Opinion(judge.role, min(best[: len(hypotheses)]), units)
 
 
-def _way(judge: Judge, ask: Ask) -> Way:
+def _choose_way(judge: Judge, ask: Ask) -> AskMethod:
     """How to ask."""
-    known = abilities_of(ask, judge.role)
-    if known is None:
+    abilities = abilities_of(ask, judge.role)
+    if abilities is None:
         return "verdict" if judge.ask == "verdict" else "classify"
     way = judge.ask
     if way == "auto":
-        way = "classify" if "classify" in known else "verdict"
-    if way == "verdict" and "generate" not in known:
-        able = ", ".join(sorted(known)) or "nothing"
+        way = "classify" if "classify" in abilities else "verdict"
+    if way == "verdict" and "generate" not in abilities:
+        able = ", ".join(sorted(abilities)) or "nothing"
         raise ConfigurationError(
             f"The model in the role '{judge.role}' can neither classify pairs nor write"
             f" a verdict; it can do: {able}."
@@ -179,30 +197,32 @@ def _way(judge: Judge, ask: Ask) -> Way:
     return way
 
 
-async def _supported(role: str, premise: str, hypothesis: str, ask: Ask) -> float:
+async def _request_probability(
+    role: str, premise: str, hypothesis: str, ask: Ask
+) -> float:
     """P(supported), the second of the two values that a judge of consistency gives."""
     values = (await ask(role, Classify(premise, hypothesis))).values
     if len(values) != 2 or not all(
         math.isfinite(value) and -1e-6 <= value <= 1 + 1e-6 for value in values
     ):
-        shown = ", ".join(f"{value:.4g}" for value in values[:4]) or "none"
+        values_text = ", ".join(f"{value:.4g}" for value in values[:4]) or "none"
         message = (
             f"The judge '{role}' must give two probabilities, not supported and"
-            f" supported; it gave {shown}."
+            f" supported; it gave {values_text}."
         )
         raise RequestFailed(Failure("bad reply", "judge", message))
     return min(1.0, max(0.0, values[1]))
 
 
-def _of_verdicts(
-    role: str, parts: Sequence[str], verdicts: Sequence[Verdict]
+def _combine_verdicts(
+    role: str, answer_sentences: Sequence[str], verdicts: Sequence[Verdict]
 ) -> Opinion:
     """The best verdict over the chunks; of each sentence the best finding."""
     units = []
-    for place, part in enumerate(parts):
-        findings = [verdict.sentences[place] for verdict in verdicts]
-        best = next((one for one in findings if one.supported), findings[0])
-        units.append(Unit(part, float(best.supported), best.reason))
+    for index, sentence in enumerate(answer_sentences):
+        findings = [verdict.sentences[index] for verdict in verdicts]
+        best = next((finding for finding in findings if finding.supported), findings[0])
+        units.append(Unit(sentence, float(best.supported), best.reason))
     return Opinion(role, max(verdict.probability for verdict in verdicts), tuple(units))
 
 
@@ -218,23 +238,23 @@ def chunks(text: str, most_words: int, overlap: int = 1) -> list[str]:
     """
     if most_words <= 0 or word_count(text) <= most_words:
         return [text]
-    parts = sentences(text)
-    sizes = [word_count(part) for part in parts]
-    out: list[str] = []
+    text_sentences = sentences(text)
+    sizes = [word_count(sentence) for sentence in text_sentences]
+    stretches: list[str] = []
     start = 0
     while True:
         end = start + 1
         total = sizes[start]
-        while end < len(parts) and total + sizes[end] <= most_words:
+        while end < len(text_sentences) and total + sizes[end] <= most_words:
             total += sizes[end]
             end += 1
-        out.append(" ".join(parts[start:end]))
-        if end == len(parts):
-            return out
-        start = _next_start(sizes, start, end, most_words, overlap)
+        stretches.append(" ".join(text_sentences[start:end]))
+        if end == len(text_sentences):
+            return stretches
+        start = _find_next_start(sizes, start, end, most_words, overlap)
 
 
-def _next_start(
+def _find_next_start(
     sizes: list[int], start: int, end: int, most_words: int, overlap: int
 ) -> int:
     """Where the next chunk begins: as many sentences back as are wanted, fit beside the next one,

@@ -19,14 +19,14 @@ from evalwright.core.sentences import sentences as sentences_of
 from evalwright.scorers import outcome
 from evalwright.scorers.consistency.judges import (
     Judge,
+    JudgingMode,
     Opinion,
-    Reading,
     Unit,
+    ask_judge,
     check_judging,
-    opinion,
     read_judges,
 )
-from evalwright.scorers.judge.options import flags, whole_number
+from evalwright.scorers.judge.options import check_whole_number, flags
 from evalwright.scorers.outcome import ANSWERED, LEAST_WORDS, outcome_of
 from evalwright.scorers.registry import checked
 from evalwright.scorers.verdict import shortened
@@ -45,9 +45,9 @@ _CHOICES = {
 def check_options(options: Mapping[str, Any]) -> None:
     """Raise UsageError where an option of the scorer is not what it must be."""
     check_judging(options)
-    whole_number(options["overlap"], "overlap")
-    for name, known in _CHOICES.items():
-        check_known(f"value of the option '{name}'", [options[name]], known)
+    check_whole_number(options["overlap"], "overlap")
+    for name, choices in _CHOICES.items():
+        check_known(f"value of the option '{name}'", [options[name]], choices)
     flags(options, "sentences", "only_answered")
     outcome.check_options(options)
 
@@ -86,27 +86,30 @@ async def consistency(
     least supported sentence. Raises RequestFailed where a judge failed or its verdict cannot be
     read, ScoringError without a source.
     """
-    asked = read_judges(judges, chunk_words)
+    panel = read_judges(judges, chunk_words)
     label = outcome_of(
         answer, least_words=least_words, refusals=refusals, validity=validity
     ).label
     text = answer.text.strip()
     if not text or (only_answered and label != ANSWERED):
         return NoScore(label)
-    premise = _premise(sample, source)
-    how = Reading(hypothesis == "sentences", sentences, overlap, max_tokens)
-    parts = sentences_of(text) or [text]
-    found = await together(
-        [opinion(judge, premise, parts, text, ask, how) for judge in asked]
+    premise = _read_source(sample, source)
+    mode = JudgingMode(hypothesis == "sentences", sentences, overlap, max_tokens)
+    answer_sentences = sentences_of(text) or [text]
+    opinions = await together(
+        [
+            ask_judge(judge, premise, answer_sentences, text, ask, mode)
+            for judge in panel
+        ]
     )
-    return _score(found, asked, threshold, combine)
+    return _combine_opinions(opinions, panel, threshold, combine)
 
 
-def _premise(sample: Sample, source: str) -> str:
+def _read_source(sample: Sample, source: str) -> str:
     premise = (
         sample.input
         if source == "input"
-        else "\n\n".join(part.text for part in sample.passages)
+        else "\n\n".join(passage.text for passage in sample.passages)
     )
     if not premise.strip():
         raise ScoringError(
@@ -116,12 +119,12 @@ def _premise(sample: Sample, source: str) -> str:
     return premise
 
 
-def _score(
-    found: Sequence[Opinion], judges: Sequence[Judge], threshold: float, combine: str
+def _combine_opinions(
+    opinions: Sequence[Opinion], judges: Sequence[Judge], threshold: float, combine: str
 ) -> Score:
-    probabilities = [one.probability for one in found]
+    probabilities = [opinion.probability for opinion in opinions]
     mean = sum(probabilities) / len(probabilities)
-    votes = [p >= threshold for p in probabilities]
+    votes = [probability >= threshold for probability in probabilities]
     consistent = {
         "mean": mean >= threshold,
         "all": all(votes),
@@ -129,22 +132,28 @@ def _score(
         "majority": 2 * sum(votes) > len(votes),
     }[combine]
     parts = {"score": mean}
-    if len(found) > 1:
-        parts |= {one.role: one.probability for one in found}
+    if len(opinions) > 1:
+        parts |= {opinion.role: opinion.probability for opinion in opinions}
     worst = [
-        (min(one.units, key=lambda unit: unit.probability), one.role)
-        for one in found
-        if one.units
+        (min(opinion.units, key=lambda unit: unit.probability), opinion.role)
+        for opinion in opinions
+        if opinion.units
     ]
     if worst:
         parts["lowest"] = min(unit.probability for unit, _ in worst)
-    told = [", ".join(f"{one.role} {one.probability:.3f}" for one in found)]
-    told += [_told(unit, role) for unit, role in worst if unit.probability < threshold]
+    remarks = [
+        ", ".join(f"{opinion.role} {opinion.probability:.3f}" for opinion in opinions)
+    ]
+    remarks += [
+        _describe_sentence(unit, role)
+        for unit, role in worst
+        if unit.probability < threshold
+    ]
     label = CONSISTENT if consistent else INCONSISTENT
-    return Score(float(consistent), label, "; ".join(told), parts)
+    return Score(float(consistent), label, "; ".join(remarks), parts)
 
 
-def _told(unit: Unit, role: str) -> str:
-    shown = shortened(unit.text, 160)
+def _describe_sentence(unit: Unit, role: str) -> str:
+    quote = shortened(unit.text, 160)
     why = f" ({unit.reason})" if unit.reason else ""
-    return f"least supported by {role}, {unit.probability:.3f}: '{shown}'{why}"
+    return f"least supported by {role}, {unit.probability:.3f}: '{quote}'{why}"

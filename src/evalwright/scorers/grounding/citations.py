@@ -17,7 +17,7 @@ from evalwright.core.errors import ScoringError
 from evalwright.core.samples import Answer, Sample, Score
 from evalwright.scorers.text.normalise import answer_region
 
-_MOST_RANGE = 20
+_MAX_RANGE = 20
 _KINDS = "passages?|sources?|quellen?|fuentes?|pasajes?|fontes?|fonti|passagg[io]|passagens?|trechos?|abschnitte?s?|absatz|absätze"
 _LOOSE_KINDS = "documents?|docs?|texts?|excerpts?|dokumente?|textes?|extraits?|documentos?|ref(?:erence)?s?"
 _HAN_KINDS = "段落|文章|資料|资料|来源|來源|出典|지문|문단"
@@ -60,7 +60,7 @@ class Citation(NamedTuple):
     end: int
 
 
-class Known:
+class PassageIds:
     """The passages' ids, and how a name in a citation becomes one of them."""
 
     def __init__(self, ids: Sequence[str]) -> None:
@@ -72,97 +72,106 @@ class Known:
         self._by_number = {
             number: names[0] for number, names in numbers.items() if len(names) == 1
         }
-        self.mention = _mention(tuple(ids))
+        self.mention = _mention_pattern(tuple(ids))
 
     def read(self, group: str) -> tuple[str, ...]:
         """The ids in the inside of a bracket; none where it holds anything else."""
-        if (whole := self.one(group)) is not None:
-            return (whole,)
-        out: list[str] = []
-        for part in _SEPARATOR.split(group):
-            name = part.strip().strip("\"'")
-            if (found := self.one(name)) is not None:
-                out.append(found)
+        if (single_id := self.find(group)) is not None:
+            return (single_id,)
+        cited: list[str] = []
+        for piece in _SEPARATOR.split(group):
+            name = piece.strip().strip("\"'")
+            if (passage_id := self.find(name)) is not None:
+                cited.append(passage_id)
             elif (span := _RANGE.fullmatch(_PREFIX.sub("", name))) is not None:
                 first = int(span.group(1))
                 last = int(span.group(2))
-                if not first <= last <= first + _MOST_RANGE:
+                if not first <= last <= first + _MAX_RANGE:
                     return ()
-                out += [
-                    self.one(str(number)) or str(number)
+                cited += [
+                    self.find(str(number)) or str(number)
                     for number in range(first, last + 1)
                 ]
             elif name:
                 return ()
-        return tuple(dict.fromkeys(out))
+        return tuple(dict.fromkeys(cited))
 
-    def one(self, text: str) -> str | None:
+    def find(self, text: str) -> str | None:
         """The passage that a name means; a number of up to three digits is a name even where no
         passage has it.
         """
         name = text.strip()
-        bare = _PREFIX.sub("", name).removeprefix("^").strip()
+        number = _PREFIX.sub("", name).removeprefix("^").strip()
         if (
-            found := self.ids.get(name.casefold()) or self.ids.get(bare.casefold())
+            passage_id := self.ids.get(name.casefold())
+            or self.ids.get(number.casefold())
         ) is not None:
-            return found
-        if bare.isdecimal() and len(bare) <= 3:
-            lettered = name[:1] in "pP" and name[1:].strip() == bare
+            return passage_id
+        if number.isdecimal() and len(number) <= 3:
+            lettered = name[:1] in "pP" and name[1:].strip() == number
             return self._by_number.get(
-                bare.lstrip("0") or "0", name if lettered else bare
+                number.lstrip("0") or "0", name if lettered else number
             )
         return None
 
 
 def find_citations(text: str, passages: Sequence[str] = ()) -> list[Citation]:
     """Every citation of a text, in order. passages: the ids that there are."""
-    known = _known(tuple(passages))
-    found = [
-        Citation(known.read(match["ids"]), *match.span())
+    passage_ids = _index_passages(tuple(passages))
+    citations = [
+        Citation(passage_ids.read(match["ids"]), *match.span())
         for match in _BRACKETS.finditer(text)
     ]
-    found += [
-        Citation(_in_parentheses(text, match, known), *match.span())
+    citations += [
+        Citation(_read_parentheses(text, match, passage_ids), *match.span())
         for match in _PARENTHESES.finditer(text)
     ]
     for match in _SUPERSCRIPT.finditer(text):
         raw = match.group(1) or match.group(2) or match.group(3)
-        found.append(Citation(known.read(raw.translate(_DIGITS)), *match.span()))
-    for match in known.mention.finditer(text):
-        names = [known.one(name) for name in re.findall(r"[^\s,&]+", match["ids"])]
+        citations.append(
+            Citation(passage_ids.read(raw.translate(_DIGITS)), *match.span())
+        )
+    for match in passage_ids.mention.finditer(text):
+        names = [
+            passage_ids.find(name) for name in re.findall(r"[^\s,&]+", match["ids"])
+        ]
         ids = tuple(dict.fromkeys(name for name in names if name is not None))
-        found.append(Citation(ids, *match.span()))
-    kept: list[Citation] = []
-    for one in sorted(found, key=lambda citation: (citation.start, -citation.end)):
-        if one.ids and (not kept or one.start >= kept[-1].end):
-            kept.append(one)
-    return kept
+        citations.append(Citation(ids, *match.span()))
+    separate: list[Citation] = []
+    for citation in sorted(
+        citations, key=lambda citation: (citation.start, -citation.end)
+    ):
+        if citation.ids and (not separate or citation.start >= separate[-1].end):
+            separate.append(citation)
+    return separate
 
 
 def cited_ids(text: str, passages: Sequence[str] = ()) -> list[str]:
     """The ids that a text cites, in order, each once."""
     return list(
         dict.fromkeys(
-            name for found in find_citations(text, passages) for name in found.ids
+            name for citation in find_citations(text, passages) for name in citation.ids
         )
     )
 
 
 def without_citations(text: str, passages: Sequence[str] = ()) -> str:
     """The text with its citations taken out."""
-    out = ""
+    stripped = ""
     position = 0
     for citation in find_citations(text, passages):
-        out = f"{out}{text[position : citation.start]}".rstrip(" ")
+        stripped = f"{stripped}{text[position : citation.start]}".rstrip(" ")
         position = citation.end
-        out += "" if _CLAUSE_END.match(text, position) else " "
-    return re.sub(r"[ \t]{2,}", " ", out + text[position:]).strip()
+        stripped += "" if _CLAUSE_END.match(text, position) else " "
+    return re.sub(r"[ \t]{2,}", " ", stripped + text[position:]).strip()
 
 
-def _in_parentheses(text: str, match: re.Match[str], known: Known) -> tuple[str, ...]:
+def _read_parentheses(
+    text: str, match: re.Match[str], passage_ids: PassageIds
+) -> tuple[str, ...]:
     inside = match["ids"]
-    ids = known.read(inside)
-    if not ids or not set(ids) <= set(known.ids.values()):
+    ids = passage_ids.read(inside)
+    if not ids or not set(ids) <= set(passage_ids.ids.values()):
         # "(passage 9)" is a citation even if there is no such passage; "(9)" and "(1988)" are none.
         return ids if _PASSAGE.match(inside) else ()
     before = text[: match.start()].rstrip(" ")[-1:]
@@ -175,23 +184,23 @@ def _in_parentheses(text: str, match: re.Match[str], known: Known) -> tuple[str,
 
 
 @lru_cache(maxsize=512)
-def _known(ids: tuple[str, ...]) -> Known:
-    return Known(ids)
+def _index_passages(ids: tuple[str, ...]) -> PassageIds:
+    return PassageIds(ids)
 
 
-def _mention(ids: tuple[str, ...]) -> re.Pattern[str]:
+def _mention_pattern(ids: tuple[str, ...]) -> re.Pattern[str]:
     """ "passage 2", "passages 1 and 3", "document p1": a word for a passage, and ids after it."""
     names = (
         "|".join(re.escape(name) for name in sorted(ids, key=len, reverse=True) if name)
         or r"(?!)"
     )
     end = r"(?![\w-])(?![.,:]\d)"
-    some = rf"(?:{names}|\d{{1,3}}){end}"
-    more = rf"(?:\s?(?:,|&|\band\b|\bund\b|\bet\b|\by\b)\s?(?:and )?{some}){{0,9}}"
+    name = rf"(?:{names}|\d{{1,3}}){end}"
+    more = rf"(?:\s?(?:,|&|\band\b|\bund\b|\bet\b|\by\b)\s?(?:and )?{name}){{0,9}}"
     number = r"\s(?:no\. ?|nr\. ?|number )?#?"
-    kind = rf"\b(?:{_KINDS}){number}(?={some})|\b(?:{_LOOSE_KINDS}){number}(?=(?:{names}){end})|(?:{_HAN_KINDS})\s?(?={some})"
+    kind = rf"\b(?:{_KINDS}){number}(?={name})|\b(?:{_LOOSE_KINDS}){number}(?=(?:{names}){end})|(?:{_HAN_KINDS})\s?(?={name})"
     return re.compile(
-        rf"(?P<lead>{_LEAD})?(?:{kind})(?P<ids>{some}{more})(?:{_SAYS}|(?(lead),?))?",
+        rf"(?P<lead>{_LEAD})?(?:{kind})(?P<ids>{name}{more})(?:{_SAYS}|(?(lead),?))?",
         re.IGNORECASE,
     )
 
@@ -208,42 +217,42 @@ def citation(sample: Sample, answer: Answer) -> Score:
     is cited, else 0. Labels "correct" (1), "partial", "incorrect" (0). Raises ScoringError where
     the sample does not say what should be cited.
     """
-    gold = _gold(sample)
+    gold = _required_citations(sample)
     passages = [passage.id for passage in sample.passages]
     # Citations may stand after a blank line ("Sources: [1]"), where a short answer has ended.
     cited = cited_ids(answer_region(answer.text, paragraphs=True), passages)
-    unknown = [found for found in cited if found not in passages] if passages else []
+    unknown = [name for name in cited if name not in passages] if passages else []
     note = f"; no passage has the id {', '.join(unknown)}" if unknown else ""
-    shown = ", ".join(cited) or "nothing"
+    cited_names = ", ".join(cited) or "nothing"
     if not gold:
         right = not cited
-        value = 1.0 if right else 0.0
-        why = f"the passages do not answer, and {shown} is cited{note}"
+        score = 1.0 if right else 0.0
+        why = f"the passages do not answer, and {cited_names} is cited{note}"
         return Score(
-            value,
+            score,
             "correct" if right else "incorrect",
             why,
-            {"precision": value, "recall": value},
+            {"precision": score, "recall": score},
         )
     hits = len(gold.intersection(cited))
     precision = hits / len(cited) if cited else 0.0
     recall = hits / len(gold)
-    value = 2 * precision * recall / (precision + recall) if hits else 0.0
-    label = "correct" if value == 1.0 else "partial" if value else "incorrect"
-    why = f"cites {shown}; should cite {', '.join(sorted(gold))}{note}"
-    return Score(value, label, why, {"precision": precision, "recall": recall})
+    score = 2 * precision * recall / (precision + recall) if hits else 0.0
+    label = "correct" if score == 1.0 else "partial" if score else "incorrect"
+    why = f"cites {cited_names}; should cite {', '.join(sorted(gold))}{note}"
+    return Score(score, label, why, {"precision": precision, "recall": recall})
 
 
-def _gold(sample: Sample) -> set[str]:
+def _required_citations(sample: Sample) -> set[str]:
     metadata = sample.metadata
     if metadata.get("answerable") is False:
         return set()
-    given = metadata.get("citations")
-    if given is None:
+    required = metadata.get("citations")
+    if required is None:
         raise ScoringError(
             f"The sample '{sample.id}' does not say in metadata 'citations' which"
             " passages are right."
         )
-    if isinstance(given, str):
-        given = [part.strip() for part in given.split(",") if part.strip()]
-    return {str(one) for one in given}
+    if isinstance(required, str):
+        required = [name.strip() for name in required.split(",") if name.strip()]
+    return {str(name) for name in required}

@@ -18,7 +18,7 @@ from evalwright.scorers.text.tokens import Words
 from evalwright.scorers.text.wordlists import word_set
 
 _BASE = 0xE000
-_MOST = 6000
+_MAX_CITATIONS = 6000
 """While sentences are cut, a citation is one character of the private use area."""
 _MARK = "[\ue000-\uf8ff]"
 _MARKS = re.compile(_MARK)
@@ -63,7 +63,9 @@ _POINTING = word_set(
 
 @dataclass(slots=True)
 class Claim:
-    """What is said, without citations, the ids that it cites, in order, and how many words it has."""
+    """What is said, without citations, the ids that it cites, in order, and how many words it
+    has.
+    """
 
     text: str
     cited: tuple[str, ...] = ()
@@ -79,10 +81,12 @@ def claims_of(
     region = re.sub(
         r"[^\S\n]+", " ", _MARKS.sub(" ", answer_region(text, paragraphs=True))
     )
-    cited = [found.ids for found in find_citations(region, passages)[:_MOST]]
+    cited = [
+        citation.ids for citation in find_citations(region, passages)[:_MAX_CITATIONS]
+    ]
     claims: list[Claim] = []
     loose: list[str] = []
-    for line in _marked(region, passages).splitlines():
+    for line in _mark_citations(region, passages).splitlines():
         if not _BEGINS.match(line):
             line = _AFTER_END.sub(r"\3\1", line)
         for sentence in sentences(line):
@@ -91,15 +95,19 @@ def claims_of(
                 for mark in _MARKS.findall(sentence)
                 for name in cited[ord(mark) - _BASE]
             ]
-            said = _LEFT_OVER.sub(
+            statement = _LEFT_OVER.sub(
                 "", _MARKS.sub("", _CITED_END.sub("", sentence))
             ).strip(" \t,;")
-            said = said[found.end() :] if (found := _OPENING.match(said)) else said
-            tokens = Words(plain(said)).tokens
+            statement = (
+                statement[opening.end() :]
+                if (opening := _OPENING.match(statement))
+                else statement
+            )
+            tokens = Words(plain(statement)).tokens
             if not all(token in _POINTING for token in tokens):
                 claims.append(
                     Claim(
-                        re.sub(r" {2,}", " ", said),
+                        re.sub(r" {2,}", " ", statement),
                         tuple(dict.fromkeys(ids)),
                         len(tokens),
                     )
@@ -113,14 +121,16 @@ def claims_of(
     return claims, () if claims else tuple(dict.fromkeys(loose))
 
 
-def _marked(region: str, passages: Sequence[str]) -> str:
+def _mark_citations(region: str, passages: Sequence[str]) -> str:
     """The text with one private character in place of each citation."""
-    out = ""
+    marked = ""
     position = 0
-    for number, citation in enumerate(find_citations(region, passages)[:_MOST]):
-        out += region[position : citation.start] + chr(_BASE + number)
+    for number, citation in enumerate(
+        find_citations(region, passages)[:_MAX_CITATIONS]
+    ):
+        marked += region[position : citation.start] + chr(_BASE + number)
         position = citation.end
-    return out + region[position:]
+    return marked + region[position:]
 
 
 def is_courtesy(claim: Claim) -> bool:

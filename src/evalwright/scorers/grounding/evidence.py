@@ -27,7 +27,7 @@ LIKELY_SHARE = 0.6
 _ELLIPSIS = re.compile(r"\.\s?\.\s?\.|…|\[[^\]\n]{0,60}\]")
 
 
-def words(text: str) -> str:
+def normalise_words(text: str) -> str:
     """The words of a text without case, accents and punctuation, one space around each."""
     return fold(Words(plain(text)).joined)
 
@@ -36,32 +36,38 @@ def missing_quote(claim: str, texts: Sequence[str]) -> str:
     """A stretch in quotation marks that stands in none of the texts ("..." may leave something
     out), "" where there is none.
     """
-    among = [words(text) for text in texts]
+    searched = [normalise_words(text) for text in texts]
     for match in _QUOTES.finditer(claim.translate(_QUOTE_SIGNS)):
         quote = (match.group(1) or match.group(2) or "").strip()
-        parts = [
-            found for part in _ELLIPSIS.split(quote) if (found := words(part)).strip()
+        fragments = [
+            fragment_words
+            for fragment in _ELLIPSIS.split(quote)
+            if (fragment_words := normalise_words(fragment)).strip()
         ]
-        if parts and not any(_has_run(text, parts) for text in among):
+        if fragments and not any(
+            _contains_in_order(text, fragments) for text in searched
+        ):
             return quote
     return ""
 
 
-def _has_run(text: str, parts: Sequence[str]) -> bool:
+def _contains_in_order(text: str, fragments: Sequence[str]) -> bool:
     """Whether the parts stand in a text, one after another."""
     position = 0
-    for part in parts:
-        found = text.find(part, position)
-        if found < 0:
+    for fragment in fragments:
+        start = text.find(fragment, position)
+        if start < 0:
             return False
-        position = found + len(part) - 1
+        position = start + len(fragment) - 1
     return True
 
 
 def stands_in(claim: str, texts: Sequence[str]) -> bool:
     """Whether one of the texts has the claim word by word."""
-    wanted = words(claim)
-    return bool(wanted.strip()) and any(wanted in words(text) for text in texts)
+    claim_words = normalise_words(claim)
+    return bool(claim_words.strip()) and any(
+        claim_words in normalise_words(text) for text in texts
+    )
 
 
 def likely_missing(claim: str, texts: Sequence[str], question: str = "") -> str:
@@ -72,17 +78,17 @@ def likely_missing(claim: str, texts: Sequence[str], question: str = "") -> str:
     """
     if details := unknown_details(claim, (*texts, question)):
         return f"{' and '.join(details[:3])} is likely not there"
-    known = {
+    stems_there = {
         token[:_STEM_LETTERS]
         for text in (*texts, question)
-        for token in words(text).split()
+        for token in normalise_words(text).split()
     }
-    wanted = {
+    claim_stems = {
         token[:_STEM_LETTERS]
-        for token in words(claim).split()
+        for token in normalise_words(claim).split()
         if len(token) >= _CONTENT_LETTERS
     }
-    if wanted and len(wanted & known) < LIKELY_SHARE * len(wanted):
+    if claim_stems and len(claim_stems & stems_there) < LIKELY_SHARE * len(claim_stems):
         return "most of its words are not there"
     return ""
 
@@ -91,11 +97,13 @@ def unknown_details(claim: str, texts: Iterable[str]) -> list[str]:
     """The numbers and capitalised words of a claim (its first word aside) that stand in none of the
     texts.
     """
-    known = {token for text in texts for token in words(text).split()}
-    read = Words(plain(claim))
+    tokens_there = {token for text in texts for token in normalise_words(text).split()}
+    claim_words = Words(plain(claim))
     return [
         word
-        for place, (word, token) in enumerate(zip(read.cased, read.tokens, strict=True))
-        if (any(map(str.isdigit, word)) or (place and word[:1].isupper()))
-        and fold(token) not in known
+        for index, (word, token) in enumerate(
+            zip(claim_words.cased, claim_words.tokens, strict=True)
+        )
+        if (any(map(str.isdigit, word)) or (index and word[:1].isupper()))
+        and fold(token) not in tokens_there
     ]

@@ -18,7 +18,7 @@ from evalwright.core.samples import Answer, Sample, Score
 from evalwright.core.sentences import sentences
 from evalwright.scorers.grounding.citations import without_citations
 from evalwright.scorers.grounding.claims import Claim, claims_of
-from evalwright.scorers.grounding.evidence import unknown_details, words
+from evalwright.scorers.grounding.evidence import normalise_words, unknown_details
 from evalwright.scorers.outcome import REFUSED, UNCLOSED, outcome_of
 from evalwright.scorers.short_answer import short_answer
 from evalwright.scorers.stress.phrases import first_of, lowered, phrases_for
@@ -65,7 +65,7 @@ _NEGATION = re.compile(
 """English words without which nothing says that there is no answer."""
 
 
-class Given(NamedTuple):
+class AnswerClass(NamedTuple):
     """The class of an answer, support aside, how it is known, and why a careful reader might argue
     with it ("" if none would).
     """
@@ -85,37 +85,45 @@ def grounded_answer(sample: Sample, answer: Answer) -> Score:
     class's name, 1.
     """
     ids = tuple(passage.id for passage in sample.passages)
-    found = given(sample, answer, claims_of(answer.text, ids)[0])
+    answer_class = classify_answer(sample, answer, claims_of(answer.text, ids)[0])
     return Score(
-        float(found.label in RIGHT),
-        found.label,
-        found.why,
-        {found.label: 1.0},
-        unsure=found.unsure,
+        float(answer_class.label in RIGHT),
+        answer_class.label,
+        answer_class.why,
+        {answer_class.label: 1.0},
+        unsure=answer_class.unsure,
     )
 
 
-def given(sample: Sample, answer: Answer, claims: Sequence[Claim]) -> Given:
+def classify_answer(
+    sample: Sample, answer: Answer, claims: Sequence[Claim]
+) -> AnswerClass:
     """Which class an answer is in by what it says, before its citations are looked at."""
     state = outcome_of(answer, least_words=1)
     if state.label == UNCLOSED or (state.label != REFUSED and not answer.text.strip()):
-        return Given(INELIGIBLE, state.why)
+        return AnswerClass(INELIGIBLE, state.why)
     if not any(map(str.isalnum, answer.text)):
-        return Given(INELIGIBLE, "no words")
-    bare = stripped(sample, answer)
-    if not any(map(str.isalnum, bare.text)):
-        return Given(ANSWERED_WRONG, "it only cites")
-    judged = _judged(sample, bare) if sample.targets else None
+        return AnswerClass(INELIGIBLE, "no words")
+    uncited = strip_citations(sample, answer)
+    if not any(map(str.isalnum, uncited.text)):
+        return AnswerClass(ANSWERED_WRONG, "it only cites")
+    short_answer_score = (
+        _score_short_answer(sample, uncited) if sample.targets else None
+    )
     if is_answerable(sample):
-        return _where_answerable(
-            bare.text, judged, state.why if state.label == REFUSED else ""
+        return _classify_answerable(
+            uncited.text,
+            short_answer_score,
+            state.why if state.label == REFUSED else "",
         )
-    return _where_not(
-        sample, bare.text, claims, state.why if state.label == REFUSED else ""
+    return _classify_unanswerable(
+        sample, uncited.text, claims, state.why if state.label == REFUSED else ""
     )
 
 
-def _where_answerable(text: str, judged: Score | None, refusal: str) -> Given:
+def _classify_answerable(
+    text: str, short_answer_score: Score | None, refusal: str
+) -> AnswerClass:
     declined = declines(text)
     first = _FIRST.match(text)
     if declined is None and first is not None and not _TURN.search(text):
@@ -123,50 +131,61 @@ def _where_answerable(text: str, judged: Score | None, refusal: str) -> Given:
         if (
             before := declines(first.group())
         ) is not None and before.kind == NO_INFORMATION:
-            return Given(
+            return AnswerClass(
                 ABSTAINED_WRONGLY,
                 f"says that there is no answer ({before}) before it gives one",
             )
         if declining_clause(first.group()) is not None:
             why = "says that there is no answer, and more"
-            return Given(ABSTAINED_WRONGLY, why, why)
-    if isinstance(judged, Score) and judged.label == "correct":
-        return Given(ANSWERED_RIGHT, judged.explanation, judged.unsure)
+            return AnswerClass(ABSTAINED_WRONGLY, why, why)
+    if isinstance(short_answer_score, Score) and short_answer_score.label == "correct":
+        return AnswerClass(
+            ANSWERED_RIGHT, short_answer_score.explanation, short_answer_score.unsure
+        )
     if declined is not None and declined.kind == NO_INFORMATION:
-        return Given(
+        return AnswerClass(
             ABSTAINED_WRONGLY, f"gives no answer ({declined}), and there is one"
         )
     if declined is not None or refusal:
-        return Given(INELIGIBLE, f"refuses: {refusal or declined}")
-    if judged is not None and judged.unsure:
-        return Given(ANSWERED_WRONG, judged.explanation, judged.unsure)
-    if judged is not None and judged.label == "not_attempted":
-        return Given(ABSTAINED_WRONGLY, f"{judged.explanation}, and there is an answer")
-    return Given(
+        return AnswerClass(INELIGIBLE, f"refuses: {refusal or declined}")
+    if short_answer_score is not None and short_answer_score.unsure:
+        return AnswerClass(
+            ANSWERED_WRONG, short_answer_score.explanation, short_answer_score.unsure
+        )
+    if short_answer_score is not None and short_answer_score.label == "not_attempted":
+        return AnswerClass(
+            ABSTAINED_WRONGLY,
+            f"{short_answer_score.explanation}, and there is an answer",
+        )
+    return AnswerClass(
         ANSWERED_WRONG,
-        judged.explanation if judged is not None else "there is no target",
+        short_answer_score.explanation
+        if short_answer_score is not None
+        else "there is no target",
     )
 
 
-def _where_not(
+def _classify_unanswerable(
     sample: Sample, text: str, claims: Sequence[Claim], refusal: str
-) -> Given:
+) -> AnswerClass:
     declined = declines(text)
-    if words(text) in {words(target) for target in sample.targets}:
-        return Given(
+    if normalise_words(text) in {normalise_words(target) for target in sample.targets}:
+        return AnswerClass(
             ABSTAINED_RIGHTLY, "says that there is no answer, in the expected words"
         )
     if declined is not None and declined.kind == NO_INFORMATION:
-        return Given(ABSTAINED_RIGHTLY, f"says that there is no answer: {declined}")
+        return AnswerClass(
+            ABSTAINED_RIGHTLY, f"says that there is no answer: {declined}"
+        )
     if declined is not None or refusal:
-        return Given(INELIGIBLE, f"refuses: {refusal or declined}")
+        return AnswerClass(INELIGIBLE, f"refuses: {refusal or declined}")
     phrases = [
         claim
         for claim in claims
         if claim.words <= PHRASE and not declining_clause(claim.text)
     ]
-    if any(_names(claim.text) for claim in phrases):
-        return Given(ANSWERED_WRONG, "gives an answer, and there is none")
+    if any(_has_name_or_number(claim.text) for claim in phrases):
+        return AnswerClass(ANSWERED_WRONG, "gives an answer, and there is none")
     languages, _ = phrases_for(
         str(sample.metadata.get("language") or ""), sample.input, text
     )
@@ -175,47 +194,52 @@ def _where_not(
     unknown = first_of(languages, "unknown", low)
     negated = _NEGATION.search(text.casefold()) or first_of(languages, "negating", low)
     if clause is None and unknown is None and not negated:
-        return Given(ANSWERED_WRONG, "gives an answer, and there is none")
+        return AnswerClass(ANSWERED_WRONG, "gives an answer, and there is none")
     turned = (
         first_of(languages, "turning", low)
         or first_of(languages, "doubting", low)
         or _TURN.search(text)
     )
     last = _LAST_CLAUSE.split(text.strip(" .!?。"))[-1]
-    named = clause is not None and len(last.split()) <= LAST_PHRASE and _names(last)
-    known = (sample.input, *(passage.text for passage in sample.passages))
-    added = any(unknown_details(sentence, known) for sentence in sentences(text))
+    named = (
+        clause is not None
+        and len(last.split()) <= LAST_PHRASE
+        and _has_name_or_number(last)
+    )
+    source_texts = (sample.input, *(passage.text for passage in sample.passages))
+    added = any(unknown_details(sentence, source_texts) for sentence in sentences(text))
     if (clause is None and unknown is None) or turned or named or added:
         why = "says that there is no answer, and perhaps gives one"
-        return Given(ANSWERED_WRONG, why, why)
+        return AnswerClass(ANSWERED_WRONG, why, why)
     why = "says that there is no answer, and more"
-    return Given(ABSTAINED_RIGHTLY, why, why)
+    return AnswerClass(ABSTAINED_RIGHTLY, why, why)
 
 
-def _names(text: str) -> bool:
+def _has_name_or_number(phrase: str) -> bool:
     """Whether a phrase has a number or a word with a capital that no sentence gives it."""
-    parts = text.split()
-    return any(any(map(str.isdigit, part)) for part in parts) or any(
-        part[:1].isupper() for part in (parts[1:] if len(parts) > 2 else parts)
+    phrase_words = phrase.split()
+    return any(any(map(str.isdigit, word)) for word in phrase_words) or any(
+        word[:1].isupper()
+        for word in (phrase_words[1:] if len(phrase_words) > 2 else phrase_words)
     )
 
 
 def is_right(sample: Sample, text: str) -> bool:
     """Whether a text, taken alone, certainly gives a target."""
-    found = _judged(sample, stripped(sample, Answer(text)))
-    return isinstance(found, Score) and found.label == "correct"
+    score = _score_short_answer(sample, strip_citations(sample, Answer(text)))
+    return isinstance(score, Score) and score.label == "correct"
 
 
-def _judged(sample: Sample, bare: Answer) -> Score:
+def _score_short_answer(sample: Sample, uncited: Answer) -> Score:
     """What `short-answer` says; the mark of a list before an answer may be one, or a minus."""
-    found = short_answer(sample, bare)
-    bullet = _BULLET.match(bare.text)
-    if bullet is None or (isinstance(found, Score) and found.label == "correct"):
-        return found
-    return short_answer(sample, replace(bare, text=bare.text[bullet.end() :]))
+    score = short_answer(sample, uncited)
+    bullet = _BULLET.match(uncited.text)
+    if bullet is None or (isinstance(score, Score) and score.label == "correct"):
+        return score
+    return short_answer(sample, replace(uncited, text=uncited.text[bullet.end() :]))
 
 
-def stripped(sample: Sample, answer: Answer) -> Answer:
+def strip_citations(sample: Sample, answer: Answer) -> Answer:
     """The answer without its citations."""
     text = without_citations(
         answer.text, tuple(passage.id for passage in sample.passages)
@@ -227,7 +251,7 @@ def is_answerable(sample: Sample) -> bool:
     """Whether the passages answer the question; where the sample does not say, its target tells:
     "Not in the passages".
     """
-    value = sample.metadata.get("answerable")
-    if value is None:
+    answerable = sample.metadata.get("answerable")
+    if answerable is None:
         return not (sample.targets and declines(sample.target))
-    return not (value is False or str(value).lower() == "false")
+    return not (answerable is False or str(answerable).lower() == "false")

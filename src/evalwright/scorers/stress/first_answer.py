@@ -34,7 +34,7 @@ def first_answer(question: str, reply: str) -> str:
     answer of its own behind its question mark ("When did he die? 1821"). A chat model's "Did you
     mean ...?" is part of its answer.
     """
-    asked = question[:QUESTION_START_CHARS].casefold().strip()
+    question_start = question[:QUESTION_START_CHARS].casefold().strip()
     text = reply.strip()
     if question and text.startswith(question):
         text = text[len(question) :].strip()
@@ -45,7 +45,7 @@ def first_answer(question: str, reply: str) -> str:
         if (
             number
             and any(map(str.isalnum, "".join(lines[:number])))
-            and _is_next_question(asked, line)
+            and _is_next_question(question_start, line)
         ):
             return "\n".join(lines[:number]).strip()
     return text.strip()
@@ -65,16 +65,18 @@ def _is_next_question(question: str, line: str) -> bool:
 
 
 def _begins_alike(question: str, line: str) -> bool:
-    asked = question.split()
+    question_words = question.split()
     line_words = line.casefold().split()
-    if not asked or not line_words:
+    if not question_words or not line_words:
         return False
-    if len(asked) > 2:
+    if len(question_words) > 2:
         # A truncated "Why did" begins as the question does, too.
         first = line_words[:2]
-        if first == asked[: len(first)]:
+        if first == question_words[: len(first)]:
             return len(first) == 2 or _MARKED_QUESTION.search(line) is not None
-        return first[0] == asked[0] and _MARKED_QUESTION.search(line) is not None
+        return (
+            first[0] == question_words[0] and _MARKED_QUESTION.search(line) is not None
+        )
     start = question[:_LEAST_SHARED_CHARS]
     return (
         line.strip().casefold().startswith(start)

@@ -58,9 +58,9 @@ def stems(text: str) -> Iterator[str]:
             if len(token) >= _LETTERS_OF_AN_INDIC_STEM - 1:
                 yield token[:_LETTERS_OF_AN_INDIC_STEM]
         elif _ARABIC.match(token):
-            bare = _ARABIC_PREFIX.sub("", token)
-            if len(bare) >= _LETTERS_OF_AN_ARABIC_STEM - 1:
-                yield bare[:_LETTERS_OF_AN_ARABIC_STEM]
+            stem = _ARABIC_PREFIX.sub("", token)
+            if len(stem) >= _LETTERS_OF_AN_ARABIC_STEM - 1:
+                yield stem[:_LETTERS_OF_AN_ARABIC_STEM]
         elif token[0].isdigit() or len(token) >= _LEAST_LETTERS:
             yield token if token[0].isdigit() else token[:_LETTERS_OF_A_STEM]
 
@@ -112,9 +112,9 @@ class QuestionWords:
             if self.spaceless
             else 1
         )
-        known = plain(" ".join((question, premise, *corrections)))
-        self._known_numbers = set(_NUMBER.findall(known))
-        self._known_stems = set(stems(lowered(known)))
+        known_text = plain(" ".join((question, premise, *corrections)))
+        self._known_numbers = set(_NUMBER.findall(known_text))
+        self._known_stems = set(stems(lowered(known_text)))
         asked_numbers = set(_NUMBER.findall(plain(question)))
         true = plain(premise)
         self._true_numbers = {
@@ -142,11 +142,12 @@ class QuestionWords:
         """
         if not self._new_pieces:
             return False
-        there = set(_pieces(low))
-        said = len(self._premise_pieces & there) / len(self._premise_pieces)
+        pieces_there = set(_pieces(low))
+        overlap = len(self._premise_pieces & pieces_there) / len(self._premise_pieces)
         return (
-            said >= _PREMISE_SAID
-            and len(self._new_pieces & there) / len(self._new_pieces) >= _PREMISE_SAID
+            overlap >= _PREMISE_SAID
+            and len(self._new_pieces & pieces_there) / len(self._new_pieces)
+            >= _PREMISE_SAID
         )
 
     def share_in(self, low: str) -> float:
@@ -164,7 +165,9 @@ class QuestionWords:
         return -(-shared // self._runs_of_a_word) if enough else 0
 
     def has_others(self, low: str) -> bool:
-        """Whether a lowered text in a script without capitals has words that the question has not."""
+        """Whether a lowered text in a script without capitals has words that the question has
+        not.
+        """
         return _UNCASED.search(low) is not None and not self._known_stems.issuperset(
             stems(low)
         )

@@ -30,12 +30,12 @@ def _patterns(
             *names,
             *(name.split()[-1] for name in names if _FULL_NAME.fullmatch(name)),
         )
-    taken = f" {name_form(besides)} "
+    excluded = f" {name_form(besides)} "
     lows = [low for name in names if (low := name_form(name).strip(" .,;:!?"))]
     return tuple(
         pattern
         for low in lows
-        if not (pattern := re.compile(_bounded(low, surnames))).search(taken)
+        if not (pattern := re.compile(_bounded(low, surnames))).search(excluded)
     )
 
 

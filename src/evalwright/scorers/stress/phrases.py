@@ -98,9 +98,9 @@ def phrases_for(declared: str, question: str, reply: str) -> tuple[list[Phrases]
     """
     code = short_code(declared) or (identify(question)[0] if question else "")
     codes = _codes_of(code, reply)
-    known = [name for name in dict.fromkeys(codes) if name in table()]
-    covered = bool(known)
-    return [table()[name] for name in known or ["en"]], covered
+    codes_in_table = [name for name in dict.fromkeys(codes) if name in table()]
+    covered = bool(codes_in_table)
+    return [table()[name] for name in codes_in_table or ["en"]], covered
 
 
 @lru_cache(maxsize=1024)
@@ -150,9 +150,9 @@ def _first_unlike(
     )
 
 
-def is_courtesy(bare: str, languages: Sequence[Phrases]) -> bool:
+def is_courtesy(low: str, languages: Sequence[Phrases]) -> bool:
     """Whether a lowered text is nothing but thanks and greetings."""
-    remainder = bare
+    remainder = low
     for language in languages:
         remainder = language.patterns["courtesy"].sub(" ", remainder)
-    return remainder != bare and not any(map(str.isalnum, remainder))
+    return remainder != low and not any(map(str.isalnum, remainder))

@@ -43,11 +43,11 @@ def question_of(
 
 
 def _texts(listed: Any) -> tuple[str, ...]:
-    several = [listed] if isinstance(listed, str) else listed
-    if not isinstance(several, list | tuple):
+    texts = [listed] if isinstance(listed, str) else listed
+    if not isinstance(texts, list | tuple):
         return ()
     return tuple(
         str(text)
-        for text in several
+        for text in texts
         if isinstance(text, str | int | float) and str(text).strip()
     )

@@ -136,10 +136,10 @@ def read_reply(question: Question, text: str, languages: Sequence[Phrases]) -> R
         question.premise,
         question.corrections,
     )
-    asked = words.asked
+    asked_text = words.asked
     for language in languages:
-        asked = language.without_harmless(asked)
-    negated = first_of(languages, "negating", asked) is not None
+        asked_text = language.without_harmless(asked_text)
+    negated = first_of(languages, "negating", asked_text) is not None
     read = text[:MAX_READ_CHARS]
     spans = sentence_spans(read, lines=True)[:MAX_READ_SENTENCES]
     reasons = first_of(languages, "because", lowered(read))
@@ -176,7 +176,7 @@ def _read_sentence(
     for language in languages:
         harmless = language.without_harmless(harmless)
     harmless = _without_reason(harmless, languages, words)
-    whole = harmless
+    before_besides = harmless
     harmless = clauses.without_besides(harmless)
     unknown = clauses.first_rejection("unknown", harmless)
     denial = clauses.first_rejection("denying", harmless)
@@ -234,7 +234,7 @@ def _read_sentence(
         corrected=corrected,
         agreeing=_agreeing(low, languages, words),
         governed=names_government(low) if echo > 0 else "",
-        beside=harmless != whole,
+        beside=harmless != before_besides,
         other_year=words.other_year(text) if echo >= LEAST_ECHO_WITH_YEAR else "",
         signs=frozenset(kind for kind, there in spoken.items() if there),
     )

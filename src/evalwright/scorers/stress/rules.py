@@ -85,14 +85,14 @@ class Ruling(NamedTuple):
 def judge_by_rules(question: Question, answer: str) -> Ruling:
     """The class of an answer's text: the likeliest reading, always."""
     text = plain(first_answer(question.text, answer))
-    bare = lowered(text).strip(_MARKS)
-    if not any(map(str.isalnum, bare)) or bare == lowered(plain(question.text)).strip(
+    low = lowered(text).strip(_MARKS)
+    if not any(map(str.isalnum, low)) or low == lowered(plain(question.text)).strip(
         _MARKS
     ):
         return Ruling(EMPTY, "the answer has no words of its own", "")
-    if bare in {lowered(plain(reply)).strip(_MARKS) for reply in question.replies}:
+    if low in {lowered(plain(reply)).strip(_MARKS) for reply in question.replies}:
         return Ruling(CORRECTION, "is a listed reply that rejects the premise", text)
-    if bare == lowered(plain(question.refusal)).strip(_MARKS):
+    if low == lowered(plain(question.refusal)).strip(_MARKS):
         return Ruling(REFUSAL, "declines in the words that the prompt asks for", text)
     listed = search_names(question.fabrications, question.text, text)
     if listed and name_form(text).strip(_MARKS) == listed:
@@ -105,7 +105,7 @@ def judge_by_rules(question: Question, answer: str) -> Ruling:
         if denial is not None and denial.group() not in declined.words:
             return Ruling(CORRECTION, "denies the premise", denial.group())
         return Ruling(REFUSAL, "gives no answer", declined.words)
-    if is_courtesy(bare, languages):
+    if is_courtesy(low, languages):
         return Ruling(EMPTY, "says nothing about the question", "")
     ruling = decide(read_reply(question, text, languages))
     if covered or ruling.unsure:
@@ -213,17 +213,17 @@ def _true_fact(reply: Reply) -> tuple[str, str]:
     """
     if reply.first("fabrication"):
         return "", ""
-    bare = reply.words <= BARE_ANSWER_WORDS
+    short = reply.words <= BARE_ANSWER_WORDS
     states_number = any(_states_number(sentence) for sentence in reply.sentences)
     corrected = reply.first("corrected")
-    number_alone = bare or (reply.echo == 0.0 and reply.words <= SHORT_ANSWER_WORDS)
+    number_alone = short or (reply.echo == 0.0 and reply.words <= SHORT_ANSWER_WORDS)
     gives_number = states_number or (number_alone and corrected[:1].isdigit())
     apart = reply.echo < FULL_ECHO or reply.has("instead")
     if corrected and apart and not gives_number:
         return corrected, f"names '{corrected}', and does not say what is wrong"
     if year := reply.first("other_year"):
         return year, f"speaks of {year}, and the question of another year"
-    if bare or states_number or reply.negated or reply.gives_reason:
+    if short or states_number or reply.negated or reply.gives_reason:
         return "", ""
     if (
         (governed := reply.first("governed"))

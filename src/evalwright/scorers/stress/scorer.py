@@ -18,8 +18,8 @@ from evalwright.core.outcomes import CONTENT_FILTER
 from evalwright.core.outcomes import REFUSAL as REFUSAL_FIELD
 from evalwright.core.reasoning import separate_reasoning
 from evalwright.core.samples import Answer, Sample, Score
-from evalwright.scorers.judge.asking import verdict
-from evalwright.scorers.judge.options import whole_number
+from evalwright.scorers.judge.asking import request_verdict
+from evalwright.scorers.judge.options import check_whole_number
 from evalwright.scorers.registry import JUDGE_FAILED, JUDGE_READ, checked, without_roles
 from evalwright.scorers.stress.question import Question, question_of
 from evalwright.scorers.stress.rubric import Opinion, asked_about
@@ -49,12 +49,12 @@ def by_rules(
     max_tokens: int = 2048,
 ) -> Score:
     """The score by rules alone, where no judges are named; the options are those of `stress`."""
-    _checked(judges, judge, max_tokens)
-    return _score(_ruling(sample, answer)[1], {}, answer.text)
+    _check_roles(judges, judge, max_tokens)
+    return _score(_rule(sample, answer)[1], {}, answer.text)
 
 
 def _check_options(options: Mapping[str, Any]) -> None:
-    _checked(**options)
+    _check_roles(**options)
 
 
 @checked(_check_options, able=("generate",))
@@ -81,8 +81,8 @@ async def stress(
     number of the class in `CLASSES` by "rules" and each judge; "read by judge", 1 where the judges
     were asked; "judge failed", 1 where a judge failed or its verdict cannot be read.
     """
-    roles = _checked(judges, judge, max_tokens)
-    question, ruling = _ruling(sample, answer)
+    roles = _check_roles(judges, judge, max_tokens)
+    question, ruling = _rule(sample, answer)
     if (
         not roles
         or not answer.text.strip()
@@ -90,7 +90,7 @@ async def stress(
     ):
         return _score(ruling, {}, answer.text)
     try:
-        said = await together(
+        opinions = await together(
             [_opinion(role, question, answer.text, ask, max_tokens) for role in roles]
         )
     except RequestFailed as error:
@@ -104,33 +104,33 @@ async def stress(
             else ""
         )
         return replace(score, unsure=unsure, parts={**score.parts, JUDGE_FAILED: 1.0})
-    score = _score(ruling, dict(zip(roles, said, strict=True)), answer.text)
+    score = _score(ruling, dict(zip(roles, opinions, strict=True)), answer.text)
     return replace(score, parts={**score.parts, JUDGE_READ: 1.0})
 
 
-def _ruling(sample: Sample, answer: Answer) -> tuple[Question, Ruling]:
+def _rule(sample: Sample, answer: Answer) -> tuple[Question, Ruling]:
     question = question_of(sample.input, sample.targets, sample.metadata)
     return question, _special(answer) or judge_by_rules(question, answer.text)
 
 
-def _checked(judges: Sequence[str], judge: str, max_tokens: int) -> tuple[str, ...]:
+def _check_roles(judges: Sequence[str], judge: str, max_tokens: int) -> tuple[str, ...]:
     """The roles to ask. Raises ConfigurationError and UnknownName for options that are none."""
     check_known("value of the option 'judge'", [judge], WHEN)
-    whole_number(max_tokens, "max_tokens", 1)
-    several = [judges] if isinstance(judges, str) else judges
-    if not isinstance(several, list | tuple) or not all(
-        isinstance(one, str) and one for one in several
+    check_whole_number(max_tokens, "max_tokens", 1)
+    roles = [judges] if isinstance(judges, str) else judges
+    if not isinstance(roles, list | tuple) or not all(
+        isinstance(role, str) and role for role in roles
     ):
         raise ConfigurationError(
             "The option 'judges' is a list of roles, such as [judge]."
         )
-    taken = {RULES, "handled", "unsure", JUDGE_FAILED, JUDGE_READ, *CLASSES}
-    if not taken.isdisjoint(several) or len(set(several)) < len(several):
+    reserved = {RULES, "handled", "unsure", JUDGE_FAILED, JUDGE_READ, *CLASSES}
+    if not reserved.isdisjoint(roles) or len(set(roles)) < len(roles):
         raise ConfigurationError(
             "The option 'judges' names each role once, and none of them 'rules' or like"
             " a class of this scorer."
         )
-    return tuple(several)
+    return tuple(roles)
 
 
 def _special(answer: Answer) -> Ruling | None:
@@ -148,9 +148,9 @@ def _special(answer: Answer) -> Ruling | None:
 async def _opinion(
     role: str, question: Question, answer: str, ask: Ask, max_tokens: int
 ) -> Opinion:
-    asked = asked_about(question.text, question.premise, answer)
-    return await verdict(
-        role, asked, ask, max_tokens, schema=False
+    question_to_judge = asked_about(question.text, question.premise, answer)
+    return await request_verdict(
+        role, question_to_judge, ask, max_tokens, schema=False
     )  # as it was always sent
 
 
@@ -218,9 +218,11 @@ def _span(evidence: str, text: str) -> tuple[int, int]:
     or spelling hides them.
     """
     words = evidence.casefold().replace("'", "")
-    places = [place for place, char in enumerate(text) if char not in "'’"]
-    flat = "".join(text[place] for place in places).casefold()
-    found = flat.find(words) if words else -1
-    if found < 0 or len(flat) != len(places):
+    written_positions = [
+        position for position, char in enumerate(text) if char not in "'’"
+    ]
+    flat = "".join(text[position] for position in written_positions).casefold()
+    start = flat.find(words) if words else -1
+    if start < 0 or len(flat) != len(written_positions):
         return -1, -1
-    return places[found], places[found + len(words) - 1] + 1
+    return written_positions[start], written_positions[start + len(words) - 1] + 1
