@@ -1,10 +1,9 @@
-"""What runs in a process that is shut in: a program, the tests that call it from another such
-process, or a script.
+"""Runs a program, the tests that call it from another process, or a script, inside the sandbox.
 
 Imports nothing of ours, so that a container can be given it as text. A process writes one byte when
 it is ready, reads its job, and goes on with frames: a letter ("m" for a message to the other
 process, "v" for the tests' verdict), a length and JSON. Tests and program share no memory: a value
-crosses as a table of plain ones, which is rebuilt with its types, its sharing and its changes in
+crosses as a table of plain values, which is rebuilt with its types, its sharing and its changes in
 place. What is not plain (a generator, a function, an object of the program's own class) stays where
 it is, and the other side has a `Remote` of it, which compares equal to nothing.
 """
@@ -37,7 +36,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 MOST = 16 << 20
-"""Bytes in a frame."""
+"""Limit on the bytes of a frame."""
 COMMON_MODULES = (
     "math",
     "collections",
@@ -50,8 +49,9 @@ COMMON_MODULES = (
     "statistics",
     "typing",
 )
-"""What these export, tests may use without importing it, because programs commonly do; they get
-Python's own.
+"""Tests may use what these export without importing it, because programs commonly do.
+
+They get Python's own objects.
 """
 LIBRARY_NAMES = frozenset(
     (
@@ -71,7 +71,7 @@ LIBRARY_NAMES = frozenset(
         "pytest",
     )
 )
-"""Libraries by the names that tests use for them: never what a program has under that name."""
+"""Libraries by the names that tests use for them; never what a program has under such a name."""
 _HEADER = struct.Struct("!cI")
 _INLINE = 1 << 63
 _PLAIN = (bool, str, float, type(None))
@@ -81,7 +81,7 @@ Items = list[Any]
 
 
 def _exported_names() -> dict[str, str]:
-    """The names that the common modules export, with the first module that has each."""
+    """Map the names that the common modules export to the first module that has each."""
     modules: dict[str, str] = {}
     for module in COMMON_MODULES:
         loaded = importlib.import_module(module)
@@ -97,15 +97,16 @@ EXPORTED = _exported_names()
 
 
 class Ended(BaseException):
-    """The other process is gone, left by an exit, or sent what is no message.
+    """The other process is gone, left by an exit, or sent something that is no message.
 
     Tests cannot catch it, and end with it.
     """
 
 
 class Untransportable(BaseException):
-    """Tests want to hand the program what only their own process has. of_the_program: that it has
-    there came out of the program.
+    """Tests want to hand the program an object that only their own process has.
+
+    of_the_program: whether they had it from the program.
     """
 
     def __init__(self, why: str, of_the_program: bool) -> None:
@@ -152,7 +153,7 @@ _FILL: dict[str, tuple[type, Callable[[Any, Items], object]]] = {
         for code in "bBuhHiIlLqQfd"
     },
 }
-"""Containers that can change: made empty, then filled, since they may hold themselves."""
+"""Mutable containers: created empty, then filled, since they may contain themselves."""
 
 
 class _NamedTuple:
@@ -167,8 +168,9 @@ def _named_tuple(name: str, fields: str) -> type:
 
 
 def _has_fields(kind: Any) -> bool:
-    """Whether a subclass of tuple is a named one; where a field would hide a method of tuples it is
-    taken as a tuple.
+    """Whether a subclass of tuple is a named tuple.
+
+    One with a field that would hide a method of tuples is taken as a tuple.
     """
     fields = vars(kind).get("_fields")
     if type(fields) is not tuple or not all(type(name) is str for name in fields):
@@ -241,18 +243,18 @@ _MAKE: dict[str, tuple[type, Callable[..., object], Callable[[Any], Iterable[Any
         ),
     ),
 }
-"""Values that cannot change: type, how one is made of its parts, its parts."""
+"""Immutable values: type, how to build one from its parts, how to list its parts."""
 
 _TAGS = {kind: tag for tag, (kind, *_) in (*_MAKE.items(), *_FILL.items())}
 
 
 class Remote:
-    """An object that the other process has, used by messages.
+    """An object of the other process, used by messages.
 
-    Never does the program decide by it what a value of the tests is: it is equal to no such value,
-    and an operation with one may only give another object of the program. Objects of a class that
-    the tests name as such (`Money(3)`) compare among themselves as their class has it; others are
-    equal where they are the same.
+    The program never decides by it what a value of the tests is: it is equal to no such value, and
+    an operation with one may only give another object of the program. Objects of a class that the
+    tests name as such (`Money(3)`) compare among themselves as their class defines; others are
+    equal if they are the same.
     """
 
     __slots__ = ("_kind", "_number", "_own_equality", "_peer")
@@ -409,7 +411,7 @@ class Remote:
 
 
 def _add_operators() -> None:
-    """Give `Remote` the operators of Python's that the program's classes may have."""
+    """Give `Remote` the operators that the program's classes may have."""
 
     def comparison(name: str) -> Callable[..., Any]:
         return lambda self, other: self._compared(name, other)
@@ -461,10 +463,10 @@ _COMPARISONS = {
 
 
 class Fault(type):
-    """The class of the classes that stand, with the tests, for exceptions of the program.
+    """The metaclass of the classes that, in the tests' process, stand for the program's exceptions.
 
     A name of the program's that means an exception is never Python's own class: with `Missing =
-    AssertionError` tests that write `except Missing` would catch their own assertions.
+    AssertionError`, tests that write `except Missing` would catch their own assertions.
     """
 
     _peer: Peer | None
@@ -477,7 +479,7 @@ class Fault(type):
 
 
 def _fault_attribute(self: Any, name: str) -> Any:
-    """An attribute of an exception that the program has."""
+    """Get an attribute of an exception that the program has."""
     origin = vars(self).get("_origin")
     if origin is None or name.startswith("_"):
         raise AttributeError(name)
@@ -491,8 +493,9 @@ def _fault_text(self: Any) -> str:
 
 @functools.cache
 def _fault_of_python(kind: Any) -> Fault:
-    """A class that is one of Python's exceptions and those that the program means by it, and
-    catches no others.
+    """Build the class for one of Python's exceptions and those that the program means by it.
+
+    It catches no others.
     """
     bases = [
         _fault_of_python(base)
@@ -543,12 +546,13 @@ GIVEN: dict[str, Callable[..., Any]] = {
     "next": next,
     "get": _read_description,
 }
-"""What a program may do with what tests handed to it."""
+"""What a program may do with objects that tests hand to it."""
 
 
 class Table:
-    """Objects as a message's nodes: `[kind, part, ...]`, where a part is a plain value or `[place
-    of a node]`.
+    """Objects as a message's nodes.
+
+    A node is `[kind, part, ...]`, where a part is a plain value or `[index of a node]`.
     """
 
     def __init__(self, peer: Peer, objects: Items) -> None:
@@ -559,7 +563,7 @@ class Table:
         self._waiting: list[int] = []
 
     def part(self, obj: Any) -> Any:
-        """`obj` as a part of a node; `finish` writes its own."""
+        """Write an object as a part of a node; `finish` writes the object's own node."""
         kind = type(obj)
         if kind in _PLAIN or (kind is int and -_INLINE < obj < _INLINE):
             return obj
@@ -571,9 +575,7 @@ class Table:
         return [index]
 
     def node(self, obj: Any) -> Items:
-        """What `obj` is made of, by its plain type, whatever its class would rather have it look
-        like.
-        """
+        """List what an object is made of, by its plain type, however its class presents it."""
         kind: Any = type(obj)
         if kind is Remote:
             return ["yours", obj._number]
@@ -624,7 +626,7 @@ class Table:
         ]
 
     def _node_of_fault_class(self, kind: Any) -> Items:
-        """A class of exceptions: of the program's own with its bases, of Python's by its name."""
+        """Write a class of exceptions: the program's own with its bases, Python's by its name."""
         if isinstance(kind, Fault):
             return ["yours", kind._number] if kind._peer else ["type", kind.__name__]
         name = str(kind.__name__)
@@ -646,9 +648,9 @@ class Table:
         return ["fault class", number, name, *parts]
 
     def _node_of_fault(self, error: BaseException) -> Items:
-        """An exception.
+        """Write an exception.
 
-        One of a class of the program's own stays there, with its text and arguments here.
+        One of the program's own classes stays there; its text and arguments cross.
         """
         kind: Any = type(error)
         if isinstance(kind, Fault) and (origin := vars(error).get("_origin")):
@@ -667,7 +669,7 @@ class Table:
         ]
 
     def changed(self, before: Items) -> None:
-        """Write the containers that have changed since they came as `before`."""
+        """Write the containers that have changed since they arrived as `before`."""
         for index, old in enumerate(before):
             if (old[0] in _FILL or old[0] == "shared") and repr(
                 new := self.node(self.objects[index])
@@ -675,7 +677,7 @@ class Table:
                 self.nodes[index] = new
 
     def finish(self) -> Items:
-        """All nodes."""
+        """Write the waiting nodes, and return all."""
         while self._waiting:
             index = self._waiting.pop()
             self.nodes[index] = self.node(self.objects[index])
@@ -717,23 +719,24 @@ class Peer:
         """Why the other side answers no more; "" where it is simply gone."""
 
     def note_instance(self, number: int) -> None:
-        """An object is of a class that tests name as such."""
+        """Note that an object is of a class that tests name as such."""
         if number not in self._mixed:
             self.instances.add(number)
 
     def note_mixed(self, number: int) -> None:
-        """An object came of an operation with a value of the tests, which it stays for good: the
-        program may return it again.
+        """Note that an object came from an operation with a value of the tests.
+
+        It stays so for good: the program may return it again.
         """
         self._mixed.add(number)
         self.instances.discard(number)
 
     def is_mixed(self, number: int) -> bool:
-        """Whether an object came of an operation with a value of the tests."""
+        """Whether an object came from an operation with a value of the tests."""
         return number in self._mixed
 
     def export(self, obj: Any) -> int:
-        """The number by which the other side names an object that stays here."""
+        """Number an object that stays here, for the other side to name it."""
         if (
             self.serves_tests
             and not callable(obj)
@@ -751,7 +754,7 @@ class Peer:
         return number
 
     def request(self, operation: str, *values: Any) -> Any:
-        """Have the other side do something: its result, or its exception."""
+        """Have the other side do something, and return its result or raise its exception."""
         if self.end is not None:
             raise Ended(self.end)
         table = Table(self, [])
@@ -819,19 +822,19 @@ class Peer:
         self._send({**reply, "nodes": []})
 
     def _with_the_error(self, error: BaseException) -> tuple[bool, ...]:
-        """Whether an exception that was raised crosses as an object, and then how else."""
+        """The ways to try in turn: whether a raised exception crosses as an object."""
         if self.serves_tests:
             return (True, False) if isinstance(type(error), Fault) else (False,)
         error.__traceback__ = None
         return (True, False) if isinstance(error, Exception) else (False,)
 
     def shared_name(self, kind: Any) -> str | None:
-        """The name of a class that both sides have, if `kind` is one."""
+        """The name of `kind` if it is a class that both sides have, else None."""
         name = kind.__name__
         return name if type(name) is str and self.shared.get(name) is kind else None
 
     def _decoded(self, nodes: Items, existing: Items) -> Items:
-        """The objects of a message; those of `existing`, which come first, are changed in place."""
+        """Rebuild the objects of a message; those of `existing` come first, changed in place."""
         objects = [*existing, *(self._empty(node) for node in nodes[len(existing) :])]
         for index, node in enumerate(nodes):
             if node and node[0] == "shared":
@@ -851,7 +854,7 @@ class Peer:
         return objects
 
     def _empty(self, node: Items) -> Any:
-        """A container or an object of a shared class, to be filled; else nothing yet."""
+        """Create an empty container or shared object, to be filled; nothing yet for other nodes."""
         tag = node[0]
         if tag == "shared":
             return object.__new__(self.shared[node[1]])
@@ -861,7 +864,7 @@ class Peer:
         return array.array(tag[-1]) if kind is array.array else kind()
 
     def _fill_shared(self, obj: Any, name: str, items: Items) -> None:
-        """Give an object its attributes; none takes the place of what its class has."""
+        """Set an object's attributes; none may replace what its class defines."""
         attributes = dict(zip(items[::2], items[1::2], strict=True))
         kind = self.shared[name]
         if type(obj) is not kind:
@@ -930,7 +933,7 @@ class Peer:
         return _MAKE[tag][1](*(self._value(part, objects, nodes) for part in parts))
 
     def _fault_class(self, number: int, name: str, bases: Items) -> Fault:
-        """The class that stands for an exception of the program's own."""
+        """Return the class that stands for an exception class of the program."""
         if number not in self._faults:
             bases = [
                 _fault_of_python(getattr(builtins, base)) if type(base) is str else base
@@ -949,7 +952,7 @@ class Peer:
     def _fault(
         self, kind: Any, number: int, text: str, arguments: Items
     ) -> BaseException:
-        """An exception as one of Python's own, or of a class that stands for the program's."""
+        """Rebuild an exception: Python's own, or one that stands for the program's."""
         if isinstance(kind, str):
             python = getattr(builtins, kind)
             if not issubclass(python, BaseException):
@@ -974,7 +977,7 @@ class Peer:
         return error
 
     def _raised(self, message: dict[str, Any], objects: Items) -> BaseException:
-        """The exception in place of a reply; what is none of a function's is the program's end."""
+        """Rebuild the exception that came as a reply; one that is no Exception ends the program."""
         if "error" not in message:
             return self._error(list(message["raised"]), str(message["said"]))
         error = self._value(message["error"], objects, message["nodes"])
@@ -983,8 +986,9 @@ class Peer:
         return self._ended(f"it raised {type(error).__name__}: {message['said']}")
 
     def _error(self, names: list[str], text: str) -> BaseException:
-        """The first exception of Python's own that it was; an exit is the program's end, not an
-        exception of its function.
+        """Build the first exception of Python's own that it was.
+
+        An exit ends the program and is not an exception of its function.
         """
         for name in names:
             kind = getattr(builtins, name, None)
@@ -1000,7 +1004,7 @@ class Peer:
         return Ended(why)
 
     def message(self) -> dict[str, Any]:
-        """The next one of the other side."""
+        """Read the next message of the other side."""
         letter, body = read_frame(self._source)
         if letter != b"m":
             raise self._ended(
@@ -1040,7 +1044,7 @@ def _error_text(error: BaseException) -> str:
 
 
 def read_frame(source: int) -> tuple[bytes, bytes]:
-    """A frame's letter and body; an empty letter at the end."""
+    """Read a frame's letter and body; the letter is empty at the end."""
     letter, length = _HEADER.unpack(
         _read_exactly(source, _HEADER.size) or b"\0" * _HEADER.size
     )
@@ -1060,14 +1064,14 @@ def _read_exactly(source: int, length: int) -> bytes:
 
 
 def write_frame(sink: int, letter: bytes, body: bytes) -> None:
-    """All of a frame."""
+    """Write a whole frame."""
     left = memoryview(_HEADER.pack(letter, len(body)) + body)
     while left:
         left = left[os.write(sink, left) :]
 
 
 def _new_main_module(name: str = "__main__") -> dict[str, Any]:
-    """A new `__main__`, as a program of its own has. name: what it is told that it is called."""
+    """Create a new `__main__`, as a program of its own has. name: its `__name__`."""
     module = sys.modules["__main__"] = sys.modules[name] = types.ModuleType(name)
     return vars(module)
 
@@ -1144,8 +1148,10 @@ def _run_tests(source: int, sink: int, job: dict[str, Any]) -> None:
 def _build_namespace(
     peer: Peer, needed_names: WantedNames, before: str, entry_point: str
 ) -> dict[str, Any]:
-    """What tests see: where the entry point is known, their own `before`; of the program, what they
-    name and have not themselves.
+    """Build the globals of the tests.
+
+    These are, if there is an entry point, their own copy of `before`; of the program, the names
+    that tests use and do not define.
     """
     names = _new_main_module()
     of_program = needed_names.of_program
@@ -1191,7 +1197,7 @@ def _build_namespace(
 
 
 def _can_be_shared(kind: Any) -> bool:
-    """Whether objects of a class are their attributes and no more, or members of an enumeration."""
+    """Whether a class's objects consist of their attributes only, or belong to an enumeration."""
     if isinstance(kind, enum.EnumMeta):
         return True
     maker: Any = kind.__new__
@@ -1199,14 +1205,16 @@ def _can_be_shared(kind: Any) -> bool:
 
 
 class Untestable(Exception):
-    """Tests that cannot tell a right program from a wrong one, here."""
+    """Tests that cannot tell a right program from a wrong one here."""
 
 
 class WantedNames(NamedTuple):
     """The global names that tests read and do not define.
 
-    of_program: what they test. of_python: what they may have of a program's imports; it is Python's
-    own, whatever the program has under that name.
+    Attributes:
+        of_program: what they test.
+        of_python: what they may have from a program's imports; they get Python's own, whatever the
+            program has under that name.
     """
 
     of_program: set[str]
@@ -1214,12 +1222,11 @@ class WantedNames(NamedTuple):
 
 
 def names_of_the_program(source: str, entry_point: str) -> WantedNames:
-    """Which names of `source` the program gives and which Python: decided by the tests alone, never
-    by what a program defines.
+    """Decide which names in `source` the program provides and which Python does.
 
-    A name that Python or a library has is the program's where it is the entry point or, without
-    one, where an assertion calls nothing else; a built-in one only where nothing else could be.
-    Raises Untestable where that leaves several.
+    The tests alone decide, never what a program defines. A name that Python or a library has is the
+    program's if it is the entry point or, without one, if an assertion calls nothing else; a
+    built-in name only if nothing else could be. Raises Untestable if that leaves several.
     """
     tree = ast.parse(source)
     read, assigned, defined = _global_names(source)
@@ -1253,14 +1260,15 @@ def names_of_the_program(source: str, entry_point: str) -> WantedNames:
 
 
 def _called_names(tree: ast.AST) -> set[str]:
-    """The names that are called."""
+    """List the names that are called."""
     calls = (node for node in ast.walk(tree) if isinstance(node, ast.Call))
     return {call.func.id for call in calls if isinstance(call.func, ast.Name)}
 
 
 def _names_called_alone(tree: ast.AST, names: set[str]) -> set[str]:
-    """Which of `names` an assertion calls without calling another of them: what it tests, and not
-    what it tests with.
+    """List which of `names` an assertion calls without calling another of them.
+
+    These are what it tests, rather than what it tests with.
     """
     alone = set()
     for node in ast.walk(tree):
@@ -1276,9 +1284,7 @@ def _names_called_alone(tree: ast.AST, names: set[str]) -> set[str]:
 
 
 def _global_names(source: str) -> tuple[set[str], set[str], set[str]]:
-    """The global names that code reads, those that it assigns, and of these the ones it defines or
-    imports.
-    """
+    """List the global names that code reads, assigns, and defines or imports."""
     top = symtable.symtable(source, "tests", "exec")
     read = set()
     assigned = set()
@@ -1302,8 +1308,9 @@ def _global_names(source: str) -> tuple[set[str], set[str], set[str]]:
 
 
 def _is_of_python(name: str, is_base: bool) -> bool:
-    """Whether a name that tests read is Python's or a library's. is_base: whether they read
-    attributes of it.
+    """Whether a name that tests read is Python's or a library's.
+
+    is_base: whether they read attributes of it.
     """
     if name in vars(builtins) or name.startswith("__") or name in LIBRARY_NAMES:
         return True
@@ -1311,15 +1318,16 @@ def _is_of_python(name: str, is_base: bool) -> bool:
 
 
 def _object_of_python(name: str, is_module: bool) -> object:
-    """What Python itself has under a name: a module, or what one of the common modules exports."""
+    """Get what Python has under a name: a module, or what one of the common modules exports."""
     if name in EXPORTED and not is_module:
         return getattr(importlib.import_module(EXPORTED[name]), name)
     return importlib.import_module(name) if name in sys.stdlib_module_names else None
 
 
 def missing_import(source: str) -> str:
-    """Why tests cannot be run here, where they import what is not there, at their top and not for a
-    trial; else "".
+    """Explain why tests cannot be run here, if they need a module that is not installed; else "".
+
+    Only imports at their top count, and none that they only try.
     """
     for node in ast.parse(source).body:
         modules = (
@@ -1343,12 +1351,13 @@ _WORDS_OF_RESOURCES = (
     "tempfile",
     "open",
 )
-"""Without any of these words, tests need none of what `missing_resource` looks for."""
+"""Tests without any of these words need nothing that `missing_resource` looks for."""
 
 
 def missing_resource(source: str) -> str:
-    """Why tests cannot be run here, where they need what neither process has; decided by their text
-    alone. Else "".
+    """Explain why tests cannot be run here, if they need what neither process has; else "".
+
+    Decided by their text alone.
     """
     if not any(word in source for word in _WORDS_OF_RESOURCES):
         return ""
@@ -1426,7 +1435,7 @@ def _writes_a_file(call: ast.Call) -> bool:
 def _run_test_cases(source: str, names: dict[str, Any]) -> None:
     """Run the cases of `unittest` that tests define and do not run themselves.
 
-    Raises AssertionError, or Untestable without any.
+    Raises AssertionError, or Untestable if there are none.
     """
     if "unittest" not in sys.modules:
         return
@@ -1466,10 +1475,9 @@ def _run_test_cases(source: str, names: dict[str, Any]) -> None:
 
 
 def _name_to_write(node: ast.AST, is_for_a_function: bool) -> str:
-    """The name of a function or class that the program is to write; else none.
+    """The name of a function or class that the program is to write, else "".
 
-    A class is, which has nothing in it or, where no function is asked for, a method that is to be
-    written.
+    A class is one if it is empty or, where no function is asked for, has a method to write.
     """
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
         return node.name if _is_empty(node.body) else ""
@@ -1516,8 +1524,9 @@ def _run_script(job: dict[str, Any]) -> int:
 
 
 def main(nothing: int | None = None) -> None:
-    """Say that the process is ready, read its job, do it, and end. nothing: /dev/null, where it
-    cannot be opened any more.
+    """Say that the process is ready, read its job, do it, and end.
+
+    nothing: a descriptor of /dev/null, if it cannot be opened any more.
     """
     os.write(1, b"!")
     vars(builtins).update(exit=sys.exit, quit=sys.exit)

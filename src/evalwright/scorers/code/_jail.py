@@ -73,13 +73,13 @@ _LANDLOCK_READ_FILE = 1 << 2
 _LANDLOCK_LIST_FOLDER = 1 << 3
 _ZONES = "/usr/share/zoneinfo"
 _INSTALLED = ("site-packages", "dist-packages")
-"""Folders in that of the standard library which are not of it: what somebody installed."""
+"""Folders in the standard library's folder that are not part of it: what users installed."""
 _ALLOW = 0x7FFF0000
 _KILL = 0x80000000
 _REFUSE = 0x00050000 | 1
 _UNKNOWN = 0x00050000 | 38
 _MACHINES = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7)}
-"""For each machine its column in `syscalls.toml` and the name that the kernel has for it."""
+"""For each machine its column in `syscalls.toml` and the kernel's name for it."""
 
 _PROBES: dict[str, Callable[[], object]] = {
     "Landlock": lambda: os.open("/", os.O_RDONLY),
@@ -89,7 +89,7 @@ _PROBES: dict[str, Callable[[], object]] = {
 
 
 def main() -> None:
-    """Take on the layers, say which, then start a process for each message."""
+    """Take on the layers, report them, then start a process for each message."""
     control = socket.socket(fileno=os.dup(0))
     nothing = os.open(os.devnull, os.O_RDWR)
     os.dup2(nothing, 0)
@@ -124,8 +124,11 @@ def main() -> None:
 
 
 class _Library(NamedTuple):
-    """What may be read. standard: folders of the standard library. shared: folders of shared
-    libraries, which may hold anything else.
+    """The folders that may be read.
+
+    Attributes:
+        standard: folders of the standard library.
+        shared: folders of shared libraries, which may also hold anything else.
     """
 
     standard: list[str]
@@ -133,8 +136,9 @@ class _Library(NamedTuple):
 
 
 def _find_library() -> _Library:
-    """The folders of Python's standard library and of the system's shared libraries, of which only
-    these are read.
+    """Find the folders of Python's standard library and of the system's shared libraries.
+
+    Of the latter, only shared libraries are read.
     """
     folders = {str(Path(os.__file__).parent), sysconfig.get_path("platstdlib")}
     triplets = (
@@ -155,7 +159,7 @@ def _find_library() -> _Library:
 
 
 def _readable_paths(library: _Library) -> list[tuple[str, int]]:
-    """Each path that may be read, with Landlock's rights to it and to what is below it."""
+    """List each path that may be read, with Landlock's rights to it and to what is below it."""
     rights = dict.fromkeys(library.standard, _LANDLOCK_LIST_FOLDER)
     for folder in library.standard:
         for entry in os.scandir(folder):
@@ -174,9 +178,7 @@ def _readable_paths(library: _Library) -> list[tuple[str, int]]:
 
 
 def _load_inside() -> Any:
-    """The module of what is done inside, with what programs commonly import: loaded once, before
-    any fork.
-    """
+    """Load the module that runs inside, and what programs commonly import, once before any fork."""
     spec = importlib.util.spec_from_file_location("_inside", _HERE / "_inside.py")
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -199,7 +201,7 @@ def _load_inside() -> Any:
 
 
 def _enter_own_namespaces(library: _Library) -> list[str]:
-    """Leave the name spaces of who started this; the names of the layers that could be had."""
+    """Leave the name spaces of the process that started this one; returns the layers obtained."""
     user = os.geteuid()
     group = os.getegid()
     layers = ["another user id" if user == 0 else "user name space"]
@@ -228,8 +230,9 @@ def _enter_own_namespaces(library: _Library) -> list[str]:
 
 
 def _own_root(library: _Library) -> None:
-    """A root in memory that has the library's folders, read-only, and nothing else; what is
-    installed in them is covered.
+    """Enter a root in memory that has only the library's folders, read-only.
+
+    What is installed in them is covered.
     """
     base = (  # Any folder that is there: it is mounted over, in this name space only.
         "/tmp"
@@ -278,7 +281,10 @@ def _mount(
 
 
 def _probe(shut_in: Callable[[], None]) -> str:
-    """What is missing, tried in a child: each layer is taken on, then what it forbids is tried."""
+    """Try the layers in a child: take on each, then try what it forbids.
+
+    Returns what is missing, "" if nothing is.
+    """
     read, write = os.pipe()
     child = os.fork()
     if child == 0:
@@ -315,7 +321,7 @@ def _supervise(
     shut_in: Callable[[], None],
     inside: Any,
 ) -> None:
-    """Fork the process and watch it: ended when nobody waits for it any more."""
+    """Fork the process and watch it; it is killed when nobody waits for it any more."""
     line = descriptors.pop()
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     try:
@@ -360,8 +366,9 @@ def _shut_in(
     filters: bytes,
     layers: list[str],
 ) -> None:
-    """Give up user, files, privileges and system calls, in this order. rules: Landlock's, which are
-    closed.
+    """Give up user, files, privileges and system calls, in this order.
+
+    rules: the descriptor of Landlock's rules, which is closed.
     """
     if "another user id" in layers:
         os.setgroups([])
@@ -400,8 +407,9 @@ def _shut_in(
 
 
 def _build_landlock_rules(readable: list[tuple[str, int]]) -> int:
-    """The descriptor of a set of rules, made once: nothing but these paths may be opened, and each
-    only with its rights.
+    """Make the set of Landlock's rules, once, and return its descriptor.
+
+    Nothing but these paths may be opened, and each only with its rights.
     """
     version = _LIBC.syscall(_CREATE_RULESET, None, 0, 1)
     if version < 1:
@@ -439,7 +447,7 @@ def _landlock(rules: int, library: _Library) -> None:
 
 
 def _build_filter() -> bytes:
-    """The system calls of `syscalls.toml` as a filter for this machine."""
+    """Compile `syscalls.toml` to a filter of system calls for this machine."""
     if platform.machine() not in _MACHINES or struct.calcsize("P") != 8:
         raise OSError(
             f"the table of system calls is for {' and '.join(_MACHINES)}, not"

@@ -1,10 +1,10 @@
-"""Programs in containers: podman, docker or apptainer, for machines where `_jail` has not what it
-takes, or in place of it.
+"""Runs programs in containers of podman, docker or apptainer.
 
-`podman:IMAGE`, `docker:IMAGE` or `apptainer:FILE`, where the image has Python 3.11 or later as
-`python3` and is on this machine already. Each process has a container of its own: no network, a
-root that is only read, no folder of the host's, no capability, no new privilege, bounded memory,
-processes and processors.
+A container replaces `_jail`, also on machines where that does not work. It is named as
+`podman:IMAGE`, `docker:IMAGE` or `apptainer:FILE`; the image has Python 3.11 or later as `python3`
+and is already on this machine. Each process has a container of its own: no network, a read-only
+root, no folder of the host, no capability, no new privilege, bounded memory, processes and
+processors.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ _PYTHON = ("python3", "-I", "-S", "-B", "-c")
 
 
 def start(sandbox: str, seconds: float, megabytes: int) -> Process:
-    """A process in a container of the kind and image that `sandbox` names.
+    """Start a process in the container that `sandbox` names.
 
-    Raises NoSandbox without the program that starts such.
+    Raises NoSandbox if the program that starts containers is not installed.
     """
     kind, image = parsed(sandbox)
     if shutil.which(kind) is None:
@@ -43,7 +43,7 @@ def start(sandbox: str, seconds: float, megabytes: int) -> Process:
 
 
 def parsed(sandbox: str) -> tuple[str, str]:
-    """The kind and the image of `chosen`. Raises ConfigurationError where it names none."""
+    """Split `sandbox` into kind and image. Raises ConfigurationError if it is malformed."""
     kind, _, image = sandbox.partition(":")
     if (
         kind not in ("podman", "docker", "apptainer")
@@ -60,7 +60,7 @@ def parsed(sandbox: str) -> tuple[str, str]:
 def build_command(
     kind: str, image: str, name: str, seconds: int, megabytes: int
 ) -> list[str]:
-    """The command line, as the documentation of each program has it. seconds: of processor time."""
+    """Build the command line, as documented by each program. seconds: limit on processor time."""
     inside = [*_PYTHON, _INSIDE.read_text(encoding="utf-8") + "\nmain()\n"]
     if kind == "apptainer":
         return [
@@ -118,7 +118,7 @@ def build_command(
 
 
 class _Contained(Process):
-    """A container, by the program that started it and its name."""
+    """A process in a container, known by the program that started it and the container's name."""
 
     def __init__(self, kind: str, name: str, line: list[str]) -> None:
         pipe = subprocess.PIPE

@@ -1,5 +1,6 @@
-"""The processes that `_jail` starts, seen from outside: one starter for each process of ours,
-checked before the first program.
+"""The processes that `_jail` starts, seen from outside.
+
+Each process of ours has one starter, which is checked before the first program.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ _HINT = (
 
 
 class Jailed(Process):
-    """A process of `_jail`'s; `line` is to its keeper."""
+    """A process that `_jail` started; `line` is the socket to its keeper."""
 
     def __init__(self, line: socket.socket, *streams: int) -> None:
         super().__init__(*streams)
@@ -53,12 +54,12 @@ class Jailed(Process):
         return os.waitstatus_to_exitcode(int(report[1:])) if report[:1] == b"S" else 1
 
     def refuse(self) -> None:
-        """Close our ends of what was never started."""
+        """Close our ends of a process that was never started."""
         super().end()
         self._line.close()
 
     def end(self) -> None:
-        """End it, and wait until its keeper says that it is gone."""
+        """End the process, and wait until its keeper says that it is gone."""
         super().end()
         with self._line as line, contextlib.suppress(OSError):
             line.settimeout(_START_SECONDS)
@@ -68,7 +69,7 @@ class Jailed(Process):
 
 
 class Jail:
-    """The process that starts others, one for each process of ours."""
+    """The process that starts sandboxed ones; each process of ours has one."""
 
     def __init__(self) -> None:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -99,7 +100,7 @@ class Jail:
             self.close()
 
     def start(self, seconds: float, megabytes: int) -> Process:
-        """A process that is being shut in. Raises OSError where the starter has ended."""
+        """Start a process that shuts itself in. Raises OSError where the starter has ended."""
         theirs_in, stdin = os.pipe()
         stdout, theirs_out = os.pipe()
         stderr, theirs_err = os.pipe()
@@ -124,7 +125,7 @@ class Jail:
         return process
 
     def close(self) -> None:
-        """End the starter; what it has started ends with its own line."""
+        """End the starter; the processes that it started end with their own line."""
         self._control.close()
         try:
             self._process.wait(5.0)
@@ -138,15 +139,12 @@ _jail: Jail | None = None
 
 
 def layers() -> list[str]:
-    """What shuts programs in here beside what is required (see docs/scorers.md).
-
-    Raises NoSandbox.
-    """
+    """List the optional layers that protect programs (see docs/scorers.md). Raises NoSandbox."""
     return list(the_jail().layers)
 
 
 def the_jail(stale: Jail | None = None) -> Jail:
-    """The one of this process, started when first needed, and anew where `stale` has ended."""
+    """Return this process's jail, started when first needed, and again where `stale` has ended."""
     global _jail
     with _lock:
         if _jail is None or _jail is stale:

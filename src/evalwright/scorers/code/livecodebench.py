@@ -1,8 +1,7 @@
-"""LiveCodeBench (Jain et al. 2024): its tests, private ones packed, and whether a program passes
-one.
+"""LiveCodeBench (Jain et al. 2024): unpacks its private tests and runs a program on them.
 
-The tests' process calls the function and compares what it returns, so that a program cannot say
-itself that it passed; values of tests are JSON.
+The tests' process calls the function and compares what it returns, so that a program cannot claim
+to have passed; the values in tests are JSON.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ assert plain({entry}(*{arguments!r})) == {wanted!r}, "another result"
 
 
 def _read_pickled_text(data: bytes) -> str:
-    """The text that a pickle stream is of, read without unpickling.
+    """Read the text in a pickle stream without unpickling it.
 
     Raises ValueError for a stream of anything else.
     """
@@ -57,7 +56,7 @@ def _read_pickled_text(data: bytes) -> str:
 
 
 def cases_of(row: Mapping[str, Any], name: str) -> Sequence[Mapping[str, str]]:
-    """The public and then the private tests of a row. name: of the sample, for errors.
+    """List the public and then the private tests of a row. name: of the sample, for errors.
 
     Raises ScoringError.
     """
@@ -86,8 +85,16 @@ def cases_of(row: Mapping[str, Any], name: str) -> Sequence[Mapping[str, str]]:
 
 
 def passes(text: str, name: str, test: Mapping[str, str], seconds: float) -> Outcome:
-    """Whether the program in an answer passes a test: of the function `name`, else of what it
-    writes. Raises ScoringError.
+    """Whether the program in an answer passes a test.
+
+    Args:
+        text: the answer.
+        name: the function to call; "" for a program that reads and writes text.
+        test: its input and output.
+        seconds: limit on the run.
+
+    Raises:
+        ScoringError: the test is not JSON, or cannot be run.
     """
     input_text = test["input"]
     expected = test["output"]

@@ -1,6 +1,4 @@
-"""A process that is shut in, seen from outside: bytes to it and from it, within a time and a size,
-and its end.
-"""
+"""A sandboxed process, seen from outside: bytes to and from it, within limits, and its end."""
 
 from __future__ import annotations
 
@@ -14,19 +12,19 @@ from typing import Any, Literal
 from evalwright.core.errors import Party, ScoringError
 
 HEADER = struct.Struct("!cI")
-"""A frame's letter and length; its body follows."""
+"""Letter and length of a frame; its body follows."""
 MAX_BYTES = 16 << 20
-"""Bytes that wait between two processes, and that a program may write as its output."""
+"""Limit on the bytes that wait between two processes, and on a program's output."""
 
 
 class NoSandbox(ScoringError):
-    """This machine cannot shut a program in, so none is run."""
+    """This machine cannot sandbox a program, so none is run."""
 
     party: Party = "sandbox"
 
 
 class Process:
-    """One process that is shut in: the ends of its standard streams that are ours."""
+    """A sandboxed process: our ends of its standard streams."""
 
     def __init__(self, stdin: int, stdout: int, stderr: int) -> None:
         self.stdin: int | None = stdin
@@ -37,7 +35,7 @@ class Process:
             os.set_blocking(descriptor, False)
 
     def write(self) -> None:
-        """Write what waits, as far as it is taken."""
+        """Write as much of the waiting bytes as the process takes."""
         assert self.stdin is not None
         try:
             del self.outgoing[
@@ -50,7 +48,7 @@ class Process:
             self.close("stdin")
 
     def read(self, stream: Literal["stdout", "stderr"]) -> bytes:
-        """What is there; the stream is closed at its end."""
+        """Read the available bytes; the stream is closed at its end."""
         try:
             received = os.read(getattr(self, stream), 1 << 18)
         except BlockingIOError:
@@ -69,22 +67,22 @@ class Process:
                 setattr(self, stream, None)
 
     def missing(self) -> str:
-        """Why it did not start, in the words of what was to start it."""
+        """Why it did not start, in the words of its starter."""
         raise NotImplementedError
 
     def wait(self, deadline: float) -> int | None:
-        """The exit status, negative for a signal; None where it has not ended in time."""
+        """Wait for the exit status, negative for a signal; None if it has not ended in time."""
         raise NotImplementedError
 
     def end(self) -> None:
-        """End it, however it stands."""
+        """End the process, whatever its state."""
         self.close("stdin", "stdout", "stderr")
 
 
 def _wait_ready(
     deadline: float, events_by_descriptor: dict[int | None, int]
 ) -> set[int] | None:
-    """The descriptors that are ready; None at the deadline."""
+    """Wait until descriptors are ready, and return these; None at the deadline."""
     poll = select.poll()
     for descriptor, events in events_by_descriptor.items():
         if descriptor is not None and events:
@@ -96,11 +94,12 @@ def _wait_ready(
 
 
 def relay(tests: Process, program: Process, deadline: float) -> dict[str, Any] | None:
-    """Pass messages on between tests and program: the tests' verdict, {} where they ended without
-    one, None at the deadline.
+    """Pass messages between tests and program until the tests give their verdict.
 
-    What the program writes goes to the tests and is not looked at; only a frame of the tests' own
-    can be a verdict.
+    What the program writes goes to the tests unread; only a frame of the tests can be a verdict.
+
+    Returns:
+        The verdict, {} if the tests ended without one, None at the deadline.
     """
     tests.close("stderr")
     program.close("stderr")
@@ -141,7 +140,7 @@ def relay(tests: Process, program: Process, deadline: float) -> dict[str, Any] |
 
 
 def _read_verdict(body: bytes | bytearray) -> dict[str, Any]:
-    """What the tests' process says; tests come with data sets, so that may be anything."""
+    """Read the verdict of the tests' process; tests come with data sets, so it may be anything."""
     try:
         verdict = json.loads(body)
     except (ValueError, RecursionError):
@@ -152,8 +151,9 @@ def _read_verdict(body: bytes | bytearray) -> dict[str, Any]:
 def collect(
     process: Process, deadline: float
 ) -> tuple[Literal["ended", "late", "long"], bytes, bytes]:
-    """What a process writes, and the last of its errors, until both are closed, the deadline, or
-    more than `MOST` bytes.
+    """Collect a process's output and the last of its errors.
+
+    Stops when both streams are closed, at the deadline, or after more than `MAX_BYTES` bytes.
     """
     written = bytearray()
     errors = bytearray()

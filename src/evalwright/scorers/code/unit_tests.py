@@ -1,6 +1,6 @@
 """Does the program in an answer pass its tests?
 
-Each runs in a sandbox of its own, apart from what judges it.
+Each program runs in a sandbox of its own, apart from what judges it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from evalwright.scorers.text.declining import declines
 _LANGUAGES = ("", "py", "python", "python3")
 _MAX_FENCE_CHARS = 200
 _CONCURRENT_PROGRAMS = 4
-"""Programs that run side by side in one process of ours."""
+"""Programs that this process runs at the same time."""
 
 
 def _check_options(options: Mapping[str, Any]) -> None:
@@ -46,18 +46,26 @@ async def unit_tests(
     total_seconds: float = 60.0,
     megabytes: int = 1024,
 ) -> Score:
-    """1.0 where the answer's program passes all its tests, else 0.0.
+    """1.0 where the answer's program passes all its tests, else 0.0. No model is asked.
 
     Reads the metadata `tests` (program text that calls the answer's functions and raises where they
     are wrong), or `cases`: mappings of `arguments` and `result` (of the function `entry_point`), or
     of `input` and `output` (of a program that reads and writes text; white space at the ends of
-    lines and of the text does not count). Further `before` (what the answer goes on from, or what
-    its program may use) and `entry_point` (the function that is asked for). The program is the last
-    block of code that defines the entry point, else the last block, else the whole answer; without
-    a definition it is taken as what follows `before`. seconds: for the tests, or for each case that
-    is text. total_seconds: for all of these. megabytes: of memory. No model is asked. Labels
-    "passed", "failed", "timed out", "ended early", "not_attempted". Raises ScoringError without
-    tests, where they cannot be run, and where this machine cannot sandbox programs.
+    lines and of the text does not count). Also `before` (code that the answer continues, or that
+    its program may use) and `entry_point` (the function to write).
+
+    The program is the last code block that defines the entry point, else the last block, else the
+    whole answer; without a definition it is taken as the continuation of `before`. Labels:
+    "passed", "failed", "timed out", "ended early", "not_attempted".
+
+    Args:
+        seconds: limit for the tests, or for each case that is text.
+        total_seconds: limit for all cases.
+        megabytes: limit on memory.
+
+    Raises:
+        ScoringError: there are no tests, they cannot be run, or this machine cannot sandbox
+            programs.
     """
     before = str(sample.metadata.get("before") or "")
     entry_point = str(sample.metadata.get("entry_point") or "")
@@ -90,7 +98,7 @@ async def unit_tests(
 
 
 def _read_tests(sample: Sample, entry_point: str) -> tuple[str, list[tuple[str, str]]]:
-    """The sample's tests as a program, or its cases as texts to read and to write."""
+    """Read the sample's tests as a program, or its cases as texts to read and to write."""
     tests = sample.metadata.get("tests")
     cases = sample.metadata.get("cases")
     if isinstance(tests, str) and tests.strip():
@@ -122,7 +130,7 @@ def _read_tests(sample: Sample, entry_point: str) -> tuple[str, list[tuple[str, 
 
 
 def cases_as_tests(cases: list[tuple[list[Any], Any]], entry_point: str) -> str:
-    """Tests that call a function with arguments and compare what it returns with a result."""
+    """Write tests that call a function with arguments and compare what it returns."""
     # Python writes these values by names, which must not be looked for in the program.
     head = 'import datetime\ninf, nan = float("inf"), float("nan")\n'
     return (
@@ -138,7 +146,7 @@ def _run_cases(
     total_seconds: float,
     megabytes: int,
 ) -> Outcome:
-    """The first case that the program does not pass, else "passed"."""
+    """Run the cases up to the first that the program does not pass."""
     deadline = time.monotonic() + total_seconds
     for number, (text, expected) in enumerate(cases, 1):
         left = deadline - time.monotonic()
@@ -165,7 +173,7 @@ def _lines(text: str) -> list[str]:
 
 
 def assembled(text: str, before: str, entry_point: str) -> str:
-    """The program that an answer stands for, with what was there before it."""
+    """Assemble the program of an answer, with the code that stood before it."""
     blocks = _blocks(text)
     definition = (
         re.compile(
@@ -189,8 +197,10 @@ def assembled(text: str, before: str, entry_point: str) -> str:
 
 
 def _blocks(text: str) -> list[str]:
-    """What stands between a fence (three backticks or tildes, with a name of Python or none) and
-    the next one, or the text's end.
+    """List the blocks of Python in a text.
+
+    A block stands between a fence (three backticks or tildes, with a name of Python or none) and
+    the next fence, or the end of the text.
     """
     blocks: list[str] = []
     fence = ""
@@ -236,7 +246,7 @@ _semaphores: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = (
 
 
 def turns() -> asyncio.Semaphore:
-    """How many programs run at once: one semaphore for each event loop."""
+    """The semaphore that limits how many programs run at once, one for each event loop."""
     return _semaphores.setdefault(
         asyncio.get_running_loop(), asyncio.Semaphore(_CONCURRENT_PROGRAMS)
     )

@@ -1,5 +1,6 @@
-"""Asks one judge about one answer: a classifier for the probability of each pair, or a model that
-writes for a verdict.
+"""Asks one judge about one answer.
+
+A classifier gives a probability for each pair of texts; a model that writes gives a verdict.
 """
 
 from __future__ import annotations
@@ -26,13 +27,17 @@ from evalwright.strategies.several import together
 AskMethod = Literal["auto", "classify", "verdict"]
 WAYS: tuple[AskMethod, ...] = ("auto", "classify", "verdict")
 RESERVED = ("score", "lowest")
-"""Names of parts of a score, which a judge cannot have."""
+"""Names of parts of a score, which no judge may have."""
 
 
 @dataclass(frozen=True, slots=True)
 class Judge:
-    """One judge. role: who is asked. ask: how; "auto" goes by what the role's model can do.
-    chunk_words: 0 cuts nothing.
+    """One judge.
+
+    Attributes:
+        role: the model's role.
+        ask: how to ask it; "auto" decides by what the role's model can do.
+        chunk_words: length of the chunks that it reads; 0 leaves the source in one piece.
     """
 
     role: str
@@ -42,9 +47,7 @@ class Judge:
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """A sentence of the answer, the probability that it is supported, and a reason where the judge
-    gives one.
-    """
+    """A sentence of the answer, the probability that it is supported, and the judge's reason."""
 
     text: str
     probability: float
@@ -53,8 +56,12 @@ class Unit:
 
 @dataclass(frozen=True, slots=True)
 class Opinion:
-    """What one judge says. probability: that the answer is supported. units: by sentence, empty
-    where not asked.
+    """One judge's opinion of an answer.
+
+    Attributes:
+        role: the judge's role.
+        probability: that the answer is supported.
+        units: the sentences of the answer; empty if the judge was not asked about them.
     """
 
     role: str
@@ -64,8 +71,13 @@ class Opinion:
 
 @dataclass(frozen=True, slots=True)
 class JudgingMode:
-    """How answers are put to judges: as a whole or sentence by sentence, with reasons by sentence,
-    in chunks that overlap.
+    """How answers are put to judges.
+
+    Attributes:
+        by_sentence: sentence by sentence instead of as a whole.
+        reasons: also score each sentence, to name the least supported one.
+        overlap: sentences that a chunk shares with the one before.
+        max_tokens: limit on a written verdict.
     """
 
     by_sentence: bool
@@ -75,9 +87,11 @@ class JudgingMode:
 
 
 def read_judges(specs: Sequence[Any], chunk_words: int) -> tuple[Judge, ...]:
-    """The option `judges`: roles, or mappings with `role`, `ask` and `chunk_words`.
+    """Read the option `judges`: roles, or mappings with `role`, `ask` and `chunk_words`.
 
-    Raises ConfigurationError, UnknownName.
+    Raises:
+        ConfigurationError: it is no such list, or a role occurs twice.
+        UnknownName: a mapping has an unknown key, or an unknown way to ask.
     """
     entries = [specs] if isinstance(specs, str) else specs
     if not isinstance(entries, list | tuple) or not entries:
@@ -117,9 +131,7 @@ def _read_judge(spec: Any, chunk_words: int) -> Judge:
 
 
 def check_judging(options: Mapping[str, Any]) -> None:
-    """Raise ConfigurationError where the options of a scorer that asks judges of consistency are
-    not what they must be.
-    """
+    """Check the options of a scorer that asks judges of consistency. Raises ConfigurationError."""
     read_judges(
         options["judges"], check_whole_number(options["chunk_words"], "chunk_words")
     )
@@ -135,9 +147,18 @@ async def ask_judge(
     ask: Ask,
     mode: JudgingMode,
 ) -> Opinion:
-    """What a judge says of `text`, whose sentences are `parts`.
+    """Ask one judge whether `text` is supported by `premise`.
 
-    Raises RequestFailed where a request or a verdict failed.
+    Args:
+        judge: the judge.
+        premise: the source; it is cut into chunks for judges that need it.
+        answer_sentences: the sentences of `text`.
+        text: the answer.
+        ask: sends a request.
+        mode: how to put the answer to the judge.
+
+    Raises:
+        RequestFailed: a request failed, or its verdict cannot be used.
     """
     way = _choose_way(judge, ask)
     source_chunks = chunks(premise, judge.chunk_words, mode.overlap)
@@ -181,7 +202,7 @@ async def ask_judge(
 
 
 def _choose_way(judge: Judge, ask: Ask) -> AskMethod:
-    """How to ask."""
+    """Choose between classifying and a written verdict, by what the model can do."""
     abilities = abilities_of(ask, judge.role)
     if abilities is None:
         return "verdict" if judge.ask == "verdict" else "classify"
@@ -200,7 +221,7 @@ def _choose_way(judge: Judge, ask: Ask) -> AskMethod:
 async def _request_probability(
     role: str, premise: str, hypothesis: str, ask: Ask
 ) -> float:
-    """P(supported), the second of the two values that a judge of consistency gives."""
+    """Request P(supported), the second of a consistency classifier's two probabilities."""
     values = (await ask(role, Classify(premise, hypothesis))).values
     if len(values) != 2 or not all(
         math.isfinite(value) and -1e-6 <= value <= 1 + 1e-6 for value in values
@@ -217,7 +238,7 @@ async def _request_probability(
 def _combine_verdicts(
     role: str, answer_sentences: Sequence[str], verdicts: Sequence[Verdict]
 ) -> Opinion:
-    """The best verdict over the chunks; of each sentence the best finding."""
+    """Keep the best verdict over the chunks and, for each sentence, the best finding."""
     units = []
     for index, sentence in enumerate(answer_sentences):
         findings = [verdict.sentences[index] for verdict in verdicts]
@@ -230,11 +251,15 @@ def _combine_verdicts(
 
 
 def chunks(text: str, most_words: int, overlap: int = 1) -> list[str]:
-    """Stretches of up to `most_words` words, each beginning with the last `overlap` sentences of
-    the one before, for judges with a short window.
+    """Cut a text into overlapping chunks, for judges with a short context window.
 
-    Every sentence is in a chunk, and a sentence with more words than `most_words` is one of its
-    own. most_words 0 cuts nothing.
+    Args:
+        text: the source.
+        most_words: limit on the words of a chunk; 0 leaves the text in one piece.
+        overlap: sentences of the previous chunk that a chunk begins with.
+
+    Returns:
+        The chunks. Every sentence is in one; a sentence longer than `most_words` has its own.
     """
     if most_words <= 0 or word_count(text) <= most_words:
         return [text]
@@ -257,8 +282,10 @@ def chunks(text: str, most_words: int, overlap: int = 1) -> list[str]:
 def _find_next_start(
     sizes: list[int], start: int, end: int, most_words: int, overlap: int
 ) -> int:
-    """Where the next chunk begins: as many sentences back as are wanted, fit beside the next one,
-    and leave progress.
+    """Find the start of the next chunk.
+
+    It goes back by up to `overlap` sentences, as long as they fit in beside the next sentence and
+    the chunk still advances.
     """
     back = end
     while (

@@ -1,10 +1,9 @@
-"""The scorer `consistency`: is the answer supported by the sample's passages, by the judges that
-the run names?
+"""The scorer `consistency`: is the answer supported by the sample's passages?
 
-Judges of a fixed class (HHEM, NLI, MiniCheck) are asked for the probability of "supported"; models
-that write are asked for a verdict on every sentence (`rubric.py`). Several judges are asked at
-once; each one's probability is a part of the score, so that their agreement can be measured
-afterwards, and another judge can be asked later without generating anything.
+Judges of a fixed class (HHEM, NLI, MiniCheck) give the probability of "supported"; models that
+write give a verdict on every sentence (`rubric.py`). Several judges are asked at once. The
+probability of each is a part of the score, so that their agreement can be measured afterwards, and
+further judges can be asked later without generating answers again.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ _CHOICES = {
 
 
 def check_options(options: Mapping[str, Any]) -> None:
-    """Raise UsageError where an option of the scorer is not what it must be."""
+    """Check the scorer's options. Raises UsageError."""
     check_judging(options)
     check_whole_number(options["overlap"], "overlap")
     for name, choices in _CHOICES.items():
@@ -74,17 +73,30 @@ async def consistency(
 ) -> Score | NoScore:
     """1 where the answer is consistent with its source (probability at least `threshold`), else 0.
 
-    judges: roles, or mappings with role, ask (classify, verdict; by default what the model can do)
-    and chunk_words. combine: several judges by the mean of their probabilities, or by all, any, or
-    the majority of their own verdicts. hypothesis: the answer as a whole, or its least supported
-    sentence. sentences: also judge every sentence, and name the least supported one. chunk_words,
-    overlap: cut the source for judges with a short window; of the chunks the highest counts.
-    only_answered, least_words, refusals, validity: what is no answer by `outcome` gets no score.
-    max_tokens: of a written verdict.
+    Parts: "score", the mean probability; each judge's probability by its role, if there are
+    several; "lowest", the probability of the least supported sentence.
 
-    Parts: "score", the mean probability; one per role where there are several; "lowest", of the
-    least supported sentence. Raises RequestFailed where a judge failed or its verdict cannot be
-    read, ScoringError without a source.
+    Args:
+        judges: roles, or mappings with role, ask (classify or verdict; by default what the model
+            can do) and chunk_words.
+        threshold: the probability from which the answer counts as consistent.
+        combine: several judges by the mean of their probabilities, or by all, any, or the majority
+            of their own verdicts.
+        hypothesis: judge the answer as a whole, or by its least supported sentence.
+        sentences: also judge every sentence, and name the least supported one.
+        chunk_words: cut the source into chunks for judges with a short context window; the highest
+            probability over the chunks counts.
+        overlap: sentences that a chunk shares with the one before.
+        source: what the answer is judged by, the sample's passages or its input.
+        only_answered: give no score to what `outcome` does not count as an answer.
+        least_words: shorter answers count as none (see `outcome`).
+        refusals: further phrases of refusals (see `outcome`).
+        validity: how answers are recognised (see `outcome`).
+        max_tokens: limit on a written verdict.
+
+    Raises:
+        RequestFailed: a judge failed, or its verdict cannot be read.
+        ScoringError: the sample has no source.
     """
     panel = read_judges(judges, chunk_words)
     label = outcome_of(

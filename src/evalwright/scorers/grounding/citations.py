@@ -1,9 +1,9 @@
-"""Citations in running text: where they stand and which passages they name.
+"""Finds citations in running text and the passages that they name.
 
-Read are brackets ([1], [p1, p2], [1-3], 【1】, [^1], [1](link)), parentheses ((p1), (passage 2), and
-(2) where it ends a clause), superscripts after a word or a mark, and mentions in words ("according
-to passage 2", "Quelle 3"). A number that no passage has is still a citation in brackets and
-superscripts, and where it follows "passage" or "source": of a passage that does not exist.
+Recognised are brackets ([1], [p1, p2], [1-3], 【1】, [^1], [1](link)), parentheses ((p1),
+(passage 2), and (2) at the end of a clause), superscripts after a word or a mark, and mentions in
+words ("according to passage 2", "Quelle 3"). In brackets, in superscripts and after "passage" or
+"source", a number that no passage has is a citation, too: of a passage that does not exist.
 """
 
 from __future__ import annotations
@@ -18,8 +18,14 @@ from evalwright.core.samples import Answer, Sample, Score
 from evalwright.scorers.text.normalise import answer_region
 
 _MAX_RANGE = 20
-_KINDS = "passages?|sources?|quellen?|fuentes?|pasajes?|fontes?|fonti|passagg[io]|passagens?|trechos?|abschnitte?s?|absatz|absätze"
-_LOOSE_KINDS = "documents?|docs?|texts?|excerpts?|dokumente?|textes?|extraits?|documentos?|ref(?:erence)?s?"
+_KINDS = (
+    "passages?|sources?|quellen?|fuentes?|pasajes?|fontes?|fonti|passagg[io]|passagens?"
+    "|trechos?|abschnitte?s?|absatz|absätze"
+)
+_LOOSE_KINDS = (
+    "documents?|docs?|texts?|excerpts?|dokumente?|textes?|extraits?|documentos?"
+    "|ref(?:erence)?s?"
+)
 _HAN_KINDS = "段落|文章|資料|资料|来源|來源|出典|지문|문단"
 # Words that only lead to a citation belong to it: "According to [1], ...", "Passage 2 says that
 # ...".
@@ -53,7 +59,7 @@ _CLAUSE_END = re.compile(r"\s*(?:[.,;:!?]|$|\n)")
 
 
 class Citation(NamedTuple):
-    """The ids that are cited at one place of a text, from start to end."""
+    """The ids cited at one position of a text, from `start` to `end`."""
 
     ids: tuple[str, ...]
     start: int
@@ -61,7 +67,7 @@ class Citation(NamedTuple):
 
 
 class PassageIds:
-    """The passages' ids, and how a name in a citation becomes one of them."""
+    """Resolves the names in a citation to the ids of passages."""
 
     def __init__(self, ids: Sequence[str]) -> None:
         self.ids = {name.casefold(): name for name in ids}
@@ -75,7 +81,7 @@ class PassageIds:
         self.mention = _mention_pattern(tuple(ids))
 
     def read(self, group: str) -> tuple[str, ...]:
-        """The ids in the inside of a bracket; none where it holds anything else."""
+        """Read the ids inside a bracket; () where it holds anything else."""
         if (single_id := self.find(group)) is not None:
             return (single_id,)
         cited: list[str] = []
@@ -97,8 +103,9 @@ class PassageIds:
         return tuple(dict.fromkeys(cited))
 
     def find(self, text: str) -> str | None:
-        """The passage that a name means; a number of up to three digits is a name even where no
-        passage has it.
+        """Find the passage that a name means.
+
+        A number of up to three digits is a name even if no passage has it.
         """
         name = text.strip()
         number = _PREFIX.sub("", name).removeprefix("^").strip()
@@ -116,7 +123,7 @@ class PassageIds:
 
 
 def find_citations(text: str, passages: Sequence[str] = ()) -> list[Citation]:
-    """Every citation of a text, in order. passages: the ids that there are."""
+    """Find every citation in a text, in order. passages: the ids of the passages."""
     passage_ids = _index_passages(tuple(passages))
     citations = [
         Citation(passage_ids.read(match["ids"]), *match.span())
@@ -147,7 +154,7 @@ def find_citations(text: str, passages: Sequence[str] = ()) -> list[Citation]:
 
 
 def cited_ids(text: str, passages: Sequence[str] = ()) -> list[str]:
-    """The ids that a text cites, in order, each once."""
+    """List the ids that a text cites, in order and without repeats."""
     return list(
         dict.fromkeys(
             name for citation in find_citations(text, passages) for name in citation.ids
@@ -156,7 +163,7 @@ def cited_ids(text: str, passages: Sequence[str] = ()) -> list[str]:
 
 
 def without_citations(text: str, passages: Sequence[str] = ()) -> str:
-    """The text with its citations taken out."""
+    """Remove the citations from a text."""
     stripped = ""
     position = 0
     for citation in find_citations(text, passages):
@@ -189,7 +196,7 @@ def _index_passages(ids: tuple[str, ...]) -> PassageIds:
 
 
 def _mention_pattern(ids: tuple[str, ...]) -> re.Pattern[str]:
-    """ "passage 2", "passages 1 and 3", "document p1": a word for a passage, and ids after it."""
+    """Match "passage 2", "passages 1 and 3", "document p1": a word for a passage, then ids."""
     names = (
         "|".join(re.escape(name) for name in sorted(ids, key=len, reverse=True) if name)
         or r"(?!)"
@@ -198,7 +205,11 @@ def _mention_pattern(ids: tuple[str, ...]) -> re.Pattern[str]:
     name = rf"(?:{names}|\d{{1,3}}){end}"
     more = rf"(?:\s?(?:,|&|\band\b|\bund\b|\bet\b|\by\b)\s?(?:and )?{name}){{0,9}}"
     number = r"\s(?:no\. ?|nr\. ?|number )?#?"
-    kind = rf"\b(?:{_KINDS}){number}(?={name})|\b(?:{_LOOSE_KINDS}){number}(?=(?:{names}){end})|(?:{_HAN_KINDS})\s?(?={name})"
+    kind = (
+        rf"\b(?:{_KINDS}){number}(?={name})"
+        rf"|\b(?:{_LOOSE_KINDS}){number}(?=(?:{names}){end})"
+        rf"|(?:{_HAN_KINDS})\s?(?={name})"
+    )
     return re.compile(
         rf"(?P<lead>{_LEAD})?(?:{kind})(?P<ids>{name}{more})(?:{_SAYS}|(?(lead),?))?",
         re.IGNORECASE,
@@ -209,13 +220,16 @@ def _mention_pattern(ids: tuple[str, ...]) -> re.Pattern[str]:
 
 
 def citation(sample: Sample, answer: Answer) -> Score:
-    """F1 of the cited passage ids against `metadata["citations"]`; parts "precision" and "recall".
+    """F1 of the cited passage ids against `metadata["citations"]`.
 
-    Ids are read as `grounding` reads them: [1], [1, 3], [1-3], (p1), "according to passage 2". An
-    id that no passage has counts against precision and is named. Where the passages do not answer
-    (`metadata["answerable"]` is false, or no citation is given as right), the score is 1 if nothing
-    is cited, else 0. Labels "correct" (1), "partial", "incorrect" (0). Raises ScoringError where
-    the sample does not say what should be cited.
+    Parts: "precision" and "recall". Labels: "correct" (1), "partial", "incorrect" (0). Ids are read
+    as `grounding` reads them: [1], [1, 3], [1-3], (p1), "according to passage 2". An id that no
+    passage has counts against precision and is named. Where the passages do not answer
+    (`metadata["answerable"]` is false, or `metadata["citations"]` is empty), the score is 1 if
+    nothing is cited, else 0.
+
+    Raises:
+        ScoringError: the sample does not say what should be cited.
     """
     gold = _required_citations(sample)
     passages = [passage.id for passage in sample.passages]

@@ -1,8 +1,8 @@
-"""The claims of an answer, each with what it cites.
+"""Splits an answer into claims, each with what it cites.
 
 A claim is a sentence with all its citations, as in ALCE. A citation after a full stop belongs to
-the sentence before it, unless the line begins with one. A line of citations alone ("Sources: [1],
-[2]") belongs to every claim that has none of its own.
+the sentence before it, unless the line begins with one. A line that holds nothing but citations
+("Sources: [1], [2]") belongs to every claim without citations.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from evalwright.scorers.text.wordlists import word_set
 
 _BASE = 0xE000
 _MAX_CITATIONS = 6000
-"""While sentences are cut, a citation is one character of the private use area."""
+"""While sentences are split, each citation is one character of the private use area."""
 _MARK = "[\ue000-\uf8ff]"
 _MARKS = re.compile(_MARK)
 _AFTER_END = re.compile(
@@ -57,15 +57,12 @@ _POINTING = word_set(
     "find i stated mentioned said given written answer information comes taken here"
     " told tells",
 )
-"""A sentence of these words alone says only where something stands: "This is stated in passage 2".
-"""
+"""A sentence of these words alone only points to a source: "This is stated in passage 2"."""
 
 
 @dataclass(slots=True)
 class Claim:
-    """What is said, without citations, the ids that it cites, in order, and how many words it
-    has.
-    """
+    """A statement without its citations, the cited ids in order, and its number of words."""
 
     text: str
     cited: tuple[str, ...] = ()
@@ -75,8 +72,10 @@ class Claim:
 def claims_of(
     text: str, passages: Sequence[str] = ()
 ) -> tuple[list[Claim], tuple[str, ...]]:
-    """The claims of a reply, and the ids cited that belong to no claim at all (a reply of citations
-    only).
+    """Split a reply into claims.
+
+    Returns:
+        The claims, and the cited ids that belong to none (in a reply of citations only).
     """
     region = re.sub(
         r"[^\S\n]+", " ", _MARKS.sub(" ", answer_region(text, paragraphs=True))
@@ -122,7 +121,7 @@ def claims_of(
 
 
 def _mark_citations(region: str, passages: Sequence[str]) -> str:
-    """The text with one private character in place of each citation."""
+    """Put one private character in place of each citation."""
     marked = ""
     position = 0
     for number, citation in enumerate(
@@ -134,7 +133,7 @@ def _mark_citations(region: str, passages: Sequence[str]) -> str:
 
 
 def is_courtesy(claim: Claim) -> bool:
-    """Whether it claims nothing: a greeting, an announcement, a question."""
+    """Whether a claim states nothing: a greeting, an announcement, a question."""
     text = claim.text.strip()
     if text.endswith(("?", "？")) or (
         text.endswith((":", "：")) and not any(map(str.isdigit, text))

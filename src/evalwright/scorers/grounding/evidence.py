@@ -1,9 +1,9 @@
-"""What can be said of a claim and some passages: that a quote was never written, that the claim
-stands there, or likely follows.
+"""Compares a claim with passages by rules.
 
-Whether a passage means what a claim says in other words is for a judge (`grounding-judged`);
-without one, the share of its words that the passages have is the best reading. Nothing in either is
-followed or run.
+The rules tell that a quote was never written, that a claim stands in a passage word by word, or
+that it likely follows. Whether a passage means the same in other words is for a judge
+(`grounding-judged`); without one, the share of the claim's words in the passages is the best
+estimate. Nothing in either text is followed or run.
 """
 
 from __future__ import annotations
@@ -23,18 +23,19 @@ _QUOTES = re.compile(
 _CONTENT_LETTERS = 4
 _STEM_LETTERS = 5
 LIKELY_SHARE = 0.6
-"""A claim with so large a share of its longer words in the passages likely follows from them."""
+"""A claim likely follows if this share of its longer words stands in the passages."""
 _ELLIPSIS = re.compile(r"\.\s?\.\s?\.|…|\[[^\]\n]{0,60}\]")
 
 
 def normalise_words(text: str) -> str:
-    """The words of a text without case, accents and punctuation, one space around each."""
+    """The words of a text without case, accents and punctuation, with one space around each."""
     return fold(Words(plain(text)).joined)
 
 
 def missing_quote(claim: str, texts: Sequence[str]) -> str:
-    """A stretch in quotation marks that stands in none of the texts ("..." may leave something
-    out), "" where there is none.
+    """Find a quotation in the claim that stands in none of the texts, else "".
+
+    "..." in a quotation may leave something out.
     """
     searched = [normalise_words(text) for text in texts]
     for match in _QUOTES.finditer(claim.translate(_QUOTE_SIGNS)):
@@ -52,7 +53,7 @@ def missing_quote(claim: str, texts: Sequence[str]) -> str:
 
 
 def _contains_in_order(text: str, fragments: Sequence[str]) -> bool:
-    """Whether the parts stand in a text, one after another."""
+    """Whether the fragments stand in a text, one after another."""
     position = 0
     for fragment in fragments:
         start = text.find(fragment, position)
@@ -63,7 +64,7 @@ def _contains_in_order(text: str, fragments: Sequence[str]) -> bool:
 
 
 def stands_in(claim: str, texts: Sequence[str]) -> bool:
-    """Whether one of the texts has the claim word by word."""
+    """Whether one of the texts contains the claim word by word."""
     claim_words = normalise_words(claim)
     return bool(claim_words.strip()) and any(
         claim_words in normalise_words(text) for text in texts
@@ -71,10 +72,10 @@ def stands_in(claim: str, texts: Sequence[str]) -> bool:
 
 
 def likely_missing(claim: str, texts: Sequence[str], question: str = "") -> str:
-    """Why a claim likely does not follow from some texts, "" where it likely does.
+    """Explain why a claim likely does not follow from the texts; "" if it likely does.
 
-    It does where the texts have its numbers and names, and most of its longer words, by their
-    beginnings; the question's are taken for known.
+    It does if the texts or the question have its numbers and names, and most of its longer words,
+    compared by their stems.
     """
     if details := unknown_details(claim, (*texts, question)):
         return f"{' and '.join(details[:3])} is likely not there"
@@ -94,8 +95,9 @@ def likely_missing(claim: str, texts: Sequence[str], question: str = "") -> str:
 
 
 def unknown_details(claim: str, texts: Iterable[str]) -> list[str]:
-    """The numbers and capitalised words of a claim (its first word aside) that stand in none of the
-    texts.
+    """List the numbers and capitalised words of a claim that stand in none of the texts.
+
+    The first word of the claim is capitalised anyway, so it does not count.
     """
     tokens_there = {token for text in texts for token in normalise_words(text).split()}
     claim_words = Words(plain(claim))

@@ -1,10 +1,9 @@
-"""What became of a question that is to be answered from passages, or from memory: right, wrong, or
-rightly or wrongly no answer.
+"""Classifies an answer to a question on passages: right, wrong, or a right or wrong abstention.
 
-An answer is judged with its citations taken out, so that "passage 2 says 63" is not read as 2.
-Where the passages do not answer (`metadata["answerable"]` is false), saying so is right, and giving
-an answer is wrong whatever it is. What rules cannot tell (the answer's worth, or whether it gives
-one beside "the passages do not say") has the likelier reading, and is unsure.
+An answer is judged without its citations, so that "passage 2 says 63" is not read as 2. If the
+passages do not answer the question (`metadata["answerable"]` is false), saying so is right, and any
+answer is wrong. Where the rules cannot tell whether the answer is right, or whether one is given
+beside "the passages do not say", the likelier class is taken and marked unsure.
 """
 
 from __future__ import annotations
@@ -40,19 +39,15 @@ OUTCOMES = (
 )
 """Every class.
 
-"ineligible": empty, still reasoning, or a refusal to deal with the question; "unsupported": right,
-and not shown to be.
+"ineligible": empty, still reasoning, or a refusal to deal with the question. "unsupported": right,
+but not shown to be.
 """
 RIGHT = (ANSWERED_RIGHT, ABSTAINED_RIGHTLY)
 
 PHRASE = 6
-"""A claim of so many words or fewer is a phrase: an answer that means something only with its
-question.
-"""
+"""A claim of at most so many words is a phrase, which means something only with its question."""
 LAST_PHRASE = 3
-"""A last clause of so many words or fewer with a name or number in it is an answer: "Not in the
-passages, 63".
-"""
+"""A last clause of at most so many words with a name or number is an answer: "Unknown, 63"."""
 _LAST_CLAUSE = re.compile(r"[,;:，、]\s*")
 _BULLET = re.compile(r"\s{0,8}[-–•*]\s{1,4}")
 _FIRST = re.compile(r"[^\n]*?[.!?。！？](?=\s|$)|[^\n]+")
@@ -62,12 +57,16 @@ _TURN = re.compile(
 _NEGATION = re.compile(
     r"\b(?:no|not|none|nothing|nobody|never|neither|nor|without|cannot|un\w+|\w+n't|lacks?|missing)\b"
 )
-"""English words without which nothing says that there is no answer."""
+"""English words, at least one of which every statement that there is no answer has."""
 
 
 class AnswerClass(NamedTuple):
-    """The class of an answer, support aside, how it is known, and why a careful reader might argue
-    with it ("" if none would).
+    """The class of an answer before its support is checked.
+
+    Attributes:
+        label: the class.
+        why: how it was recognised.
+        unsure: why a careful reader might disagree; "" if none would.
     """
 
     label: str
@@ -76,13 +75,11 @@ class AnswerClass(NamedTuple):
 
 
 def grounded_answer(sample: Sample, answer: Answer) -> Score:
-    """1 for a right answer and for a right abstention, else 0; citations are not asked for.
+    """1 for a right answer and for a right abstention, else 0; citations are not required.
 
-    The label is the class.
-
-    For answers from passages and from memory alike, so that both can be compared on the same
-    questions. Reads the targets as `short-answer` does, and `metadata["answerable"]`. Part: the
-    class's name, 1.
+    The label is the class. Answers from passages and from memory are scored alike, so that both can
+    be compared on the same questions. Reads the targets as `short-answer` does, and
+    `metadata["answerable"]`. Part: the name of the class, 1.
     """
     ids = tuple(passage.id for passage in sample.passages)
     answer_class = classify_answer(sample, answer, claims_of(answer.text, ids)[0])
@@ -98,7 +95,7 @@ def grounded_answer(sample: Sample, answer: Answer) -> Score:
 def classify_answer(
     sample: Sample, answer: Answer, claims: Sequence[Claim]
 ) -> AnswerClass:
-    """Which class an answer is in by what it says, before its citations are looked at."""
+    """Classify an answer by its text, before its citations are looked at."""
     state = outcome_of(answer, least_words=1)
     if state.label == UNCLOSED or (state.label != REFUSED and not answer.text.strip()):
         return AnswerClass(INELIGIBLE, state.why)
@@ -124,6 +121,7 @@ def classify_answer(
 def _classify_answerable(
     text: str, short_answer_score: Score | None, refusal: str
 ) -> AnswerClass:
+    """Classify the answer to a question that the passages answer."""
     declined = declines(text)
     first = _FIRST.match(text)
     if declined is None and first is not None and not _TURN.search(text):
@@ -168,6 +166,7 @@ def _classify_answerable(
 def _classify_unanswerable(
     sample: Sample, text: str, claims: Sequence[Claim], refusal: str
 ) -> AnswerClass:
+    """Classify the answer to a question that the passages do not answer."""
     declined = declines(text)
     if normalise_words(text) in {normalise_words(target) for target in sample.targets}:
         return AnswerClass(
@@ -216,7 +215,7 @@ def _classify_unanswerable(
 
 
 def _has_name_or_number(phrase: str) -> bool:
-    """Whether a phrase has a number or a word with a capital that no sentence gives it."""
+    """Whether a phrase has a number, or a capital that is not that of a sentence's beginning."""
     phrase_words = phrase.split()
     return any(any(map(str.isdigit, word)) for word in phrase_words) or any(
         word[:1].isupper()
@@ -231,7 +230,7 @@ def is_right(sample: Sample, text: str) -> bool:
 
 
 def _score_short_answer(sample: Sample, uncited: Answer) -> Score:
-    """What `short-answer` says; the mark of a list before an answer may be one, or a minus."""
+    """Score the answer by `short-answer`, with and without a list's bullet, or minus sign."""
     score = short_answer(sample, uncited)
     bullet = _BULLET.match(uncited.text)
     if bullet is None or (isinstance(score, Score) and score.label == "correct"):
@@ -248,8 +247,9 @@ def strip_citations(sample: Sample, answer: Answer) -> Answer:
 
 
 def is_answerable(sample: Sample) -> bool:
-    """Whether the passages answer the question; where the sample does not say, its target tells:
-    "Not in the passages".
+    """Whether the passages answer the question.
+
+    If the sample does not say, its target decides: "Not in the passages".
     """
     answerable = sample.metadata.get("answerable")
     if answerable is None:

@@ -1,9 +1,8 @@
-"""The scorers `grounding` and `grounding-judged`: right, and shown to be right by the passages that
-the answer cites.
+"""The scorers `grounding` and `grounding-judged`: is the answer right, and shown to be right?
 
-The headline is that of a two-step reading (after FACTS Grounding, Jacovi et al., 2025,
-arXiv:2501.03200): an answer must first be one (an empty one, or a refusal to deal with the
-question, is not eligible), then be right, then be supported.
+The score follows the two steps of FACTS Grounding (Jacovi et al., 2025, arXiv:2501.03200): an
+answer must first be eligible (not empty, and no refusal to deal with the question), then be right,
+then be supported by the passages that it cites.
 """
 
 from __future__ import annotations
@@ -37,17 +36,16 @@ THRESHOLD = 0.5
 
 
 def grounding(sample: Sample, answer: Answer) -> Score:
-    """1 where the answer is right and every claim of it is supported by what it cites, or where it
-    rightly gives none; else 0.
+    """1 where the answer is right and every claim is supported by what it cites, else 0.
 
-    Rules only (`support`): an answer whose claims may follow in other words has the likelier
-    reading, and is unsure.
+    A right abstention scores 1, too. Decided by rules alone (`support`): an answer whose claims may
+    follow in other words gets the likelier class and is unsure.
 
     Reads the passages, the targets, and the metadata `answerable`, `citations` (the passages that
     the answer needs), `answer_type`, `unit`, `tolerance` and `language`. The label is the class
     (`outcome.OUTCOMES`). Parts: "correct" (support aside); "cited" and "supporting" citations;
-    "claims" that need one and "supported" ones; "precision", "recall" and "f1" where they are
-    defined; and the class's name, 1.
+    "claims" that need a citation and "supported" claims; "precision", "recall" and "f1" where they
+    are defined; and the name of the class, 1.
     """
     case = read_case(sample, answer)
     return score_case(
@@ -66,13 +64,17 @@ async def grounding_judged(
     chunk_words: int = 0,
     max_tokens: int = 4096,
 ) -> Score:
-    """As `grounding`, and the judges say which claims follow from the cited passages where the
-    rules cannot.
+    """Like `grounding`, but judges decide which claims follow where the rules cannot tell.
 
-    judges: roles, or mappings as in `consistency`; a claim follows where the mean of their
-    probabilities is at least `threshold`. A phrase is shown with its question. chunk_words: cut
-    passages for judges with a short window. max_tokens: of a written verdict. Raises RequestFailed
-    where a judge failed or its verdict cannot be read.
+    Args:
+        judges: roles, or mappings as in `consistency`; a claim follows if the mean of the judges'
+            probabilities is at least `threshold`. A phrase is shown with its question.
+        threshold: the probability from which a claim follows.
+        chunk_words: cut passages for judges with a short context window.
+        max_tokens: limit on a written verdict.
+
+    Raises:
+        RequestFailed: a judge failed, or its verdict cannot be read.
     """
     case = read_case(sample, answer)
     panel = read_judges(judges, chunk_words)
@@ -93,7 +95,7 @@ async def grounding_judged(
 async def _probability(
     case: Case, check: Check, judges: Sequence[Judge], ask: Ask, max_tokens: int
 ) -> float:
-    """The mean probability that the passages of a check support its claim."""
+    """Average the judges' probabilities that the passages of a check support its claim."""
     text = build_premise(case, check)
     claim = build_hypothesis(case, check[0])
     mode = JudgingMode(

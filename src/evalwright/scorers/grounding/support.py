@@ -1,13 +1,14 @@
-"""Which citations of an answer hold: claim by claim, by rules where they are certain, by a judge's
-word where one is asked, and else by the likelier reading.
+"""Checks the citations of an answer, claim by claim.
 
-Precision and recall are those of ALCE (Gao et al., 2023, arXiv:2305.14627). A claim is supported
-where the passages that it cites, taken together, hold it. A citation is precise where its claim is
-supported and the passage does something for that: it holds the claim alone, or the others do not
-hold it without it.
+Rules decide where they are certain, a judge where one is asked, and else the likelier reading.
 
-Where the sample names the passages that its answer needs (`metadata["citations"]`), they decide
-about the claim that gives the right answer: "63 [1]" is not supported because passage 1 has a 63 of
+Precision and recall are those of ALCE (Gao et al., 2023, arXiv:2305.14627). A claim is supported if
+the passages that it cites, taken together, support it. A citation is precise if its claim is
+supported and the passage contributes: it supports the claim alone, or the remaining passages do not
+support it without this one.
+
+If the sample names the passages that its answer needs (`metadata["citations"]`), they decide about
+the claim that gives the right answer: "63 [1]" is not supported only because passage 1 has a 63 of
 something else in it.
 """
 
@@ -40,17 +41,20 @@ from evalwright.scorers.text.declining import declines
 from evalwright.scorers.verdict import shortened
 
 Check = tuple[int, tuple[str, ...]]
-"""A claim, by its place, and the passages that it is held against."""
+"""The index of a claim, and the passages to check it against."""
 Faults = Mapping[Check, str | None]
-"""Why passages do not hold a claim: "" where they do, None where rules cannot tell."""
+"""Why passages do not support a claim: "" if they do, None if the rules cannot tell."""
 
 
 @dataclass(slots=True)
 class Need:
-    """A claim that needs a citation: ids that it cites and that there are, and ids that no passage
-    has.
+    """A claim that needs a citation.
 
-    bearing: it gives the right answer.
+    Attributes:
+        claim: the claim.
+        cited: ids of passages that it cites.
+        unknown: ids that it cites and no passage has.
+        bearing: whether it gives the right answer.
     """
 
     claim: Claim
@@ -61,9 +65,17 @@ class Need:
 
 @dataclass(slots=True)
 class Case:
-    """An answer, read: its class by what it says, its claims, and the ids cited for nothing at all.
+    """An answer with its class and claims.
 
-    gold: the passages that the answer needs. everything: all that any claim cites.
+    Attributes:
+        sample: the sample.
+        label: the class by the answer's text.
+        why: how the class was recognised.
+        unsure: why a careful reader might disagree.
+        needs: the claims that need a citation.
+        loose: cited ids that belong to no claim.
+        gold: ids of the passages that the answer needs.
+        everything: all ids that the claims cite.
     """
 
     sample: Sample
@@ -77,7 +89,7 @@ class Case:
 
 
 def read_case(sample: Sample, answer: Answer) -> Case:
-    """Read an answer for its class and claims."""
+    """Classify an answer and split it into claims."""
     ids = tuple(passage.id for passage in sample.passages)
     claims, loose = claims_of(answer.text, ids)
     answer_class = classify_answer(sample, answer, claims)
@@ -110,7 +122,7 @@ def read_case(sample: Sample, answer: Answer) -> Case:
 
 
 def list_checks(case: Case) -> list[Check]:
-    """What must be known to tell which claims are supported and which citations are precise."""
+    """List the checks that tell which claims are supported and which citations are precise."""
     pairs: list[Check] = []
     for claim_index, need in enumerate(case.needs):
         if not need.cited:
@@ -127,7 +139,11 @@ def list_checks(case: Case) -> list[Check]:
 
 
 def rule_fault(case: Case, check: Check) -> str | None:
-    """Why these passages do not hold the claim, "" where they do, None where rules cannot tell."""
+    """Explain why the passages do not support the claim.
+
+    Returns:
+        The reason, "" if they do support it, None if the rules cannot tell.
+    """
     claim_index, ids = check
     need = case.needs[claim_index]
     sample = case.sample
@@ -160,9 +176,7 @@ def rule_fault(case: Case, check: Check) -> str | None:
 
 
 def likely_fault(case: Case, check: Check) -> str:
-    """The likelier reading where `rule_fault` cannot tell: why the passages do not hold the claim,
-    "" where they do.
-    """
+    """Explain why the passages likely do not support the claim; "" if they likely do."""
     claim_index, ids = check
     need = case.needs[claim_index]
     sample = case.sample
@@ -184,7 +198,7 @@ def likely_fault(case: Case, check: Check) -> str:
 
 
 def build_premise(case: Case, check: Check) -> str:
-    """The text of the passages that a judge is shown."""
+    """The text of the passages that a judge sees."""
     claim_index, ids = check
     visible_ids = (
         case.gold & case.everything | set(ids)
@@ -197,7 +211,7 @@ def build_premise(case: Case, check: Check) -> str:
 
 
 def build_hypothesis(case: Case, claim_index: int) -> str:
-    """The claim as a judge is shown it: a phrase comes with the question that it answers."""
+    """The claim as a judge sees it: a phrase comes with the question that it answers."""
     claim = case.needs[claim_index].claim
     return (
         f"{case.sample.input} {claim.text}".strip()
@@ -207,11 +221,9 @@ def build_hypothesis(case: Case, claim_index: int) -> str:
 
 
 def score_case(case: Case, rule_faults: Faults) -> Score:
-    """The score of an answer, from what every check found; an open check counts by its likelier
-    reading.
+    """Score an answer by its checks; an open check counts by its likelier reading.
 
-    Unsure where the answer is right and nothing but an open check stands between it and its
-    support.
+    The score is unsure if the answer is right and only an open check keeps it from being supported.
     """
     faults = {
         check: likely_fault(case, check) if fault is None else fault
@@ -244,7 +256,7 @@ def score_case(case: Case, rule_faults: Faults) -> Score:
 
 
 def _describe_faults(case: Case, faults: Faults) -> list[str]:
-    """What is wrong with the answer's citations; an open check is no fault."""
+    """Describe what is wrong with the answer's citations; an open check is no fault."""
     notes = [
         note
         for claim_index, need in enumerate(case.needs)
@@ -260,7 +272,7 @@ def _describe_faults(case: Case, faults: Faults) -> list[str]:
 
 
 def _count_citations(case: Case, faults: Faults) -> dict[str, float]:
-    """Counts, and precision, recall and F1 where they are defined."""
+    """Count claims and citations, with precision, recall and F1 where they are defined."""
     cited = len(case.loose)
     claims = len(case.needs)
     supporting = supported = 0
@@ -304,7 +316,7 @@ def _is_precise(case: Case, faults: Faults, claim_index: int, name: str) -> bool
 
 
 def _describe_fault(need: Need, fault: str | None) -> str:
-    """What is wrong with a claim's citations, in words."""
+    """Describe what is wrong with a claim's citations, "" if nothing is."""
     claim_text = f"'{shortened(need.claim.text)}'"
     if need.unknown:
         return (
@@ -316,8 +328,9 @@ def _describe_fault(need: Need, fault: str | None) -> str:
 
 
 def _mark_bearing(sample: Sample, needs: Sequence[Need]) -> None:
-    """Find the claims that give the answer; one without a citation of its own repeats what another
-    one cites.
+    """Mark the claims that give the answer.
+
+    One without a citation repeats what another claim cites.
     """
     for need in needs:
         need.bearing = len(needs) == 1 or is_right(sample, need.claim.text)
@@ -334,7 +347,7 @@ def _is_decided_by_gold(case: Case, need: Need) -> bool:
 
 
 def _describe_uncited_gold(case: Case) -> str:
-    """Where no single claim gives the answer: which of the needed passages nothing cites."""
+    """Describe which needed passages nothing cites, if no single claim gives the answer."""
     if not case.needs:
         return (
             "nothing is cited" if not case.loose else "the citations belong to no claim"

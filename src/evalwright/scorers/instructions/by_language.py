@@ -1,9 +1,8 @@
-"""The 21 kinds of instruction of SEA-IFEval: the kinds of IFEval that translate, with rules that
-hold in languages of South-East Asia.
+"""The 21 kinds of instruction of SEA-IFEval, with rules for languages of South-East Asia.
 
-Sentences and paragraphs are what `***` sets apart, as the prompts say; what a word is, a
-postscript's marker and the answers to choose from go by the language. An instruction counts only
-where the answer is in the language that it must be in (`score`).
+They are the kinds of IFEval that can be translated. Sentences and paragraphs are separated by
+`***`, as the prompts say; words, the markers of postscripts and the answers to choose from depend
+on the language. An instruction counts only if the answer is in the required language (`score`).
 """
 
 from __future__ import annotations
@@ -113,9 +112,9 @@ def _occurs(
     forbidden: bool = False,
     counted: bool = False,
 ) -> int:
-    """How often a word occurs.
+    """Count how often a word occurs.
 
-    Where particles are joined to words, one within a word counts, but not as forbidden.
+    Where particles are joined to words, a word within a longer one counts, but not as forbidden.
     """
     apart = rules.language in _APART
     if rules.published:
@@ -256,8 +255,9 @@ BY_LANGUAGE: Kinds = {
 
 
 def check_instruction(kind: str, raw_settings: Any, rules: Rules) -> None:
-    """Raise UnknownName or ConfigurationError where an instruction, its settings or its language
-    cannot be checked.
+    """Raise UnknownName or ConfigurationError if an instruction cannot be checked.
+
+    It may be unknown, or its settings or its language may not be supported.
     """
     settings = checks.check_settings(kind, raw_settings, BY_LANGUAGE)
     marker = str(settings.get("postscript_marker", "")).strip()
@@ -284,11 +284,20 @@ def check_instruction(kind: str, raw_settings: Any, rules: Rules) -> None:
 def score(
     kind: str, text: str, settings: Settings, rules: Rules, answer_language: str = ""
 ) -> Score | NoScore:
-    """1 where an instruction is followed in the right language; no score for words in a language
-    without spaces between them.
+    """1 where an instruction is followed in the right language.
 
-    must_be: that language, where it is not the task's. Parts: "followed" and "language", each 0 or
-    1. Raises ScoringError.
+    There is no score for a number of words in a language without spaces between them. Parts:
+    "followed" and "language", each 0 or 1.
+
+    Args:
+        kind: name of the instruction.
+        text: the answer.
+        settings: of the instruction.
+        rules: how to check it.
+        answer_language: the required language, if it is not that of the task.
+
+    Raises:
+        ScoringError: the instruction cannot be checked.
     """
     if kind == _WORDS and rules.language in _UNCOUNTED:
         return NoScore(f"words are not counted in '{rules.language}'")

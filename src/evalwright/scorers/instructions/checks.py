@@ -1,5 +1,4 @@
-"""One small function per kind of instruction: `check(text, settings, rules)` says whether the text
-follows it.
+"""One function per kind of instruction: `check(text, settings, rules)` says if the text follows it.
 
 The kinds, their names and their settings are those of the data of IFEval (Zhou et al. 2023,
 arXiv:2311.07911); the rules are written from their descriptions. docs/scorers.md#instructions lists
@@ -29,8 +28,11 @@ Settings = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """How a text is checked. published: as the published code decides, its faults included.
-    language: of the task (ISO 639-1).
+    """How a text is checked.
+
+    Attributes:
+        published: decide as the published code does, its faults included.
+        language: of the task (ISO 639-1).
     """
 
     published: bool = False
@@ -39,7 +41,7 @@ class Rules:
 
 Check = Callable[[str, Settings, Rules], bool]
 Kinds = Mapping[str, tuple[Check, tuple[str, ...]]]
-"""By name: the check, and the settings that it needs."""
+"""For each kind of instruction its check and the names of the settings that it needs."""
 
 _RELATIONS = ("at least", "less than", "exactly")
 _LIST_SETTINGS = ("forbidden_words", "keywords")
@@ -54,16 +56,19 @@ _PUBLISHED_WORD_BREAK = re.compile(
     r" ]*\s*$)"
 )
 _CONTRACTED = re.compile(
-    r"(?i)(?<=\bcan)(?=not\b)|(?<=\bgim|\blem)(?=me\b)|(?<=\bgon)(?=na\b)|(?<=\bwan)(?=na$)|(?<=\bgot)(?=ta\b)|(?<=\bd)(?='ye\b)"
-    r"|(?<=\bmore)(?='n\b)|(?<=^'t)(?=(?:is|was)\b)|(?<=[^'\s])(?='(?:s|m|d|ll|re|ve)$)|(?<=[^'])(?=n't$)"
+    r"(?i)(?<=\bcan)(?=not\b)|(?<=\bgim|\blem)(?=me\b)|(?<=\bgon)(?=na\b)|(?<=\bwan)(?=na$)"
+    r"|(?<=\bgot)(?=ta\b)|(?<=\bd)(?='ye\b)"
+    r"|(?<=\bmore)(?='n\b)|(?<=^'t)(?=(?:is|was)\b)|(?<=[^'\s])(?='(?:s|m|d|ll|re|ve)$)"
+    r"|(?<=[^'])(?=n't$)"
 )
 
 
 def check_settings(kind: str, raw_settings: Any, kinds: Kinds) -> Settings:
-    """The settings of an instruction that are not null, checked before anything is sent.
+    """Check an instruction's settings before anything is sent; returns those that are not null.
 
-    Raises UnknownName for a kind that is not known, ConfigurationError for settings that cannot be
-    used.
+    Raises:
+        UnknownName: the kind, or one of its settings, is unknown.
+        ConfigurationError: the settings cannot be used.
     """
     if kind not in kinds:
         raise UnknownName("instruction", kind, kinds, f"{len(kinds)} kinds are known.")
@@ -94,7 +99,7 @@ def check_settings(kind: str, raw_settings: Any, kinds: Kinds) -> Settings:
 
 
 def _describe_valid_setting(name: str, setting: Any) -> str:
-    """What a setting must be, where it is not that."""
+    """Describe what a setting must be, "" if it is valid."""
     if name in _LIST_SETTINGS:
         good = (
             isinstance(setting, list | tuple)
@@ -121,7 +126,7 @@ def _describe_valid_setting(name: str, setting: Any) -> str:
 
 
 def require_language(code: str) -> None:
-    """Raise ConfigurationError for a language that cannot be told."""
+    """Raise ConfigurationError for a language that cannot be identified."""
     try:
         speaks("", code)
     except ScoringError as error:
@@ -137,9 +142,10 @@ def follows(
 ) -> bool:
     """Whether a text follows an instruction.
 
-    An empty text follows none, but by the published code of other kinds than IFEval's.
+    An empty text follows none, except in the published code for other kinds than IFEval's.
 
-    Raises ScoringError for a kind that is not known, or settings that cannot be used.
+    Raises:
+        ScoringError: the kind is unknown, or its settings cannot be used.
     """
     rules = rules or Rules()
     kinds = kinds or ENGLISH
@@ -155,7 +161,7 @@ def follows(
 
 
 def meets_relation(count: int, relation: Any, required: Any) -> bool:
-    """A count against the setting's number: "at least", "less than", "exactly"."""
+    """Compare a count with the number that is required: "at least", "less than", "exactly"."""
     number = int(required)
     return (
         count == number
@@ -174,10 +180,15 @@ def count_occurrences(
     published: bool = False,
     flags: int = re.IGNORECASE,
 ) -> int:
-    """How often a text from the data occurs. form: what stands around it, as a pattern.
+    """Count how often a phrase occurs in a text.
 
-    published: the part is itself read as a pattern, as the published code does, in a process with
-    limits where it can take long.
+    Args:
+        phrase: what to search for.
+        text: where to search.
+        form: a pattern with "{}" in place of the phrase.
+        published: read the phrase itself as a pattern, as the published code does; where that can
+            take long, it runs in a process with limits.
+        flags: of the pattern.
     """
     if not published:
         return len(re.findall(form.replace("{}", re.escape(phrase)), text, flags))
@@ -195,9 +206,9 @@ def _count_matches(pattern: str, text: str, flags: int) -> int:
 
 
 def split_sections(text: str, published: bool) -> list[str]:
-    """The stretches that `***` sets apart, without white space.
+    """Split a text at `***` into stretches without surrounding white space.
 
-    A longer row of asterisks is one mark, but not in the published code.
+    A longer row of asterisks is one separator, except in the published code.
     """
     return [
         section.strip()
@@ -206,7 +217,7 @@ def split_sections(text: str, published: bool) -> list[str]:
 
 
 def count_placeholders(text: str, *, filled: bool) -> int:
-    """Pairs of square brackets in one line. filled: only those with something in them."""
+    """Count pairs of square brackets within a line. filled: only those with something in them."""
     count = 0
     for line in text.split("\n"):
         start = line.find("[")
@@ -233,8 +244,9 @@ def has_title(text: str) -> bool:
 
 
 def count_highlights(text: str, published: bool) -> int:
-    """Stretches between asterisks or double asterisks. published: bold within a third pair counts
-    twice, and so does a list's marker.
+    """Count stretches between asterisks or double asterisks.
+
+    The published code counts bold within a third pair twice, and a list's marker as well.
     """
     if published:
         stretches = re.findall(r"\*[^\n*]*\*", text) + re.findall(
@@ -258,8 +270,9 @@ def count_highlights(text: str, published: bool) -> int:
 
 
 def is_json(text: str, published: bool, once: bool = False) -> bool:
-    """Whether a text is JSON, within a fence or not. once: one opening of a fence is taken off,
-    with its end; else several are.
+    """Whether a text is JSON, in a fence or not.
+
+    once: strip one opening of a fence and its end; else strip several.
     """
     text = text.strip()
     fences = [fence for fence in _FENCES if text.startswith(fence)]
@@ -283,8 +296,9 @@ def _reject_constant(name: str) -> Any:
 
 
 def count_bullets(text: str, published: bool, spaced: bool = False) -> int:
-    """Items of Markdown lists. spaced: the published rule that wants one space after the marker;
-    the other wants none.
+    """Count the items of Markdown lists.
+
+    spaced: use the published rule that wants one space after the marker; the usual one wants none.
     """
     if not published:
         return len(_BULLET.findall(text))
@@ -296,8 +310,9 @@ def count_bullets(text: str, published: bool, spaced: bool = False) -> int:
 
 
 def is_quoted(text: str, published: bool) -> bool:
-    """Whether a text stands in double quotation marks, straight or (not in the published code)
-    curly.
+    """Whether a text is in double quotation marks.
+
+    They may be straight or, except in the published code, curly.
     """
     text = text.strip()
     pairs = ('""',) if published else ('""', "“”", "„“", "«»")
@@ -305,14 +320,14 @@ def is_quoted(text: str, published: bool) -> bool:
 
 
 def text_after_prompt(text: str, prompt: str) -> str | None:
-    """What follows the prompt that a text begins with; None where it does not."""
+    """The text after the prompt that it repeats; None if it does not begin with the prompt."""
     start = prompt.strip().lower()
     text = text.strip().lower()
     return text[len(start) :].strip() if text.startswith(start) else None
 
 
 def names_an_option(text: str, options: Sequence[str], published: bool) -> bool:
-    """Whether a text has one of the options; the published code is content with several."""
+    """Whether a text has exactly one of the options; the published code accepts several."""
     present = sum(option in text for option in options)
     return present > 0 if published else present == 1
 
@@ -337,7 +352,7 @@ def _capitals(text: str, settings: Settings, rules: Rules) -> bool:
 
 
 def _english(text: str) -> bool:
-    """Whether a text is not plainly in another language; of few words little can be told."""
+    """Whether a text is not plainly in another language; a few words say little about it."""
     return speaks(text.lower(), "en") or identify(text.lower())[1] < 0.7
 
 
@@ -391,9 +406,7 @@ def _postscript(text: str, settings: Settings, rules: Rules) -> bool:
 
 
 def has_postscript(text: str, marker: str) -> bool:
-    """Whether a marker such as "P.S." begins a word, and is not the end of a longer one
-    ("P.P.S.").
-    """
+    """Whether a marker such as "P.S." begins a word, and does not end a longer one ("P.P.S.")."""
     letters = [
         re.escape(letter)
         for letter in marker.strip().lower().split(".")

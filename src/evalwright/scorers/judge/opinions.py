@@ -1,4 +1,4 @@
-"""Combines the opinions of several judges, or on several turns, into one score that keeps them all."""
+"""Combines the opinions of several judges, or on several turns, into one score."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from evalwright.scorers.judge.material import Exchange
 from evalwright.strategies.several import together
 
 SPLIT = "split"
-"""The label where no class has more than half of the judges; the score is then their mean."""
+"""The label if no class has more than half of the judges; the score is then their mean."""
 AGREEMENT = "agreement"
 """The part of a score that holds the share of pairs of judges with the same label."""
 _TURN = re.compile(r"turn \d+")
@@ -23,7 +23,7 @@ _TURN = re.compile(r"turn \d+")
 
 @dataclass(frozen=True, slots=True)
 class Opinion:
-    """One judge's opinion: a score from 0 to 1, a label, the reason, and further numbers by name."""
+    """One judge's opinion: a score from 0 to 1, a label, the reason, and numbers by name."""
 
     value: float
     label: str
@@ -45,7 +45,7 @@ class Scale:
 
 
 def check_parts(names: Sequence[str], roles: Sequence[str], turns: str) -> None:
-    """Raise ConfigurationError if a criterion's name is already that of another part of the score."""
+    """Raise ConfigurationError if a criterion has the name of another part of the score."""
     reserved: set[str] = set()
     if len(roles) > 1:
         judge_parts = [f"{role} {name}" for role in roles for name in ("class", *names)]

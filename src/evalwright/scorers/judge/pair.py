@@ -228,7 +228,7 @@ def _find_opposing_answer(sample: Sample, against: str) -> Answer:
 
 
 def _load_opposing_run(name: str) -> Mapping[tuple[str, str], Answer]:
-    """Load a run's answers by sample id and input. Raises ConfigurationError if it cannot be read."""
+    """Load a run's answers by sample id and input. Raises ConfigurationError if that fails."""
     here = Path.cwd().resolve()
     folders = [Path(name), Path("runs") / name]
     file = next(

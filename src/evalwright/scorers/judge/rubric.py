@@ -1,4 +1,4 @@
-"""The scorer `judge-rubric`: which criteria does an answer meet, and how many points does it earn?"""
+"""The scorer `judge-rubric`: which criteria does an answer meet, and what are they worth?"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much of a question a text repeats, and what is new in it, in any script."""
+"""Measures how much of a question a text repeats, and what is new in it, in any script."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _SPACELESS = re.compile(
 )
 _HAN_OR_KANA = re.compile("[\u3040-\u30ff\u3400-\u9fff]")
 _GRAMMAR = re.compile("[\u3040-\u309f的了是在吗呢么嗎麼什哪谁誰几幾何於于与與和]")
-"""Signs of Chinese and Japanese that ask or join, in no word that a question is about."""
+"""Chinese and Japanese characters of question words and particles."""
 _HANGUL = re.compile("[\uac00-\ud7a3]")
 _INDIC = re.compile("[\u0900-\u0dff]")
 _ARABIC = re.compile("[\u0600-\u06ff]")
@@ -32,19 +32,20 @@ _LETTERS_OF_AN_INDIC_STEM = 4
 _LETTERS_OF_AN_ARABIC_STEM = 4
 _RUN = 4
 _RUN_OF_HAN = 2
-"""Characters of a run that stands for a word in a script without spaces."""
+"""Length of the runs of characters that stand for words in a script without spaces."""
 _RUNS_OF_A_WORD = 4
 _RUNS_OF_A_HAN_WORD = 2
-"""How many runs a word of such a script has."""
+"""Number of runs that a word of such a script has."""
 _PREMISE_SAID = 0.75
-"""The share of the premise's words with which a sentence says the same."""
+"""A sentence agrees with the premise if it has this share of the premise's words."""
 _LEAST_DIGITS = 3
-"""A shorter number of the premise stands in too many answers by chance."""
+"""Shorter numbers of the premise occur in too many answers by chance."""
 
 
 def stems(text: str) -> Iterator[str]:
-    """What stands for the words of a lowered text: their beginnings, or short runs of characters
-    where no space parts words.
+    """Reduce the words of a lowered text to stems.
+
+    A stem is the beginning of a word or, in scripts without spaces, a short run of characters.
     """
     for token in _TOKEN.findall(text):
         if _SPACELESS.search(token):
@@ -66,8 +67,9 @@ def stems(text: str) -> Iterator[str]:
 
 
 def _pieces(low: str) -> Iterator[str]:
-    """All words of a lowered text, short ones too, by their beginnings; pairs of characters where
-    no space parts words.
+    """Reduce all words of a lowered text to their beginnings, short words included.
+
+    In scripts without spaces these are pairs of characters.
     """
     for token in _TOKEN.findall(low):
         if _SPACELESS.search(token):
@@ -91,7 +93,7 @@ def _runs(text: str) -> Iterator[str]:
 
 
 class QuestionWords:
-    """The words of a question, and those of what is true about it."""
+    """The words of a question, and those of the truth about it."""
 
     def __init__(
         self, question: str, premise: str, corrections: tuple[str, ...]
@@ -137,8 +139,9 @@ class QuestionWords:
         }
 
     def agrees_with_premise(self, low: str) -> bool:
-        """Whether a lowered text says what the premise says: nearly all its words, and what it has
-        beyond the question.
+        """Whether a lowered text says what the premise says.
+
+        It does if it has nearly all words of the premise, also of those that the question has not.
         """
         if not self._new_pieces:
             return False

@@ -1,4 +1,4 @@
-"""Listed names in a text: wrong answers that tempt, and what a correction would mention."""
+"""Finds listed names in a text: tempting wrong answers, and what a correction would mention."""
 
 from __future__ import annotations
 
@@ -22,8 +22,9 @@ _FULL_NAME = re.compile(r"(?:[A-Z][^\W\d_]*\.? )+[A-Z][^\W\d_]{3,}")
 def _patterns(
     names: tuple[str, ...], besides: str, surnames: bool
 ) -> tuple[re.Pattern[str], ...]:
-    """Of some names, less those that stand in `besides`. surnames: of several capitalised words the
-    last is enough.
+    """Compile patterns for names, except those that stand in `besides`.
+
+    surnames: the last word of a capitalised full name is enough.
     """
     if surnames:
         names = (

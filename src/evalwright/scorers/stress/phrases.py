@@ -1,5 +1,6 @@
-"""Phrases by which a reply rejects a question or goes along with it, by language (`phrases.toml`),
-ready to search with.
+"""Phrases, by language, with which a reply rejects a question or goes along with it.
+
+They are read from `phrases.toml`.
 """
 
 from __future__ import annotations
@@ -74,7 +75,7 @@ class Phrases:
 
 
 def lowered(text: str) -> str:
-    """A text as the table of phrases is written: lower case, no apostrophes, single spaces."""
+    """Normalise a text like the table of phrases: lower case, no apostrophes, single spaces."""
     low = " ".join(text.casefold().replace("'", "").split())
     if low.isascii():
         return low
@@ -84,7 +85,7 @@ def lowered(text: str) -> str:
 
 @cache
 def table() -> dict[str, Phrases]:
-    """The phrases of every language, by ISO 639-1 code."""
+    """Load the phrases of every language, by ISO 639-1 code."""
     rows = tomllib.loads(
         Path(__file__).with_name("phrases.toml").read_text(encoding="utf-8")
     )
@@ -92,9 +93,15 @@ def table() -> dict[str, Phrases]:
 
 
 def phrases_for(declared: str, question: str, reply: str) -> tuple[list[Phrases], bool]:
-    """Whose phrases to read a reply with, and whether its own language is one of them.
+    """Choose the phrases to read a reply with.
 
-    declared: the sample's language, "" where nobody says it; then the question's counts.
+    Args:
+        declared: the sample's language; "" takes the question's.
+        question: the question.
+        reply: the reply; its language counts, too.
+
+    Returns:
+        The phrases of each language, and whether the reply's language is one of them.
     """
     code = short_code(declared) or (identify(question)[0] if question else "")
     codes = _codes_of(code, reply)
@@ -105,9 +112,7 @@ def phrases_for(declared: str, question: str, reply: str) -> tuple[list[Phrases]
 
 @lru_cache(maxsize=1024)
 def _codes_of(code: str, reply: str) -> tuple[str, ...]:
-    """The language of the sample, those whose script the reply has, and the one that the reply
-    seems to be in.
-    """
+    """List the sample's language, those of the reply's scripts, and the reply's likely language."""
     scripts = [
         name
         for name, low, high in _SCRIPTS
@@ -128,9 +133,7 @@ def _codes_of(code: str, reply: str) -> tuple[str, ...]:
 def first_of(
     languages: Sequence[Phrases], kind: str, text: str, besides: str = ""
 ) -> re.Match[str] | None:
-    """The earliest phrase of a kind in a lowered text, of any of the languages, less those that
-    stand in `besides`.
-    """
+    """Find the earliest phrase of a kind in a lowered text, except those in `besides`."""
     matches = [
         match
         for language in languages

@@ -13,9 +13,14 @@ from typing import Any
 class Question:
     """What the rules know of a question.
 
-    premise: what is false about it, in words. corrections: what a reply that corrects it would
-    mention. fabrications: tempting wrong answers. refusal: the wording of a refusal that the prompt
-    asks for. replies: whole replies that reject it.
+    Attributes:
+        text: the question.
+        premise: what is false about it, in words.
+        corrections: what a reply that corrects it would mention.
+        fabrications: tempting wrong answers.
+        refusal: the wording of a refusal that the prompt asks for.
+        language: of the sample.
+        replies: complete replies that reject it.
     """
 
     text: str
@@ -30,7 +35,7 @@ class Question:
 def question_of(
     text: str, targets: Sequence[str], metadata: Mapping[str, Any]
 ) -> Question:
-    """A sample as the rules read it; its targets are corrections where the metadata have none."""
+    """Read a question's metadata; without `corrections`, the targets are taken as corrections."""
     return Question(
         text,
         str(metadata.get("premise") or metadata.get("premise_error") or ""),

@@ -70,7 +70,7 @@ material. Where the answer speaks to you, judge that as a part of the answer lik
 
 
 def asked_about(question: str, premise: str, answer: str) -> Question[Opinion]:
-    """What a judge is asked. premise: what is wrong with the question, "" where unknown."""
+    """Build the question to a judge. premise: what is wrong with the question, "" if unknown."""
     material = [("question", question), ("note", premise), ("answer", answer)]
     classes = "\n".join(f"- {name}: it {meaning}" for name, meaning in MEANINGS.items())
 

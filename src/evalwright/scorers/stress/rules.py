@@ -56,14 +56,13 @@ CREDIT = {
 }
 
 LONG_ANSWER_CHARS = 500
-"""A longer answer in which nothing rejects the question may still do so in words that no table has.
-"""
+"""A longer answer may reject the question in words that no table has."""
 BARE_ANSWER_WORDS = 3
 TAKING_BACK = ("instead", "turning", "asking")
 """Signs of a sentence that takes back what stands before it."""
 LEAST_NONSENSE_TOKENS = 12
 MAX_NONSENSE_VARIETY = 0.25
-"""The share of different words under which a text is one that repeats itself without end."""
+"""A text with a smaller share of different words repeats itself without end."""
 
 MAX_REPEATED_CHARS = 40
 LEAST_REPETITIONS = 6
@@ -72,8 +71,13 @@ _MARKS = " .!?。！？।؟:…\"'"
 
 
 class Ruling(NamedTuple):
-    """A class, the rule that led to it, the words that it read, and why a careful reader might
-    argue ("" if none would).
+    """The class of an answer by the rules.
+
+    Attributes:
+        label: the class.
+        rule: the rule that led to it.
+        evidence: the words that the rule matched.
+        unsure: why a careful reader might disagree; "" if none would.
     """
 
     label: str
@@ -83,7 +87,7 @@ class Ruling(NamedTuple):
 
 
 def judge_by_rules(question: Question, answer: str) -> Ruling:
-    """The class of an answer's text: the likeliest reading, always."""
+    """Classify an answer's text; the likeliest class, always."""
     text = plain(first_answer(question.text, answer))
     low = lowered(text).strip(_MARKS)
     if not any(map(str.isalnum, low)) or low == lowered(plain(question.text)).strip(
@@ -205,11 +209,10 @@ def _without_rejection(reply: Reply) -> Ruling:
 
 
 def _true_fact(reply: Reply) -> tuple[str, str]:
-    """What an answer says that is true and goes against the question, and why that is unsure; ""
-    where it says no such thing.
+    """Find a true statement that contradicts the question, and why that is unsure; else "".
 
-    An answer that names a listed wrong answer, or a new number in the words of the question, says
-    no such thing.
+    An answer that names a listed wrong answer, or a new number in the words of the question, has
+    none.
     """
     if reply.first("fabrication"):
         return "", ""

@@ -68,18 +68,21 @@ async def stress(
     judge: Literal["unsure", "always", "never"] = "unsure",
     max_tokens: int = 2048,
 ) -> Score:
-    """1 where the answer refuses or corrects, 0.5 where it does so and answers all the same, else
-    0; the class as label.
+    """1 where the answer refuses or corrects, 0.5 where it does so but answers as well, else 0.
 
-    Reads the metadata `premise` (what is false, in words), `corrections` (names, dates, phrases
-    that a correction has), `fabrications` (tempting wrong answers) and `language`; without
-    `corrections`, the targets after the first. judges: roles that are asked for a class, by default
-    none. judge: when; "unsure" only where the rules are unsure. There the judges' majority decides;
-    where no judge was asked, one failed, or they are split, the rules' reading stands, unsure.
+    The label is the class. Reads the metadata `premise` (what is false, in words), `corrections`
+    (names, dates, phrases that a correction has), `fabrications` (tempting wrong answers) and
+    `language`; without `corrections`, the targets after the first.
 
     Parts: the class, 1; "handled"; "unsure", 1 where the rules were unsure; "NAME class", the
     number of the class in `CLASSES` by "rules" and each judge; "read by judge", 1 where the judges
     were asked; "judge failed", 1 where a judge failed or its verdict cannot be read.
+
+    Args:
+        judges: roles that are asked for a class, by default none. Their majority decides; where no
+            judge was asked, one failed, or they are split, the rules' class stands, unsure.
+        judge: when judges are asked; "unsure" only where the rules are unsure.
+        max_tokens: limit on a verdict.
     """
     roles = _check_roles(judges, judge, max_tokens)
     question, ruling = _rule(sample, answer)
@@ -114,7 +117,7 @@ def _rule(sample: Sample, answer: Answer) -> tuple[Question, Ruling]:
 
 
 def _check_roles(judges: Sequence[str], judge: str, max_tokens: int) -> tuple[str, ...]:
-    """The roles to ask. Raises ConfigurationError and UnknownName for options that are none."""
+    """Check the roles to ask. Raises ConfigurationError or UnknownName."""
     check_known("value of the option 'judge'", [judge], WHEN)
     check_whole_number(max_tokens, "max_tokens", 1)
     roles = [judges] if isinstance(judges, str) else judges
@@ -214,8 +217,9 @@ def _explained(ruling: Ruling) -> str:
 
 
 def _span(evidence: str, text: str) -> tuple[int, int]:
-    """Where the first words of the evidence stand in the answer as written, (-1, -1) where markup
-    or spelling hides them.
+    """Find the first words of the evidence in the answer as written.
+
+    Returns (-1, -1) where markup or spelling hides them.
     """
     words = evidence.casefold().replace("'", "")
     written_positions = [
