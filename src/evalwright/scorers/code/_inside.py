@@ -117,26 +117,31 @@ class Untransportable(BaseException):
 _FILL: dict[str, tuple[type, Callable[[Any, Items], object]]] = {
     "list": (
         list,
-        lambda container, items: operator.setitem(container, slice(None), items),
+        lambda container, members: operator.setitem(container, slice(None), members),
     ),
     "bytearray": (
         bytearray,
-        lambda container, items: operator.setitem(container, slice(None), bytes(items)),
+        lambda container, members: operator.setitem(
+            container, slice(None), bytes(members)
+        ),
     ),
-    "set": (set, lambda container, items: (container.clear(), container.update(items))),
+    "set": (
+        set,
+        lambda container, members: (container.clear(), container.update(members)),
+    ),
     "deque": (
         collections.deque,
-        lambda container, items: (container.clear(), container.extend(items)),
+        lambda container, members: (container.clear(), container.extend(members)),
     ),
     **{
-        kind.__name__: (
-            kind,
-            lambda container, items: (
+        mapping_type.__name__: (
+            mapping_type,
+            lambda container, members: (
                 container.clear(),
-                container.update(dict(zip(items[::2], items[1::2], strict=True))),
+                container.update(dict(zip(members[::2], members[1::2], strict=True))),
             ),
         )
-        for kind in (
+        for mapping_type in (
             dict,
             collections.OrderedDict,
             collections.defaultdict,
@@ -146,8 +151,8 @@ _FILL: dict[str, tuple[type, Callable[[Any, Items], object]]] = {
     **{
         f"array {code}": (
             array.array,
-            lambda container, items: operator.setitem(
-                container, slice(None), array.array(container.typecode, items)
+            lambda container, members: operator.setitem(
+                container, slice(None), array.array(container.typecode, members)
             ),
         )
         for code in "bBuhHiIlLqQfd"
@@ -167,12 +172,12 @@ def _named_tuple(name: str, fields: str) -> type:
     return collections.namedtuple(name, fields)
 
 
-def _has_fields(kind: Any) -> bool:
+def _has_fields(cls: Any) -> bool:
     """Whether a subclass of tuple is a named tuple.
 
     One with a field that would hide a method of tuples is taken as a tuple.
     """
-    fields = vars(kind).get("_fields")
+    fields = vars(cls).get("_fields")
     if type(fields) is not tuple or not all(type(name) is str for name in fields):
         return False
     return not set(fields) & set(dir(tuple))
@@ -186,8 +191,8 @@ _MAKE: dict[str, tuple[type, Callable[..., object], Callable[[Any], Iterable[Any
     ),
     "float": (float, float, lambda number: (float.__float__(number),)),
     "str": (str, str, lambda text: (str.__str__(text),)),
-    "tuple": (tuple, lambda *items: items, tuple.__iter__),
-    "frozenset": (frozenset, lambda *items: frozenset(items), frozenset.__iter__),
+    "tuple": (tuple, lambda *members: members, tuple.__iter__),
+    "frozenset": (frozenset, lambda *members: frozenset(members), frozenset.__iter__),
     "bytes": (bytes, bytes.fromhex, lambda octets: (bytes.hex(octets),)),
     "complex": (complex, complex, lambda number: (number.real, number.imag)),
     "range": (
@@ -226,16 +231,20 @@ _MAKE: dict[str, tuple[type, Callable[..., object], Callable[[Any], Iterable[Any
         datetime.timezone,
         lambda zone: (zone.utcoffset(None),),
     ),
-    "dict_keys": (type({}.keys()), lambda *items: dict.fromkeys(items).keys(), iter),
-    "dict_values": (
-        type({}.values()),
-        lambda *items: dict(enumerate(items)).values(),
+    "dict_keys": (
+        type({}.keys()),
+        lambda *members: dict.fromkeys(members).keys(),
         iter,
     ),
-    "dict_items": (type({}.items()), lambda *items: dict(items).items(), iter),
+    "dict_values": (
+        type({}.values()),
+        lambda *members: dict(enumerate(members)).values(),
+        iter,
+    ),
+    "dict_items": (type({}.items()), lambda *members: dict(members).items(), iter),
     "namedtuple": (
         _NamedTuple,
-        lambda name, fields, *items: _named_tuple(name, fields)(*items),
+        lambda name, fields, *members: _named_tuple(name, fields)(*members),
         lambda record: (
             type(record).__name__,
             " ".join(type(record)._fields),
@@ -245,7 +254,7 @@ _MAKE: dict[str, tuple[type, Callable[..., object], Callable[[Any], Iterable[Any
 }
 """Immutable values: type, how to build one from its parts, how to list its parts."""
 
-_TAGS = {kind: tag for tag, (kind, *_) in (*_MAKE.items(), *_FILL.items())}
+_TAGS = {cls: tag for tag, (cls, *_) in (*_MAKE.items(), *_FILL.items())}
 
 
 class Remote:
@@ -281,8 +290,8 @@ class Remote:
             raise AttributeError(name)
         return self._peer.request("get", self, name)
 
-    def __setattr__(self, name: str, value: Any) -> None:
-        self._peer.request("set", self, name, value)
+    def __setattr__(self, name: str, attribute: Any) -> None:
+        self._peer.request("set", self, name, attribute)
 
     def __iter__(self) -> Any:
         return self._peer.request("iter", self)
@@ -299,16 +308,16 @@ class Remote:
     def __getitem__(self, key: Any) -> Any:
         return self._peer.request("item", self, key)
 
-    def __setitem__(self, key: Any, value: Any) -> None:
-        self._peer.request("set item", self, key, value)
+    def __setitem__(self, key: Any, element: Any) -> None:
+        self._peer.request("set item", self, key, element)
 
     def __delitem__(self, key: Any) -> None:
         self._peer.request("delete item", self, key)
 
-    def __contains__(self, value: Any) -> bool:
+    def __contains__(self, element: Any) -> bool:
         if not self._is_instance():
-            return any(member is value or member == value for member in self)
-        return self._peer.request("contains", self, value) is True
+            return any(member is element or member == element for member in self)
+        return self._peer.request("contains", self, element) is True
 
     def __instancecheck__(self, candidate: Any) -> bool:
         return (
@@ -316,10 +325,10 @@ class Remote:
             and self._peer.request("is instance", self, candidate) is True
         )
 
-    def __subclasscheck__(self, kind: Any) -> bool:
+    def __subclasscheck__(self, candidate: Any) -> bool:
         return (
-            isinstance(kind, Remote)
-            and self._peer.request("is subclass", self, kind) is True
+            isinstance(candidate, Remote)
+            and self._peer.request("is subclass", self, candidate) is True
         )
 
     def __enter__(self) -> Any:
@@ -492,19 +501,19 @@ def _fault_text(self: Any) -> str:
 
 
 @functools.cache
-def _fault_of_python(kind: Any) -> Fault:
+def _fault_of_python(python: Any) -> Fault:
     """Build the class for one of Python's exceptions and those that the program means by it.
 
     It catches no others.
     """
     bases = [
         _fault_of_python(base)
-        for base in kind.__bases__
+        for base in python.__bases__
         if issubclass(base, BaseException)
     ]
     return Fault(
-        kind.__name__,
-        (kind, *bases),
+        python.__name__,
+        (python, *bases),
         {"__slots__": (), "__module__": "program", "_peer": None, "_number": -1},
     )
 
@@ -521,8 +530,8 @@ OPERATIONS: dict[str, Callable[..., Any]] = {
     "set item": operator.setitem,
     "delete item": operator.delitem,
     "contains": operator.contains,
-    "is instance": lambda kind, candidate: isinstance(candidate, kind),
-    "is subclass": lambda kind, candidate: issubclass(candidate, kind),
+    "is instance": lambda cls, candidate: isinstance(candidate, cls),
+    "is subclass": lambda cls, candidate: issubclass(candidate, cls),
     "text": str,
     "representation": repr,
     "operate": lambda operand, name, *others: {**_ARITHMETIC, **_COMPARISONS}[name](
@@ -562,10 +571,10 @@ class Table:
         self.nodes: Items = [0] * len(objects)
         self._waiting: list[int] = []
 
-    def part(self, obj: Any) -> Any:
+    def write_part(self, obj: Any) -> Any:
         """Write an object as a part of a node; `finish` writes the object's own node."""
-        kind = type(obj)
-        if kind in _PLAIN or (kind is int and -_INLINE < obj < _INLINE):
+        cls = type(obj)
+        if cls in _PLAIN or (cls is int and -_INLINE < obj < _INLINE):
             return obj
         index = self.places.setdefault(id(obj), len(self.objects))
         if index == len(self.objects):
@@ -574,18 +583,18 @@ class Table:
             self._waiting.append(index)
         return [index]
 
-    def node(self, obj: Any) -> Items:
+    def write_node(self, obj: Any) -> Items:
         """List what an object is made of, by its plain type, however its class presents it."""
-        kind: Any = type(obj)
-        if kind is Remote:
+        cls: Any = type(obj)
+        if cls is Remote:
             return ["yours", obj._number]
-        if issubclass(kind, type) and issubclass(obj, BaseException):
+        if issubclass(cls, type) and issubclass(obj, BaseException):
             return self._node_of_fault_class(obj)
-        if issubclass(kind, BaseException):
+        if issubclass(cls, BaseException):
             return self._node_of_fault(obj)
-        if kind is type and vars(builtins).get(name := str(obj.__name__)) is obj:
+        if cls is type and vars(builtins).get(name := str(obj.__name__)) is obj:
             return ["type", name]
-        shared = self.peer.shared_name(kind)
+        shared = self.peer.shared_name(cls)
         if shared is not None and isinstance(obj, enum.Enum):
             return ["member", shared, obj.name]
         if shared is not None and hasattr(obj, "__dict__"):
@@ -593,86 +602,92 @@ class Table:
                 "shared",
                 shared,
                 *(
-                    self.part(attribute)
+                    self.write_part(attribute)
                     for pair in vars(obj).items()
                     for attribute in pair
                 ),
             ]
-        if issubclass(kind, array.array):
-            return [f"array {obj.typecode}", *map(self.part, obj)]
-        if issubclass(kind, tuple) and _has_fields(kind):
-            return ["namedtuple", *map(self.part, _MAKE["namedtuple"][2](obj))]
+        if issubclass(cls, array.array):
+            return [f"array {obj.typecode}", *map(self.write_part, obj)]
+        if issubclass(cls, tuple) and _has_fields(cls):
+            return ["namedtuple", *map(self.write_part, _MAKE["namedtuple"][2](obj))]
         base: Any
-        for base in kind.__mro__:
+        for base in cls.__mro__:
             tag = _TAGS.get(base)
             if tag in _MAKE:
-                return [tag, *map(self.part, _MAKE[tag][2](obj))]
+                return [tag, *map(self.write_part, _MAKE[tag][2](obj))]
             if issubclass(base, dict) and tag is not None:
                 return [
                     tag,
                     *(
-                        self.part(content)
+                        self.write_part(content)
                         for pair in dict.items(obj)
                         for content in pair
                     ),
                 ]
             if tag is not None:
-                return [tag, *map(self.part, base.__iter__(obj))]
+                return [tag, *map(self.write_part, base.__iter__(obj))]
         return [
             "mine",
             self.peer.export(obj),
-            kind.__name__,
-            kind.__eq__ is not object.__eq__,
+            cls.__name__,
+            cls.__eq__ is not object.__eq__,
         ]
 
-    def _node_of_fault_class(self, kind: Any) -> Items:
+    def _node_of_fault_class(self, cls: Any) -> Items:
         """Write a class of exceptions: the program's own with its bases, Python's by its name."""
-        if isinstance(kind, Fault):
-            return ["yours", kind._number] if kind._peer else ["type", kind.__name__]
-        name = str(kind.__name__)
+        if isinstance(cls, Fault):
+            return ["yours", cls._number] if cls._peer else ["type", cls.__name__]
+        name = str(cls.__name__)
         of_python: dict[str, Any] = vars(builtins)
-        if of_python.get(name) is kind:
+        if of_python.get(name) is cls:
             return ["type", name]
-        number = self.peer.export(kind)
+        number = self.peer.export(cls)
         if self.peer.serves_tests:
             return ["mine", number, "type", False]
         bases: list[Any] = [
-            base for base in kind.__bases__ if issubclass(base, BaseException)
+            base for base in cls.__bases__ if issubclass(base, BaseException)
         ]
-        parts: Items = []
+        base_nodes: Items = []
         for base in bases:
             base_name = str(base.__name__)
-            parts.append(
-                base_name if base is of_python.get(base_name) else self.part(base)
+            base_nodes.append(
+                base_name if base is of_python.get(base_name) else self.write_part(base)
             )
-        return ["fault class", number, name, *parts]
+        return ["fault class", number, name, *base_nodes]
 
     def _node_of_fault(self, error: BaseException) -> Items:
         """Write an exception.
 
         One of the program's own classes stays there; its text and arguments cross.
         """
-        kind: Any = type(error)
-        if isinstance(kind, Fault) and (origin := vars(error).get("_origin")):
+        cls: Any = type(error)
+        if isinstance(cls, Fault) and (origin := vars(error).get("_origin")):
             return ["yours", origin[1]]
-        python = kind.__bases__[0] if isinstance(kind, Fault) else kind
+        python = cls.__bases__[0] if isinstance(cls, Fault) else cls
         name = str(python.__name__)
         if vars(builtins).get(name) is python:
-            return ["fault", name, -1, _error_text(error), *map(self.part, error.args)]
+            return [
+                "fault",
+                name,
+                -1,
+                _error_text(error),
+                *map(self.write_part, error.args),
+            ]
         number = self.peer.export(error)
         return [
             "fault",
-            self.part(kind),
+            self.write_part(cls),
             number,
             _error_text(error),
-            *map(self.part, error.args),
+            *map(self.write_part, error.args),
         ]
 
     def changed(self, before: Items) -> None:
         """Write the containers that have changed since they arrived as `before`."""
         for index, old in enumerate(before):
             if (old[0] in _FILL or old[0] == "shared") and repr(
-                new := self.node(self.objects[index])
+                new := self.write_node(self.objects[index])
             ) != repr(old):
                 self.nodes[index] = new
 
@@ -680,7 +695,7 @@ class Table:
         """Write the waiting nodes, and return all."""
         while self._waiting:
             index = self._waiting.pop()
-            self.nodes[index] = self.node(self.objects[index])
+            self.nodes[index] = self.write_node(self.objects[index])
         return self.nodes
 
 
@@ -758,19 +773,19 @@ class Peer:
         if self.end is not None:
             raise Ended(self.end)
         table = Table(self, [])
-        part = table.part(values)
+        arguments = table.write_part(values)
         try:
             nodes = table.finish()
         except Untransportable as problem:
             self.untransportable = problem
             raise
-        self._send({"do": operation, "with": part, "nodes": nodes})
+        self._send({"do": operation, "with": arguments, "nodes": nodes})
         while "do" in (message := self.message()):
             self.serve(message)
         try:
             objects = self._decoded(message["nodes"], table.objects)
             if "raised" not in message:
-                return self._value(message["value"], objects, message["nodes"])
+                return self._read_part(message["value"], objects, message["nodes"])
             error = self._raised(message, objects)
             if (
                 isinstance(error, StopIteration | StopAsyncIteration)
@@ -790,7 +805,7 @@ class Peer:
             operation = self._operations[message["do"]]
             before = message["nodes"]
             objects = self._decoded(before, [])
-            values = self._value(message["with"], objects, before)
+            values = self._read_part(message["with"], objects, before)
             if self.serves_tests and id(values[0]) not in self._numbers:
                 # With `type` alone a program could make a class here whose objects equal
                 # everything.
@@ -801,9 +816,9 @@ class Peer:
             ) from None
         try:
             table = Table(self, objects)
-            value = table.part(operation(*values))
+            returned = table.write_part(operation(*values))
             table.changed(before)
-            self._send({"value": value, "nodes": table.finish()})
+            self._send({"value": returned, "nodes": table.finish()})
             return
         except Ended:
             raise
@@ -813,9 +828,9 @@ class Peer:
         for with_object in self._with_the_error(failed):
             table = Table(self, objects)
             try:
-                part = {"error": table.part(failed)} if with_object else {}
+                error_node = {"error": table.write_part(failed)} if with_object else {}
                 table.changed(before)
-                self._send({**reply, **part, "nodes": table.finish()})
+                self._send({**reply, **error_node, "nodes": table.finish()})
                 return
             except (Exception, Untransportable):
                 continue
@@ -828,10 +843,10 @@ class Peer:
         error.__traceback__ = None
         return (True, False) if isinstance(error, Exception) else (False,)
 
-    def shared_name(self, kind: Any) -> str | None:
-        """The name of `kind` if it is a class that both sides have, else None."""
-        name = kind.__name__
-        return name if type(name) is str and self.shared.get(name) is kind else None
+    def shared_name(self, cls: Any) -> str | None:
+        """The name of `cls` if it is a class that both sides have, else None."""
+        name = cls.__name__
+        return name if type(name) is str and self.shared.get(name) is cls else None
 
     def _decoded(self, nodes: Items, existing: Items) -> Items:
         """Rebuild the objects of a message; those of `existing` come first, changed in place."""
@@ -841,15 +856,21 @@ class Peer:
                 self._fill_shared(
                     objects[index],
                     node[1],
-                    [self._value(part, objects, nodes) for part in node[2:]],
+                    [
+                        self._read_part(node_part, objects, nodes)
+                        for node_part in node[2:]
+                    ],
                 )
             elif node and node[0] in _FILL:
-                kind, fill = _FILL[node[0]]
-                if not isinstance(objects[index], kind):
+                container_type, fill = _FILL[node[0]]
+                if not isinstance(objects[index], container_type):
                     raise TypeError("a container became another kind")
                 fill(
                     objects[index],
-                    [self._value(part, objects, nodes) for part in node[1:]],
+                    [
+                        self._read_part(node_part, objects, nodes)
+                        for node_part in node[1:]
+                    ],
                 )
         return objects
 
@@ -860,77 +881,83 @@ class Peer:
             return object.__new__(self.shared[node[1]])
         if tag not in _FILL:
             return _UNSET
-        kind = _FILL[tag][0]
-        return array.array(tag[-1]) if kind is array.array else kind()
+        container_type = _FILL[tag][0]
+        return (
+            array.array(tag[-1]) if container_type is array.array else container_type()
+        )
 
-    def _fill_shared(self, obj: Any, name: str, items: Items) -> None:
+    def _fill_shared(self, obj: Any, name: str, flat_attributes: Items) -> None:
         """Set an object's attributes; none may replace what its class defines."""
-        attributes = dict(zip(items[::2], items[1::2], strict=True))
-        kind = self.shared[name]
-        if type(obj) is not kind:
+        attributes = dict(zip(flat_attributes[::2], flat_attributes[1::2], strict=True))
+        cls = self.shared[name]
+        if type(obj) is not cls:
             raise TypeError("an object became another kind")
         for attribute in attributes:
             if (
                 type(attribute) is not str
                 or attribute.startswith("__")
-                or callable(getattr(kind, attribute, None))
+                or callable(getattr(cls, attribute, None))
             ):
                 raise TypeError("an attribute in a method's place")
         if not hasattr(obj, "__dict__"):
-            for attribute, value in attributes.items():
-                setattr(obj, attribute, value)
+            for attribute, content in attributes.items():
+                setattr(obj, attribute, content)
             return
         vars(obj).clear()
         vars(obj).update(attributes)
 
-    def _value(self, part: Any, objects: Items, nodes: Items) -> Any:
-        if type(part) is not list:
-            if type(part) not in (*_PLAIN, int):
+    def _read_part(self, node_part: Any, objects: Items, nodes: Items) -> Any:
+        if type(node_part) is not list:
+            if type(node_part) not in (*_PLAIN, int):
                 raise TypeError("no part of a node")
-            return part
-        index = part[0]
+            return node_part
+        index = node_part[0]
         if objects[index] is _UNSET:
             objects[index] = self._rebuild(*nodes[index], objects=objects, nodes=nodes)
         return objects[index]
 
-    def _rebuild(self, tag: str, *parts: Any, objects: Items, nodes: Items) -> Any:
+    def _rebuild(self, tag: str, *node_parts: Any, objects: Items, nodes: Items) -> Any:
         if tag == "yours":
-            return self._exported[parts[0]]
+            return self._exported[node_parts[0]]
         if tag == "mine":
-            number = int(parts[0])
-            kind_name = str(parts[1])[:100]
-            own_equality = bool(parts[2])
+            number = int(node_parts[0])
+            kind_name = str(node_parts[1])[:100]
+            own_equality = bool(node_parts[2])
             return self._remotes.setdefault(
                 number, Remote(self, number, kind_name, own_equality)
             )
         if tag == "type":
-            if not isinstance(kind := getattr(builtins, parts[0]), type):
+            if not isinstance(cls := getattr(builtins, node_parts[0]), type):
                 raise TypeError("no type")
             if not self.serves_tests:
-                return kind
-            if issubclass(kind, BaseException):
-                python: Any = kind
+                return cls
+            if issubclass(cls, BaseException):
+                python: Any = cls
                 self._named_faults.add(python)
                 return _fault_of_python(python)
-            self.of_the_program.add(kind)
-            return kind
+            self.of_the_program.add(cls)
+            return cls
         if tag == "member":
-            return self.shared[parts[0]][parts[1]]
+            return self.shared[node_parts[0]][node_parts[1]]
         if tag == "fault class":
             return self._fault_class(
-                int(parts[0]),
-                str(parts[1]),
-                [self._value(part, objects, nodes) for part in parts[2:]],
+                int(node_parts[0]),
+                str(node_parts[1]),
+                [self._read_part(base, objects, nodes) for base in node_parts[2:]],
             )
         if tag == "fault":
-            arguments = [self._value(part, objects, nodes) for part in parts[3:]]
-            kind = (
-                parts[0]
-                if type(parts[0]) is str
-                else self._value(parts[0], objects, nodes)
+            arguments = [
+                self._read_part(argument, objects, nodes) for argument in node_parts[3:]
+            ]
+            cls = (
+                node_parts[0]
+                if type(node_parts[0]) is str
+                else self._read_part(node_parts[0], objects, nodes)
             )
-            return self._fault(kind, int(parts[1]), str(parts[2]), arguments)
-        return _MAKE[tag][1](*(self._value(part, objects, nodes) for part in parts))
+            return self._fault(cls, int(node_parts[1]), str(node_parts[2]), arguments)
+        return _MAKE[tag][1](
+            *(self._read_part(argument, objects, nodes) for argument in node_parts)
+        )
 
     def _fault_class(self, number: int, name: str, bases: Items) -> Fault:
         """Return the class that stands for an exception class of the program."""
@@ -950,27 +977,25 @@ class Peer:
         return self._faults[number]
 
     def _fault(
-        self, kind: Any, number: int, text: str, arguments: Items
+        self, cls: Any, number: int, text: str, arguments: Items
     ) -> BaseException:
         """Rebuild an exception: Python's own, or one that stands for the program's."""
-        if isinstance(kind, str):
-            python = getattr(builtins, kind)
+        if isinstance(cls, str):
+            python = getattr(builtins, cls)
             if not issubclass(python, BaseException):
                 raise TypeError("no exception")
             is_named = not self._named_faults.isdisjoint(python.__mro__)
-            kind = (
-                _fault_of_python(python) if is_named and self.serves_tests else python
-            )
-        elif not isinstance(kind, Fault) or number < 0:
+            cls = _fault_of_python(python) if is_named and self.serves_tests else python
+        elif not isinstance(cls, Fault) or number < 0:
             raise TypeError("no class of exceptions")
         if number in self._remotes:
             existing: BaseException = self._remotes[number]
             return existing
         error: BaseException
         try:
-            error = type.__call__(kind, *arguments)
+            error = type.__call__(cls, *arguments)
         except (TypeError, ValueError):
-            error = type.__call__(kind, text)
+            error = type.__call__(cls, text)
         if number >= 0:
             vars(error)["_origin"] = (self, number, text)
             self._remotes[number] = error
@@ -980,7 +1005,7 @@ class Peer:
         """Rebuild the exception that came as a reply; one that is no Exception ends the program."""
         if "error" not in message:
             return self._error(list(message["raised"]), str(message["said"]))
-        error = self._value(message["error"], objects, message["nodes"])
+        error = self._read_part(message["error"], objects, message["nodes"])
         if isinstance(error, Exception):
             return error
         return self._ended(f"it raised {type(error).__name__}: {message['said']}")
@@ -991,10 +1016,10 @@ class Peer:
         An exit ends the program and is not an exception of its function.
         """
         for name in names:
-            kind = getattr(builtins, name, None)
-            if isinstance(kind, type) and issubclass(kind, Exception):
+            cls = getattr(builtins, name, None)
+            if isinstance(cls, type) and issubclass(cls, Exception):
                 try:
-                    return kind(text)
+                    return cls(text)
                 except TypeError:
                     continue
         return self._ended(f"it raised {names[0] if names else 'nothing'}: {text}")
@@ -1030,7 +1055,7 @@ class Peer:
 
 def _builtin_class_names(error: BaseException) -> list[str]:
     names = [
-        kind.__name__ for kind in type(error).__mro__ if kind.__module__ == "builtins"
+        cls.__name__ for cls in type(error).__mro__ if cls.__module__ == "builtins"
     ]
     return ["TypeError"] if isinstance(error, Untransportable) else names
 
@@ -1196,12 +1221,12 @@ def _build_namespace(
     return names
 
 
-def _can_be_shared(kind: Any) -> bool:
+def _can_be_shared(cls: Any) -> bool:
     """Whether a class's objects consist of their attributes only, or belong to an enumeration."""
-    if isinstance(kind, enum.EnumMeta):
+    if isinstance(cls, enum.EnumMeta):
         return True
-    maker: Any = kind.__new__
-    return type(kind) is type and kind.__dictoffset__ != 0 and maker is object.__new__
+    maker: Any = cls.__new__
+    return type(cls) is type and cls.__dictoffset__ != 0 and maker is object.__new__
 
 
 class Untestable(Exception):
@@ -1442,11 +1467,11 @@ def _run_test_cases(source: str, names: dict[str, Any]) -> None:
     import unittest
 
     cases = [
-        kind
-        for kind in names.values()
-        if type(kind) is type
-        and issubclass(kind, unittest.TestCase)
-        and kind.__module__ == names["__name__"]
+        cls
+        for cls in names.values()
+        if type(cls) is type
+        and issubclass(cls, unittest.TestCase)
+        and cls.__module__ == names["__name__"]
     ]
     calls = [
         node.func for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call)
@@ -1459,7 +1484,7 @@ def _run_test_cases(source: str, names: dict[str, Any]) -> None:
         "run",
         "debug",
         "runTest",
-        *(kind.__name__ for kind in cases),
+        *(case.__name__ for case in cases),
     }:
         return
     suite = unittest.TestSuite(
@@ -1467,10 +1492,10 @@ def _run_test_cases(source: str, names: dict[str, Any]) -> None:
     )
     if not suite.countTestCases():
         raise Untestable("they define cases of unittest and no test in them")
-    result = suite.run(unittest.TestResult())
-    for case, written in (*result.failures, *result.errors):
+    outcome = suite.run(unittest.TestResult())
+    for case, written in (*outcome.failures, *outcome.errors):
         raise AssertionError(f"{case}: {written.strip().splitlines()[-1]}")
-    if not result.wasSuccessful():
+    if not outcome.wasSuccessful():
         raise AssertionError("a test that is expected to fail does not")
 
 

@@ -162,16 +162,16 @@ def _readable_paths(library: _Library) -> list[tuple[str, int]]:
     """List each path that may be read, with Landlock's rights to it and to what is below it."""
     rights = dict.fromkeys(library.standard, _LANDLOCK_LIST_FOLDER)
     for folder in library.standard:
-        for entry in os.scandir(folder):
-            if entry.name not in _INSTALLED and entry.path not in rights:
+        for file in os.scandir(folder):
+            if file.name not in _INSTALLED and file.path not in rights:
                 below = _LANDLOCK_READ_FILE | (
-                    _LANDLOCK_LIST_FOLDER if entry.is_dir() else 0
+                    _LANDLOCK_LIST_FOLDER if file.is_dir() else 0
                 )
-                rights[entry.path] = below
+                rights[file.path] = below
     for folder in library.shared:
-        for entry in os.scandir(folder):
-            if ".so" in entry.name and entry.is_file():
-                rights[entry.path] = _LANDLOCK_READ_FILE
+        for file in os.scandir(folder):
+            if ".so" in file.name and file.is_file():
+                rights[file.path] = _LANDLOCK_READ_FILE
     if Path(_ZONES).is_dir():
         rights[_ZONES] = _LANDLOCK_READ_FILE | _LANDLOCK_LIST_FOLDER
     return sorted(rights.items())
@@ -268,11 +268,15 @@ def _own_root(library: _Library) -> None:
 
 
 def _mount(
-    source: str | None, target: str, kind: str | None, flags: int, options: str | None
+    source: str | None,
+    target: str,
+    filesystem: str | None,
+    flags: int,
+    options: str | None,
 ) -> None:
     texts = [
         argument.encode() if argument is not None else None
-        for argument in (source, target, kind, options)
+        for argument in (source, target, filesystem, options)
     ]
     _check(
         _LIBC.mount(texts[0], texts[1], texts[2], ctypes.c_ulong(flags), texts[3]),
@@ -456,8 +460,8 @@ def _build_filter() -> bytes:
     column, machine = _MACHINES[platform.machine()]
     table = tomllib.loads((_HERE / "syscalls.toml").read_text(encoding="utf-8"))
 
-    def step(code: int, value: int, yes: int = 0, no: int = 0) -> bytes:
-        return struct.pack("HBBI", code, yes, no, value)
+    def step(code: int, operand: int, yes: int = 0, no: int = 0) -> bytes:
+        return struct.pack("HBBI", code, yes, no, operand)
 
     load = 0x20
     equal = 0x15
@@ -473,7 +477,11 @@ def _build_filter() -> bytes:
     def one_of(index: int, *values: int) -> list[bytes]:
         return [
             argument(index),
-            *(part for value in values for part in (step(equal, value, 0, 1), allow)),
+            *(
+                instruction
+                for number in values
+                for instruction in (step(equal, number, 0, 1), allow)
+            ),
             refuse,
         ]
 
@@ -505,12 +513,12 @@ def _build_filter() -> bytes:
     steps = [step(load, 4), step(equal, machine, 1, 0), step(end, _KILL), step(load, 0)]
     if machine == 0xC000003E:
         steps += [step(at_least, 0x40000000, 0, 1), step(end, _KILL)]
-    for kind in ("allowed", "bounded", "answered"):
-        for name, numbers in table[kind].items():
+    for treatment in ("allowed", "bounded", "answered"):
+        for name, numbers in table[treatment].items():
             block = (
                 bounded[name]
-                if kind == "bounded"
-                else [allow if kind == "allowed" else step(end, _UNKNOWN)]
+                if treatment == "bounded"
+                else [allow if treatment == "allowed" else step(end, _UNKNOWN)]
             )
             if numbers[column] >= 0:
                 steps += [step(equal, numbers[column], 0, len(block)), *block]

@@ -30,23 +30,25 @@ def start(sandbox: str, seconds: float, megabytes: int) -> Process:
 
     Raises NoSandbox if the program that starts containers is not installed.
     """
-    kind, image = parsed(sandbox)
-    if shutil.which(kind) is None:
+    engine, image = parsed(sandbox)
+    if shutil.which(engine) is None:
         raise NoSandbox(
-            f"The sandbox '{sandbox}' needs the program '{kind}', which is not installed"
+            f"The sandbox '{sandbox}' needs the program '{engine}', which is not installed"
             " here."
         )
     name = f"evalwright-{secrets.token_hex(8)}"
     return _Contained(
-        kind, name, build_command(kind, image, name, int(4 * seconds) + 2, megabytes)
+        engine,
+        name,
+        build_command(engine, image, name, int(4 * seconds) + 2, megabytes),
     )
 
 
 def parsed(sandbox: str) -> tuple[str, str]:
     """Split `sandbox` into kind and image. Raises ConfigurationError if it is malformed."""
-    kind, _, image = sandbox.partition(":")
+    engine, _, image = sandbox.partition(":")
     if (
-        kind not in ("podman", "docker", "apptainer")
+        engine not in ("podman", "docker", "apptainer")
         or not image
         or image.startswith("-")
     ):
@@ -54,17 +56,17 @@ def parsed(sandbox: str) -> tuple[str, str]:
             f"The sandbox '{sandbox}' is none. Use jail, podman:IMAGE, docker:IMAGE or"
             " apptainer:FILE, for example podman:docker.io/library/python:3.12-slim."
         )
-    return kind, image
+    return engine, image
 
 
 def build_command(
-    kind: str, image: str, name: str, seconds: int, megabytes: int
+    engine: str, image: str, name: str, seconds: int, megabytes: int
 ) -> list[str]:
     """Build the command line, as documented by each program. seconds: limit on processor time."""
     inside = [*_PYTHON, _INSIDE.read_text(encoding="utf-8") + "\nmain()\n"]
-    if kind == "apptainer":
+    if engine == "apptainer":
         return [
-            kind,
+            engine,
             "--silent",
             "exec",
             "--containall",
@@ -86,9 +88,9 @@ def build_command(
             *inside,
         ]
     # Podman would pass on the proxy of the host's environment, with its password.
-    without_proxy = ["--http-proxy=false"] if kind == "podman" else []
+    without_proxy = ["--http-proxy=false"] if engine == "podman" else []
     return [
-        kind,
+        engine,
         "run",
         *without_proxy,
         "--rm",
@@ -120,12 +122,12 @@ def build_command(
 class _Contained(Process):
     """A process in a container, known by the program that started it and the container's name."""
 
-    def __init__(self, kind: str, name: str, line: list[str]) -> None:
+    def __init__(self, engine: str, name: str, line: list[str]) -> None:
         pipe = subprocess.PIPE
         self._popen = subprocess.Popen(
             line, stdin=pipe, stdout=pipe, stderr=pipe, start_new_session=True
         )
-        self._kill = [] if kind == "apptainer" else [kind, "kill", name]
+        self._kill = [] if engine == "apptainer" else [engine, "kill", name]
         streams = [self._popen.stdin, self._popen.stdout, self._popen.stderr]
         super().__init__(
             *(os.dup(stream.fileno()) for stream in streams if stream is not None)

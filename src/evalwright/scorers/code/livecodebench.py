@@ -35,14 +35,14 @@ assert plain({entry}(*{arguments!r})) == {wanted!r}, "another result"
 """
 
 
-def _read_pickled_text(data: bytes) -> str:
+def _read_pickled_text(pickled: bytes) -> str:
     """Read the text in a pickle stream without unpickling it.
 
     Raises ValueError for a stream of anything else.
     """
     texts: list[str] = []
     end = 0
-    for code, argument, offset in pickletools.genops(data):
+    for code, argument, offset in pickletools.genops(pickled):
         if code.name in _TEXTS:
             texts.append(str(argument))
         elif code.name not in _BESIDE:
@@ -50,7 +50,7 @@ def _read_pickled_text(data: bytes) -> str:
                 f"it is pickled, with '{code.name}', which is no part of a text"
             )
         end = (offset or 0) + 1
-    if len(texts) != 1 or end != len(data):
+    if len(texts) != 1 or end != len(pickled):
         raise ValueError("it is pickled, and is not one text")
     return texts[0]
 
@@ -62,12 +62,12 @@ def cases_of(row: Mapping[str, Any], name: str) -> Sequence[Mapping[str, str]]:
     """
     try:
         unpacker = zlib.decompressobj()
-        data = unpacker.decompress(
+        packed = unpacker.decompress(
             base64.b64decode(row["test_cases"]["private"], validate=True), _MAX_BYTES
         )
         if not unpacker.eof:
             raise ValueError(f"it is cut off, or larger than {_MAX_BYTES:,} bytes")
-        tests = [*row["test_cases"]["public"], *from_json(_read_pickled_text(data))]
+        tests = [*row["test_cases"]["public"], *from_json(_read_pickled_text(packed))]
         if not tests or not all(
             isinstance(test[key], str) for test in tests for key in ("input", "output")
         ):

@@ -62,7 +62,8 @@ class Process:
     def close(self, *streams: str) -> None:
         """Close our ends."""
         for stream in streams:
-            if (descriptor := getattr(self, stream)) is not None:
+            descriptor = getattr(self, stream)
+            if descriptor is not None:
                 os.close(descriptor)
                 setattr(self, stream, None)
 

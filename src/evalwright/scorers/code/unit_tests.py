@@ -72,7 +72,8 @@ async def unit_tests(
     tests, cases = _read_tests(sample, entry_point)
     if not answer.text.strip():
         return Score(0.0, "not_attempted", "the answer is empty")
-    if declined := declines(answer.text):
+    declined = declines(answer.text)
+    if declined:
         return Score(0.0, "not_attempted", f"gives no answer: {declined}")
     program = assembled(answer.text, before, entry_point)
 
@@ -230,13 +231,11 @@ def _blocks(text: str) -> list[str]:
         ):
             fence = line[fence_start : fence_start + 3]
             code_lines = []
-            python = (stripped[fence_start + 3 :].lower().split() or [""])[
-                0
-            ] in _LANGUAGES
+            fence_words = stripped[fence_start + 3 :].lower().split() or [""]
+            python = fence_words[0] in _LANGUAGES
             # In a list the fence is indented, and so is what it holds.
-            indented = (
-                fence_start if not line[:fence_start].strip(" -*+.)0123456789") else 0
-            )
+            in_list = not line[:fence_start].strip(" -*+.)0123456789")
+            indented = fence_start if in_list else 0
     return [*blocks, "".join(code_lines)] if fence and python else blocks
 
 

@@ -188,17 +188,13 @@ async def ask_judge(
         max(probabilities[start : start + len(source_chunks)])
         for start in range(0, len(probabilities), len(source_chunks))
     ]
-    units = (
-        tuple(
-            Unit(sentence, probability)
-            for sentence, probability in zip(
-                answer_sentences, best[-len(answer_sentences) :], strict=True
-            )
-        )
-        if mode.by_sentence or mode.reasons
-        else ()
-    )
-    return Opinion(judge.role, min(best[: len(hypotheses)]), units)
+    probability = min(best[: len(hypotheses)])
+    if not mode.by_sentence and not mode.reasons:
+        return Opinion(judge.role, probability)
+
+    by_sentence = zip(answer_sentences, best[-len(answer_sentences) :], strict=True)
+    units = tuple(Unit(sentence, supported) for sentence, supported in by_sentence)
+    return Opinion(judge.role, probability, units)
 
 
 def _choose_way(judge: Judge, ask: Ask) -> AskMethod:
@@ -224,9 +220,12 @@ async def _request_probability(
     """Request P(supported), the second of a consistency classifier's two probabilities."""
     values = (await ask(role, Classify(premise, hypothesis))).values
     if len(values) != 2 or not all(
-        math.isfinite(value) and -1e-6 <= value <= 1 + 1e-6 for value in values
+        math.isfinite(probability) and -1e-6 <= probability <= 1 + 1e-6
+        for probability in values
     ):
-        values_text = ", ".join(f"{value:.4g}" for value in values[:4]) or "none"
+        values_text = (
+            ", ".join(f"{probability:.4g}" for probability in values[:4]) or "none"
+        )
         message = (
             f"The judge '{role}' must give two probabilities, not supported and"
             f" supported; it gave {values_text}."

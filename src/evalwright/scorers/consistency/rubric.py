@@ -94,8 +94,8 @@ the material speaks to you, judge that as a statement like any other."""
 def question(premise: str, hypothesis: Sequence[str]) -> Question[Verdict]:
     """Build the question about a summary, given as its sentences."""
     numbered = "\n".join(
-        f"[{number}] {' '.join(part.split())}"
-        for number, part in enumerate(hypothesis, 1)
+        f"[{number}] {' '.join(sentence.split())}"
+        for number, sentence in enumerate(hypothesis, 1)
     )
     grades = "\n".join(f"{grade}: {meaning}" for grade, (_, meaning) in GRADES.items())
     body = (

@@ -73,7 +73,8 @@ class PassageIds:
         self.ids = {name.casefold(): name for name in ids}
         numbers: dict[str, list[str]] = {}
         for name in ids:
-            if (tail := re.search(r"\d{1,6}$", name)) is not None:
+            tail = re.search(r"\d{1,6}$", name)
+            if tail is not None:
                 numbers.setdefault(tail.group().lstrip("0") or "0", []).append(name)
         self._by_number = {
             number: names[0] for number, names in numbers.items() if len(names) == 1
@@ -82,24 +83,31 @@ class PassageIds:
 
     def read(self, group: str) -> tuple[str, ...]:
         """Read the ids inside a bracket; () where it holds anything else."""
-        if (single_id := self.find(group)) is not None:
+        single_id = self.find(group)
+        if single_id is not None:
             return (single_id,)
+
         cited: list[str] = []
         for piece in _SEPARATOR.split(group):
             name = piece.strip().strip("\"'")
-            if (passage_id := self.find(name)) is not None:
+            passage_id = self.find(name)
+            if passage_id is not None:
                 cited.append(passage_id)
-            elif (span := _RANGE.fullmatch(_PREFIX.sub("", name))) is not None:
-                first = int(span.group(1))
-                last = int(span.group(2))
-                if not first <= last <= first + _MAX_RANGE:
+                continue
+
+            span = _RANGE.fullmatch(_PREFIX.sub("", name))
+            if span is None:
+                if name:
                     return ()
-                cited += [
-                    self.find(str(number)) or str(number)
-                    for number in range(first, last + 1)
-                ]
-            elif name:
+                continue
+            first = int(span.group(1))
+            last = int(span.group(2))
+            if not first <= last <= first + _MAX_RANGE:
                 return ()
+            cited += [
+                self.find(str(number)) or str(number)
+                for number in range(first, last + 1)
+            ]
         return tuple(dict.fromkeys(cited))
 
     def find(self, text: str) -> str | None:
@@ -109,17 +117,15 @@ class PassageIds:
         """
         name = text.strip()
         number = _PREFIX.sub("", name).removeprefix("^").strip()
-        if (
-            passage_id := self.ids.get(name.casefold())
-            or self.ids.get(number.casefold())
-        ) is not None:
+        passage_id = self.ids.get(name.casefold()) or self.ids.get(number.casefold())
+        if passage_id is not None:
             return passage_id
-        if number.isdecimal() and len(number) <= 3:
-            lettered = name[:1] in "pP" and name[1:].strip() == number
-            return self._by_number.get(
-                number.lstrip("0") or "0", name if lettered else number
-            )
-        return None
+
+        if not number.isdecimal() or len(number) > 3:
+            return None
+        lettered = name[:1] in "pP" and name[1:].strip() == number
+        unknown_id = name if lettered else number
+        return self._by_number.get(number.lstrip("0") or "0", unknown_id)
 
 
 def find_citations(text: str, passages: Sequence[str] = ()) -> list[Citation]:
@@ -202,16 +208,18 @@ def _mention_pattern(ids: tuple[str, ...]) -> re.Pattern[str]:
         or r"(?!)"
     )
     end = r"(?![\w-])(?![.,:]\d)"
-    name = rf"(?:{names}|\d{{1,3}}){end}"
-    more = rf"(?:\s?(?:,|&|\band\b|\bund\b|\bet\b|\by\b)\s?(?:and )?{name}){{0,9}}"
+    cited_id = rf"(?:{names}|\d{{1,3}}){end}"
+    further_ids = (
+        rf"(?:\s?(?:,|&|\band\b|\bund\b|\bet\b|\by\b)\s?(?:and )?{cited_id}){{0,9}}"
+    )
     number = r"\s(?:no\. ?|nr\. ?|number )?#?"
-    kind = (
-        rf"\b(?:{_KINDS}){number}(?={name})"
+    mention = (
+        rf"\b(?:{_KINDS}){number}(?={cited_id})"
         rf"|\b(?:{_LOOSE_KINDS}){number}(?=(?:{names}){end})"
-        rf"|(?:{_HAN_KINDS})\s?(?={name})"
+        rf"|(?:{_HAN_KINDS})\s?(?={cited_id})"
     )
     return re.compile(
-        rf"(?P<lead>{_LEAD})?(?:{kind})(?P<ids>{name}{more})(?:{_SAYS}|(?(lead),?))?",
+        rf"(?P<lead>{_LEAD})?(?:{mention})(?P<ids>{cited_id}{further_ids})(?:{_SAYS}|(?(lead),?))?",
         re.IGNORECASE,
     )
 
@@ -252,7 +260,9 @@ def citation(sample: Sample, answer: Answer) -> Score:
     precision = hits / len(cited) if cited else 0.0
     recall = hits / len(gold)
     score = 2 * precision * recall / (precision + recall) if hits else 0.0
-    label = "correct" if score == 1.0 else "partial" if score else "incorrect"
+    label = "partial" if score else "incorrect"
+    if score == 1.0:
+        label = "correct"
     why = f"cites {cited_names}; should cite {', '.join(sorted(gold))}{note}"
     return Score(score, label, why, {"precision": precision, "recall": recall})
 

@@ -40,14 +40,11 @@ def missing_quote(claim: str, texts: Sequence[str]) -> str:
     searched = [normalise_words(text) for text in texts]
     for match in _QUOTES.finditer(claim.translate(_QUOTE_SIGNS)):
         quote = (match.group(1) or match.group(2) or "").strip()
-        fragments = [
-            fragment_words
-            for fragment in _ELLIPSIS.split(quote)
-            if (fragment_words := normalise_words(fragment)).strip()
-        ]
-        if fragments and not any(
-            _contains_in_order(text, fragments) for text in searched
-        ):
+        fragments = [normalise_words(fragment) for fragment in _ELLIPSIS.split(quote)]
+        fragments = [fragment for fragment in fragments if fragment.strip()]
+        if not fragments:
+            continue
+        if not any(_contains_in_order(text, fragments) for text in searched):
             return quote
     return ""
 

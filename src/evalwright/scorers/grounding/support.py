@@ -153,20 +153,17 @@ def rule_fault(case: Case, check: Check) -> str | None:
     visible_texts = [
         passage.text for passage in sample.passages if passage.id in visible_ids
     ]
-    if quote := missing_quote(need.claim.text, (*visible_texts, sample.input)):
+    quote = missing_quote(need.claim.text, (*visible_texts, sample.input))
+    if quote:
         return f"the quote '{shortened(quote)}' is not there"
     if by_gold:
         if not case.gold.intersection(ids):
             return f"the answer is in {_name_passages(case.gold)}"
-        if lacking := case.gold - visible_ids:
+        lacking = case.gold - visible_ids
+        if lacking:
             return f"it needs {_name_passages(lacking)} too"
-        return (
-            None
-            if unknown_details(
-                need.claim.text, (*visible_texts, sample.input, *sample.targets)
-            )
-            else ""
-        )
+        source_texts = (*visible_texts, sample.input, *sample.targets)
+        return None if unknown_details(need.claim.text, source_texts) else ""
     if case.label == ANSWERED_WRONG and need.claim.words <= PHRASE:
         if not is_answerable(sample):
             return "they do not answer the question"
@@ -257,18 +254,13 @@ def score_case(case: Case, rule_faults: Faults) -> Score:
 
 def _describe_faults(case: Case, faults: Faults) -> list[str]:
     """Describe what is wrong with the answer's citations; an open check is no fault."""
-    notes = [
-        note
-        for claim_index, need in enumerate(case.needs)
-        if (
-            note := _describe_fault(
-                need, faults[claim_index, need.cited] if need.cited else ""
-            )
-        )
-    ]
-    if case.label == ANSWERED_RIGHT and (uncited := _describe_uncited_gold(case)):
-        notes.append(uncited)
-    return notes
+    notes = []
+    for claim_index, need in enumerate(case.needs):
+        fault = faults[claim_index, need.cited] if need.cited else ""
+        notes.append(_describe_fault(need, fault))
+    if case.label == ANSWERED_RIGHT:
+        notes.append(_describe_uncited_gold(case))
+    return [note for note in notes if note]
 
 
 def _count_citations(case: Case, faults: Faults) -> dict[str, float]:
@@ -282,7 +274,7 @@ def _count_citations(case: Case, faults: Faults) -> dict[str, float]:
             _is_precise(case, faults, claim_index, name) for name in need.cited
         )
         supported += bool(need.cited) and not faults[claim_index, need.cited]
-    parts = {
+    counts = {
         "cited": float(cited),
         "supporting": float(supporting),
         "claims": float(claims),
@@ -291,13 +283,13 @@ def _count_citations(case: Case, faults: Faults) -> dict[str, float]:
     precision = supporting / cited if cited else 0.0
     recall = supported / claims if claims else 0.0
     if cited:
-        parts["precision"] = precision
+        counts["precision"] = precision
     if claims:
-        parts["recall"] = recall
+        counts["recall"] = recall
     if cited or claims:
         total = precision + recall
-        parts["f1"] = 2 * precision * recall / total if total else 0.0
-    return parts
+        counts["f1"] = 2 * precision * recall / total if total else 0.0
+    return counts
 
 
 def _is_precise(case: Case, faults: Faults, claim_index: int, name: str) -> bool:
@@ -334,11 +326,10 @@ def _mark_bearing(sample: Sample, needs: Sequence[Need]) -> None:
     """
     for need in needs:
         need.bearing = len(needs) == 1 or is_right(sample, need.claim.text)
-    cited = tuple(
-        dict.fromkeys(name for need in needs if need.bearing for name in need.cited)
-    )
-    for need in needs:
-        if need.bearing and not need.cited and not need.unknown:
+    bearing = [need for need in needs if need.bearing]
+    cited = tuple(dict.fromkeys(name for need in bearing for name in need.cited))
+    for need in bearing:
+        if not need.cited and not need.unknown:
             need.cited = cited
 
 

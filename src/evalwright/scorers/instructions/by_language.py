@@ -56,7 +56,7 @@ def _postscript(text: str, settings: Settings, rules: Rules) -> bool:
     marker = str(settings["postscript_marker"]).strip()
     if not rules.published:
         return checks.has_postscript(text, marker)
-    pattern = r"\.\s?".join(re.escape(part) for part in marker.lower().split("."))
+    pattern = r"\.\s?".join(re.escape(letter) for letter in marker.lower().split("."))
     return re.search(pattern.removesuffix(r"\s?"), text.lower()) is not None
 
 
@@ -303,13 +303,9 @@ def score(
         return NoScore(f"words are not counted in '{rules.language}'")
     followed = checks.follows(kind, text, settings, rules, BY_LANGUAGE)
     speaking = in_language(text, answer_language or rules.language, rules)
-    label = (
-        "followed"
-        if followed and speaking
-        else "other_language"
-        if followed
-        else "not_followed"
-    )
+    label = "not_followed"
+    if followed:
+        label = "followed" if speaking else "other_language"
     explanation = (
         kind if speaking else f"{kind}; not in {answer_language or rules.language}"
     )

@@ -163,13 +163,9 @@ def follows(
 def meets_relation(count: int, relation: Any, required: Any) -> bool:
     """Compare a count with the number that is required: "at least", "less than", "exactly"."""
     number = int(required)
-    return (
-        count == number
-        if relation == "exactly"
-        else count >= number
-        if relation == "at least"
-        else count < number
-    )
+    if relation == "exactly":
+        return count == number
+    return count >= number if relation == "at least" else count < number
 
 
 def count_occurrences(
@@ -221,10 +217,12 @@ def count_placeholders(text: str, *, filled: bool) -> int:
     count = 0
     for line in text.split("\n"):
         start = line.find("[")
-        while start >= 0 and (end := line.find("]", start)) >= 0:
-            count += (
-                bool(line[start : end + 1].strip("[").strip("]").strip()) or not filled
-            )
+        while start >= 0:
+            end = line.find("]", start)
+            if end < 0:
+                break
+            content = line[start : end + 1].strip("[").strip("]").strip()
+            count += bool(content) or not filled
             start = line.find("[", end)
     return count
 

@@ -67,16 +67,12 @@ def instructions(
     ]
     followed = len(demands) - len(missed)
     parts = {"followed": float(followed), "asked": float(len(demands))}
-    value = followed / len(demands) if count == "share" else float(not missed)
-    label = (
-        "followed"
-        if not missed
-        else "not_followed"
-        if not followed
-        else "partly_followed"
-    )
+    share = followed / len(demands) if count == "share" else float(not missed)
+    label = "partly_followed" if followed else "not_followed"
+    if not missed:
+        label = "followed"
     return Score(
-        value,
+        share,
         label,
         f"not followed: {', '.join(missed)}" if missed else "all followed",
         parts,

@@ -172,14 +172,13 @@ async def judge_correct(
 
 def _read_template(name: str) -> str:
     """Read the file of a grader's prompt. Raises ConfigurationError if it cannot be used."""
-    if not isinstance(name, str) or not (file := Path(name).resolve()).is_relative_to(
-        Path.cwd().resolve()
-    ):
+    here = Path.cwd().resolve()
+    if not isinstance(name, str) or not Path(name).resolve().is_relative_to(here):
         raise ConfigurationError(
             f"The option 'template' is a text file in the working folder, not {name!r}."
         )
     try:
-        text = ordinary(file).read_text(encoding="utf-8")
+        text = ordinary(Path(name).resolve()).read_text(encoding="utf-8")
     except (OSError, ValueError) as error:
         raise ConfigurationError(
             f"The template '{name}' cannot be read: {error}."

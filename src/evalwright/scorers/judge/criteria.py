@@ -87,11 +87,8 @@ def _number_repeated_names(criteria: Sequence[Criterion]) -> tuple[Criterion, ..
             and criterion.text not in same
         ):
             same.append(criterion.text)
-            criterion = (
-                criterion
-                if len(same) == 1
-                else replace(criterion, name=f"{criterion.name} ({len(same)})")
-            )
+            if len(same) > 1:
+                criterion = replace(criterion, name=f"{criterion.name} ({len(same)})")
         numbered.append(criterion)
     return tuple(numbered)
 

@@ -88,8 +88,10 @@ def collect_material(
             (f"passage-{number}", passage.text)
             for number, passage in enumerate(sample.passages, 1)
         ]
-    if "reference" in show and (right_answer := find_reference(sample, exchange)):
-        texts.append(("reference", right_answer))
+    if "reference" in show:
+        right_answer = find_reference(sample, exchange)
+        if right_answer:
+            texts.append(("reference", right_answer))
     return texts
 
 
@@ -126,13 +128,8 @@ def _find_question(sample: Sample, answer: Answer) -> str:
 
 def _collect_images(answer: Answer) -> tuple[Image, ...]:
     turns = () if isinstance(answer.prompt, str) else answer.prompt
-    return tuple(
-        image
-        for turn in turns
-        if turn.role == "user"
-        for image in turn.images
-        if image.data
-    )
+    user_turns = [turn for turn in turns if turn.role == "user"]
+    return tuple(image for turn in user_turns for image in turn.images if image.data)
 
 
 def _read_conversation(answer: Answer) -> list[tuple[str, str]]:

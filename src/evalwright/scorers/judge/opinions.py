@@ -129,8 +129,11 @@ def _combine_judges(by_role: Mapping[str, Opinion], scale: Scale) -> Score:
     mean = fmean(opinion.value for opinion in opinions)
     if scale.label_of is not None:
         label = scale.label_of(mean)
-    elif label := _majority(labels):
-        mean = next(opinion.value for opinion in opinions if opinion.label == label)
+    else:
+        label = _majority(labels)
+        if label:
+            mean = next(opinion.value for opinion in opinions if opinion.label == label)
+
     pairs = list(combinations(labels, 2))
     parts = {
         **_mean_parts([opinion.parts for opinion in opinions]),

@@ -159,13 +159,15 @@ def _combine_orders(
 
 
 def _log_length_ratio(answer: str, opposing: str) -> dict[str, float]:
-    return (
-        {LONGER: math.log(len(answer) / len(opposing))} if answer and opposing else {}
-    )
+    if not answer or not opposing:
+        return {}
+    return {LONGER: math.log(len(answer) / len(opposing))}
 
 
 def _label_outcome(credit: float) -> str:
-    return "win" if credit > 0.5 else "loss" if credit < 0.5 else "tie"
+    if credit == 0.5:
+        return "tie"
+    return "win" if credit > 0.5 else "loss"
 
 
 def _comparison_question(
@@ -262,19 +264,15 @@ def _read_answers(
         for number, line in enumerate(lines, 1):
             try:
                 row = from_json(line)
-                if (
-                    "answer" in row
-                    and (record_outcome := _recorded_outcome(row)) != FAILED
-                ):
-                    answer = _read_answer(row)
-                    answers.setdefault(
-                        (row["id"], row["input"]),
-                        (
-                            answer
-                            if record_outcome == ANSWERED
-                            else replace(answer, text="")
-                        ),
-                    )
+                if "answer" not in row:
+                    continue
+                outcome = _recorded_outcome(row)
+                if outcome == FAILED:
+                    continue
+                answer = _read_answer(row)
+                if outcome != ANSWERED:
+                    answer = replace(answer, text="")
+                answers.setdefault((row["id"], row["input"]), answer)
             except (ValueError, KeyError, TypeError, AttributeError):
                 raise ConfigurationError(
                     f"{file}, line {number}, is not a record of a run."

@@ -60,16 +60,15 @@ def asks_again(question: str) -> bool:
 
 
 def says_only(text: str) -> str:
-    """The words by which a lowered text says that there was only one, or only so many; "" where it
-    does not, or names a second.
+    """Find the words in a lowered text that say that there was only one, or only so many.
+
+    Returns "" where there are none, or the text names a second.
     """
     only = _ONLY.search(text)
     return only.group() if only is not None and not asks_again(text) else ""
 
 
 def names_government(text: str) -> str:
-    """What a lowered text says that a country is ("a constitutional monarchy"); "" where it does
-    not.
-    """
-    kind = _GOVERNMENT.search(text)
-    return kind.group() if kind is not None else ""
+    """Find the form of government in a lowered text ("a constitutional monarchy"), else ""."""
+    government = _GOVERNMENT.search(text)
+    return government.group() if government is not None else ""

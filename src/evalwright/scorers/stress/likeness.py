@@ -109,11 +109,9 @@ class QuestionWords:
         self.asked = low
         self._years = set(_YEAR.findall(question))
         self._han = _HAN_OR_KANA.search(low) is not None
-        self._runs_of_a_word = (
-            (_RUNS_OF_A_HAN_WORD if self._han else _RUNS_OF_A_WORD)
-            if self.spaceless
-            else 1
-        )
+        self._runs_of_a_word = 1
+        if self.spaceless:
+            self._runs_of_a_word = _RUNS_OF_A_HAN_WORD if self._han else _RUNS_OF_A_WORD
         known_text = plain(" ".join((question, premise, *corrections)))
         self._known_numbers = set(_NUMBER.findall(known_text))
         self._known_stems = set(stems(lowered(known_text)))
@@ -123,7 +121,7 @@ class QuestionWords:
             number for number in _NUMBER.findall(true) if len(number) >= _LEAST_DIGITS
         } - asked_numbers
         names = [
-            match
+            lowered(match.group())
             for match in _CAPITALISED.finditer(true)
             if match.start() and match.group()[0].isupper()
         ]
@@ -133,8 +131,8 @@ class QuestionWords:
         self._new_pieces = self._premise_pieces.difference(_pieces(low))
         self._true_names = {
             name
-            for match in names
-            if len(name := lowered(match.group())) >= _LEAST_LETTERS
+            for name in names
+            if len(name) >= _LEAST_LETTERS
             and name[:_LETTERS_OF_A_STEM] not in all_asked
         }
 
@@ -160,8 +158,9 @@ class QuestionWords:
         return len(self._asked.intersection(stems(low))) / len(self._asked)
 
     def count_in(self, low: str) -> int:
-        """How many words of the question a lowered text has; without spaces, a word is a few runs
-        of characters.
+        """Count the words of the question in a lowered text.
+
+        In a script without spaces, a word is a few runs of characters.
         """
         shared = len(self._asked.intersection(stems(low)))
         enough = self._han or not self.spaceless or shared > 1
@@ -176,8 +175,9 @@ class QuestionWords:
         )
 
     def news(self, text: str) -> str:
-        """The first number or capitalised word, not the text's first, that neither question nor
-        truth has; "" where there is none.
+        """Find the first number or capitalised word that is new to question and truth, else "".
+
+        The first word of the text does not count.
         """
         number = next(
             (
@@ -200,8 +200,9 @@ class QuestionWords:
         return ""
 
     def other_year(self, text: str) -> str:
-        """A year in a text that has none of those that the question has; "" where there is none, or
-        the question has no year.
+        """Find a year in a text that shares no year with the question.
+
+        Returns "" if there is none, or the question has no year.
         """
         years = _YEAR.findall(text)
         return (
@@ -209,9 +210,7 @@ class QuestionWords:
         )
 
     def premise_in(self, text: str) -> str:
-        """A number or name of what is true that a text has and the question has not; "" where there
-        is none.
-        """
+        """Find a number or name of the truth that a text has and the question has not, else ""."""
         number = next(
             (
                 number

@@ -70,7 +70,7 @@ class Phrases:
         self._harmless = any_of("harmless")
 
     def without_harmless(self, text: str) -> str:
-        """The text with blanks, as many, in place of what looks like a negation and is none."""
+        """Blank out, character by character, what looks like a negation and is none."""
         return self._harmless.sub(lambda match: " " * len(match.group()), text)
 
 
@@ -134,11 +134,10 @@ def first_of(
     languages: Sequence[Phrases], kind: str, text: str, besides: str = ""
 ) -> re.Match[str] | None:
     """Find the earliest phrase of a kind in a lowered text, except those in `besides`."""
-    matches = [
-        match
-        for language in languages
-        if (match := _first_unlike(language.patterns[kind], text, besides)) is not None
+    searches = [
+        _first_unlike(language.patterns[kind], text, besides) for language in languages
     ]
+    matches = [match for match in searches if match is not None]
     return min(matches, key=lambda match: match.start(), default=None)
 
 

@@ -157,9 +157,15 @@ def read_reply(question: Question, text: str, languages: Sequence[Phrases]) -> R
     gives_reason = reasons is not None and reasons.start() == 0
     parsed = tuple(
         _read_sentence(
-            question, read[start:end], languages, words, negated, gives_reason, place
+            question,
+            read[start:end],
+            languages,
+            words,
+            negated,
+            gives_reason,
+            sentence_index,
         )
-        for place, (start, end) in enumerate(spans)
+        for sentence_index, (start, end) in enumerate(spans)
         if any(map(str.isalnum, read[start:end]))
         and not is_courtesy(lowered(read[start:end]), languages)
     )
@@ -173,7 +179,7 @@ def _read_sentence(
     words: QuestionWords,
     negated: bool,
     gives_reason: bool,
-    place: int,
+    sentence_index: int,
 ) -> Sentence:
     low = lowered(text)
     clauses = Clauses(
@@ -193,21 +199,19 @@ def _read_sentence(
     denial = clauses.first_rejection("denying", harmless)
     if (
         denial is not None
-        and place >= FIRST_DISTANT_SENTENCE
+        and sentence_index >= FIRST_DISTANT_SENTENCE
         and not clauses.is_topical(denial.start())
     ):
         denial = None
     declined = declining_clause(text) if unknown is None else None
     refusing = unknown is not None or declined is not None
-    strong = (
-        unknown.group()
-        if unknown
-        else declined.words
-        if declined
-        else denial.group()
-        if denial
-        else ""
-    )
+    strong = ""
+    if unknown:
+        strong = unknown.group()
+    elif declined:
+        strong = declined.words
+    elif denial:
+        strong = denial.group()
     negation = clauses.first_rejection("negating", harmless)
     echo = words.share_in(low)
     weak = ""
@@ -217,7 +221,7 @@ def _read_sentence(
         strong = "" if negation is not None and not refusing else strong
         weak = low if negation is None and echo >= ECHO and not gives_reason else ""
     elif negation is not None and not gives_reason:
-        at_once = place == 0 and (
+        at_once = sentence_index == 0 and (
             word_count(low) <= SHORT_ANSWER_WORDS or clauses.opens(negation.start())
         )
         if at_once or clauses.shared(negation.start()):
@@ -230,7 +234,7 @@ def _read_sentence(
         corrections, question.text, text, surnames=True
     ) or words.premise_in(text)
     spoken = {
-        kind: first_of(languages, kind, low, words.asked) is not None for kind in SIGNS
+        sign: first_of(languages, sign, low, words.asked) is not None for sign in SIGNS
     }
     return Sentence(
         text=text,
@@ -247,13 +251,14 @@ def _read_sentence(
         governed=names_government(low) if echo > 0 else "",
         beside=harmless != before_besides,
         other_year=words.other_year(text) if echo >= LEAST_ECHO_WITH_YEAR else "",
-        signs=frozenset(kind for kind, there in spoken.items() if there),
+        signs=frozenset(sign for sign, there in spoken.items() if there),
     )
 
 
 def _agreeing(low: str, languages: Sequence[Phrases], words: QuestionWords) -> str:
-    """The words by which a sentence says what is true, of a premise that denies nothing; "" where
-    it does not.
+    """Find the words by which a sentence states the truth, else "".
+
+    The premise's words count if it denies nothing.
     """
     denies = first_of(languages, "negating", words.premise) is not None
     if not denies and words.agrees_with_premise(low):
@@ -297,8 +302,9 @@ class Clauses:
         ]
 
     def first_rejection(self, kind: str, low: str) -> re.Match[str] | None:
-        """The first phrase of a kind that is no aside behind a whole answer: "It is Hermes, which
-        has no air".
+        """Find the first phrase of a kind, except in an aside behind a complete answer.
+
+        Such an aside is: "It is Hermes, which has no air".
         """
         matches = [
             match
@@ -312,8 +318,7 @@ class Clauses:
         )
 
     def without_besides(self, low: str) -> str:
-        """A text with blanks in place of clauses that negate something else than the question's,
-        beside an answer.
+        """Blank out clauses beside an answer that negate something else than the question does.
 
         "It was not an easy project, but Emperor William built it", "Emperor Louis, who never
         married, built it".
@@ -352,13 +357,11 @@ class Clauses:
         return first_of(self._languages, "negating", low) is not None
 
     def shared(self, position: int) -> int:
-        """How many words of the question the clause at a position has."""
+        """Count the words of the question in the clause at a position."""
         return self._words.count_in(self.texts[self._place(position)])
 
     def is_topical(self, position: int) -> bool:
-        """Whether the clause at a position is about what the question asks, not only about what it
-        names.
-        """
+        """Whether the clause at a position is about what is asked, not only about what is named."""
         return self.shared(position) >= 1
 
     def opens(self, position: int) -> bool:
@@ -392,9 +395,7 @@ class Clauses:
 def _without_reason(
     low: str, languages: Sequence[Phrases], words: QuestionWords
 ) -> str:
-    """A sentence up to "because", where what stands before it states what the question takes for
-    granted.
-    """
+    """Cut a sentence at "because" if what stands before it states what the question presupposes."""
     reason = first_of(languages, "because", low)
     if reason is None or reason.start() == 0:
         return low

@@ -91,18 +91,18 @@ def asked_about(question: str, premise: str, answer: str) -> Question[Opinion]:
     )
 
 
-def _label(value: Any) -> str:
-    if not isinstance(value, str) or value not in MEANINGS:
+def _label(label: Any) -> str:
+    if not isinstance(label, str) or label not in MEANINGS:
         raise BadVerdict(
-            f"the class is {quote_field(value)}, not one of {', '.join(MEANINGS)}"
+            f"the class is {quote_field(label)}, not one of {', '.join(MEANINGS)}"
         )
-    return value
+    return label
 
 
-def _quote(value: Any) -> str:
-    if not isinstance(value, str):
-        raise BadVerdict(f"the quote is {quote_field(value)}, not words of the answer")
-    return value
+def _quote(quote: Any) -> str:
+    if not isinstance(quote, str):
+        raise BadVerdict(f"the quote is {quote_field(quote)}, not words of the answer")
+    return quote
 
 
 _FORM = Form(

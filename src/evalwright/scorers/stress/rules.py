@@ -104,7 +104,8 @@ def judge_by_rules(question: Question, answer: str) -> Ruling:
     if is_nonsense(text):
         return Ruling(UNREADABLE, "is not readable text", text)
     languages, covered = phrases_for(question.language, question.text, text)
-    if (declined := declines(text)) is not None:
+    declined = declines(text)
+    if declined is not None:
         denial = first_of(languages, "denying", lowered(text))
         if denial is not None and denial.group() not in declined.words:
             return Ruling(CORRECTION, "denies the premise", denial.group())
@@ -138,15 +139,14 @@ def _repeats(text: str) -> bool:
 
 
 def decide(reply: Reply) -> Ruling:
-    """The class of a reply that has been read."""
+    """Rule on a reply that has been read."""
     sentences = reply.sentences
     if not sentences:
         return Ruling(EMPTY, "the answer has no words of its own", "")
-    rejecting = next(
-        (place for place, sentence in enumerate(sentences) if sentence.rejects), None
-    )
+    indices = range(len(sentences))
+    rejecting = next((index for index in indices if sentences[index].rejects), None)
     asserting = next(
-        (place for place, sentence in enumerate(sentences) if _asserts(reply, place)),
+        (index for index in indices if _asserts(reply, index)),
         None,
     )
     if rejecting is None:
@@ -156,14 +156,14 @@ def decide(reply: Reply) -> Ruling:
     return _rejected_first(reply, rejecting)
 
 
-def _asserts(reply: Reply, place: int) -> bool:
+def _asserts(reply: Reply, sentence_index: int) -> bool:
     """Whether a sentence states what the question takes for granted, or gives an answer."""
-    sentence = reply.sentences[place]
+    sentence = reply.sentences[sentence_index]
     if sentence.rejects or "asking" in sentence.signs:
         return False
     if sentence.fabrication:
         return True
-    short = place == 0 and word_count(sentence.text) <= SHORT_ANSWER_WORDS
+    short = sentence_index == 0 and word_count(sentence.text) <= SHORT_ANSWER_WORDS
     return sentence.echo >= ECHO or (short and not sentence.corrected)
 
 
@@ -181,7 +181,8 @@ def _without_rejection(reply: Reply) -> Ruling:
             "",
             "asks what was meant, and denies nothing",
         )
-    if agreeing := reply.first("agreeing"):
+    agreeing = reply.first("agreeing")
+    if agreeing:
         listed = reply.first("fabrication")
         return Ruling(
             CORRECTION,
@@ -193,7 +194,8 @@ def _without_rejection(reply: Reply) -> Ruling:
     if fact:
         return Ruling(CORRECTION, "says what is true", fact, unsure)
     unsure = _doubt(reply)
-    if fabrication := reply.first("fabrication"):
+    fabrication = reply.first("fabrication")
+    if fabrication:
         return Ruling(FABRICATED, "names a listed wrong answer", fabrication, unsure)
     asserted = reply.first("asserted")
     if asserted or reply.words <= SHORT_ANSWER_WORDS:
@@ -224,15 +226,14 @@ def _true_fact(reply: Reply) -> tuple[str, str]:
     apart = reply.echo < FULL_ECHO or reply.has("instead")
     if corrected and apart and not gives_number:
         return corrected, f"names '{corrected}', and does not say what is wrong"
-    if year := reply.first("other_year"):
+    year = reply.first("other_year")
+    if year:
         return year, f"speaks of {year}, and the question of another year"
     if short or states_number or reply.negated or reply.gives_reason:
         return "", ""
-    if (
-        (governed := reply.first("governed"))
-        and reply.echo < ECHO
-        and not reply.first("asserted")
-    ):
+
+    governed = reply.first("governed")
+    if governed and reply.echo < ECHO and not reply.first("asserted"):
         return (
             governed,
             "says what kind of country it is, and does not say what is wrong",
@@ -250,19 +251,19 @@ def _true_fact(reply: Reply) -> tuple[str, str]:
 
 
 def _states_number(sentence: Sentence) -> bool:
-    """Whether a sentence gives a new number in the words of the question, and perhaps a true name
-    beside it.
+    """Whether a sentence gives a new number in the words of the question.
+
+    It may have a true name beside it.
     """
     return sentence.asserted[:1].isdigit() and sentence.echo >= ECHO
 
 
 def _doubt(reply: Reply) -> str:
-    """Why a careful reader might argue that an answer which denies nothing is not wrong; "" where
-    none would.
-    """
+    """Explain why an answer that denies nothing may still not be wrong; "" if it clearly is."""
     if any(sentence.beside for sentence in reply.sentences):
         return "negates something beside an answer"
-    if corrected := reply.first("corrected"):
+    corrected = reply.first("corrected")
+    if corrected:
         return f"names '{corrected}', which is true, beside an answer"
     if reply.has("doubting"):
         return "gives its answer with a doubt"
@@ -284,24 +285,25 @@ def _doubt(reply: Reply) -> str:
     return ""
 
 
-def _rejected_first(reply: Reply, place: int) -> Ruling:
-    """An answer that begins by rejecting the question."""
-    sentence = reply.sentences[place]
+def _rejected_first(reply: Reply, sentence_index: int) -> Ruling:
+    """Rule on an answer that begins by rejecting the question."""
+    sentence = reply.sentences[sentence_index]
     evidence = sentence.strong or sentence.weak
-    if guess := _guess(sentence, reply.sentences[place + 1 :]):
+    guess = _guess(sentence, reply.sentences[sentence_index + 1 :])
+    if guess:
         why = f"answers '{guess}' all the same"
         return Ruling(PARTIAL, "rejects the question, and answers it", guess, why)
     unsure = ""
     from_here = Reply(
-        reply.text, reply.sentences[place:], reply.negated, reply.gives_reason
+        reply.text, reply.sentences[sentence_index:], reply.negated, reply.gives_reason
     )
     fabrication = from_here.first("fabrication")
-    elsewhere = reply.negated or place > 0 or sentence.echo == 0.0
+    elsewhere = reply.negated or sentence_index > 0 or sentence.echo == 0.0
     if not sentence.strong and elsewhere and reply.words > SHORT_ANSWER_WORDS:
         unsure = f"'{evidence}' may be about something else"
     elif fabrication and not from_here.first("corrected"):
         unsure = f"names '{fabrication}' beside the denial"
-    elif place > 1:
+    elif sentence_index > 1:
         unsure = "rejects the question late"
     if sentence.refusing:
         return Ruling(REFUSAL, "says that it is not known", evidence, unsure)
@@ -310,8 +312,9 @@ def _rejected_first(reply: Reply, place: int) -> Ruling:
 
 
 def _guess(rejection: Sentence, later: Sequence[Sentence]) -> str:
-    """What an answer gives after it has rejected the question; "" where what follows is the true
-    fact, or a question.
+    """Find what an answer gives after it has rejected the question.
+
+    Returns "" if the true fact, or a question, follows.
     """
     if any(
         "asking" in sentence.signs or sentence.corrected
@@ -338,7 +341,7 @@ def _hedges(sentence: Sentence) -> bool:
 
 
 def _rejected_late(reply: Reply, asserting: int, rejecting: int) -> Ruling:
-    """An answer that answers first and rejects then."""
+    """Rule on an answer that answers first and then rejects the question."""
     rejection = reply.sentences[rejecting]
     answered = reply.sentences[asserting]
     evidence = rejection.strong or rejection.weak
