@@ -172,7 +172,7 @@ def _named_tuple(name: str, fields: str) -> type:
     return collections.namedtuple(name, fields)
 
 
-def _has_fields(cls: Any) -> bool:
+def _is_named_tuple(cls: Any) -> bool:
     """Whether a subclass of tuple is a named tuple.
 
     One with a field that would hide a method of tuples is taken as a tuple.
@@ -501,13 +501,13 @@ def _fault_text(self: Any) -> str:
 
 
 @functools.cache
-def _fault_of_python(python: Any) -> Fault:
+def _python_fault_class(python: Any) -> Fault:
     """Build the class for one of Python's exceptions and those that the program means by it.
 
     It catches no others.
     """
     bases = [
-        _fault_of_python(base)
+        _python_fault_class(base)
         for base in python.__bases__
         if issubclass(base, BaseException)
     ]
@@ -609,7 +609,7 @@ class Table:
             ]
         if issubclass(cls, array.array):
             return [f"array {obj.typecode}", *map(self.write_part, obj)]
-        if issubclass(cls, tuple) and _has_fields(cls):
+        if issubclass(cls, tuple) and _is_named_tuple(cls):
             return ["namedtuple", *map(self.write_part, _MAKE["namedtuple"][2](obj))]
         base: Any
         for base in cls.__mro__:
@@ -783,10 +783,10 @@ class Peer:
         while "do" in (message := self.message()):
             self.serve(message)
         try:
-            objects = self._decoded(message["nodes"], table.objects)
+            objects = self._rebuild_objects(message["nodes"], table.objects)
             if "raised" not in message:
                 return self._read_part(message["value"], objects, message["nodes"])
-            error = self._raised(message, objects)
+            error = self._rebuild_raised(message, objects)
             if (
                 isinstance(error, StopIteration | StopAsyncIteration)
                 and operation != "next"
@@ -804,7 +804,7 @@ class Peer:
         try:
             operation = self._operations[message["do"]]
             before = message["nodes"]
-            objects = self._decoded(before, [])
+            objects = self._rebuild_objects(before, [])
             values = self._read_part(message["with"], objects, before)
             if self.serves_tests and id(values[0]) not in self._numbers:
                 # With `type` alone a program could make a class here whose objects equal
@@ -825,7 +825,7 @@ class Peer:
         except BaseException as error:
             reply = {"raised": _builtin_class_names(error), "said": _error_text(error)}
             failed = error
-        for with_object in self._with_the_error(failed):
+        for with_object in self._reply_attempts(failed):
             table = Table(self, objects)
             try:
                 error_node = {"error": table.write_part(failed)} if with_object else {}
@@ -836,7 +836,7 @@ class Peer:
                 continue
         self._send({**reply, "nodes": []})
 
-    def _with_the_error(self, error: BaseException) -> tuple[bool, ...]:
+    def _reply_attempts(self, error: BaseException) -> tuple[bool, ...]:
         """The ways to try in turn: whether a raised exception crosses as an object."""
         if self.serves_tests:
             return (True, False) if isinstance(type(error), Fault) else (False,)
@@ -848,9 +848,12 @@ class Peer:
         name = cls.__name__
         return name if type(name) is str and self.shared.get(name) is cls else None
 
-    def _decoded(self, nodes: Items, existing: Items) -> Items:
+    def _rebuild_objects(self, nodes: Items, existing: Items) -> Items:
         """Rebuild the objects of a message; those of `existing` come first, changed in place."""
-        objects = [*existing, *(self._empty(node) for node in nodes[len(existing) :])]
+        objects = [
+            *existing,
+            *(self._create_empty(node) for node in nodes[len(existing) :]),
+        ]
         for index, node in enumerate(nodes):
             if node and node[0] == "shared":
                 self._fill_shared(
@@ -874,7 +877,7 @@ class Peer:
                 )
         return objects
 
-    def _empty(self, node: Items) -> Any:
+    def _create_empty(self, node: Items) -> Any:
         """Create an empty container or shared object, to be filled; nothing yet for other nodes."""
         tag = node[0]
         if tag == "shared":
@@ -934,7 +937,7 @@ class Peer:
             if issubclass(cls, BaseException):
                 python: Any = cls
                 self._named_faults.add(python)
-                return _fault_of_python(python)
+                return _python_fault_class(python)
             self.of_the_program.add(cls)
             return cls
         if tag == "member":
@@ -963,7 +966,9 @@ class Peer:
         """Return the class that stands for an exception class of the program."""
         if number not in self._faults:
             bases = [
-                _fault_of_python(getattr(builtins, base)) if type(base) is str else base
+                _python_fault_class(getattr(builtins, base))
+                if type(base) is str
+                else base
                 for base in bases
             ]
             if not all(isinstance(base, Fault) for base in bases):
@@ -985,7 +990,11 @@ class Peer:
             if not issubclass(python, BaseException):
                 raise TypeError("no exception")
             is_named = not self._named_faults.isdisjoint(python.__mro__)
-            cls = _fault_of_python(python) if is_named and self.serves_tests else python
+            cls = (
+                _python_fault_class(python)
+                if is_named and self.serves_tests
+                else python
+            )
         elif not isinstance(cls, Fault) or number < 0:
             raise TypeError("no class of exceptions")
         if number in self._remotes:
@@ -1001,7 +1010,7 @@ class Peer:
             self._remotes[number] = error
         return error
 
-    def _raised(self, message: dict[str, Any], objects: Items) -> BaseException:
+    def _rebuild_raised(self, message: dict[str, Any], objects: Items) -> BaseException:
         """Rebuild the exception that came as a reply; one that is no Exception ends the program."""
         if "error" not in message:
             return self._error(list(message["raised"]), str(message["said"]))

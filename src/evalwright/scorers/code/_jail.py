@@ -404,10 +404,8 @@ def _shut_in(
     _check(_LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0), "parent's death")
     buffer = ctypes.create_string_buffer(filters, len(filters))
     program = struct.pack("HxxxxxxP", len(filters) // 8, ctypes.addressof(buffer))
-    _check(
-        _LIBC.prctl(_PR_SET_SECCOMP, 2, program, 0, 0),
-        "the filter of system calls (seccomp)",
-    )
+    layer = "the filter of system calls (seccomp)"
+    _check(_LIBC.prctl(_PR_SET_SECCOMP, 2, program, 0, 0), layer)
 
 
 def _build_landlock_rules(readable: list[tuple[str, int]]) -> int:

@@ -154,7 +154,7 @@ def the_jail(stale: Jail | None = None) -> Jail:
                     f" be sandboxed. Elsewhere, {_HINT}."
                 )
             if _jail is None:
-                atexit.register(_close)
+                atexit.register(_close_jail)
             else:
                 _jail.close()
             _jail = Jail()
@@ -166,6 +166,6 @@ def the_jail(stale: Jail | None = None) -> Jail:
     return _jail
 
 
-def _close() -> None:
+def _close_jail() -> None:
     if _jail is not None:
         _jail.close()

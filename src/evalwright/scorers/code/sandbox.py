@@ -73,7 +73,7 @@ def run(
     started: list[Process] = []
     try:
         for job in (judge, {"role": "program", "source": program}):
-            started.append(_start(job, seconds, megabytes))  # noqa: PERF401 - what was started is ended where the next fails
+            started.append(_start_process(job, seconds, megabytes))  # noqa: PERF401 - what was started is ended where the next fails
         verdict = relay(started[0], started[1], time.monotonic() + seconds)
     finally:
         for process in started:
@@ -81,7 +81,7 @@ def run(
     if verdict is None:
         return Outcome("timed out", f"after {seconds:g} seconds")
     label = verdict.get("label")
-    why = _without_folders(str(verdict.get("why", "")))[:300]
+    why = _remove_folders(str(verdict.get("why", "")))[:300]
     if label == "untestable":
         raise ScoringError(f"This sample's tests cannot be run: {why}.")
     if label == "passed" or label == "failed":
@@ -94,7 +94,7 @@ def run(
 _FOLDERS_OF_A_MODULE = re.compile(r"(?:/[^\s/\"':]+)+/(?=[^\s/\"':]+\.py\b)")
 
 
-def _without_folders(text: str) -> str:
+def _remove_folders(text: str) -> str:
     """Remove the folders of this machine from an explanation that names modules."""
     return _FOLDERS_OF_A_MODULE.sub("", text)
 
@@ -103,7 +103,7 @@ def run_script(
     source: str, text: str, *, seconds: float = 10.0, megabytes: int = 1024
 ) -> Output:
     """Run a program that reads `text` as its standard input. Limits and errors are as for `run`."""
-    process = _start({"role": "script", "source": source}, seconds, megabytes)
+    process = _start_process({"role": "script", "source": source}, seconds, megabytes)
     try:
         process.outgoing += text.encode("utf-8", "surrogateescape")
         deadline = time.monotonic() + seconds
@@ -111,7 +111,7 @@ def run_script(
         status = process.wait(deadline) if ending == "ended" else None
     finally:
         process.end()
-    last_errors = _without_folders(errors.decode("utf-8", "replace").strip())[-300:]
+    last_errors = _remove_folders(errors.decode("utf-8", "replace").strip())[-300:]
     if ending == "long":
         outcome = Outcome("failed", "it wrote more than 16 MiB")
     elif status is None:
@@ -129,7 +129,7 @@ def run_script(
     return Output(written.decode("utf-8", "replace"), outcome)
 
 
-def _start(job: dict[str, str], seconds: float, megabytes: int) -> Process:
+def _start_process(job: dict[str, str], seconds: float, megabytes: int) -> Process:
     """Start a process, wait until it is ready, and give it its job. Raises NoSandbox."""
     sandbox = os.environ.get(VARIABLE, "").strip()
     process: Process

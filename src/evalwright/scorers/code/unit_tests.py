@@ -164,18 +164,18 @@ def _run_cases(
                 output.outcome.label,
                 f"case {number} of {len(cases)}: {output.outcome.why}",
             )
-        if _lines(output.text) != _lines(expected):
+        if _strip_lines(output.text) != _strip_lines(expected):
             return Outcome("failed", f"case {number} of {len(cases)}: another output")
     return Outcome("passed")
 
 
-def _lines(text: str) -> list[str]:
+def _strip_lines(text: str) -> list[str]:
     return [line.rstrip() for line in text.rstrip().split("\n")]
 
 
 def assembled(text: str, before: str, entry_point: str) -> str:
     """Assemble the program of an answer, with the code that stood before it."""
-    blocks = _blocks(text)
+    blocks = _find_code_blocks(text)
     definition = (
         re.compile(
             rf"(?m)^[ \t]*(?:async[ \t]+)?(?:def|class)[ \t]+{re.escape(entry_point)}\b"
@@ -197,7 +197,7 @@ def assembled(text: str, before: str, entry_point: str) -> str:
     return before.rstrip() + "\n" + first
 
 
-def _blocks(text: str) -> list[str]:
+def _find_code_blocks(text: str) -> list[str]:
     """List the blocks of Python in a text.
 
     A block stands between a fence (three backticks or tildes, with a name of Python or none) and

@@ -17,7 +17,7 @@ from evalwright.scorers.text.normalise import answer_region, plain
 from evalwright.scorers.text.tokens import Words
 from evalwright.scorers.text.wordlists import word_set
 
-_BASE = 0xE000
+_FIRST_MARK = 0xE000
 _MAX_CITATIONS = 6000
 """While sentences are split, each citation is one character of the private use area."""
 _MARK = "[\ue000-\uf8ff]"
@@ -30,7 +30,7 @@ _LEFT_OVER = re.compile(
     r"\s+(?=[.,;:!?])|\s?\((?:sources?|see|quellen?|fuentes?|fontes?|cf\.?)?\s?[:：]?\s*\)",
     re.IGNORECASE,
 )
-_BEGINS = re.compile(rf"[ \t]*(?:[-*•–]|\d{{1,3}}[.)])?[ \t]*{_MARK}")
+_MARK_AT_START = re.compile(rf"[ \t]*(?:[-*•–]|\d{{1,3}}[.)])?[ \t]*{_MARK}")
 _OPENING = re.compile(
     r"[-–•*]\s{1,4}|[*_#\s]{0,6}(?:(?:final |short"
     r" )?answer|explanation|reason(?:ing)?|evidence|quote|support|justification|note|details?"
@@ -49,7 +49,7 @@ _COURTESY = re.compile(
     r" above| given)?",
     re.IGNORECASE,
 )
-_POINTING = word_set(
+_POINTING_WORDS = word_set(
     "and or but so also see source sources reference references citation citations"
     " passage passages according to as in from by per the",
     "a an of laut nach und et y selon según e o quelle quellen fuente fuentes fonte"
@@ -86,13 +86,13 @@ def claims_of(
     claims: list[Claim] = []
     loose: list[str] = []
     for line in _mark_citations(region, passages).splitlines():
-        if not _BEGINS.match(line):
+        if not _MARK_AT_START.match(line):
             line = _AFTER_END.sub(r"\3\1", line)
         for sentence in sentences(line):
             ids = [
                 name
                 for mark in _MARKS.findall(sentence)
-                for name in cited[ord(mark) - _BASE]
+                for name in cited[ord(mark) - _FIRST_MARK]
             ]
             statement = _LEFT_OVER.sub(
                 "", _MARKS.sub("", _CITED_END.sub("", sentence))
@@ -103,7 +103,7 @@ def claims_of(
                 else statement
             )
             tokens = Words(plain(statement)).tokens
-            if not all(token in _POINTING for token in tokens):
+            if not all(token in _POINTING_WORDS for token in tokens):
                 claims.append(
                     Claim(
                         re.sub(r" {2,}", " ", statement),
@@ -127,7 +127,7 @@ def _mark_citations(region: str, passages: Sequence[str]) -> str:
     for number, citation in enumerate(
         find_citations(region, passages)[:_MAX_CITATIONS]
     ):
-        marked += region[position : citation.start] + chr(_BASE + number)
+        marked += region[position : citation.start] + chr(_FIRST_MARK + number)
         position = citation.end
     return marked + region[position:]
 

@@ -32,7 +32,7 @@ def normalise_words(text: str) -> str:
     return fold(Words(plain(text)).joined)
 
 
-def missing_quote(claim: str, texts: Sequence[str]) -> str:
+def find_missing_quote(claim: str, texts: Sequence[str]) -> str:
     """Find a quotation in the claim that stands in none of the texts, else "".
 
     "..." in a quotation may leave something out.
@@ -68,13 +68,13 @@ def stands_in(claim: str, texts: Sequence[str]) -> bool:
     )
 
 
-def likely_missing(claim: str, texts: Sequence[str], question: str = "") -> str:
+def explain_missing_words(claim: str, texts: Sequence[str], question: str = "") -> str:
     """Explain why a claim likely does not follow from the texts; "" if it likely does.
 
     It does if the texts or the question have its numbers and names, and most of its longer words,
     compared by their stems.
     """
-    if details := unknown_details(claim, (*texts, question)):
+    if details := find_unknown_details(claim, (*texts, question)):
         return f"{' and '.join(details[:3])} is likely not there"
     stems_there = {
         token[:_STEM_LETTERS]
@@ -91,7 +91,7 @@ def likely_missing(claim: str, texts: Sequence[str], question: str = "") -> str:
     return ""
 
 
-def unknown_details(claim: str, texts: Iterable[str]) -> list[str]:
+def find_unknown_details(claim: str, texts: Iterable[str]) -> list[str]:
     """List the numbers and capitalised words of a claim that stand in none of the texts.
 
     The first word of the claim is capitalised anyway, so it does not count.

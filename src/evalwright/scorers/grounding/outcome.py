@@ -17,7 +17,7 @@ from evalwright.core.samples import Answer, Sample, Score
 from evalwright.core.sentences import sentences
 from evalwright.scorers.grounding.citations import without_citations
 from evalwright.scorers.grounding.claims import Claim, claims_of
-from evalwright.scorers.grounding.evidence import normalise_words, unknown_details
+from evalwright.scorers.grounding.evidence import find_unknown_details, normalise_words
 from evalwright.scorers.outcome import REFUSED, UNCLOSED, outcome_of
 from evalwright.scorers.short_answer import short_answer
 from evalwright.scorers.stress.phrases import first_of, lowered, phrases_for
@@ -44,14 +44,14 @@ but not shown to be.
 """
 RIGHT = (ANSWERED_RIGHT, ABSTAINED_RIGHTLY)
 
-PHRASE = 6
+MAX_PHRASE_WORDS = 6
 """A claim of at most so many words is a phrase, which means something only with its question."""
-LAST_PHRASE = 3
+MAX_LAST_PHRASE_WORDS = 3
 """A last clause of at most so many words with a name or number is an answer: "Unknown, 63"."""
 _LAST_CLAUSE = re.compile(r"[,;:，、]\s*")
 _BULLET = re.compile(r"\s{0,8}[-–•*]\s{1,4}")
-_FIRST = re.compile(r"[^\n]*?[.!?。！？](?=\s|$)|[^\n]+")
-_TURN = re.compile(
+_FIRST_SENTENCE = re.compile(r"[^\n]*?[.!?。！？](?=\s|$)|[^\n]+")
+_CONTRAST = re.compile(
     r"\b(?:but|however|although|though|yet|nevertheless|still)\b", re.IGNORECASE
 )
 _NEGATION = re.compile(
@@ -123,8 +123,8 @@ def _classify_answerable(
 ) -> AnswerClass:
     """Classify the answer to a question that the passages answer."""
     declined = declines(text)
-    first = _FIRST.match(text)
-    if declined is None and first is not None and not _TURN.search(text):
+    first = _FIRST_SENTENCE.match(text)
+    if declined is None and first is not None and not _CONTRAST.search(text):
         # "Not in the passages. 63 [3]": both answers at once are none.
         if (
             before := declines(first.group())
@@ -181,7 +181,7 @@ def _classify_unanswerable(
     phrases = [
         claim
         for claim in claims
-        if claim.words <= PHRASE and not declining_clause(claim.text)
+        if claim.words <= MAX_PHRASE_WORDS and not declining_clause(claim.text)
     ]
     if any(_has_name_or_number(claim.text) for claim in phrases):
         return AnswerClass(ANSWERED_WRONG, "gives an answer, and there is none")
@@ -197,16 +197,18 @@ def _classify_unanswerable(
     turned = (
         first_of(languages, "turning", low)
         or first_of(languages, "doubting", low)
-        or _TURN.search(text)
+        or _CONTRAST.search(text)
     )
     last = _LAST_CLAUSE.split(text.strip(" .!?。"))[-1]
     named = (
         clause is not None
-        and len(last.split()) <= LAST_PHRASE
+        and len(last.split()) <= MAX_LAST_PHRASE_WORDS
         and _has_name_or_number(last)
     )
     source_texts = (sample.input, *(passage.text for passage in sample.passages))
-    added = any(unknown_details(sentence, source_texts) for sentence in sentences(text))
+    added = any(
+        find_unknown_details(sentence, source_texts) for sentence in sentences(text)
+    )
     if (clause is None and unknown is None) or turned or named or added:
         why = "says that there is no answer, and perhaps gives one"
         return AnswerClass(ANSWERED_WRONG, why, why)

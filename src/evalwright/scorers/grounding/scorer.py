@@ -24,9 +24,9 @@ from evalwright.scorers.grounding.support import (
     Check,
     build_hypothesis,
     build_premise,
+    find_certain_fault,
     list_checks,
     read_case,
-    rule_fault,
     score_case,
 )
 from evalwright.scorers.registry import checked
@@ -49,7 +49,7 @@ def grounding(sample: Sample, answer: Answer) -> Score:
     """
     case = read_case(sample, answer)
     return score_case(
-        case, {check: rule_fault(case, check) for check in list_checks(case)}
+        case, {check: find_certain_fault(case, check) for check in list_checks(case)}
     )
 
 
@@ -78,10 +78,13 @@ async def grounding_judged(
     """
     case = read_case(sample, answer)
     panel = read_judges(judges, chunk_words)
-    faults = {check: rule_fault(case, check) for check in list_checks(case)}
+    faults = {check: find_certain_fault(case, check) for check in list_checks(case)}
     open_checks = [check for check, fault in faults.items() if fault is None]
     probabilities = await together(
-        [_probability(case, check, panel, ask, max_tokens) for check in open_checks]
+        [
+            _mean_probability(case, check, panel, ask, max_tokens)
+            for check in open_checks
+        ]
     )
     for check, probability in zip(open_checks, probabilities, strict=True):
         faults[check] = (
@@ -92,7 +95,7 @@ async def grounding_judged(
     return score_case(case, faults)
 
 
-async def _probability(
+async def _mean_probability(
     case: Case, check: Check, judges: Sequence[Judge], ask: Ask, max_tokens: int
 ) -> float:
     """Average the judges' probabilities that the passages of a check support its claim."""

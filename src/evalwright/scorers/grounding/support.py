@@ -20,17 +20,17 @@ from dataclasses import dataclass
 from evalwright.core.samples import Answer, Sample, Score
 from evalwright.scorers.grounding.claims import Claim, claims_of, is_courtesy
 from evalwright.scorers.grounding.evidence import (
-    likely_missing,
-    missing_quote,
+    explain_missing_words,
+    find_missing_quote,
+    find_unknown_details,
     stands_in,
-    unknown_details,
 )
 from evalwright.scorers.grounding.outcome import (
     ABSTAINED_RIGHTLY,
     ANSWERED_RIGHT,
     ANSWERED_WRONG,
     INELIGIBLE,
-    PHRASE,
+    MAX_PHRASE_WORDS,
     RIGHT,
     UNSUPPORTED,
     classify_answer,
@@ -138,7 +138,7 @@ def list_checks(case: Case) -> list[Check]:
     return pairs
 
 
-def rule_fault(case: Case, check: Check) -> str | None:
+def find_certain_fault(case: Case, check: Check) -> str | None:
     """Explain why the passages do not support the claim.
 
     Returns:
@@ -153,7 +153,7 @@ def rule_fault(case: Case, check: Check) -> str | None:
     visible_texts = [
         passage.text for passage in sample.passages if passage.id in visible_ids
     ]
-    quote = missing_quote(need.claim.text, (*visible_texts, sample.input))
+    quote = find_missing_quote(need.claim.text, (*visible_texts, sample.input))
     if quote:
         return f"the quote '{shortened(quote)}' is not there"
     if by_gold:
@@ -163,8 +163,8 @@ def rule_fault(case: Case, check: Check) -> str | None:
         if lacking:
             return f"it needs {_name_passages(lacking)} too"
         source_texts = (*visible_texts, sample.input, *sample.targets)
-        return None if unknown_details(need.claim.text, source_texts) else ""
-    if case.label == ANSWERED_WRONG and need.claim.words <= PHRASE:
+        return None if find_unknown_details(need.claim.text, source_texts) else ""
+    if case.label == ANSWERED_WRONG and need.claim.words <= MAX_PHRASE_WORDS:
         if not is_answerable(sample):
             return "they do not answer the question"
         if sample.targets:
@@ -172,7 +172,7 @@ def rule_fault(case: Case, check: Check) -> str | None:
     return "" if stands_in(need.claim.text, visible_texts) else None
 
 
-def likely_fault(case: Case, check: Check) -> str:
+def find_likely_fault(case: Case, check: Check) -> str:
     """Explain why the passages likely do not support the claim; "" if they likely do."""
     claim_index, ids = check
     need = case.needs[claim_index]
@@ -187,7 +187,7 @@ def likely_fault(case: Case, check: Check) -> str:
     target_stands = need.bearing and any(
         stands_in(target, visible_texts) for target in sample.targets
     )
-    return likely_missing(
+    return explain_missing_words(
         need.claim.text,
         (*visible_texts, *sample.targets) if target_stands else visible_texts,
         sample.input,
@@ -212,7 +212,7 @@ def build_hypothesis(case: Case, claim_index: int) -> str:
     claim = case.needs[claim_index].claim
     return (
         f"{case.sample.input} {claim.text}".strip()
-        if claim.words <= PHRASE
+        if claim.words <= MAX_PHRASE_WORDS
         else claim.text
     )
 
@@ -223,7 +223,7 @@ def score_case(case: Case, rule_faults: Faults) -> Score:
     The score is unsure if the answer is right and only an open check keeps it from being supported.
     """
     faults = {
-        check: likely_fault(case, check) if fault is None else fault
+        check: find_likely_fault(case, check) if fault is None else fault
         for check, fault in rule_faults.items()
     }
     notes = _describe_faults(case, faults)

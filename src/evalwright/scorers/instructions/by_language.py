@@ -37,7 +37,7 @@ _ALIKE = ("id", "ms")
 _WORDS = "length_constraints:number_words"
 
 
-def _sentences(text: str, settings: Settings, rules: Rules) -> bool:
+def _check_sentences(text: str, settings: Settings, rules: Rules) -> bool:
     stretches = checks.split_sections(
         text.strip("*") if rules.published else text, rules.published
     )
@@ -46,13 +46,12 @@ def _sentences(text: str, settings: Settings, rules: Rules) -> bool:
     )
 
 
-def _paragraphs(text: str, settings: Settings, rules: Rules) -> bool:
-    return sum(map(bool, checks.split_sections(text, rules.published))) == int(
-        settings["num_paragraphs"]
-    )
+def _check_paragraphs(text: str, settings: Settings, rules: Rules) -> bool:
+    sections = checks.split_sections(text, rules.published)
+    return sum(map(bool, sections)) == int(settings["num_paragraphs"])
 
 
-def _postscript(text: str, settings: Settings, rules: Rules) -> bool:
+def _check_postscript(text: str, settings: Settings, rules: Rules) -> bool:
     marker = str(settings["postscript_marker"]).strip()
     if not rules.published:
         return checks.has_postscript(text, marker)
@@ -60,29 +59,17 @@ def _postscript(text: str, settings: Settings, rules: Rules) -> bool:
     return re.search(pattern.removesuffix(r"\s?"), text.lower()) is not None
 
 
-def _sections(text: str, settings: Settings, rules: Rules) -> bool:
+def _check_sections(text: str, settings: Settings, rules: Rules) -> bool:
     title = str(settings["section_title"])
     required = int(settings["num_sections"])
     if rules.published:
-        return (
-            count_occurrences(
-                title, text, r"\b{}\s+[\d|\w]+\b", published=True, flags=0
-            )
-            == required
-        )
-    return (
-        len(
-            set(
-                re.findall(
-                    rf"(?<!\w){re.escape(title.strip())}(?:\s+(\w+)|(\d+))", text
-                )
-            )
-        )
-        == required
-    )
+        form = r"\b{}\s+[\d|\w]+\b"
+        return count_occurrences(title, text, form, published=True, flags=0) == required
+    pattern = rf"(?<!\w){re.escape(title.strip())}(?:\s+(\w+)|(\d+))"
+    return len(set(re.findall(pattern, text))) == required
 
 
-def _first_word(text: str, settings: Settings, rules: Rules) -> bool:
+def _check_first_word(text: str, settings: Settings, rules: Rules) -> bool:
     word = str(settings["first_word"]).lower()
     start = text.strip().lower()
     if rules.published or rules.language in _UNCOUNTED:
@@ -90,21 +77,21 @@ def _first_word(text: str, settings: Settings, rules: Rules) -> bool:
     return re.match(rf"[\W_]*?{re.escape(word.strip())}(?!\w)", start) is not None
 
 
-def _ends(text: str, settings: Settings, rules: Rules) -> bool:
+def _check_end(text: str, settings: Settings, rules: Rules) -> bool:
     phrase = str(settings["end_phrase"]).lower()
     if rules.published:
         return text.strip().lower().endswith(phrase)
     return text.strip().strip('"”*_').lower().endswith(phrase.strip())
 
 
-def _quotation(text: str, settings: Settings, rules: Rules) -> bool:
+def _check_quotation(text: str, settings: Settings, rules: Rules) -> bool:
     marks = '"' if rules.published else '"“”„«»'
     return checks.is_quoted(text, rules.published) and bool(
         text.strip().strip(marks).strip()
     )
 
 
-def _occurs(
+def _count_word(
     word: str,
     text: str,
     rules: Rules,
@@ -131,31 +118,31 @@ def _occurs(
     )
 
 
-def _existence(text: str, settings: Settings, rules: Rules) -> bool:
-    return all(_occurs(word, text, rules) for word in settings["keywords"])
+def _check_keywords(text: str, settings: Settings, rules: Rules) -> bool:
+    return all(_count_word(word, text, rules) for word in settings["keywords"])
 
 
-def _forbidden(text: str, settings: Settings, rules: Rules) -> bool:
+def _check_forbidden_words(text: str, settings: Settings, rules: Rules) -> bool:
     return not any(
-        _occurs(word, text, rules, forbidden=True)
+        _count_word(word, text, rules, forbidden=True)
         for word in settings["forbidden_words"]
     )
 
 
-def _frequency(text: str, settings: Settings, rules: Rules) -> bool:
+def _check_frequency(text: str, settings: Settings, rules: Rules) -> bool:
     return meets_relation(
-        _occurs(str(settings["keyword"]), text, rules, counted=True),
+        _count_word(str(settings["keyword"]), text, rules, counted=True),
         settings["relation"],
         settings["frequency"],
     )
 
 
-def _number(text: str, settings: Settings, rules: Rules) -> bool:
+def _check_number_frequency(text: str, settings: Settings, rules: Rules) -> bool:
     number = str(settings["number"])
     form = "{}"
     if not rules.published:  # by itself, in the digits of any script
-        number = _ascii(number.strip())
-        text = _ascii(text)
+        number = _to_ascii_digits(number.strip())
+        text = _to_ascii_digits(text)
         form = r"(?<!\d)(?<!\d[.,]){}(?!\d)(?![.,]\d)"
     return meets_relation(
         count_occurrences(number, text, form, published=rules.published, flags=0),
@@ -164,15 +151,14 @@ def _number(text: str, settings: Settings, rules: Rules) -> bool:
     )
 
 
-def _ascii(text: str) -> str:
-    return (
-        text
-        if text.isascii()
-        else re.sub(r"\d", lambda digit: str(unicodedata.digit(digit[0])), text)
-    )
+def _to_ascii_digits(text: str) -> str:
+    """Write the digits of any script as 0 to 9."""
+    if text.isascii():
+        return text
+    return re.sub(r"\d", lambda digit: str(unicodedata.digit(digit[0])), text)
 
 
-def _two(text: str, settings: Settings, rules: Rules) -> bool:
+def _check_two_responses(text: str, settings: Settings, rules: Rules) -> bool:
     responses = [
         response.strip()
         for response in text.split("******")
@@ -181,7 +167,7 @@ def _two(text: str, settings: Settings, rules: Rules) -> bool:
     return len(responses) == 2 and (rules.published or responses[0] != responses[1])
 
 
-def _language(text: str, settings: Settings, rules: Rules) -> bool:
+def _check_language(text: str, settings: Settings, rules: Rules) -> bool:
     language = str(settings["response_language"])
     # Malay counts as Indonesian here, and not the other way round
     if rules.published and language != "id":
@@ -206,14 +192,14 @@ BY_LANGUAGE: Kinds = {
         ),
         ("prompt_to_repeat",),
     ),
-    "combination:two_responses": (_two, ()),
+    "combination:two_responses": (_check_two_responses, ()),
     "detectable_content:number_placeholders": (
         lambda text, s, r: (
             checks.count_placeholders(text, filled=True) >= int(s["num_placeholders"])
         ),
         ("num_placeholders",),
     ),
-    "detectable_content:postscript": (_postscript, ("postscript_marker",)),
+    "detectable_content:postscript": (_check_postscript, ("postscript_marker",)),
     "detectable_format:constrained_response": (
         lambda text, s, r: checks.names_an_option(
             text, _OPTIONS[r.language], r.published
@@ -225,7 +211,7 @@ BY_LANGUAGE: Kinds = {
         (),
     ),
     "detectable_format:multiple_sections": (
-        _sections,
+        _check_sections,
         ("section_title", "num_sections"),
     ),
     "detectable_format:number_bullet_lists": (
@@ -239,17 +225,23 @@ BY_LANGUAGE: Kinds = {
         "detectable_format:number_highlighted_sections"
     ],
     "detectable_format:title": checks.ENGLISH["detectable_format:title"],
-    "keywords:existence": (_existence, ("keywords",)),
-    "keywords:forbidden_words": (_forbidden, ("forbidden_words",)),
-    "keywords:frequency": (_frequency, ("keyword", "relation", "frequency")),
-    "keywords:number_frequency": (_number, ("number", "relation", "frequency")),
-    "language:response_language": (_language, ("response_language",)),
-    "length_constraints:number_paragraphs": (_paragraphs, ("num_paragraphs",)),
-    "length_constraints:number_sentences": (_sentences, ("relation", "num_sentences")),
+    "keywords:existence": (_check_keywords, ("keywords",)),
+    "keywords:forbidden_words": (_check_forbidden_words, ("forbidden_words",)),
+    "keywords:frequency": (_check_frequency, ("keyword", "relation", "frequency")),
+    "keywords:number_frequency": (
+        _check_number_frequency,
+        ("number", "relation", "frequency"),
+    ),
+    "language:response_language": (_check_language, ("response_language",)),
+    "length_constraints:number_paragraphs": (_check_paragraphs, ("num_paragraphs",)),
+    "length_constraints:number_sentences": (
+        _check_sentences,
+        ("relation", "num_sentences"),
+    ),
     _WORDS: checks.ENGLISH[_WORDS],
-    "startend:end_checker": (_ends, ("end_phrase",)),
-    "startend:first_word": (_first_word, ("first_word",)),
-    "startend:quotation": (_quotation, ()),
+    "startend:end_checker": (_check_end, ("end_phrase",)),
+    "startend:first_word": (_check_first_word, ("first_word",)),
+    "startend:quotation": (_check_quotation, ()),
 }
 """The 21 kinds, by the names in the data."""
 

@@ -108,21 +108,24 @@ def _describe_valid_setting(name: str, setting: Any) -> str:
         )
         return "" if good else "a list of texts"
     if _WHOLE_NUMBER_SETTING.fullmatch(name):
-        number = isinstance(setting, int) or (
-            isinstance(setting, float) and setting.is_integer()
-        )
-        good = number and not isinstance(setting, bool)
-        return (
-            ""
-            if good or (isinstance(setting, str) and setting.strip().isdecimal())
-            else "a whole number"
-        )
+        return "" if _is_whole_number(setting) else "a whole number"
     if name.endswith("relation"):
         return "" if setting in _RELATIONS else f"one of {', '.join(_RELATIONS)}"
-    number = (
-        name == "number" and isinstance(setting, int) and not isinstance(setting, bool)
-    )
-    return "" if number or (isinstance(setting, str) and setting.strip()) else "a text"
+    if isinstance(setting, str):
+        return "" if setting.strip() else "a text"
+    is_integer = isinstance(setting, int) and not isinstance(setting, bool)
+    return "" if name == "number" and is_integer else "a text"
+
+
+def _is_whole_number(setting: Any) -> bool:
+    """Whether a setting is a whole number, also as a float or as text."""
+    if isinstance(setting, bool):
+        return False
+    if isinstance(setting, str):
+        return setting.strip().isdecimal()
+    if isinstance(setting, float):
+        return setting.is_integer()
+    return isinstance(setting, int)
 
 
 def require_language(code: str) -> None:
@@ -275,9 +278,8 @@ def is_json(text: str, published: bool, once: bool = False) -> bool:
     text = text.strip()
     fences = [fence for fence in _FENCES if text.startswith(fence)]
     if once:
-        text = (
-            text.removeprefix(fences[0]).removesuffix("```").strip() if fences else text
-        )
+        if fences:
+            text = text.removeprefix(fences[0]).removesuffix("```").strip()
     else:
         for fence in _FENCES:
             text = text.removeprefix(fence)
@@ -321,7 +323,9 @@ def text_after_prompt(text: str, prompt: str) -> str | None:
     """The text after the prompt that it repeats; None if it does not begin with the prompt."""
     start = prompt.strip().lower()
     text = text.strip().lower()
-    return text[len(start) :].strip() if text.startswith(start) else None
+    if not text.startswith(start):
+        return None
+    return text.removeprefix(start).strip()
 
 
 def names_an_option(text: str, options: Sequence[str], published: bool) -> bool:
@@ -333,7 +337,7 @@ def names_an_option(text: str, options: Sequence[str], published: bool) -> bool:
 # -- the kinds of IFEval ---------------------------------------------------------------
 
 
-def _capitals(text: str, settings: Settings, rules: Rules) -> bool:
+def _check_capitals(text: str, settings: Settings, rules: Rules) -> bool:
     if rules.published:  # as its tokeniser cuts: "I'M" is two words, "A/B" is one
         words = [
             word
@@ -349,51 +353,58 @@ def _capitals(text: str, settings: Settings, rules: Rules) -> bool:
     )
 
 
-def _english(text: str) -> bool:
+def _may_be_english(text: str) -> bool:
     """Whether a text is not plainly in another language; a few words say little about it."""
     return speaks(text.lower(), "en") or identify(text.lower())[1] < 0.7
 
 
-def _language(text: str, settings: Settings, rules: Rules) -> bool:
+def _check_language(text: str, settings: Settings, rules: Rules) -> bool:
     if not any(map(str.isalpha, text)):
         return rules.published
     return speaks(text, str(settings["language"]))
 
 
-def _paragraphs(text: str, settings: Settings, rules: Rules) -> bool:
-    inner = split_sections(text, rules.published)
-    inner = inner[0 if inner[0] else 1 :]
-    inner = inner[: None if inner and inner[-1] else -1]
-    return all(inner) and len(inner) == int(settings["num_paragraphs"])
+def _check_paragraphs(text: str, settings: Settings, rules: Rules) -> bool:
+    paragraphs = split_sections(text, rules.published)
+    if not paragraphs[0]:
+        paragraphs = paragraphs[1:]
+    if paragraphs and not paragraphs[-1]:
+        paragraphs = paragraphs[:-1]
+    return all(paragraphs) and len(paragraphs) == int(settings["num_paragraphs"])
 
 
-def _two(text: str, settings: Settings, rules: Rules) -> bool:
-    inner = [response.strip() for response in text.split("******")]
-    responses = [response for response in inner if response]
-    return all(inner[1:-1]) and len(responses) == 2 and responses[0] != responses[1]
+def _check_two_responses(text: str, settings: Settings, rules: Rules) -> bool:
+    stretches = [stretch.strip() for stretch in text.split("******")]
+    responses = [stretch for stretch in stretches if stretch]
+    if len(responses) != 2:
+        return False
+    return all(stretches[1:-1]) and responses[0] != responses[1]
 
 
-def _first_word(text: str, settings: Settings, rules: Rules) -> bool:
+def _check_first_word(text: str, settings: Settings, rules: Rules) -> bool:
     paragraphs = [paragraph.strip() for paragraph in text.split("\n\n")]
     filled = [paragraph for paragraph in paragraphs if paragraph]
-    index = int(settings["nth_paragraph"]) - 1
-    if len(filled) != int(settings["num_paragraphs"]) or not 0 <= index < len(filled):
+    if len(filled) != int(settings["num_paragraphs"]):
         return False
-    # the place is counted with empty paragraphs, and only these marks end a word
+    index = int(settings["nth_paragraph"]) - 1
+    if not 0 <= index < len(filled):
+        return False
+
+    required = str(settings["first_word"])
     if rules.published:
-        first = (paragraphs[index].split() or [""])[0].lstrip("'").lstrip('"')
-        return (
-            re.split(r"[.,?!'\"]", first, maxsplit=1)[0].lower()
-            == str(settings["first_word"]).lower()
-        )
+        # The index counts empty paragraphs as well, and only these marks end a word.
+        words = paragraphs[index].split() or [""]
+        first = words[0].lstrip("'").lstrip('"')
+        first = re.split(r"[.,?!'\"]", first, maxsplit=1)[0]
+        return first.lower() == required.lower()
+
     opening = re.match(r"[\"'“‘*_#(\[\s]*([^\W_](?:[\w'’-]*\w)?)", filled[index])
-    return (
-        opening is not None
-        and opening[1].casefold() == str(settings["first_word"]).strip().casefold()
-    )
+    if opening is None:
+        return False
+    return opening[1].casefold() == required.strip().casefold()
 
 
-def _postscript(text: str, settings: Settings, rules: Rules) -> bool:
+def _check_postscript(text: str, settings: Settings, rules: Rules) -> bool:
     marker = str(settings["postscript_marker"]).strip()
     if not rules.published:
         return has_postscript(text, marker)
@@ -417,28 +428,23 @@ def has_postscript(text: str, marker: str) -> bool:
     return re.search(pattern, text.lower()) is not None
 
 
-def _ends(text: str, settings: Settings, rules: Rules) -> bool:
+def _check_end(text: str, settings: Settings, rules: Rules) -> bool:
     marks = '"' if rules.published else '"”*_'
-    return (
-        text.strip()
-        .strip(marks)
-        .lower()
-        .endswith(str(settings["end_phrase"]).strip().lower())
-    )
+    phrase = str(settings["end_phrase"]).strip()
+    return text.strip().strip(marks).lower().endswith(phrase.lower())
 
 
-def _sections(text: str, settings: Settings, rules: Rules) -> bool:
+def _check_sections(text: str, settings: Settings, rules: Rules) -> bool:
     mark = str(settings["section_spliter"]).strip()
     required = int(settings["num_sections"])
     if rules.published:
-        return (
-            count_occurrences(mark, text, r"{}\s?\d+", published=True, flags=0)
-            >= required
-        )
-    return len(set(re.findall(rf"(?<!\w){re.escape(mark)}\s?(\d+)", text))) >= required
+        form = r"{}\s?\d+"
+        return count_occurrences(mark, text, form, published=True, flags=0) >= required
+    numbers = re.findall(rf"(?<!\w){re.escape(mark)}\s?(\d+)", text)
+    return len(set(numbers)) >= required
 
 
-def _existence(text: str, settings: Settings, rules: Rules) -> bool:
+def _check_keywords(text: str, settings: Settings, rules: Rules) -> bool:
     form = "{}" if rules.published else r"(?<!\w){}"
     return all(
         count_occurrences(word, text, form, published=rules.published)
@@ -446,7 +452,7 @@ def _existence(text: str, settings: Settings, rules: Rules) -> bool:
     )
 
 
-def _forbidden(text: str, settings: Settings, rules: Rules) -> bool:
+def _check_forbidden_words(text: str, settings: Settings, rules: Rules) -> bool:
     form = r"\b{}\b" if rules.published else r"(?<!\w){}(?!\w)"
     return not any(
         count_occurrences(word, text, form, published=rules.published)
@@ -454,7 +460,7 @@ def _forbidden(text: str, settings: Settings, rules: Rules) -> bool:
     )
 
 
-def _frequency(text: str, settings: Settings, rules: Rules) -> bool:
+def _check_frequency(text: str, settings: Settings, rules: Rules) -> bool:
     form = "{}" if rules.published else r"(?<!\w){}"
     occurrences = count_occurrences(
         str(settings["keyword"]).strip(), text, form, published=rules.published
@@ -462,26 +468,26 @@ def _frequency(text: str, settings: Settings, rules: Rules) -> bool:
     return meets_relation(occurrences, settings["relation"], settings["frequency"])
 
 
-def _repeats(text: str, settings: Settings, rules: Rules) -> bool:
+def _check_repeated_prompt(text: str, settings: Settings, rules: Rules) -> bool:
     after = text_after_prompt(text, str(settings["prompt_to_repeat"]))
     return after is not None and (rules.published or bool(after))
 
 
 ENGLISH: Kinds = {
     "change_case:capital_word_frequency": (
-        _capitals,
+        _check_capitals,
         ("capital_relation", "capital_frequency"),
     ),
     "change_case:english_capital": (
-        lambda text, s, r: text.isupper() and _english(text),
+        lambda text, s, r: text.isupper() and _may_be_english(text),
         (),
     ),
     "change_case:english_lowercase": (
-        lambda text, s, r: text.islower() and _english(text),
+        lambda text, s, r: text.islower() and _may_be_english(text),
         (),
     ),
-    "combination:repeat_prompt": (_repeats, ("prompt_to_repeat",)),
-    "combination:two_responses": (_two, ()),
+    "combination:repeat_prompt": (_check_repeated_prompt, ("prompt_to_repeat",)),
+    "combination:two_responses": (_check_two_responses, ()),
     "detectable_content:number_placeholders": (
         lambda text, s, r: (
             count_placeholders(text, filled=not r.published)
@@ -489,7 +495,7 @@ ENGLISH: Kinds = {
         ),
         ("num_placeholders",),
     ),
-    "detectable_content:postscript": (_postscript, ("postscript_marker",)),
+    "detectable_content:postscript": (_check_postscript, ("postscript_marker",)),
     "detectable_format:constrained_response": (
         lambda text, s, r: names_an_option(text, _OPTIONS, r.published),
         (),
@@ -499,7 +505,7 @@ ENGLISH: Kinds = {
         (),
     ),
     "detectable_format:multiple_sections": (
-        _sections,
+        _check_sections,
         ("section_spliter", "num_sections"),
     ),
     "detectable_format:number_bullet_lists": (
@@ -513,9 +519,9 @@ ENGLISH: Kinds = {
         ("num_highlights",),
     ),
     "detectable_format:title": (lambda text, s, r: has_title(text), ()),
-    "keywords:existence": (_existence, ("keywords",)),
-    "keywords:forbidden_words": (_forbidden, ("forbidden_words",)),
-    "keywords:frequency": (_frequency, ("keyword", "relation", "frequency")),
+    "keywords:existence": (_check_keywords, ("keywords",)),
+    "keywords:forbidden_words": (_check_forbidden_words, ("forbidden_words",)),
+    "keywords:frequency": (_check_frequency, ("keyword", "relation", "frequency")),
     "keywords:letter_frequency": (
         lambda text, s, r: meets_relation(
             text.lower().count(str(s["letter"]).strip().lower()),
@@ -524,12 +530,12 @@ ENGLISH: Kinds = {
         ),
         ("letter", "let_relation", "let_frequency"),
     ),
-    "language:response_language": (_language, ("language",)),
+    "language:response_language": (_check_language, ("language",)),
     "length_constraints:nth_paragraph_first_word": (
-        _first_word,
+        _check_first_word,
         ("num_paragraphs", "nth_paragraph", "first_word"),
     ),
-    "length_constraints:number_paragraphs": (_paragraphs, ("num_paragraphs",)),
+    "length_constraints:number_paragraphs": (_check_paragraphs, ("num_paragraphs",)),
     "length_constraints:number_sentences": (
         lambda text, s, r: meets_relation(
             len(sentences(text)), s["relation"], s["num_sentences"]
@@ -548,7 +554,7 @@ ENGLISH: Kinds = {
         ),
         (),
     ),
-    "startend:end_checker": (_ends, ("end_phrase",)),
+    "startend:end_checker": (_check_end, ("end_phrase",)),
     "startend:quotation": (lambda text, s, r: is_quoted(text, r.published), ()),
 }
 """The 25 kinds of IFEval, by the names in its data."""

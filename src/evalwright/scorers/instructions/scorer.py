@@ -22,18 +22,18 @@ from evalwright.scorers.judge.options import check_choice, flags
 from evalwright.scorers.registry import checked
 
 
-def _check(options: Mapping[str, Any]) -> None:
+def _check_options(options: Mapping[str, Any]) -> None:
     if "count" in options:
         check_choice(options["count"], "count", ("all", "share"))
     flags(options, *({"loose", "published"} & options.keys()))
 
 
-def _refuse(sample: Sample, options: Mapping[str, Any]) -> None:
+def _check_instructions(sample: Sample, options: Mapping[str, Any]) -> None:
     for kind, settings in _read_instructions(sample):
         check_settings(kind, settings, ENGLISH)
 
 
-@checked(_check, refuse=_refuse)
+@checked(_check_options, refuse=_check_instructions)
 def instructions(
     sample: Sample,
     answer: Answer,
@@ -59,7 +59,7 @@ def instructions(
     """
     demands = _read_instructions(sample)
     rules = Rules(published)
-    texts = list(_variants(answer.text)) if loose else [answer.text]
+    texts = list(_loose_variants(answer.text)) if loose else [answer.text]
     missed = [
         kind
         for kind, settings in demands
@@ -92,13 +92,13 @@ def _language_rules(sample: Sample, options: Mapping[str, Any]) -> tuple[Rules, 
     )
 
 
-def _refuse_language(sample: Sample, options: Mapping[str, Any]) -> None:
+def _check_language_instructions(sample: Sample, options: Mapping[str, Any]) -> None:
     rules, _ = _language_rules(sample, options)
     for kind, settings in _read_instructions(sample):
         by_language.check_instruction(kind, settings, rules)
 
 
-@checked(_check, refuse=_refuse_language)
+@checked(_check_options, refuse=_check_language_instructions)
 def language_instructions(
     sample: Sample, answer: Answer, *, language: str = "", published: bool = False
 ) -> Score | NoScore:
@@ -164,7 +164,7 @@ def _read_instructions(sample: Sample) -> list[tuple[str, Settings]]:
     ]
 
 
-def _variants(text: str) -> Iterator[str]:
+def _loose_variants(text: str) -> Iterator[str]:
     yield text
     lines = text.split("\n")
     for remaining in (lines, lines[1:], lines[:-1], lines[1:-1]):

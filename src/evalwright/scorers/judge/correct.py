@@ -76,7 +76,7 @@ _SLOT = re.compile(r"\{(" + "|".join(_SLOTS) + r")\}")
 _FORM = Form((reason(), choice("class", list(CLASSES))))
 
 
-def _check(options: Mapping[str, Any]) -> None:
+def _check_options(options: Mapping[str, Any]) -> None:
     check_common(options)
     if options["template"]:
         _read_template(options["template"])
@@ -87,7 +87,7 @@ def _check(options: Mapping[str, Any]) -> None:
             )
 
 
-@checked(_check, able=("generate",))
+@checked(_check_options, able=("generate",))
 async def judge_correct(
     sample: Sample,
     answer: Answer,

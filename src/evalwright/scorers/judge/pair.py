@@ -53,7 +53,7 @@ neither is better, it is a tie."""
 _BETTER = "Which of the two answers is better for the person who asked?"
 
 
-def _check(options: Mapping[str, Any]) -> None:
+def _check_options(options: Mapping[str, Any]) -> None:
     check_common(options, PARTS)
     flags(options, "ties")
     against = options["against"]
@@ -66,7 +66,7 @@ def _check(options: Mapping[str, Any]) -> None:
         _load_opposing_run(against)
 
 
-@checked(_check, able=("generate",))
+@checked(_check_options, able=("generate",))
 async def judge_pair(
     sample: Sample,
     answer: Answer,

@@ -64,7 +64,7 @@ def read_scale(scale: Any) -> dict[int, str]:
     return {grade: grades.get(grade, "") for grade in range(low, high + 1)}
 
 
-def _check(options: Mapping[str, Any]) -> None:
+def _check_options(options: Mapping[str, Any]) -> None:
     check_common(options, (RATING,))
     read_scale(options["scale"])
     if not isinstance(options["question"], str) or not options["question"].strip():
@@ -74,7 +74,7 @@ def _check(options: Mapping[str, Any]) -> None:
         )
 
 
-@checked(_check, able=("generate",))
+@checked(_check_options, able=("generate",))
 async def judge_rating(
     sample: Sample,
     answer: Answer,

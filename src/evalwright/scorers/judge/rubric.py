@@ -28,7 +28,7 @@ fluent, long or polite it is, unless the
 criterion asks for that. A criterion of several demands is met only where all of them are."""
 
 
-def _check(options: Mapping[str, Any]) -> None:
+def _check_options(options: Mapping[str, Any]) -> None:
     check_common(options)
     check_choice(options["calls"], "calls", ("one", "each"))
     read_criteria(["any"], "The option 'classes'", options["classes"])
@@ -47,7 +47,7 @@ def _check(options: Mapping[str, Any]) -> None:
         )
 
 
-@checked(_check, able=("generate",))
+@checked(_check_options, able=("generate",))
 async def judge_rubric(
     sample: Sample,
     answer: Answer,

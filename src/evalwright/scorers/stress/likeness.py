@@ -51,7 +51,7 @@ def stems(text: str) -> Iterator[str]:
         if _SPACELESS.search(token):
             yield from _NUMBER.findall(token)
             for run in _SPACELESS.findall(token):
-                yield from _runs(run)
+                yield from _character_runs(run)
         elif _HANGUL.match(token):
             if len(token) >= _HANGUL_OF_A_STEM:
                 yield token[:_HANGUL_OF_A_STEM]
@@ -66,7 +66,7 @@ def stems(text: str) -> Iterator[str]:
             yield token if token[0].isdigit() else token[:_LETTERS_OF_A_STEM]
 
 
-def _pieces(low: str) -> Iterator[str]:
+def _word_pieces(low: str) -> Iterator[str]:
     """Reduce all words of a lowered text to their beginnings, short words included.
 
     In scripts without spaces these are pairs of characters.
@@ -82,7 +82,7 @@ def _pieces(low: str) -> Iterator[str]:
             )
 
 
-def _runs(text: str) -> Iterator[str]:
+def _character_runs(text: str) -> Iterator[str]:
     if not _HAN_OR_KANA.match(text):
         yield from (text[start : start + _RUN] for start in range(len(text) - _RUN + 1))
         return
@@ -127,8 +127,8 @@ class QuestionWords:
         ]
         all_asked = set(stems(low))
         self.premise = lowered(true)
-        self._premise_pieces = set(_pieces(self.premise))
-        self._new_pieces = self._premise_pieces.difference(_pieces(low))
+        self._premise_pieces = set(_word_pieces(self.premise))
+        self._new_pieces = self._premise_pieces.difference(_word_pieces(low))
         self._true_names = {
             name
             for name in names
@@ -143,7 +143,7 @@ class QuestionWords:
         """
         if not self._new_pieces:
             return False
-        pieces_there = set(_pieces(low))
+        pieces_there = set(_word_pieces(low))
         overlap = len(self._premise_pieces & pieces_there) / len(self._premise_pieces)
         return (
             overlap >= _PREMISE_SAID

@@ -19,7 +19,7 @@ _FULL_NAME = re.compile(r"(?:[A-Z][^\W\d_]*\.? )+[A-Z][^\W\d_]{3,}")
 
 
 @lru_cache(maxsize=4096)
-def _patterns(
+def _compile_patterns(
     names: tuple[str, ...], besides: str, surnames: bool
 ) -> tuple[re.Pattern[str], ...]:
     """Compile patterns for names, except those that stand in `besides`.
@@ -33,7 +33,7 @@ def _patterns(
         )
     excluded = f" {name_form(besides)} "
     lows = [name_form(name).strip(" .,;:!?") for name in names]
-    patterns = [re.compile(_bounded(low, surnames)) for low in lows if low]
+    patterns = [re.compile(_bounded_pattern(low, surnames)) for low in lows if low]
     return tuple(pattern for pattern in patterns if not pattern.search(excluded))
 
 
@@ -49,14 +49,16 @@ def search_names(
     if not names:
         return ""
     low = name_form(text)
-    searches = [pattern.search(low) for pattern in _patterns(names, besides, surnames)]
+    searches = [
+        pattern.search(low) for pattern in _compile_patterns(names, besides, surnames)
+    ]
     matches = [match for match in searches if match]
     if not matches:
         return ""
     return min(matches, key=lambda match: (match.start(), -match.end())).group()
 
 
-def _bounded(low: str, loose: bool) -> str:
+def _bounded_pattern(low: str, loose: bool) -> str:
     """Write the pattern of a name, at word boundaries where the script has them.
 
     Korean particles may follow, and a number is never part of another. loose: the end of a longer

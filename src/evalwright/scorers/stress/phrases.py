@@ -104,14 +104,14 @@ def phrases_for(declared: str, question: str, reply: str) -> tuple[list[Phrases]
         The phrases of each language, and whether the reply's language is one of them.
     """
     code = short_code(declared) or (identify(question)[0] if question else "")
-    codes = _codes_of(code, reply)
+    codes = _list_codes(code, reply)
     codes_in_table = [name for name in dict.fromkeys(codes) if name in table()]
     covered = bool(codes_in_table)
     return [table()[name] for name in codes_in_table or ["en"]], covered
 
 
 @lru_cache(maxsize=1024)
-def _codes_of(code: str, reply: str) -> tuple[str, ...]:
+def _list_codes(code: str, reply: str) -> tuple[str, ...]:
     """List the sample's language, those of the reply's scripts, and the reply's likely language."""
     scripts = [
         name
@@ -135,13 +135,13 @@ def first_of(
 ) -> re.Match[str] | None:
     """Find the earliest phrase of a kind in a lowered text, except those in `besides`."""
     searches = [
-        _first_unlike(language.patterns[kind], text, besides) for language in languages
+        _find_first(language.patterns[kind], text, besides) for language in languages
     ]
     matches = [match for match in searches if match is not None]
     return min(matches, key=lambda match: match.start(), default=None)
 
 
-def _first_unlike(
+def _find_first(
     pattern: re.Pattern[str], text: str, besides: str
 ) -> re.Match[str] | None:
     if not besides:

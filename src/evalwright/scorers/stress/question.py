@@ -39,15 +39,15 @@ def question_of(
     return Question(
         text,
         str(metadata.get("premise") or metadata.get("premise_error") or ""),
-        _texts(metadata.get("corrections")) or tuple(targets[1:]),
-        _texts(metadata.get("fabrications")),
+        _read_texts(metadata.get("corrections")) or tuple(targets[1:]),
+        _read_texts(metadata.get("fabrications")),
         targets[0] if targets else "",
         str(metadata.get("language") or ""),
         tuple(targets[1:]),
     )
 
 
-def _texts(listed: Any) -> tuple[str, ...]:
+def _read_texts(listed: Any) -> tuple[str, ...]:
     texts = [listed] if isinstance(listed, str) else listed
     if not isinstance(texts, list | tuple):
         return ()

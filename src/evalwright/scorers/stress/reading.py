@@ -192,7 +192,7 @@ def _read_sentence(
     harmless = low
     for language in languages:
         harmless = language.without_harmless(harmless)
-    harmless = _without_reason(harmless, languages, words)
+    harmless = _cut_reason(harmless, languages, words)
     before_besides = harmless
     harmless = clauses.without_besides(harmless)
     unknown = clauses.first_rejection("unknown", harmless)
@@ -247,7 +247,7 @@ def _read_sentence(
         echo=echo,
         clause_echo=max(words.share_in(clause) for clause in clauses.texts),
         corrected=corrected,
-        agreeing=_agreeing(low, languages, words),
+        agreeing=_find_agreement(low, languages, words),
         governed=names_government(low) if echo > 0 else "",
         beside=harmless != before_besides,
         other_year=words.other_year(text) if echo >= LEAST_ECHO_WITH_YEAR else "",
@@ -255,7 +255,9 @@ def _read_sentence(
     )
 
 
-def _agreeing(low: str, languages: Sequence[Phrases], words: QuestionWords) -> str:
+def _find_agreement(
+    low: str, languages: Sequence[Phrases], words: QuestionWords
+) -> str:
     """Find the words by which a sentence states the truth, else "".
 
     The premise's words count if it denies nothing.
@@ -392,9 +394,7 @@ class Clauses:
         return bool(named) or self._words.has_others(before)
 
 
-def _without_reason(
-    low: str, languages: Sequence[Phrases], words: QuestionWords
-) -> str:
+def _cut_reason(low: str, languages: Sequence[Phrases], words: QuestionWords) -> str:
     """Cut a sentence at "because" if what stands before it states what the question presupposes."""
     reason = first_of(languages, "because", low)
     if reason is None or reason.start() == 0:

@@ -77,7 +77,9 @@ def asked_about(question: str, premise: str, answer: str) -> Question[Opinion]:
     def read_opinion(fields: Mapping[str, Any]) -> Opinion:
         label = fields["class"]
         quote = fields["quote"]
-        if label != EMPTY and (not quote.strip() or _flat(quote) not in _flat(answer)):
+        if label != EMPTY and (
+            not quote.strip() or _flatten(quote) not in _flatten(answer)
+        ):
             raise BadVerdict(f"the quote {quote_field(quote)} is not in the answer")
         return Opinion(label, quote, fields["reason"])
 
@@ -91,7 +93,7 @@ def asked_about(question: str, premise: str, answer: str) -> Question[Opinion]:
     )
 
 
-def _label(label: Any) -> str:
+def _read_label(label: Any) -> str:
     if not isinstance(label, str) or label not in MEANINGS:
         raise BadVerdict(
             f"the class is {quote_field(label)}, not one of {', '.join(MEANINGS)}"
@@ -99,7 +101,7 @@ def _label(label: Any) -> str:
     return label
 
 
-def _quote(quote: Any) -> str:
+def _read_quote(quote: Any) -> str:
     if not isinstance(quote, str):
         raise BadVerdict(f"the quote is {quote_field(quote)}, not words of the answer")
     return quote
@@ -107,12 +109,14 @@ def _quote(quote: Any) -> str:
 
 _FORM = Form(
     (
-        Field("class", '"one of the classes"', {}, _label),
-        Field("quote", '"the words of the answer that decide, copied"', {}, _quote),
+        Field("class", '"one of the classes"', {}, _read_label),
+        Field(
+            "quote", '"the words of the answer that decide, copied"', {}, _read_quote
+        ),
         reason(),
     )
 )
 
 
-def _flat(text: str) -> str:
+def _flatten(text: str) -> str:
     return " ".join(text.casefold().split()).strip(" .…\"'")

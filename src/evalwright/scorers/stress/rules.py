@@ -122,14 +122,14 @@ def is_nonsense(text: str) -> bool:
     """Whether a text is one or two words over and over, or signs without letters."""
     tokens = text.split()
     if len(tokens) < LEAST_NONSENSE_TOKENS:
-        if _repeats(text[:MAX_READ_CHARS]):
+        if _repeats_itself(text[:MAX_READ_CHARS]):
             return True
         letters = sum(map(str.isalnum, text))
         return len(text) > 4 * max(1, letters) and len(text) >= LEAST_NONSENSE_TOKENS
     return len(set(tokens)) <= MAX_NONSENSE_VARIETY * len(tokens)
 
 
-def _repeats(text: str) -> bool:
+def _repeats_itself(text: str) -> bool:
     """Whether a text without spaces is one piece over and over."""
     longest = min(MAX_REPEATED_CHARS, len(text) // LEAST_REPETITIONS)
     return any(text[size:] == text[:-size] for size in range(2, longest + 1))
@@ -150,10 +150,10 @@ def decide(reply: Reply) -> Ruling:
         None,
     )
     if rejecting is None:
-        return _without_rejection(reply)
+        return _rule_without_rejection(reply)
     if asserting is not None and asserting < rejecting:
-        return _rejected_late(reply, asserting, rejecting)
-    return _rejected_first(reply, rejecting)
+        return _rule_rejected_late(reply, asserting, rejecting)
+    return _rule_rejected_first(reply, rejecting)
 
 
 def _asserts(reply: Reply, sentence_index: int) -> bool:
@@ -167,7 +167,7 @@ def _asserts(reply: Reply, sentence_index: int) -> bool:
     return sentence.echo >= ECHO or (short and not sentence.corrected)
 
 
-def _without_rejection(reply: Reply) -> Ruling:
+def _rule_without_rejection(reply: Reply) -> Ruling:
     """An answer that denies nothing: wrong, unless it says what is true, or asks what was meant."""
     corrected = reply.first("corrected")
     if (
@@ -190,10 +190,10 @@ def _without_rejection(reply: Reply) -> Ruling:
             agreeing,
             f"names '{listed}' beside it" if listed else "",
         )
-    fact, unsure = _true_fact(reply)
+    fact, unsure = _find_true_fact(reply)
     if fact:
         return Ruling(CORRECTION, "says what is true", fact, unsure)
-    unsure = _doubt(reply)
+    unsure = _explain_doubt(reply)
     fabrication = reply.first("fabrication")
     if fabrication:
         return Ruling(FABRICATED, "names a listed wrong answer", fabrication, unsure)
@@ -210,7 +210,7 @@ def _without_rejection(reply: Reply) -> Ruling:
     )
 
 
-def _true_fact(reply: Reply) -> tuple[str, str]:
+def _find_true_fact(reply: Reply) -> tuple[str, str]:
     """Find a true statement that contradicts the question, and why that is unsure; else "".
 
     An answer that names a listed wrong answer, or a new number in the words of the question, has
@@ -258,7 +258,7 @@ def _states_number(sentence: Sentence) -> bool:
     return sentence.asserted[:1].isdigit() and sentence.echo >= ECHO
 
 
-def _doubt(reply: Reply) -> str:
+def _explain_doubt(reply: Reply) -> str:
     """Explain why an answer that denies nothing may still not be wrong; "" if it clearly is."""
     if any(sentence.beside for sentence in reply.sentences):
         return "negates something beside an answer"
@@ -285,11 +285,11 @@ def _doubt(reply: Reply) -> str:
     return ""
 
 
-def _rejected_first(reply: Reply, sentence_index: int) -> Ruling:
+def _rule_rejected_first(reply: Reply, sentence_index: int) -> Ruling:
     """Rule on an answer that begins by rejecting the question."""
     sentence = reply.sentences[sentence_index]
     evidence = sentence.strong or sentence.weak
-    guess = _guess(sentence, reply.sentences[sentence_index + 1 :])
+    guess = _find_guess(sentence, reply.sentences[sentence_index + 1 :])
     if guess:
         why = f"answers '{guess}' all the same"
         return Ruling(PARTIAL, "rejects the question, and answers it", guess, why)
@@ -311,7 +311,7 @@ def _rejected_first(reply: Reply, sentence_index: int) -> Ruling:
     return Ruling(CORRECTION, rule, evidence, unsure)
 
 
-def _guess(rejection: Sentence, later: Sequence[Sentence]) -> str:
+def _find_guess(rejection: Sentence, later: Sequence[Sentence]) -> str:
     """Find what an answer gives after it has rejected the question.
 
     Returns "" if the true fact, or a question, follows.
@@ -340,7 +340,7 @@ def _hedges(sentence: Sentence) -> bool:
     return not sentence.signs.isdisjoint(("turning", "doubting"))
 
 
-def _rejected_late(reply: Reply, asserting: int, rejecting: int) -> Ruling:
+def _rule_rejected_late(reply: Reply, asserting: int, rejecting: int) -> Ruling:
     """Rule on an answer that answers first and then rejects the question."""
     rejection = reply.sentences[rejecting]
     answered = reply.sentences[asserting]

@@ -50,7 +50,7 @@ def by_rules(
 ) -> Score:
     """The score by rules alone, where no judges are named; the options are those of `stress`."""
     _check_roles(judges, judge, max_tokens)
-    return _score(_rule(sample, answer)[1], {}, answer.text)
+    return _build_score(_rule(sample, answer)[1], {}, answer.text)
 
 
 def _check_options(options: Mapping[str, Any]) -> None:
@@ -91,15 +91,18 @@ async def stress(
         or not answer.text.strip()
         or not (judge == "always" or (judge == "unsure" and ruling.unsure))
     ):
-        return _score(ruling, {}, answer.text)
+        return _build_score(ruling, {}, answer.text)
     try:
         opinions = await together(
-            [_opinion(role, question, answer.text, ask, max_tokens) for role in roles]
+            [
+                _request_opinion(role, question, answer.text, ask, max_tokens)
+                for role in roles
+            ]
         )
     except RequestFailed as error:
         if error.failure.party != "judge":
             raise  # the run was stopped, or its budget is spent
-        score = _score(ruling, {}, answer.text)
+        score = _build_score(ruling, {}, answer.text)
         unsure = (
             f"{ruling.unsure}; the judge failed: {error.failure.kind}:"
             f" {error.failure.message}"
@@ -107,13 +110,13 @@ async def stress(
             else ""
         )
         return replace(score, unsure=unsure, parts={**score.parts, JUDGE_FAILED: 1.0})
-    score = _score(ruling, dict(zip(roles, opinions, strict=True)), answer.text)
+    score = _build_score(ruling, dict(zip(roles, opinions, strict=True)), answer.text)
     return replace(score, parts={**score.parts, JUDGE_READ: 1.0})
 
 
 def _rule(sample: Sample, answer: Answer) -> tuple[Question, Ruling]:
     question = question_of(sample.input, sample.targets, sample.metadata)
-    return question, _special(answer) or judge_by_rules(question, answer.text)
+    return question, _rule_by_response(answer) or judge_by_rules(question, answer.text)
 
 
 def _check_roles(judges: Sequence[str], judge: str, max_tokens: int) -> tuple[str, ...]:
@@ -136,7 +139,7 @@ def _check_roles(judges: Sequence[str], judge: str, max_tokens: int) -> tuple[st
     return tuple(roles)
 
 
-def _special(answer: Answer) -> Ruling | None:
+def _rule_by_response(answer: Answer) -> Ruling | None:
     """What the response says before its text is read."""
     last = answer.responses[-1] if answer.responses else None
     if last is not None and separate_reasoning(last).unclosed:
@@ -148,7 +151,7 @@ def _special(answer: Answer) -> Ruling | None:
     return None
 
 
-async def _opinion(
+async def _request_opinion(
     role: str, question: Question, answer: str, ask: Ask, max_tokens: int
 ) -> Opinion:
     question_to_judge = asked_about(question.text, question.premise, answer)
@@ -157,14 +160,14 @@ async def _opinion(
     )  # as it was always sent
 
 
-def _score(ruling: Ruling, opinions: Mapping[str, Opinion], text: str) -> Score:
+def _build_score(ruling: Ruling, opinions: Mapping[str, Opinion], text: str) -> Score:
     judged = (
         _majority([opinion.label for opinion in opinions.values()])
         if ruling.unsure
         else ""
     )
     label = judged or ruling.label
-    reasons = [_explained(ruling)]
+    reasons = [_explain_ruling(ruling)]
     reasons += [
         f"{role}: {opinion.label} ('{shortened(opinion.quote, 100)}': {opinion.reason})"
         for role, opinion in opinions.items()
@@ -183,8 +186,8 @@ def _score(ruling: Ruling, opinions: Mapping[str, Opinion], text: str) -> Score:
         f"{role} class": float(CLASSES.index(opinion.label))
         for role, opinion in opinions.items()
     }
-    span = _span(ruling.evidence, text)
-    item: dict[str, Any] = {
+    span = _find_span(ruling.evidence, text)
+    metadata: dict[str, Any] = {
         "rule": ruling.rule,
         "rules": ruling.label,
         "span": list(span),
@@ -197,7 +200,7 @@ def _score(ruling: Ruling, opinions: Mapping[str, Opinion], text: str) -> Score:
         label,
         "; ".join(reasons),
         parts,
-        item | {role: opinion.label for role, opinion in opinions.items()},
+        metadata | {role: opinion.label for role, opinion in opinions.items()},
         [span] if span[0] >= 0 else (),
         unsure,
     )
@@ -210,13 +213,13 @@ def _majority(labels: Sequence[str]) -> str:
     return counted[0][0] if counted and not tied else ""
 
 
-def _explained(ruling: Ruling) -> str:
+def _explain_ruling(ruling: Ruling) -> str:
     evidence = f": '{shortened(ruling.evidence, 100)}'" if ruling.evidence else ""
     doubt = f" (unsure: {ruling.unsure})" if ruling.unsure else ""
     return f"{ruling.label}, {ruling.rule}{evidence}{doubt}"
 
 
-def _span(evidence: str, text: str) -> tuple[int, int]:
+def _find_span(evidence: str, text: str) -> tuple[int, int]:
     """Find the first words of the evidence in the answer as written.
 
     Returns (-1, -1) where markup or spelling hides them.
