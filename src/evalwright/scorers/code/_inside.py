@@ -453,7 +453,7 @@ _ARITHMETIC = {
     **{f"__{name}__": getattr(operator, f"__{name}__") for name in _BINARY},
     **{
         f"__r{name}__": functools.partial(
-            lambda step, right, other: step(other, right),
+            lambda step, right, left: step(left, right),
             getattr(operator, f"__{name}__"),
         )
         for name in _BINARY

@@ -188,17 +188,17 @@ def find_marked_object(text: str, mark: str, fields: Iterable[str]) -> dict[str,
         BadVerdict: there is no such object, several differ, or it lacks a field.
     """
     objects = list(json_objects(text))
-    ours = [candidate for candidate in objects if candidate.get(_CHECK) == mark]
-    if not ours:
+    marked = [candidate for candidate in objects if candidate.get(_CHECK) == mark]
+    if not marked:
         if not objects:
             raise BadVerdict("the reply has no JSON object")
         raise BadVerdict(
             "the reply has a JSON object without the mark of this question"
         )
-    if any(candidate != ours[0] for candidate in ours):
+    if any(candidate != marked[0] for candidate in marked):
         raise BadVerdict("the reply has several verdicts that differ")
-    _check_fields(ours[0], fields)
-    return ours[0]
+    _check_fields(marked[0], fields)
+    return marked[0]
 
 
 def _check_fields(

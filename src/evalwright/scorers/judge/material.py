@@ -46,10 +46,10 @@ def list_exchanges(sample: Sample, answer: Answer, turns: str) -> list[Exchange]
                 images=_collect_images(answer),
             )
         ]
-    turns_so_far: list[Exchange] = []
+    exchanges: list[Exchange] = []
     before: list[tuple[str, str]] = []
     for number, (question, reply) in enumerate(conversation, 1):
-        turns_so_far.append(
+        exchanges.append(
             Exchange(
                 tuple(before),
                 question,
@@ -63,7 +63,7 @@ def list_exchanges(sample: Sample, answer: Answer, turns: str) -> list[Exchange]
             (f"user-turn-{number}", question),
             (f"assistant-turn-{number}", reply),
         ]
-    return turns_so_far if turns == "each" else turns_so_far[-1:]
+    return exchanges if turns == "each" else exchanges[-1:]
 
 
 def collect_material(
