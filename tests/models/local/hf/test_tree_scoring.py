@@ -195,7 +195,7 @@ class Cramped:
 def test_memory_that_runs_out_costs_no_finished_work(
     scorers: dict[str, Scorers], cascading: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    both, pairs = scorers["llama"], shared_pairs(questions=12)
+    both, pairs = scorers["llama"], shared_pairs(questions=6)
     expected = dict(both.plain.score(pairs))
     tree = both.tree(cascading=cascading)
     assert dict(tree.score(pairs)).keys() == expected.keys()
