@@ -18,7 +18,7 @@ import pytest
 from engine.support import FileCounting, Remote, claims, number_of, question
 from evalwright.core import postgres
 from evalwright.core.errors import ConfigurationError, MissingExtra, StoreError
-from evalwright.core.postgres import shown
+from evalwright.core.postgres import display_url
 from evalwright.core.requests import Request
 from evalwright.core.responses import Response, Usage
 from evalwright.engine.engine import Engine
@@ -94,7 +94,7 @@ def ask_all(home: Path, model: Remote, count: int, said: list[str]) -> dict[str,
     ],
 )  # fmt: skip
 def test_what_is_shown_of_an_address(url: str, said: str) -> None:
-    assert shown(url) == said
+    assert display_url(url) == said
 
 
 def test_a_server_that_is_killed_and_started_again_is_waited_for(
@@ -187,7 +187,7 @@ def test_a_server_that_stays_away_ends_the_run_and_nothing_is_lost(
         ask_all(home, model, 400, [])
     assert "could not be reached for" in str(told.value) and "run the same command again" in str(told.value)
     assert f"are kept in {home / KEPT}" in str(told.value)
-    assert shown(url) in str(told.value) and PASSWORD not in str(told.value)
+    assert display_url(url) in str(told.value) and PASSWORD not in str(told.value)
     assert 100 <= asked.total() < 400 and max(asked.values()) == 1
     mortal.start()
     said: list[str] = []

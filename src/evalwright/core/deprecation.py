@@ -16,7 +16,7 @@ class OldName(FutureWarning):
 
 
 def warn_old_name(old: str, new: str, where: str = "") -> None:
-    """Say once that a name has another name now.
+    """Warn once that a name has a new name.
 
     Args:
         old: the name that was used.
@@ -34,9 +34,7 @@ def warn_old_name(old: str, new: str, where: str = "") -> None:
 
 
 def Undecided(explanation: str = "") -> Score:
-    """What scorers of earlier versions gave where their rules could not tell: wrong now, and
-    unsure.
-    """
+    """The score that earlier versions gave where a scorer could not tell; now 0 and unsure."""
     from evalwright.core.samples import UNREADABLE, Score
 
     warn_old_name("Undecided(why)", "Score(value, unsure=why)", "What a scorer gives,")

@@ -1,5 +1,5 @@
-"""What can be asked of a model: six kinds of request, each carrying everything that changes the
-answer and nothing else.
+"""The six kinds of request to a model, each with everything that changes the answer and nothing
+else.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ Part = str | Image
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One turn of a conversation: text, or parts in their order.
+    """One turn of a conversation: text, or several parts in order.
 
-    A last message of role "assistant" is a prefill: the model goes on from it.
+    A last message with the role "assistant" is a prefill: the model continues it.
     """
 
     role: Literal["system", "user", "assistant"]
@@ -50,9 +50,9 @@ class Message:
         return tuple(part for part in self.parts if isinstance(part, Image))
 
     def as_dict(self) -> dict[str, Any]:
-        """The form that chat templates take: text as it is, several parts each with its type.
+        """The form that chat templates take: a plain text, or a list of parts with their types.
 
-        The bytes of images are not in it.
+        It does not contain the bytes of images.
         """
         if isinstance(self.content, str):
             return {"role": self.role, "content": self.content}
@@ -72,10 +72,11 @@ Prompt = str | tuple[Message, ...]
 
 
 def prompt_payload(prompt: Prompt, *, recorded: bool = False) -> Any:
-    """The prompt as JSON: a string, or a list of [role, content], an image by its hash.
+    """The prompt as JSON: a string, or a list of [role, content], with images named by their hash.
 
-    recorded: say besides where an image is from, which records show and a request's name does not
-    contain.
+    Args:
+        prompt: the prompt.
+        recorded: also say where images come from; for records, not for a request's name.
     """
     if isinstance(prompt, str):
         return prompt
@@ -95,11 +96,11 @@ def prompt_payload(prompt: Prompt, *, recorded: bool = False) -> Any:
     ]
 
 
-def prompt_from(data: Any) -> Prompt:
+def prompt_from(payload: Any) -> Prompt:
     """A recorded prompt; its images have a hash and no bytes."""
-    if isinstance(data, str):
-        return data
-    return tuple(Message(role, _content_from(content)) for role, content in data)
+    if isinstance(payload, str):
+        return payload
+    return tuple(Message(role, _content_from(content)) for role, content in payload)
 
 
 def _content_from(content: Any) -> str | tuple[Part, ...]:
@@ -112,19 +113,25 @@ def _content_from(content: Any) -> str | tuple[Part, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Generate:
-    """Go on from `prompt`.
+    """Generate text that continues `prompt`.
 
-    max_tokens None leaves the limit to the model, temperature None leaves all sampling to it;
-    temperature 0 is greedy. stop: strings that end the answer and are not part of it. draw tells
-    repeated samples of one prompt apart; a greedy request has draw 0, unless repeats are wanted of
-    a model that may answer differently. min_p: least probability, as a share of the most probable
-    token's. num_beams: of beam search, with length_penalty (scores are divided by the length to its
-    power) and early_stopping (False, True or "never"), as transformers has them. top_logprobs: None
-    for no log-probabilities, 0 for those of the answer's tokens, k for those with k alternatives.
-    reasoning_effort: the provider's own word; reasoning_budget: tokens. json_schema: a JSON schema
-    as canonical text that the reply must follow. generation_arguments: further arguments under the
-    names that the model's own library or server has for them (repetition_penalty), a mapping as
-    canonical JSON.
+    Attributes:
+        max_tokens: None leaves the limit to the model.
+        temperature: 0 is greedy; None leaves all sampling to the model.
+        stop: strings that end the answer and are not part of it.
+        draw: tells repeated samples of one prompt apart; 0 for a greedy request, unless a model
+            that may answer differently is to be sampled repeatedly.
+        min_p: least probability of a token, as a share of the most probable one's.
+        num_beams: beams of beam search, as in transformers, like the next two.
+        length_penalty: exponent of the length by which scores are divided.
+        early_stopping: False, True or "never".
+        top_logprobs: None for no log-probabilities, 0 for those of the answer's tokens, k for those
+            with k alternatives.
+        reasoning_effort: the provider's own word.
+        reasoning_budget: tokens for reasoning.
+        json_schema: a JSON schema that the reply must follow, as canonical text.
+        generation_arguments: further arguments under the names that the model's library or server
+            has for them (repetition_penalty), as canonical JSON.
     """
 
     ability: ClassVar[Ability] = "generate"
@@ -148,9 +155,10 @@ class Generate:
     generation_arguments: str | None = None
 
     def payload(self) -> dict[str, Any]:
-        """What names this request by its content.
+        """The content by which this request is named.
 
-        Options that came later stand in it only where they are used.
+        Options that were added later are included only where they are used, so that old names stay
+        valid.
         """
         return {
             "generate": prompt_payload(self.prompt),
@@ -164,7 +172,7 @@ class Generate:
         }
 
     def options(self) -> dict[str, Any]:
-        """Those of `OPTIONS` that are used, by name."""
+        """The options of `OPTIONS` that this request uses, by name."""
         if _options_of(self) == _UNUSED:  # most requests use none
             return {}
         return {
@@ -175,9 +183,11 @@ class Generate:
 
 
 OPTIONS: Mapping[str, Any] = {
-    one.name: one.default for one in fields(Generate)[7:] if one.default is not MISSING
+    option.name: option.default
+    for option in fields(Generate)[7:]
+    if option.default is not MISSING
 }
-"""What not every model can carry, with the value that says that it is not used."""
+"""Options that not every model supports, each with the value that means it is not used."""
 _options_of = attrgetter(*OPTIONS)
 _UNUSED = tuple(OPTIONS.values())
 
@@ -201,7 +211,7 @@ class LogLikelihood:
 
 @dataclass(frozen=True, slots=True)
 class RollingLogLikelihood:
-    """The log-probability of a whole text, in windows where it is longer than the model's context."""
+    """The log-probability of a whole text, in windows where it exceeds the model's context."""
 
     ability: ClassVar[Ability] = "rolling"
 
@@ -241,8 +251,13 @@ class Classify:
 
 @dataclass(frozen=True, slots=True)
 class Reward:
-    """How good a reply to a prompt is, as a reward model sees it; more is better. reference: what a
-    good reply would be, for models that compare with one (metrics of translations).
+    """How good a reply to a prompt is in the eyes of a reward model; higher is better.
+
+    Attributes:
+        prompt: the prompt.
+        response: the reply to rate.
+        reference: an example of a good reply, for models that compare with one (translation
+            metrics).
     """
 
     ability: ClassVar[Ability] = "reward"
@@ -263,9 +278,9 @@ Request = Generate | LogLikelihood | RollingLogLikelihood | Embed | Classify | R
 
 
 def arguments_of(request: Request) -> dict[str, Any]:
-    """The further arguments of generation that a request carries; see `Generate`."""
-    written = request.generation_arguments if isinstance(request, Generate) else None
-    return {} if written is None else dict(json.loads(written))
+    """The `generation_arguments` of a request as a mapping; see `Generate`."""
+    text = request.generation_arguments if isinstance(request, Generate) else None
+    return {} if text is None else dict(json.loads(text))
 
 
 def images_of(request: Request) -> tuple[Image, ...]:

@@ -1,4 +1,4 @@
-"""A sample and what became of it: Sample -> Answer -> Score, kept together in a SampleRecord."""
+"""A sample and its path: Sample -> Answer -> Score, kept together in a SampleRecord."""
 
 from __future__ import annotations
 
@@ -32,10 +32,17 @@ class Passage:
 class Sample:
     """One row of a task.
 
-    id: stable and unique in its task. targets: what is right, the canonical form first, then its
-    aliases. gold: indices into `choices` that are right (empty without choices). cluster: rows that
-    share it are one unit for statistics (a passage, translations of one item); "" means its own.
-    row: the raw columns, for templates; not recorded.
+    Attributes:
+        id: stable and unique within its task.
+        input: the question or instruction.
+        targets: right answers, the canonical form first, then its aliases.
+        choices: the options of a multiple-choice question.
+        gold: indices of the right choices; empty without choices.
+        passages: context that the answer may rest on.
+        metadata: further facts, such as domain and language.
+        cluster: rows that share it are one unit for statistics (a passage, translations of one
+            item); "" for a row that is its own unit.
+        row: the raw columns, for templates; not recorded.
     """
 
     id: str
@@ -61,13 +68,16 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a strategy made of one or more responses.
+    """What a strategy formed from one or more responses.
 
-    text: the answer with reasoning removed; the raw text stays in `responses`. reasoning: what was
-    removed. choice: index of the chosen option, where the task has options. log_likelihoods: one
-    per choice (or one), natural log. prompt: what was sent (without the continuation). strategy:
-    how the answer was formed of several draws (what each said, what was voted), as plain JSON for
-    the record.
+    Attributes:
+        text: the answer without reasoning; the raw text stays in `responses`.
+        reasoning: the reasoning that was removed.
+        choice: index of the chosen option, where the task has options.
+        log_likelihoods: one per choice, or a single one; natural log.
+        prompt: what was sent, without the continuation.
+        responses: all responses, in order.
+        strategy: how the answer was formed from several draws, as plain JSON for the record.
     """
 
     text: str = ""
@@ -87,29 +97,39 @@ class Answer:
 
     @property
     def outcome(self) -> Outcome:
-        """That of the last response; of others too where the strategy found no text in any."""
+        """The outcome of the last response.
+
+        Where the strategy found no text, the first other outcome among all responses.
+        """
         if self.log_likelihoods or not self.responses:
             return ANSWERED
         last = outcome_of(self.responses[-1])
         if last != ANSWERED or self.text.strip():
             return last
         return next(
-            (one for one in map(outcome_of, self.responses) if one != ANSWERED),
+            (
+                outcome
+                for outcome in map(outcome_of, self.responses)
+                if outcome != ANSWERED
+            ),
             ANSWERED,
         )
 
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """What an answer is worth to one scorer: its best reading, always.
+    """What an answer is worth to one scorer: always its best reading.
 
-    value: in the scorer's own unit, mostly 0 to 1. label: an outcome class, e.g. "correct" or
-    "not_attempted". explanation: why, in words. parts: further numbers, by name (e.g. token counts
-    of a perplexity). item: what a metric over the whole corpus needs and is no number (a pair of
-    texts, of labels), by name. evidence: the spans of the answer's text that it rests on, where the
-    scorer knows them: first character, and the one after the last. unsure: why a careful reader
-    might argue with this reading; "" where none would. The value counts all the same, and how many
-    scores are unsure stands beside every number.
+    Attributes:
+        value: in the scorer's own unit, mostly from 0 to 1.
+        label: an outcome class, such as "correct" or "not_attempted".
+        explanation: the reason, in words.
+        parts: further numbers by name, such as token counts of a perplexity.
+        item: what a corpus metric needs that is not a number (a pair of texts or labels), by name.
+        evidence: spans of the answer's text that the score rests on: first character, and the one
+            after the last.
+        unsure: why a careful reader might argue with this reading; "" where none would. The value
+            counts all the same, and the number of unsure scores stands beside every metric.
     """
 
     value: float
@@ -122,7 +142,7 @@ class Score:
 
     def as_dict(self) -> dict[str, Any]:
         """A plain mapping for JSON, empty parts left out."""
-        more = {
+        optional = {
             "label": self.label,
             "explanation": self.explanation,
             "parts": dict(self.parts),
@@ -132,15 +152,15 @@ class Score:
         }
         return {
             "value": self.value,
-            **{name: part for name, part in more.items() if part},
+            **{name: content for name, content in optional.items() if content},
         }
 
 
 def score_from(outcome: object) -> object:
-    """A bare number as a Score: True is 1, False 0, and any number (numpy's too) the value in the
-    scorer's own unit.
+    """Turn a bare number into a Score: True is 1, False is 0, any number (numpy's too) is the
+    value.
 
-    Everything else comes back as it is, for the caller to refuse.
+    Anything else comes back unchanged, for the caller to reject.
     """
     number = plain_number(outcome)
     if isinstance(number, bool | float):
@@ -151,18 +171,17 @@ def score_from(outcome: object) -> object:
 
 
 def plain_number(number: object) -> object:
-    """A scalar of numpy, torch and their like as Python's own; everything else as it is."""
+    """A scalar of numpy, torch or the like as Python's own; anything else unchanged."""
     is_foreign_scalar = hasattr(number, "dtype") and getattr(number, "ndim", None) == 0
     return number.item() if is_foreign_scalar else number  # type: ignore[attr-defined]
 
 
 @dataclass(frozen=True, slots=True)
 class NoScore:
-    """In place of a Score: the scorer has nothing to say of this answer (a refusal has no
-    faithfulness). No failure.
+    """Returned in place of a Score where a scorer does not apply (a refusal has no faithfulness).
 
-    The sample is then neither in the number of a metric over these scores nor among those that
-    failed.
+    It is not a failure: the sample counts neither towards a metric over these scores nor as
+    missing.
     """
 
     reason: str = ""
@@ -170,8 +189,8 @@ class NoScore:
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """What a scorer asked the model of a role, as it names the request, and what came back; None
-    where nothing did.
+    """One request that a scorer sent to the model in a role, and its response; None where it
+    failed.
     """
 
     role: str
@@ -181,28 +200,30 @@ class Exchange:
     def as_dict(self) -> dict[str, Any]:
         """A plain mapping for JSON; unused options, times and long vectors are left out."""
         used = (
-            (name, part)
-            for name, part in self.request.items()
-            if part not in (None, ())
+            (name, content)
+            for name, content in self.request.items()
+            if content not in (None, ())
         )
         request = {
-            name: _plain(part) for name, part in used if (name, part) != ("draw", 0)
+            name: _plain(content)
+            for name, content in used
+            if (name, content) != ("draw", 0)
         }
-        made: dict[str, Any] = {"role": self.role, "request": request}
+        exchange: dict[str, Any] = {"role": self.role, "request": request}
         if self.response is not None:
-            made["response"] = found = self.response.as_dict()
-            if len(found.get("values", ())) > _LONGEST_VECTOR:
-                del found["values"]
-            found.pop("latency", None)
-        return made
+            exchange["response"] = response = self.response.as_dict()
+            if len(response.get("values", ())) > _LONGEST_VECTOR:
+                del response["values"]
+            response.pop("latency", None)
+        return exchange
 
     @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """The inverse of `as_dict`, but for what is left out."""
-        response = data.get("response")
+    def from_dict(cls, recorded: Mapping[str, Any]) -> Self:
+        """The inverse of `as_dict`, except for what that leaves out."""
+        response = recorded.get("response")
         return cls(
-            data["role"],
-            data["request"],
+            recorded["role"],
+            recorded["request"],
             None if response is None else Response.from_dict(response),
         )
 
@@ -210,17 +231,22 @@ class Exchange:
 _LONGEST_VECTOR = 16
 
 UNREADABLE = "unreadable"
-"""The label of an answer in which nothing can be read that could be what was asked for: wrong."""
+"""The label of an answer that contains nothing that could be the answer asked for. It is wrong."""
 
 
 @dataclass(frozen=True, slots=True)
 class SampleRecord:
-    """One line of `samples.jsonl`: a sample and draw, its answer, and its scores by scorer name.
+    """One line of `samples.jsonl`: one draw of a sample, its answer, and its scores by scorer name.
 
-    Where `failure` is set there is no score, and the sample is missing: through no fault of the
-    model. A reply without an answer (cut, empty, refused) is in `answer`, and scored. A scorer that
-    failed by itself is in `score_failures`, under its name. exchanges: what scorers asked of
-    models, by scorer name.
+    A record with a `failure` has no score: the sample is missing, through no fault of the model. A
+    reply without an answer (cut, empty, refused) is an `answer`, and scored.
+
+    Attributes:
+        task: the task's name.
+        index: the sample's position in the task.
+        draw: which repeat this is, from 0.
+        score_failures: scorers that failed by themselves, by name.
+        exchanges: requests that scorers sent to models, by scorer name.
     """
 
     task: str
@@ -235,7 +261,7 @@ class SampleRecord:
 
     @property
     def outcome(self) -> Outcome:
-        """What became of the sample."""
+        """The outcome of the sample."""
         if self.failure is not None:
             return (
                 outcome_of_failure(self.failure)
@@ -245,20 +271,22 @@ class SampleRecord:
         return self.answer.outcome if self.answer is not None else FAILED
 
     def __repr__(self) -> str:
-        said = brief(self.answer.text) if self.answer is not None else self.outcome
-        scores = [f"{name} {one.value:g}" for name, one in [*self.scores.items()][:3]]
-        place = f"{brief(self.task, 40)}, {brief(self.sample.id, 40)}"
-        return f"SampleRecord({', '.join([f'{place} -> {said}', *scores])})"
+        reply = brief(self.answer.text) if self.answer is not None else self.outcome
+        scores = [
+            f"{name} {score.value:g}" for name, score in [*self.scores.items()][:3]
+        ]
+        label = f"{brief(self.task, 40)}, {brief(self.sample.id, 40)}"
+        return f"SampleRecord({', '.join([f'{label} -> {reply}', *scores])})"
 
 
 def _plain(value: Any) -> Any:
-    """JSON's own kinds: sequences as lists, numbers and arrays of numpy as Python's."""
+    """A JSON-ready form: sequences become lists, numpy's numbers and arrays Python's."""
     if hasattr(value, "tolist"):
         return _plain(value.tolist())
     if isinstance(value, Mapping):
-        return {str(key): _plain(part) for key, part in value.items()}
+        return {str(key): _plain(element) for key, element in value.items()}
     return (
-        [_plain(part) for part in value]
+        [_plain(element) for element in value]
         if isinstance(value, (list, tuple, set, frozenset))
         else value
     )

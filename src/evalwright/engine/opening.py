@@ -7,7 +7,7 @@ from pathlib import Path
 
 from evalwright.core.errors import ConfigurationError, StoreError
 from evalwright.core.local_paths import scheme_of
-from evalwright.core.postgres import is_url, shown, store_url
+from evalwright.core.postgres import display_url, is_url, store_url
 from evalwright.core.secrets import mask, without_login
 from evalwright.engine.database import Database
 from evalwright.engine.schema import store_error
@@ -65,4 +65,6 @@ def where(home: Path) -> str | Path:
 
 def name_of(place: str | Path) -> str:
     """A place for people, without a password."""
-    return shown(place) if isinstance(place, str) and is_url(place) else str(place)
+    return (
+        display_url(place) if isinstance(place, str) and is_url(place) else str(place)
+    )

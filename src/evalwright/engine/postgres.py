@@ -18,7 +18,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from evalwright.core.errors import Failure, StoreError, UsageError
-from evalwright.core.postgres import LOCK, SCHEMA, Link, marked, server_error, shown
+from evalwright.core.postgres import (
+    LOCK,
+    SCHEMA,
+    Link,
+    display_url,
+    server_error,
+    use_percent_placeholders,
+)
 from evalwright.core.responses import Response
 from evalwright.engine import schema
 from evalwright.engine.claims import Owner
@@ -93,7 +100,7 @@ class PostgresDatabase(Database):
         closing: threading.Event | None = None,
         patience: float | None = None,
     ) -> None:
-        super().__init__(shown(url))
+        super().__init__(display_url(url))
         self.closing = closing or self.closing
         self._url = url
         self._link = Link(url, self.closing, patience)
@@ -148,7 +155,9 @@ class PostgresDatabase(Database):
 
     def rows(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
         def step(made: psycopg.Connection[Any]) -> list[Any]:
-            cursor = made.execute(marked(statement), values, binary=True)
+            cursor = made.execute(
+                use_percent_placeholders(statement), values, binary=True
+            )
             return cursor.fetchall() if cursor.description else []
 
         return (
@@ -163,7 +172,7 @@ class PostgresDatabase(Database):
 
         def step(made: psycopg.Connection[Any]) -> int:
             with made.cursor() as cursor:
-                cursor.executemany(marked(statement), values)
+                cursor.executemany(use_percent_placeholders(statement), values)
                 return cursor.rowcount
 
         return self._link.again(step, transaction=True)

@@ -20,11 +20,11 @@ from evalwright.core.postgres import (
     LOCK,
     SCHEMA,
     Link,
-    marked,
+    display_url,
     reason,
     server_error,
-    shown,
     store_url,
+    use_percent_placeholders,
 )
 from evalwright.core.private import open_private, own_database, private_folder
 
@@ -90,7 +90,7 @@ class Journal:
 
     def __init__(self, home: Path) -> None:
         url = store_url()
-        self.place = shown(url) if url else str(home / FILE)
+        self.place = display_url(url) if url else str(home / FILE)
         try:
             self._tables: _File | _Server = _Server(url) if url else _File(home / FILE)
         except UsageError:
@@ -287,7 +287,8 @@ class _Server:
     def do(self, step: Callable[[_Statements], T]) -> T:
         """Carry out a transaction, again where the server went away meanwhile."""
         return self._link.again(
-            lambda made: step(_Statements(made.cursor(), marked)), transaction=True
+            lambda made: step(_Statements(made.cursor(), use_percent_placeholders)),
+            transaction=True,
         )
 
     def close(self) -> None:
