@@ -1,6 +1,4 @@
-"""How fast one model answered: seconds at work, answers, tokens and latencies, in memory that does
-not grow with the run.
-"""
+"""How fast one model answered: working seconds, answers, tokens and latencies, in constant memory."""
 
 from __future__ import annotations
 
@@ -16,13 +14,14 @@ QUANTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99}
 
 
 class Speed:
-    """What one model has done.
+    """The work of one model.
 
     Written to by one thread, a local model's own or else the event loop's; read by any.
 
-    answers: that came from the model itself, never from the store. load_seconds: None for a model
-    that was not loaded. loading_since: when the loading that goes on began, on the monotonic clock,
-    else None. seconds: in which at least one request was under way, without loading.
+    Attributes:
+        answers: answers from the model itself, never from the store.
+        load_seconds: None for a model that was not loaded.
+        loading_since: when the current loading began, on the monotonic clock; else None.
     """
 
     def __init__(self) -> None:
@@ -37,7 +36,7 @@ class Speed:
         self._lock = threading.Lock()
 
     def begin(self) -> float:
-        """A request, or a batch, is handed to the model. Gives the time."""
+        """A request, or a batch, is handed to the model. Returns the time."""
         now = time.monotonic()
         with self._lock:
             if not self._under_way:
@@ -46,14 +45,14 @@ class Speed:
         return now
 
     def end(self) -> None:
-        """What `begin` told of has ended, in whatever way."""
+        """What `begin` announced has ended, in whatever way."""
         with self._lock:
             self._under_way -= 1
             if not self._under_way:
                 self._seconds += time.monotonic() - self._since
 
     def add(self, response: Response, began: float) -> None:
-        """An answer came to what was begun then.
+        """Note an answer to what began then.
 
         Its latency is what the model says, else the time since.
         """
@@ -64,7 +63,7 @@ class Speed:
             self._latency.add(seconds)
 
     def throughput(self) -> dict[str, Any] | None:
-        """Answers and tokens per second at work; None where the model was asked nothing."""
+        """Answers and tokens per working second; None without any answer."""
         with self._lock:
             # The last answer may be handed over before its batch has ended.
             seconds = self._seconds + (
@@ -72,34 +71,32 @@ class Speed:
             )
         if not self.answers or seconds <= 0:
             return None
-        parts = {
+        counts = {
             "answers": self.answers,
             "input_tokens": self.usage.input_tokens,
             "output_tokens": self.usage.output_tokens,
         }
         rates = {
-            f"{name}_per_second": _short(count / seconds)
-            for name, count in parts.items()
+            f"{name}_per_second": _round_digits(count / seconds)
+            for name, count in counts.items()
         }
         return {"seconds": round(seconds, 3), "answers": self.answers, **rates}
 
     def latency(self) -> dict[str, Any] | None:
-        """Seconds of one answer: how many were timed, percentiles and the longest; None where
-        nothing was timed.
-        """
+        """Seconds per answer: number, percentiles and maximum; None if nothing was timed."""
         if not self._latency.n:
             return None
         return {
             "n": self._latency.n,
             **{
-                name: _short(self._latency.quantile(share))
+                name: _round_digits(self._latency.quantile(share))
                 for name, share in QUANTILES.items()
             },
-            "longest": _short(self._latency.largest),
+            "longest": _round_digits(self._latency.largest),
             "method": f"DDSketch, within {100 * self._latency.accuracy:g}%",
         }
 
 
-def _short(value: float) -> float:
-    """Four digits say all that a clock on a shared machine can."""
-    return float(f"{value:.4g}")
+def _round_digits(number: float) -> float:
+    """Four digits, all that a clock on a shared machine can tell."""
+    return float(f"{number:.4g}")

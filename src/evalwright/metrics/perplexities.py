@@ -36,7 +36,7 @@ def token_perplexity(column: Column, *, level: float = 0.95) -> Estimate:
 
 
 def word_perplexity(column: Column, *, level: float = 0.95) -> Estimate:
-    """exp(-log-likelihood per word), with the scorer's words; comparable across tokenizers."""
+    """exp(-log-likelihood per word), by the scorer's words; comparable across tokenizers."""
     return _of_sums(column, statistics.perplexity, "words", level)
 
 

@@ -229,7 +229,7 @@ def metric(name: str) -> Callable[[Function], Function]:
 def item_values(
     kind: str, column: Column, options: Mapping[str, Any]
 ) -> NDArray[np.float64] | None:
-    """The items' values, (n,) or (n, draws), whose mean the metric is; None if it is no such mean."""
+    """The items' values, (n,) or (n, draws), whose mean the metric is; None if it is no mean."""
     if (name := _TABLE.get(kind, {}).get("items")) is None:
         return None
     values: NDArray[np.float64] = _bind_options(name, options)(column)

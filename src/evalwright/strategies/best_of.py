@@ -1,6 +1,4 @@
-"""Best of n: the draw that a reward model, a judge, a scorer or the model's own probability ranks
-first.
-"""
+"""Best of n: the draw that a reward model, a judge, a scorer or the model itself ranks first."""
 
 from __future__ import annotations
 

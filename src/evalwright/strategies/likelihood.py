@@ -72,8 +72,9 @@ class ChooseByLikelihood:
 
 
 class ChooseByLetter(ChooseByLikelihood):
-    """The same with the option's letter (A, B, C, ...) in place of its text; the prompt lists the
-    options.
+    """The same with the option's letter (A, B, C, ...) in place of its text.
+
+    The prompt lists the options.
     """
 
     def options(self, sample: Sample) -> Sequence[str]:

@@ -27,7 +27,7 @@ MAX_DRAWS = 10_000
 SUMMARY_CHARS = 160
 """Characters of a draw in its summary; the whole text is in the response."""
 
-T = TypeVar("Made")
+T = TypeVar("T")
 Drawn = Answer | Failure
 Worth = Callable[[Sample, Answer, Ask], Awaitable[float]]
 """How much a draw counts in a vote or a choice."""

@@ -67,7 +67,7 @@ class Simulated:
         return int.from_bytes(digest, "big") < self._share * 2**64
 
     def text(self, sample: Sample, right: bool) -> str:
-        """The text of a model that knows, or does not know, the answer; "" without a gold answer."""
+        """The text of a model that knows, or does not know, the answer; "" without gold answer."""
         forms = list(self._right(sample) if right else self._wrong(sample))
         for form in forms:
             if self._worth(sample, form) == float(right):

@@ -259,7 +259,7 @@ def _continue_answer(prompt: Prompt, text: str, delimiter: str) -> Prompt:
 
 
 def _append_tag(reasoning: str, tag: str) -> str:
-    """The reasoning and the tag, on a line of its own unless the model had already begun it."""
+    """The reasoning and the tag, on a line of its own unless the model had already begun one."""
     ended = not reasoning or reasoning[-1].isspace() or reasoning[-1] in _OPENING_CHARS
     return f"{reasoning}{'' if ended else chr(10)}{tag}"
 
