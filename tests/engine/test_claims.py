@@ -84,7 +84,7 @@ def test_an_owner_on_another_host_holds_its_claims_until_its_lease_ends(
     claimed_by(tmp_path, behind, "another host", 1, "1", f"{now(each_store)} + 1000")
     assert asyncio.run(outcome(tmp_path)) == "them"
     behind(tmp_path, f"UPDATE owners SET expires = {now(each_store)} - 1")
-    monkeypatch.setattr("evalwright.engine.database.LEASE", 0.0)  # the server has run for longer
+    monkeypatch.setattr("evalwright.engine.database.LEASE_SECONDS", 0.0)  # the server has run for longer
     assert asyncio.run(outcome(tmp_path)) == "mine"
 
 
@@ -166,7 +166,7 @@ asyncio.run(main())
 def test_what_a_process_killed_on_another_host_claimed_is_free_after_its_lease(
     tmp_path: Path, each_store: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("evalwright.engine.database.LEASE", 10.0)
+    monkeypatch.setattr("evalwright.engine.database.LEASE_SECONDS", 10.0)
     child = subprocess.Popen(
         [sys.executable, "-c", _ELSEWHERE, str(tmp_path)], stdout=subprocess.PIPE, text=True
     )
@@ -205,7 +205,7 @@ def test_a_claim_of_an_owner_that_is_not_known_is_free(
 def test_a_lease_is_renewed_while_the_store_is_open(
     tmp_path: Path, each_store: str, behind: Statements, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("evalwright.engine.writer.RENEWAL", 0.05)
+    monkeypatch.setattr("evalwright.engine.writer.RENEWAL_SECONDS", 0.05)
 
     def expires() -> float:
         return float(behind(tmp_path, "SELECT expires FROM owners")[0][0])

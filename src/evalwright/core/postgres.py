@@ -140,21 +140,21 @@ class Link:
         self.say: Callable[[str, bool], None] = lambda sentence, away: None
         self._url = url
         self._patience = _patience() if patience is None else patience
-        self._made: psycopg.Connection[Any] | None = None
+        self._connection: psycopg.Connection[Any] | None = None
         self._since: float | None = None
         """When the step that is under way was begun."""
         self._lost = False
         self.regained: float | None = None
         """When a connection was made in place of one that was lost."""
-        self._told = False
+        self._reported_away = False
         self._watched: threading.Event | None = None
 
     def open(self) -> None:
         """Connect, waiting only for a server that is starting. Raises psycopg.Error."""
         until = time.monotonic() + _STARTING_PATIENCE
-        while self._made is None:
+        while self._connection is None:
             try:
-                self._made = connect(self._url)
+                self._connection = connect(self._url)
             except Exception as error:
                 if (
                     not is_starting(error)
@@ -177,8 +177,8 @@ class Link:
     def inside(self) -> bool:
         """Whether a transaction is under way."""
         return (
-            self._made is not None
-            and self._made.info.transaction_status.name == "INTRANS"
+            self._connection is not None
+            and self._connection.info.transaction_status.name == "INTRANS"
         )
 
     def again(
@@ -212,22 +212,22 @@ class Link:
                     raise
                 lost = error
             else:
-                if self._told:
-                    self._told = False
+                if self._reported_away:
+                    self._reported_away = False
                     self.say(
                         f"The store {display_url(self._url)} is reached again.", False
                     )
                 return outcome
             finally:
                 self._since = None
-            if self._made is not None:
-                self._made.close()
-                self._made = None
+            if self._connection is not None:
+                self._connection.close()
+                self._connection = None
             self._lost = True
             began = began or since
             waited = time.monotonic() - began
             if gap > 0.5:
-                self._tell(f"cannot be reached ({reason(lost)})")
+                self._report_away(f"cannot be reached ({reason(lost)})")
             if waited + gap > self._patience or self.closing.wait(
                 gap * random.uniform(0.8, 1.0)
             ):
@@ -238,9 +238,9 @@ class Link:
                 )
             gap = min(gap * 1.6, LONGEST_GAP)
 
-    def _tell(self, problem: str) -> None:
-        if not self._told:
-            self._told = True
+    def _report_away(self, problem: str) -> None:
+        if not self._reported_away:
+            self._reported_away = True
             self.say(
                 f"The store {display_url(self._url)} {problem}. Waiting up to {self._patience:g}"
                 " s for it; no request is sent meanwhile.",
@@ -250,12 +250,12 @@ class Link:
     def _watch(self, ended: threading.Event) -> None:
         while not ended.wait(_LOOK):
             since = self._since
-            connection = self._made
+            connection = self._connection
             if since is None or connection is None:
                 continue
             silent = time.monotonic() - since
             if silent > SILENCE:
-                self._tell(f"has not answered for {silent:.0f} s")
+                self._report_away(f"has not answered for {silent:.0f} s")
             if silent > (_LAST_PATIENCE if self.closing.is_set() else self._patience):
                 # Whoever waits for an answer is told that the connection has ended.
                 with (
@@ -268,24 +268,24 @@ class Link:
 
     def connection(self) -> psycopg.Connection[Any]:
         """The current connection, or a new one. Raises psycopg.Error."""
-        if self._made is None:
+        if self._connection is None:
             hurry = {"connect_timeout": "2"} if self.closing.is_set() else {}
-            self._made = connect(self._url, **hurry)
+            self._connection = connect(self._url, **hurry)
             if self._lost:
                 self.regained = time.monotonic()
-        return self._made
+        return self._connection
 
     def rollback(self) -> None:
         """End a transaction that failed."""
-        if self._made is not None and not self._made.closed:
-            self._made.rollback()
+        if self._connection is not None and not self._connection.closed:
+            self._connection.rollback()
 
     def close(self) -> None:
         """Close the connection."""
         if self._watched is not None:
             self._watched.set()
-        if self._made is not None:
-            self._made.close()
+        if self._connection is not None:
+            self._connection.close()
 
 
 def connect(url: str, **options: Any) -> psycopg.Connection[Any]:

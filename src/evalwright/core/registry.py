@@ -94,7 +94,7 @@ class Registry(Generic[Function]):
         }
 
     def check_options(self, name: str, options: Mapping[str, Any]) -> None:
-        """Raise for an option that the function does not take, or a required one that is missing."""
+        """Raise for an option that the function does not take, or a missing required one."""
         parameters = self.options(name)
         hint = "Known: " if parameters else "It takes no options"
         check_known(f"option of the {self.kind} '{name}'", options, parameters, hint)

@@ -445,8 +445,6 @@ def _as_json(text: str) -> Mapping[str, Any] | None:
 
 
 def key_in(text: str) -> str:
-    """The beginning of the first thing in a text that has the form of a well-known kind of key, ""
-    where there is none.
-    """
+    """The first characters of the first well-known kind of key in a text, "" if there is none."""
     match = _SHAPES.search(text)
     return match[0][:6] if match else ""

@@ -88,7 +88,7 @@ class Budget:
         self._reservations_ended = 0
         self._open = Amount()
         self._reservations_open = 0
-        self._wanted = 0.0
+        self._round_size = 0.0
         self._noted = 0.0
 
     def next_round(self, lanes: int) -> float:
@@ -100,18 +100,18 @@ class Budget:
         """
         free = self.spent.requests == self._noted
         self._noted = self.spent.requests
-        if free and self._wanted:
-            self._wanted *= 4
+        if free and self._round_size:
+            self._round_size *= 4
         elif not self._reservations_ended:
-            self._wanted = float(FIRST_SAMPLES * lanes)
+            self._round_size = float(FIRST_SAMPLES * lanes)
         else:
             left = [
                 self._left(name) * self._reservations_ended / ended
                 for name in self._allowed
                 if (ended := getattr(self._ended, name)) > 0
             ]
-            self._wanted = max(1.0, min(left, default=math.inf))
-        return self._wanted
+            self._round_size = max(1.0, min(left, default=math.inf))
+        return self._round_size
 
     def _left(self, name: str) -> float:
         """How much of a limit may still be spent."""
@@ -254,12 +254,12 @@ class Reservation:
     spent.
     """
 
-    __slots__ = ("_budget", "_made", "_used", "refused")
+    __slots__ = ("_budget", "_begun", "_used", "refused")
 
     def __init__(self, budget: Budget) -> None:
         self._budget = budget
         self._used = Amount()
-        self._made = False
+        self._begun = False
         self.refused = False
 
     async def hold(self, estimate: Amount) -> None:
@@ -268,10 +268,10 @@ class Reservation:
         Raises:
             RequestFailed: the budget does not allow for it, or for another sample.
         """
-        if not self._made:
+        if not self._begun:
             if missing := await self._budget.may_begin(estimate):
                 self._refuse(missing)
-            self._made = True
+            self._begun = True
             self._budget.begun()
         if missing := await self._budget.hold(estimate):
             self._refuse(missing)
@@ -281,7 +281,7 @@ class Reservation:
 
         Called before any work on sending a request.
         """
-        if self._budget.reached and not self._made:
+        if self._budget.reached and not self._begun:
             self._refuse(self._budget.reached)
 
     def _refuse(self, limit: str) -> NoReturn:
@@ -307,6 +307,6 @@ class Reservation:
 
     def close(self) -> None:
         """End the sample; one that never reserved anything does not enter the mean cost."""
-        if self._made:
-            self._made = False
+        if self._begun:
+            self._begun = False
             self._budget.ended(self._used)

@@ -1,4 +1,4 @@
-"""Counts of one client: requests sent, answered from the store, joined and failed, and their cost."""
+"""Counts of one client: requests sent, answered from the store, joined or failed; and cost."""
 
 from __future__ import annotations
 

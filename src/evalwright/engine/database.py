@@ -1,4 +1,4 @@
-"""A database that holds a store: what the two kinds do in their own ways, and the SQL they share."""
+"""A database that holds a store: what the two kinds do in their ways, and common SQL."""
 
 from __future__ import annotations
 

@@ -111,18 +111,18 @@ class Engine:
         on_event: Callable[[str], None] | None = None,
     ) -> None:
         self._store = store
-        self._again = resend_empty
-        self._sent_again: set[bytes] = set()
+        self._resend_empty = resend_empty
+        self._resent_keys: set[bytes] = set()
         """Keys of stored replies that a filter had stopped, and that were asked for again: each
         once.
         """
         self._slots = ModelSlots(max_resident)
         self._on_event = on_event or _ignore
-        self._lanes: dict[int, Sender] = {}
+        self._senders: dict[int, Sender] = {}
         self._in_flight: dict[bytes, list[asyncio.Future[tuple[Response, bool]]]] = {}
         self._outbox: Outbox | None = None
         self._turns: LoopTurns | None = None
-        self._told: set[str] = set()
+        self._reported_owners: set[str] = set()
         self._damaged = False
         self._stopped: Failure | None = None
         self._idle: asyncio.Future[None] | None = None
@@ -140,7 +140,7 @@ class Engine:
         Must be called where the event loop runs.
         """
         return Door(
-            self, {role: self._lane(model) for role, model in roles.items()}, Counts()
+            self, {role: self._sender(model) for role, model in roles.items()}, Counts()
         )
 
     def loop_turns(self) -> LoopTurns:
@@ -170,7 +170,7 @@ class Engine:
         "cancelled". A local model that is stuck is left behind: its thread is a daemon.
         """
         self._stopped = failure = cancelled()
-        for sender in self._lanes.values():
+        for sender in self._senders.values():
             if sender.batcher is not None:
                 sender.batcher.drop_waiting(failure)
             if sender.remote is not None:
@@ -178,7 +178,7 @@ class Engine:
         if self._outbox is not None:
             self._outbox.drop_foreign(lambda: RequestFailed(failure))
         await self._until_idle(grace * (1 - _STOP_MARGIN_SHARE))
-        for sender in self._lanes.values():
+        for sender in self._senders.values():
             if sender.batcher is not None:
                 sender.batcher.drop_running(failure)
             if sender.remote is not None:
@@ -199,19 +199,19 @@ class Engine:
         self._stopped = self._stopped or cancelled()
         batchers = [
             sender.batcher
-            for sender in self._lanes.values()
+            for sender in self._senders.values()
             if sender.batcher is not None
         ]
         await asyncio.gather(*(batcher.close(patience) for batcher in batchers))
-        for sender in self._lanes.values():
+        for sender in self._senders.values():
             if sender.remote is not None:
                 with suppress(
                     Exception
                 ):  # the answers are stored; a connection that does not close changes nothing
                     await sender.remote.close()
 
-    def _lane(self, model: Model) -> Sender:
-        existing = self._lanes.get(id(model))
+    def _sender(self, model: Model) -> Sender:
+        existing = self._senders.get(id(model))
         if existing is not None:
             return existing
         loop = asyncio.get_running_loop()
@@ -231,7 +231,7 @@ class Engine:
                 f"The model '{model.name}' ({type(model).__name__}) must derive from"
                 " RemoteModel or LocalModel."
             )
-        self._lanes[id(model)] = sender
+        self._senders[id(model)] = sender
         return sender
 
     async def ask(
@@ -333,11 +333,11 @@ class Engine:
         if sender.is_foreign(stored):
             return True
         if (
-            self._again
+            self._resend_empty
             and stored.finish_reason == CONTENT_FILTER
-            and key not in self._sent_again
+            and key not in self._resent_keys
         ):
-            self._sent_again.add(key)
+            self._resent_keys.add(key)
             return True
         return False
 
@@ -373,13 +373,13 @@ class Engine:
                 if self._stopped is not None:
                     raise RequestFailed(self._stopped)
                 elsewhere = True
-                self._tell_of(outcome)
+                self._report_wait(outcome)
                 claim = outbox.claim_after(key)
             if self._stopped is not None:
                 raise RequestFailed(self._stopped)
             if self._store.broken is not None:
                 raise StoreError(str(self._store.broken))
-            if not self._again:
+            if not self._resend_empty:
                 await self._refuse_remembered(sender, key, lately=elsewhere)
             account = Account(
                 sender.model, request, len(payload), counts, outbox.bill, reservation
@@ -459,9 +459,9 @@ class Engine:
                 )
         return response
 
-    def _tell_of(self, owner: str) -> None:
-        if owner not in self._told:
-            self._told.add(owner)
+    def _report_wait(self, owner: str) -> None:
+        if owner not in self._reported_owners:
+            self._reported_owners.add(owner)
             self._on_event(
                 "Waiting for responses to requests sent by another run (process"
                 f" {process_of(owner)})."
@@ -494,12 +494,9 @@ class Engine:
 
 
 class Door(Ask):
-    """Sends requests to the models of some roles.
+    """Sends requests to the models of some roles, and counts exactly those in `counts`."""
 
-    `counts` are of exactly what went through this door.
-    """
-
-    __slots__ = ("_engine", "_lanes", "_names", "_reservation", "counts")
+    __slots__ = ("_engine", "_senders", "_names", "_reservation", "counts")
 
     def __init__(
         self,
@@ -513,15 +510,17 @@ class Door(Ask):
         self._names = {} if names is None else names
         """By role: responses by replica and by the name that they give."""
         self._engine = engine
-        self._lanes = lanes
+        self._senders = lanes
         self._reservation = reservation
 
     async def __call__(self, role: str, request: Request) -> Response:
-        """The answer of the model that plays this role.
+        """The response of the model in a role.
 
-        Raises RequestFailed, or StoreError, which must end the run.
+        Raises:
+            RequestFailed: the request failed.
+            StoreError: the store failed, which must end the run.
         """
-        sender = self._lane(role)
+        sender = self._sender(role)
         response = await self._engine.ask(
             sender, request, self.counts, self._reservation
         )
@@ -533,39 +532,36 @@ class Door(Ask):
         return response
 
     def abilities(self, role: str) -> frozenset[Ability]:
-        """What the model that plays this role can do.
+        """The abilities of the model in a role.
 
-        Raises ConfigurationError where no model plays it.
+        Raises:
+            ConfigurationError: no model has the role.
         """
-        return self._lane(role).abilities
+        return self._sender(role).abilities
 
     def carries(self, role: str) -> frozenset[str]:
-        """Which further options the requests to this model may use."""
-        return self._lane(role).model.carries
+        """The further options that requests to the model in a role may use."""
+        return self._sender(role).model.carries
 
     def refuses(self, role: str, request: Request) -> str | None:
-        """Why this model does not take a request as it is, None where it does."""
-        return self._lane(role).model.refuses(request)
+        """Why the model in a role cannot take a request as it is; None if it can."""
+        return self._sender(role).model.refuses(request)
 
     def speed(self, role: str) -> Speed:
-        """How fast the model that plays this role has answered, whoever sent the requests."""
-        return self._lane(role).speed
+        """How fast the model in a role has answered, whoever sent the requests."""
+        return self._sender(role).speed
 
     def loading(self) -> tuple[str, float] | None:
-        """The model of these roles that is being loaded now, with the seconds that this has taken;
-        None where none is.
-        """
-        for sender in self._lanes.values():
+        """The model that is being loaded now, and for how many seconds; None if there is none."""
+        for sender in self._senders.values():
             if (since := sender.speed.loading_since) is not None:
                 return sender.model.name, time.monotonic() - since
         return None
 
     def reply_names(self) -> dict[str, list[dict[str, object]]]:
-        """For the record, by role: which names the responses of a remote model gave, and how many
-        each.
-        """
+        """For the record, by role: the model names in a remote model's responses, with counts."""
         rows: dict[str, list[dict[str, object]]] = {}
-        for role, sender in self._lanes.items():
+        for role, sender in self._senders.items():
             if sender.remote is None:
                 continue
             guard = sender.remote.names
@@ -575,15 +571,15 @@ class Door(Ask):
         return rows
 
     def paid_by(self, reservation: Reservation) -> Ask:
-        """This door, with a reservation that pays for what is sent."""
-        return Door(self._engine, self._lanes, self.counts, reservation, self._names)
+        """This client with a reservation that pays for what is sent."""
+        return Door(self._engine, self._senders, self.counts, reservation, self._names)
 
-    def _lane(self, role: str) -> Sender:
-        sender = self._lanes.get(role)
+    def _sender(self, role: str) -> Sender:
+        sender = self._senders.get(role)
         if sender is None:
-            likely = closest(role, self._lanes)
+            likely = closest(role, self._senders)
             hint = f" Did you mean '{likely[0]}'?" if likely else ""
-            roles = ", ".join(self._lanes)
+            roles = ", ".join(self._senders)
             raise ConfigurationError(
                 f"No model is given for the role '{role}'.{hint} Roles of this run:"
                 f" {roles}."

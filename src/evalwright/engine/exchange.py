@@ -43,9 +43,7 @@ _encode = json.JSONEncoder(separators=(",", ":")).encode
 
 @dataclass(slots=True)
 class Moved:
-    """What an export or a merge has seen: responses, those that were new, and rows that are damaged
-    and were left out.
-    """
+    """Counts of an export or a merge: responses, new ones, and damaged rows, which are left out."""
 
     responses: int = 0
     new: int = 0

@@ -172,7 +172,7 @@ class Account:
         )
 
     def _estimate(self, outcome: str, written: int | None = None) -> Bill:
-        """The most that a sending may cost. `written` is the answer's number of tokens, if known."""
+        """The most that a sending may cost. `written` is the answer's token count, if known."""
         if written is None and isinstance(self.model, RemoteModel):
             written = self.model.most_tokens(self.request)
         elif written is None:

@@ -121,7 +121,7 @@ class PostgresDatabase(Database):
             self._link.again(self._migrate, transaction=True)
 
     def watch(self, say: Callable[[str, bool], None]) -> None:
-        """Have `say` called with a sentence when the server is away or silent, and when it is back."""
+        """Have `say` called with a sentence when the server is away, silent, or back."""
         self._link.say = say
         self._link.watch()
 
@@ -340,7 +340,7 @@ class PostgresStore(Store):
     ) -> None:
         super().__init__(reading, writing, home)
         self._reader = ThreadPoolExecutor(1, "evalwright-store-reader")
-        self._wanted: list[tuple[bytes, asyncio.Future[Response | None]]] = []
+        self._lookups: list[tuple[bytes, asyncio.Future[Response | None]]] = []
         self._away: set[int] = set()
         self._loop: asyncio.AbstractEventLoop | None = None
 
@@ -375,13 +375,13 @@ class PostgresStore(Store):
         loop = asyncio.get_running_loop()
         if self._loop is not loop:
             self._loop = loop
-            self._wanted = []
+            self._lookups = []
         futures = []
         for key in keys:
             future: asyncio.Future[Response | None] = loop.create_future()
-            if not self._wanted:
+            if not self._lookups:
                 loop.call_soon(self._fetch)
-            self._wanted.append((key, future))
+            self._lookups.append((key, future))
             futures.append(future)
         return (
             [await futures[0]] if len(futures) == 1 else await asyncio.gather(*futures)
@@ -422,8 +422,8 @@ class PostgresStore(Store):
 
     def _fetch(self) -> None:
         """Look up in one query what all coroutines of this round want."""
-        lookups = self._wanted
-        self._wanted = []
+        lookups = self._lookups
+        self._lookups = []
         look = super()._look
         keys = [key for key, _ in lookups]
 

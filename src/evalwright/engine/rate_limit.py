@@ -29,7 +29,7 @@ class Moment(NamedTuple):
 
 
 class RateLimit:
-    """The limit of one kind of unit: requests or tokens. Times in seconds of one monotonic clock."""
+    """The limit of one kind of unit, requests or tokens. Seconds of one monotonic clock."""
 
     def __init__(self) -> None:
         self.limit = 0.0

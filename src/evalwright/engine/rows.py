@@ -24,7 +24,7 @@ STORED: Final = "stored"
 
 _COMPRESS_FROM_BYTES = 1024
 LONGEST = 1 << 28
-"""Bytes of a request or response, at most: a row of someone else's may unfold to any length."""
+"""Most bytes of a request or response; a stranger's row may decompress to any length."""
 
 dump = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
 
@@ -123,8 +123,8 @@ def response_of(
 
 
 def is_whole(row: Row) -> bool:
-    """Whether a row can be read: its columns are what they should be, which no SQLite file
-    promises, and the checksum holds.
+    """Whether a row's columns have the right types, which SQLite does not promise, and its checksum
+    holds.
     """
     key, model, request, response, created, checksum = row
     try:

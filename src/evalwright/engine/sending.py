@@ -264,7 +264,7 @@ class SendingQueue:
         return best, soonest
 
     def _pump(self) -> None:
-        """Give permits to waiting requests as far as is allowed now, and schedule the next round."""
+        """Give permits to waiting requests as far as allowed, and schedule the next round."""
         if not self._fresh and not self._again:
             return
         if (hopeless := self._hopeless()) is not None:

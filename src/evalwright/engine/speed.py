@@ -1,4 +1,4 @@
-"""How fast one model answered: working seconds, answers, tokens and latencies, in constant memory."""
+"""How fast one model answered: seconds at work, answers, tokens, latencies; in constant memory."""
 
 from __future__ import annotations
 

@@ -27,8 +27,8 @@ from evalwright.engine.store import Store
 
 FILE = "store.sqlite"
 RESERVE = 8 * 2**20
-"""Bytes that a full disk has left for the answers which are in flight then: some kilobytes each,
-for a thousand of them.
+"""Space that is freed when the disk is full, for the answers in flight: some KB each, for a
+thousand.
 """
 _GET_ROW = "SELECT key, model, request, response, checksum FROM responses WHERE key=?"
 _CHUNK_SIZES = (128, 16, 4, 1)

@@ -41,7 +41,7 @@ def word_perplexity(column: Column, *, level: float = 0.95) -> Estimate:
 
 
 def byte_perplexity(column: Column, *, level: float = 0.95) -> Estimate:
-    """exp(-log-likelihood per UTF-8 byte); comparable across tokenizers and scripts without spaces."""
+    """exp(-log-likelihood per UTF-8 byte); comparable across tokenizers and scripts."""
     return _of_sums(column, statistics.perplexity, "bytes", level)
 
 

@@ -176,7 +176,7 @@ def _in_processes(
             "replicas_differ has no effect on a model in this machine's processes:"
             " leave it out."
         )
-    number = arguments.whole("replicas", number) or 1
+    number = arguments.whole_number("replicas", number) or 1
     if number > _MOST:
         raise ConfigurationError(
             f"replicas={number} processes are more than the {_MOST} that one machine is"

@@ -83,7 +83,7 @@ class ChooseByLetter(ChooseByLikelihood):
 
 
 class ContinuationLikelihood:
-    """The log-likelihood of the canonical target after the prompt, and whether decoding gives it."""
+    """The log-likelihood of the target after the prompt, and whether greedy decoding gives it."""
 
     needs: frozenset[Ability] = frozenset({"log-likelihood"})
 

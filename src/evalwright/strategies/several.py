@@ -224,7 +224,7 @@ def worth_by_scorer(
 
 
 async def together(work: Iterable[Awaitable[T]]) -> list[T]:
-    """All of them side by side. All end, also where one failed; then the first failure is raised."""
+    """Await all side by side, until every one has ended; then raise the first failure."""
     outcomes = await asyncio.gather(*work, return_exceptions=True)
     for outcome in outcomes:
         if isinstance(outcome, BaseException):

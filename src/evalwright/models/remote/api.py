@@ -180,10 +180,10 @@ class ApiModel(RemoteModel):
             where=urlsplit(self.base_url).netloc,
             tokens_field=self._tokens_field(max_tokens_field),
             system_field=self.provider.system_field,
-            max_tokens=arguments.whole("max_tokens", max_tokens),
+            max_tokens=arguments.whole_number("max_tokens", max_tokens),
             temperature=arguments.number("temperature", temperature),
             top_p=arguments.number("top_p", top_p),
-            seed=arguments.whole("seed", seed, low=None),
+            seed=arguments.whole_number("seed", seed, low=None),
             refuses=self.wire.lacks.union(
                 self.provider.refuses, self._thinking.get("refuses", ())
             ),
@@ -208,7 +208,7 @@ class ApiModel(RemoteModel):
         )
         self.pacing = arguments.pacing(*paced)
         more = {
-            "top_k": arguments.whole("top_k", top_k),
+            "top_k": arguments.whole_number("top_k", top_k),
             "min_p": arguments.number("min_p", min_p),
         }
         self._samplers = {

@@ -134,10 +134,10 @@ class LiteLLMModel(RemoteModel):
         self._settings = Settings(
             model=self.model,
             where=f"{provider} (by litellm)",
-            max_tokens=arguments.whole("max_tokens", max_tokens),
+            max_tokens=arguments.whole_number("max_tokens", max_tokens),
             temperature=arguments.number("temperature", temperature),
             top_p=arguments.number("top_p", top_p),
-            seed=arguments.whole("seed", seed, low=None),
+            seed=arguments.whole_number("seed", seed, low=None),
             refuses=frozenset((*(quirks(row, rest).refuses if row else ()), *left_out)),
             key_source=self._key.source if self._key else "",
         )

@@ -62,7 +62,7 @@ class OpenAIModel(ApiModel):
     ) -> None:
         self._organisation = arguments.text("organisation", organisation)
         self._bos = arguments.text("bos", bos) or ""
-        self._context_length = arguments.whole("context_length", context_length)
+        self._context_length = arguments.whole_number("context_length", context_length)
         self._echo_wanted = arguments.flag("echo", echo)
         self._echo: bool | None = None
         super().__init__(provider, model, **given)

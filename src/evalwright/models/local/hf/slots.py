@@ -82,7 +82,7 @@ class Slots:
                 seen = torch.ones(
                     length, self._prefix + length, dtype=torch.bool, device=self._device
                 )
-                mask = cascade.additive(seen.tril(self._prefix), self._dtype)[
+                mask = cascade.additive_mask(seen.tril(self._prefix), self._dtype)[
                     None, None
                 ].expand(len(rows), -1, -1, -1)
             else:
@@ -115,7 +115,7 @@ class Slots:
                     torch.arange(self._seen, device=self._device)[None]
                     <= before + self._ends[:, None]
                 )
-                mask = cascade.additive(seen, self._dtype)[:, None, None]
+                mask = cascade.additive_mask(seen, self._dtype)[:, None, None]
             self._mask = mask
             ids = torch.tensor(tokens, device=self._device)[:, None]
             given = mask

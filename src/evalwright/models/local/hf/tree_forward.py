@@ -211,7 +211,7 @@ class TreeForward:
         )
 
     def _mask(self, seen: np.ndarray) -> Tensor:
-        return cascade.additive(torch.from_numpy(seen).to(self.device), self.dtype)
+        return cascade.additive_mask(torch.from_numpy(seen).to(self.device), self.dtype)
 
     def stored_bytes(self, length: int) -> int:
         """Memory for the keys and values of so many tokens."""

@@ -26,7 +26,7 @@ from evalwright.core.requests import (
     prompt_payload,
 )
 from evalwright.core.responses import Response
-from evalwright.models.arguments import whole
+from evalwright.models.arguments import whole_number
 from evalwright.models.base import LocalModel, fingerprint_of
 from evalwright.models.local.answering import Answering, Job, PairScore
 from evalwright.models.local.hardware.presets import with_preset
@@ -82,15 +82,15 @@ class OnnxModel(LocalModel):
         }
         found = with_preset(preset, "onnx", given, self._files.max_length)
         threads, size, max_length = (found[key] for key in given)
-        threads = whole("threads", threads, low=-1)
+        threads = whole_number("threads", threads, low=-1)
         self.threads = (
             (0 if self.heavy else min(2, os.cpu_count() or 1))
             if threads is None
             else threads
         )
-        self.batch_size = whole("batch_size", size) or (8 if self.heavy else 64)
+        self.batch_size = whole_number("batch_size", size) or (8 if self.heavy else 64)
         self.max_length = (
-            whole("max_length", max_length, low=1) or self._files.max_length
+            whole_number("max_length", max_length, low=1) or self._files.max_length
         )
         self._template = _template_source(chat_template, self._files.chat_template)
         abilities: set[Ability] = {"generate", "log-likelihood", "rolling"}

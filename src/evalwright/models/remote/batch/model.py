@@ -73,7 +73,9 @@ class BatchModel(Forwarding):
         self._api = batch_api(api)(
             model.client, model.settings, model.wire.path(model.settings)
         )
-        most = min(arguments.whole("batch_size", size) or 1, self._api.most_items)
+        most = min(
+            arguments.whole_number("batch_size", size) or 1, self._api.most_items
+        )
         self._poll = arguments.number("batch_poll", poll, low=0) or 30.0
         self.pacing = Pacing(
             max_concurrency=_AT_ONCE * most,
