@@ -81,12 +81,14 @@ No keys: a cluster shows what its jobs were started with.
 
 @dataclass(frozen=True, slots=True)
 class On:
-    """Where replicas run. address: of a cluster ("host:6379", "auto" for the one on this machine),
-    "" to start one here.
+    """Where replicas run.
 
-    replicas: None for one on each GPU, or on each node where no replica has a GPU. gpus: for each
-    replica; None for 1 where the cluster has any. prepare: called in every worker before it does
-    anything (plug-ins).
+    Attributes:
+        address: of a cluster ("host:6379", "auto" for the one on this machine), "" to start one
+            here.
+        replicas: None for one on each GPU, or on each node if no replica has a GPU.
+        gpus: for each replica; None for 1 if the cluster has any.
+        prepare: called in every worker before anything else (plug-ins).
     """
 
     address: str = ""

@@ -13,12 +13,12 @@ from urllib.parse import quote, urlsplit
 
 from evalwright.core.errors import BadReply, Rejected, RequestError, TimedOut
 from evalwright.models.remote.batch.interface import (
-    CLOCKS_DIFFER,
+    CLOCK_TOLERANCE_SECONDS,
     Answer,
     BatchApi,
+    BatchState,
     Item,
-    Lost,
-    State,
+    LostSubmission,
 )
 from evalwright.models.remote.exchange import Call
 from evalwright.models.remote.http import encode
@@ -68,7 +68,7 @@ class OpenAIBatches(BatchApi):
         }
         return self.text((await self.client.send(Call("/batches", wanted))).data, "id")
 
-    async def find(self, lost: Lost) -> str | None:
+    async def find(self, lost: LostSubmission) -> str | None:
         """By the mark, among the batches made since."""
         after = ""
         while True:
@@ -79,14 +79,14 @@ class OpenAIBatches(BatchApi):
                     return self.text(row, "id")
             # The newest come first.
             older = any(
-                count(row.get("created_at")) < lost.since - CLOCKS_DIFFER
+                count(row.get("created_at")) < lost.since - CLOCK_TOLERANCE_SECONDS
                 for row in rows
             )
             if not rows or older or not data.get("has_more"):
                 return None
             after = f"&after={quote(self.text(rows[-1], 'id'), safe='')}"
 
-    async def state(self, batch: str) -> State:
+    async def state(self, batch: str) -> BatchState:
         """A file that was refused as a whole has an error."""
         data = await self.get(f"/batches/{quote(batch, safe='')}")
         status = str(data.get("status", ""))
@@ -99,7 +99,9 @@ class OpenAIBatches(BatchApi):
             count(at(data, "request_counts", name))
             for name in ("completed", "failed", "total")
         ]
-        return State(status in _ENDED, counts[0] + counts[1], counts[2], status, error)
+        return BatchState(
+            status in _ENDED, counts[0] + counts[1], counts[2], status, error
+        )
 
     async def answers(self, batch: str, order: Sequence[str]) -> AsyncIterator[Answer]:
         """From the file of answers, then from that of errors."""
